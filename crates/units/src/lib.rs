@@ -1,0 +1,19 @@
+//! Quantities with their units, so that a number never travels without one.
+//!
+//! Inside the program a quantity is a newtype ([`Time`], [`Nanos`], [`Rate`], [`Bytes`]); on disk it is
+//! a plain number whose field name ends in its unit (`latency_us_p99`, `offered_rps`). What a person
+//! types is parsed here, with errors that say what was given, what is allowed and an example.
+//!
+//! Try it: `cargo test -p units`.
+
+mod bytes;
+mod error;
+mod qos;
+mod rate;
+mod time;
+
+pub use bytes::Bytes;
+pub use error::ParseError;
+pub use qos::{Qos, QosBasis};
+pub use rate::Rate;
+pub use time::{Nanos, Time};
