@@ -1,0 +1,122 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use units::{Qos, QosBasis};
+
+use crate::Trial;
+
+/// The version of the schema that this program writes.
+pub const SCHEMA: u32 = 1;
+
+/// A set of trials that answers one question, with everything needed to read it later elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Experiment {
+    /// [`SCHEMA`] when it was written.
+    pub schema: u32,
+    /// What was asked.
+    pub kind: Kind,
+    /// The folder's name.
+    pub name: String,
+    /// When it started: RFC 3339, UTC.
+    pub created: String,
+    /// How long it took so far.
+    pub elapsed_s: f64,
+    /// Whether it ran to its end. A partial result is kept and says so.
+    pub complete: bool,
+    /// Why it ended early.
+    pub interrupted: Option<String>,
+    /// The command line that made it.
+    pub command: Vec<String>,
+    /// The version of the program.
+    pub version: String,
+    /// The seed of every random stream.
+    pub seed: u64,
+    /// The target that the search judged.
+    pub qos: Qos,
+    /// What `qos` was taken to judge where it left that open.
+    pub qos_basis: QosBasis,
+    /// Why that basis was taken, in words.
+    pub qos_basis_reason: String,
+    /// Facts about the machine, as `taillight host --json` prints them.
+    pub host: Value,
+    /// What a reader must know, such as that server and generator shared cores.
+    pub notes: Vec<String>,
+    /// What was measured.
+    pub targets: Vec<Target>,
+    /// Every trial, in the order of running; invalid ones too.
+    pub trials: Vec<Trial>,
+}
+
+/// What an experiment asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Maximum, sweep and peak on the embedded server.
+    Demo,
+    /// One load.
+    Load,
+    /// Latency against load.
+    Sweep,
+    /// The peak throughput under QoS.
+    Peak,
+    /// Several targets, interleaved in one run.
+    CompareLive,
+}
+
+/// A server under test and what was found about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Target {
+    /// `sphinx`, `memcached`, or the address of a foreign server.
+    pub name: String,
+    /// What the server says of itself.
+    pub version: String,
+    /// Where it listened.
+    pub address: String,
+    /// How it was started; empty for a server that already ran.
+    pub command: Vec<String>,
+    /// The processors that it was pinned to; empty where it was not.
+    pub cpus: Vec<usize>,
+    /// The maximum throughput, once per block.
+    pub max_throughput: Vec<MaxThroughput>,
+    /// The peak throughput under QoS.
+    pub peak: Option<Peak>,
+}
+
+/// The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MaxThroughput {
+    /// The block at whose start it was measured.
+    pub block: u32,
+    /// The highest rate that was sustained.
+    pub low_rps: f64,
+    /// The lowest rate that was not.
+    pub high_rps: f64,
+}
+
+impl MaxThroughput {
+    /// The rate that load shares refer to: the highest that was sustained.
+    pub fn reference_rps(&self) -> f64 {
+        self.low_rps
+    }
+}
+
+/// The peak throughput under QoS, as an interval.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// The highest offered load that met the target; 0 where none did.
+    pub low_rps: f64,
+    /// The lowest offered load that missed it; `None` where none did up to the maximum.
+    pub high_rps: Option<f64>,
+    /// `low_rps` over the maximum throughput of the same run.
+    pub share_of_max: Option<f64>,
+    /// How many trials stand behind it.
+    pub trials: u32,
+    /// What the reader must know of it, such as that invalid trials were left out.
+    pub note: Option<String>,
+}
+
+impl Experiment {
+    /// The trials of `target`, in the order of running.
+    pub fn trials_of<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a Trial> {
+        self.trials.iter().filter(move |trial| trial.target == target)
+    }
+}

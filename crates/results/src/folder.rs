@@ -1,0 +1,155 @@
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::{Experiment, SCHEMA};
+
+/// A result that cannot be written or read.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The folder or a file in it could not be written.
+    #[error("cannot write {}: {source}; {lever}", path.display())]
+    Write {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+        /// What to do.
+        lever: &'static str,
+    },
+    /// A file could not be read.
+    #[error("cannot read {}: {source}; give the folder that a run printed, such as results/…-demo", path.display())]
+    Read {
+        /// What was to be read.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what it should be.
+    #[error("{} is not a result of this program: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The result was written by a later version.
+    #[error("{} has schema {found}; this program reads up to {SCHEMA}: use a newer taillight", path.display())]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: u64,
+    },
+}
+
+impl Error {
+    fn write(path: &Path, source: io::Error) -> Error {
+        let lever = match source.kind() {
+            io::ErrorKind::PermissionDenied => "choose a folder that you may write to with --out",
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                "free some space or choose another disk with --out"
+            }
+            io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only: choose another with --out",
+            _ => "choose another folder with --out",
+        };
+        Error::Write { path: path.into(), source, lever }
+    }
+}
+
+/// The folder of one result.
+///
+/// Every file is written beside its place and renamed into it, so that a reader, also after a crash, sees
+/// either the old or the new one, never a half.
+#[derive(Clone, Debug)]
+pub struct ResultFolder {
+    path: PathBuf,
+}
+
+impl ResultFolder {
+    /// Makes a new folder `root/name`, or `root/name-2` and so on where that is taken.
+    ///
+    /// Errors: the folder cannot be made or written to, found out now rather than after the measurement.
+    pub fn create(root: &Path, name: &str) -> Result<ResultFolder, Error> {
+        fs::create_dir_all(root).map_err(|e| Error::write(root, e))?;
+        let mut path = root.join(name);
+        for n in 2.. {
+            match fs::create_dir(&path) {
+                Ok(()) => break,
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists && n < 10_000 => {
+                    path = root.join(format!("{name}-{n}"));
+                }
+                Err(e) => return Err(Error::write(&path, e)),
+            }
+        }
+        let folder = ResultFolder { path };
+        let trials = folder.path.join("trials");
+        let made = fs::create_dir(&trials).map_err(|e| Error::write(&trials, e));
+        // Reserve room now: a result of a demo is about 3 MB, and a full disk is best found at once.
+        let probe = made.and_then(|()| folder.write("probe", &vec![0; 4 << 20]));
+        let removed = fs::remove_file(folder.path.join("probe"));
+        if let Err(error) = probe {
+            let _ = fs::remove_dir_all(&folder.path);
+            return Err(error);
+        }
+        removed.map_err(|e| Error::write(&folder.path, e))?;
+        Ok(folder)
+    }
+
+    /// The folder at `path`, which must hold a `result.json`; a path to that file itself will do.
+    pub fn open(path: &Path) -> Result<ResultFolder, Error> {
+        let path = if path.file_name().is_some_and(|name| name == "result.json") {
+            path.parent().unwrap_or(Path::new("."))
+        } else {
+            path
+        };
+        let folder = ResultFolder { path: path.into() };
+        let file = folder.path.join("result.json");
+        fs::metadata(&file).map_err(|source| Error::Read { path: file, source })?;
+        Ok(folder)
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes `bytes` to the file `name` (relative to the folder) whole or not at all.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
+        let path = self.path.join(name);
+        let beside = path.with_extension("partial");
+        let written = fs::File::create(&beside)
+            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|()| fs::rename(&beside, &path));
+        if let Err(source) = written {
+            let _ = fs::remove_file(&beside);
+            return Err(Error::write(&path, source));
+        }
+        Ok(path)
+    }
+
+    /// Writes `result.json`.
+    pub fn save(&self, experiment: &Experiment) -> Result<PathBuf, Error> {
+        let json = serde_json::to_vec_pretty(experiment).map_err(|e| Error::Damaged {
+            path: self.path.join("result.json"),
+            problem: e.to_string(),
+        })?;
+        self.write("result.json", &json)
+    }
+
+    /// Reads `result.json`.
+    pub fn load(&self) -> Result<Experiment, Error> {
+        let path = self.path.join("result.json");
+        let text = fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let damaged = |problem: String| Error::Damaged { path: path.clone(), problem };
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        match value.get("schema").and_then(serde_json::Value::as_u64) {
+            None => return Err(damaged("it has no schema number".into())),
+            Some(found) if found > u64::from(SCHEMA) => return Err(Error::TooNew { path, found }),
+            Some(_) => {}
+        }
+        serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+    }
+}

@@ -1,0 +1,38 @@
+use hist::Latency;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// The figures of one histogram.
+///
+/// Units: microseconds. `None` where fewer than 10 samples lie beyond the percentile: print it as "–".
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct LatencySummary {
+    pub count: u64,
+    pub mean_us: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p90_us: Option<f64>,
+    pub p95_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub p99_9_us: Option<f64>,
+    pub p99_99_us: Option<f64>,
+    pub max_us: Option<f64>,
+}
+
+impl LatencySummary {
+    /// The figures of `latency`.
+    pub fn of(latency: &Latency) -> LatencySummary {
+        let us = |value: Option<Nanos>| value.map(Nanos::as_micros_f64);
+        LatencySummary {
+            count: latency.count(),
+            mean_us: us(latency.mean()),
+            p50_us: us(latency.percentile(50.0)),
+            p90_us: us(latency.percentile(90.0)),
+            p95_us: us(latency.percentile(95.0)),
+            p99_us: us(latency.percentile(99.0)),
+            p99_9_us: us(latency.percentile(99.9)),
+            p99_99_us: us(latency.percentile(99.99)),
+            max_us: us(latency.max()),
+        }
+    }
+}

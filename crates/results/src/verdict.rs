@@ -1,0 +1,116 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a trial's figures may be believed, and if not, why.
+///
+/// A bad measurement is data, not an error: it is kept and shown hatched, and it fails a gate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Verdict {
+    /// The figures describe the server.
+    Valid,
+    /// The server could not keep up: the backlog grew while the generator had time. A finding about the
+    /// server; the response times depend on the length of the window.
+    Overloaded {
+        /// Achieved over offered throughput, 0 to 1.
+        achieved_share: f64,
+        /// By how many requests a second the backlog grew.
+        backlog_growth_rps: f64,
+    },
+    /// The figures do not describe the server alone.
+    Invalid {
+        /// Every reason that was found, the gravest first.
+        reasons: Vec<Invalid>,
+    },
+}
+
+/// One reason against a trial, with its figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Invalid {
+    /// What went wrong.
+    pub reason: Reason,
+    /// The figure and the limit that it broke, in words with units.
+    pub detail: String,
+}
+
+/// What makes a trial invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The generator sent too late.
+    GeneratorLag,
+    /// The generator had no time left.
+    GeneratorSaturated,
+    /// The rate was missed although requests were due and the server had none outstanding.
+    RateMissed,
+    /// Too many requests failed or timed out.
+    ErrorRate,
+    /// The data set was not in the server when the window opened, or did not stay there.
+    FillFailed,
+    /// The server returned a wrong value.
+    VerifyFailed,
+    /// A knob did not keep its setting during the trial.
+    KnobDrift,
+    /// The figures drifted within the window.
+    NotSteady,
+    /// An agent was lost during the trial.
+    AgentLost,
+    /// A probe lost events.
+    ProbeLoss,
+}
+
+impl Reason {
+    /// The name in words, as reports and tables print it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Reason::GeneratorLag => "generator lag",
+            Reason::GeneratorSaturated => "generator saturated",
+            Reason::RateMissed => "rate missed",
+            Reason::ErrorRate => "error rate",
+            Reason::FillFailed => "fill failed",
+            Reason::VerifyFailed => "verify failed",
+            Reason::KnobDrift => "knob drift",
+            Reason::NotSteady => "not steady",
+            Reason::AgentLost => "agent lost",
+            Reason::ProbeLoss => "probe loss",
+        }
+    }
+}
+
+impl Verdict {
+    /// Whether the trial's figures describe the server (an overload does).
+    pub fn is_usable(&self) -> bool {
+        !matches!(self, Verdict::Invalid { .. })
+    }
+
+    /// One word or two for a table: `valid`, `overloaded`, `generator lag`.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Overloaded { .. } => "overloaded",
+            Verdict::Invalid { reasons } => reasons.first().map_or("invalid", |first| first.reason.words()),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Valid => write!(f, "valid"),
+            Verdict::Overloaded { achieved_share, backlog_growth_rps } => write!(
+                f,
+                "overloaded: achieved {:.1} % of the offered load, the backlog grew by {backlog_growth_rps:.0} requests/s",
+                100.0 * achieved_share
+            ),
+            Verdict::Invalid { reasons } => {
+                write!(f, "INVALID: ")?;
+                for (i, invalid) in reasons.iter().enumerate() {
+                    let separator = if i == 0 { "" } else { "; " };
+                    write!(f, "{separator}{} ({})", invalid.reason.words(), invalid.detail)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
