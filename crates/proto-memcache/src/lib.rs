@@ -1,1 +1,15 @@
-//! DESC
+//! The memcached ASCII protocol as pure functions over bytes: no sockets, no clocks, no threads.
+//!
+//! Two halves share one crate so that each is the other's test: what [`client`] writes, [`server`] must
+//! read, and back. Sphinx uses the server half, the load generator the client half. Both are incremental:
+//! they are shown all bytes of a message so far, as often as more arrive, and never look twice at a part
+//! that they have understood.
+//!
+//! Try it: `cargo test -p proto-memcache`.
+
+pub mod client;
+mod digits;
+pub mod limits;
+mod scan;
+
+pub use digits::append_u64;

@@ -1,0 +1,41 @@
+//! The client's half: functions that append requests to a buffer, and a parser of responses.
+//!
+//! A response says nothing about which request it answers, so the caller keeps a queue of what it sent and
+//! tells [`ResponseParser::parse`] what to [`Expect`] next:
+//!
+//! ```
+//! use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser, get};
+//!
+//! let mut out = Vec::new();
+//! get(&mut out, b"answer");
+//! assert_eq!(out, b"get answer\r\n");
+//!
+//! let mut parser = ResponseParser::default();
+//! let first = b"VALUE answer 0 2\r\n4";
+//! assert_eq!(parser.parse(Expect::Values { keys: 1 }, first), Parse::NeedMore { at_least: 3 });
+//! let all = b"VALUE answer 0 2\r\n42\r\nEND\r\n";
+//! match parser.parse(Expect::Values { keys: 1 }, all) {
+//!     Parse::Done { consumed: 27, outcome: Outcome::Values(values) } => {
+//!         assert_eq!(values.hits(), 1);
+//!         assert_eq!(values.iter().next().unwrap().data, b"42");
+//!     }
+//!     other => panic!("{other:?}"),
+//! }
+//! ```
+
+mod expect;
+mod malformed;
+mod outcome;
+mod request;
+mod response;
+mod values;
+
+pub use expect::{Expect, Parse};
+pub use malformed::{Excerpt, Malformed};
+pub use outcome::{ErrorKind, Outcome, Stats};
+pub use request::{
+    Reply, StoreVerb, decr, delete, flush_all, get, get_many, gets, gets_many, incr, quit, set, stats, store,
+    touch, verbosity, version,
+};
+pub use response::ResponseParser;
+pub use values::{Value, Values};

@@ -1,0 +1,45 @@
+use crate::client::malformed::Malformed;
+use crate::client::outcome::Outcome;
+
+/// The kind of answer that the oldest unanswered request gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// For `get` and `gets`.
+    Values {
+        /// How many keys were asked for; the server may send no more values than that.
+        keys: u32,
+    },
+    /// For `set`, `add`, `replace`, `append`, `prepend`, `cas`.
+    Stored,
+    /// For `delete`.
+    Deleted,
+    /// For `incr` and `decr`.
+    Counter,
+    /// For `touch`.
+    Touched,
+    /// For `flush_all` and `verbosity`.
+    Ok,
+    /// For `version`.
+    Version,
+    /// For `stats`.
+    Stats,
+}
+
+/// What [`ResponseParser::parse`](super::ResponseParser::parse) found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parse<'b> {
+    /// The response is not whole yet.
+    NeedMore {
+        /// It cannot be whole with fewer than this many further bytes.
+        at_least: usize,
+    },
+    /// The response is whole.
+    Done {
+        /// Its length; the next response starts there.
+        consumed: usize,
+        /// What it says.
+        outcome: Outcome<'b>,
+    },
+    /// The bytes are no such response.
+    Malformed(Malformed),
+}

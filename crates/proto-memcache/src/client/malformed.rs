@@ -1,0 +1,117 @@
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why bytes are no response to what was asked; the connection cannot be used any further.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Malformed {
+    /// A line that belongs to no answer of this kind.
+    #[error("the server answered '{line}' where {expected} was expected")]
+    UnexpectedLine {
+        /// What could have come.
+        expected: &'static str,
+        /// What came.
+        line: Excerpt,
+    },
+    /// A line without an end.
+    #[error("the server sent a line of over {limit} bytes, starting with '{line}'")]
+    LineTooLong {
+        /// The longest line that is read.
+        limit: usize,
+        /// How it starts.
+        line: Excerpt,
+    },
+    /// A line that ends in `\n` alone.
+    #[error("the line '{line}' ends without a carriage return")]
+    NoCarriageReturn {
+        /// The line.
+        line: Excerpt,
+    },
+    /// A `VALUE` line whose fields cannot be read.
+    #[error("the server sent '{line}' where 'VALUE <key> <flags> <bytes> [<unique>]' was expected")]
+    BadHeader {
+        /// The line.
+        line: Excerpt,
+    },
+    /// A value longer than the reader allows.
+    #[error("the server announced a value of {length} bytes; at most {limit} are read")]
+    ValueTooLong {
+        /// Its announced length.
+        length: u64,
+        /// The reader's limit.
+        limit: usize,
+    },
+    /// A value that is longer or shorter than announced.
+    #[error("a value of {length} bytes does not end with a line end")]
+    BadValueEnd {
+        /// Its announced length.
+        length: usize,
+    },
+    /// More values than keys.
+    #[error("the server sent more values than the {keys} keys that it was asked for")]
+    TooManyValues {
+        /// How many keys were asked for.
+        keys: u32,
+    },
+    /// Statistics without an end.
+    #[error("the server sent statistics of over {limit} bytes")]
+    StatsTooLong {
+        /// The reader's limit.
+        limit: usize,
+    },
+}
+
+/// The first bytes of a line, kept for a message.
+///
+/// Bounds: 48 bytes; shown with what is not printable escaped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Excerpt {
+    bytes: [u8; Excerpt::MAX],
+    len: u8,
+    cut: bool,
+}
+
+impl Excerpt {
+    const MAX: usize = 48;
+
+    pub(crate) fn of(line: &[u8]) -> Excerpt {
+        let len = line.len().min(Self::MAX);
+        let mut bytes = [0; Self::MAX];
+        bytes[..len].copy_from_slice(&line[..len]);
+        Excerpt { bytes, len: len as u8, cut: line.len() > len }
+    }
+}
+
+impl fmt::Display for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = &self.bytes[..usize::from(self.len)];
+        write!(f, "{}{}", bytes.escape_ascii(), if self.cut { "…" } else { "" })
+    }
+}
+
+impl fmt::Debug for Excerpt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpts_are_short_and_printable() {
+        let check = |line: &[u8], expect: &str| assert_eq!(Excerpt::of(line).to_string(), expect);
+        check(b"", "");
+        check(b"HTTP/1.1 400", "HTTP/1.1 400");
+        check(b"\x00\xff'", "\\x00\\xff\\'");
+        check(&[b'a'; 48], &"a".repeat(48));
+        check(&[b'a'; 49], &format!("{}…", "a".repeat(48)));
+    }
+
+    #[test]
+    fn reasons_say_what_came_and_what_was_expected() {
+        let reason = Malformed::UnexpectedLine { expected: "STORED", line: Excerpt::of(b"-ERR unknown") };
+        assert_eq!(reason.to_string(), "the server answered '-ERR unknown' where STORED was expected");
+    }
+}

@@ -1,0 +1,228 @@
+use crate::client::expect::{Expect, Parse};
+use crate::client::malformed::{Excerpt, Malformed};
+use crate::client::outcome::{ErrorKind, Outcome, Stats};
+use crate::client::values::{Header, Values};
+use crate::digits::read_u64;
+use crate::limits;
+use crate::scan::find;
+
+/// Reads one response after the other, however they are cut into pieces.
+///
+/// Shape: one per connection. It is shown the same response from its first byte on at each call, and keeps
+/// offsets into it so that no byte is looked at twice; they go back to 0 when the response is whole.
+/// Bounds: lines of 2048 B, values of [`max_value`](Self::with_max_value), statistics of 1 MiB.
+/// Cost: about 20 ns for a single hit with a 30 B key, whatever the length of the value.
+#[derive(Clone, Debug)]
+pub struct ResponseParser {
+    max_value: usize,
+    /// The response cannot be whole while it is shorter.
+    need: usize,
+    /// Everything before is understood; a line starts here.
+    line: usize,
+    /// No newline stands between `line` and here.
+    searched: usize,
+    hits: u32,
+    value_bytes: u64,
+}
+
+/// The shortest line, `0\r\n`, in the answer to `incr`.
+const SHORTEST: usize = 3;
+/// The longest statistics. memcached's own are about 2 KiB; those of a slab class each about 30 KiB.
+const STATS_MAX: usize = 1 << 20;
+
+/// Why parsing stopped before the response was whole.
+enum Stop {
+    Short,
+    Malformed(Malformed),
+}
+
+impl From<Malformed> for Stop {
+    fn from(reason: Malformed) -> Stop {
+        Stop::Malformed(reason)
+    }
+}
+
+impl Default for ResponseParser {
+    /// A parser that takes values up to memcached's default item size of 1 MiB.
+    fn default() -> ResponseParser {
+        ResponseParser::with_max_value(limits::ITEM_MAX)
+    }
+}
+
+impl ResponseParser {
+    /// A parser that takes values up to `max_value` bytes.
+    pub fn with_max_value(max_value: usize) -> ResponseParser {
+        ResponseParser { max_value, need: SHORTEST, line: 0, searched: 0, hits: 0, value_bytes: 0 }
+    }
+
+    /// Forgets a partial response, for a new connection.
+    pub fn reset(&mut self) {
+        *self = ResponseParser::with_max_value(self.max_value);
+    }
+
+    /// Looks for one whole response at the start of `bytes`.
+    ///
+    /// After [`Parse::NeedMore`] call it again with the same `expect` and the same bytes, longer by what came.
+    #[inline]
+    pub fn parse<'b>(&mut self, expect: Expect, bytes: &'b [u8]) -> Parse<'b> {
+        if bytes.len() < self.need {
+            return Parse::NeedMore { at_least: self.need - bytes.len() };
+        }
+        match self.advance(expect, bytes) {
+            Ok(outcome) => {
+                let consumed = self.line;
+                self.reset();
+                Parse::Done { consumed, outcome }
+            }
+            Err(Stop::Short) => {
+                self.need = self.need.max(bytes.len() + 1);
+                Parse::NeedMore { at_least: self.need - bytes.len() }
+            }
+            Err(Stop::Malformed(reason)) => {
+                self.reset();
+                Parse::Malformed(reason)
+            }
+        }
+    }
+
+    /// Leaves `line` behind the response when it is whole.
+    #[inline]
+    fn advance<'b>(&mut self, expect: Expect, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        if let Expect::Values { keys } = expect {
+            return self.values(keys, bytes);
+        }
+        if expect == Expect::Stats {
+            return self.stats(bytes);
+        }
+        let line = self.take_line(bytes)?;
+        let (outcome, expected) = match expect {
+            Expect::Stored => {
+                let outcome = match line {
+                    b"STORED" => Some(Outcome::Stored),
+                    b"NOT_STORED" => Some(Outcome::NotStored),
+                    b"EXISTS" => Some(Outcome::Exists),
+                    b"NOT_FOUND" => Some(Outcome::NotFound),
+                    _ => None,
+                };
+                (outcome, "STORED, NOT_STORED, EXISTS or NOT_FOUND")
+            }
+            Expect::Counter => {
+                let outcome = match line {
+                    b"NOT_FOUND" => Some(Outcome::NotFound),
+                    _ => read_u64(line).map(Outcome::Counter),
+                };
+                (outcome, "a number or NOT_FOUND")
+            }
+            Expect::Deleted => (
+                found(line, b"DELETED").map(|yes| if yes { Outcome::Deleted } else { Outcome::NotFound }),
+                "DELETED or NOT_FOUND",
+            ),
+            Expect::Touched => (
+                found(line, b"TOUCHED").map(|yes| if yes { Outcome::Touched } else { Outcome::NotFound }),
+                "TOUCHED or NOT_FOUND",
+            ),
+            Expect::Version => (line.strip_prefix(b"VERSION ").map(Outcome::Version), "VERSION"),
+            Expect::Ok | Expect::Values { .. } | Expect::Stats => {
+                ((line == b"OK").then_some(Outcome::Ok), "OK")
+            }
+        };
+        match outcome {
+            Some(outcome) => Ok(outcome),
+            None => error_line(line, expected),
+        }
+    }
+
+    #[inline]
+    fn values<'b>(&mut self, keys: u32, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        loop {
+            let start = self.line;
+            let line = self.take_line(bytes)?;
+            if line == b"END" {
+                let blocks = &bytes[..start];
+                return Ok(Outcome::Values(Values {
+                    blocks,
+                    hits: self.hits,
+                    value_bytes: self.value_bytes,
+                }));
+            }
+            if !line.starts_with(Header::START) {
+                return error_line(line, "VALUE or END");
+            }
+            let length = Header::read(line)?.length;
+            if length > self.max_value as u64 {
+                return Err(Malformed::ValueTooLong { length, limit: self.max_value }.into());
+            }
+            let length = length as usize;
+            let data_end = self.line + length;
+            let Some(end) = bytes.get(data_end..data_end + 2) else {
+                // The header is read once more when the value is here, which costs less than keeping it.
+                self.searched = self.line - 1;
+                self.line = start;
+                self.need = data_end + 2;
+                return Err(Stop::Short);
+            };
+            if end != b"\r\n" {
+                return Err(Malformed::BadValueEnd { length }.into());
+            }
+            if self.hits == keys {
+                return Err(Malformed::TooManyValues { keys }.into());
+            }
+            self.hits += 1;
+            self.value_bytes += length as u64;
+            self.line = data_end + 2;
+            self.searched = self.line;
+        }
+    }
+
+    fn stats<'b>(&mut self, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        loop {
+            let start = self.line;
+            let line = self.take_line(bytes)?;
+            match line {
+                b"END" => return Ok(Outcome::Stats(Stats { lines: &bytes[..start] })),
+                // Some groups have nothing to tell but that they were reset.
+                b"RESET" if start == 0 => return Ok(Outcome::Ok),
+                _ if line.starts_with(b"STAT ") => {}
+                _ => return error_line(line, "STAT or END"),
+            }
+            if self.line > STATS_MAX {
+                return Err(Malformed::StatsTooLong { limit: STATS_MAX }.into());
+            }
+        }
+    }
+
+    /// The line at `self.line` without its end; moves `self.line` behind it.
+    #[inline]
+    fn take_line<'b>(&mut self, bytes: &'b [u8]) -> Result<&'b [u8], Stop> {
+        let Some(newline) = find(b'\n', &bytes[self.searched..]).map(|i| self.searched + i) else {
+            if bytes.len() - self.line > limits::LINE_MAX {
+                let line = Excerpt::of(&bytes[self.line..]);
+                return Err(Malformed::LineTooLong { limit: limits::LINE_MAX, line }.into());
+            }
+            self.searched = bytes.len();
+            return Err(Stop::Short);
+        };
+        let line = &bytes[self.line..newline];
+        if line.len() > limits::LINE_MAX {
+            return Err(Malformed::LineTooLong { limit: limits::LINE_MAX, line: Excerpt::of(line) }.into());
+        }
+        let Some(line) = line.strip_suffix(b"\r") else {
+            return Err(Malformed::NoCarriageReturn { line: Excerpt::of(line) }.into());
+        };
+        self.line = newline + 1;
+        self.searched = self.line;
+        Ok(line)
+    }
+}
+
+fn found(line: &[u8], yes: &[u8]) -> Option<bool> {
+    if line == yes { Some(true) } else { (line == b"NOT_FOUND").then_some(false) }
+}
+
+#[cold]
+fn error_line<'b>(line: &'b [u8], expected: &'static str) -> Result<Outcome<'b>, Stop> {
+    match ErrorKind::of(line) {
+        Some(kind) => Ok(Outcome::Error { kind, text: &line[..line.len().min(ErrorKind::TEXT_MAX)] }),
+        None => Err(Malformed::UnexpectedLine { expected, line: Excerpt::of(line) }.into()),
+    }
+}
