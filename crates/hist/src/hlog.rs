@@ -1,0 +1,1 @@
+//! The file format of the HdrHistogram tools: interval logs (`.hlog`).

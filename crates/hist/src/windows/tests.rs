@@ -1,0 +1,128 @@
+use proptest::prelude::*;
+use units::Nanos;
+
+use super::*;
+use crate::Latency;
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+/// `per_window` requests in each window, with response times 1, 2, … µs, and `slow` of the window's last ones at 200 ms.
+fn planted(span: Nanos, per_window: u64, stalled: &[u64]) -> (Windows, Latency) {
+    let (mut windows, mut raw) = (Windows::new(span), Latency::new());
+    for w in 0..span.0 / WINDOW.0 {
+        for i in 0..per_window {
+            let offset = Nanos(w * WINDOW.0 + i * WINDOW.0 / per_window);
+            let micros = if stalled.contains(&w) { 200_000 } else { 1 + 100 * i / per_window };
+            windows.record(offset, Nanos::from_micros(micros));
+            raw.record(Nanos::from_micros(micros));
+        }
+    }
+    (windows, raw)
+}
+
+fn within(got: Nanos, expect_us: u64) {
+    let expect = expect_us as f64 * 1e3;
+    assert!((got.0 as f64 - expect).abs() <= expect * 1e-3 + 128.0, "{got} is not about {expect_us} µs");
+}
+
+#[test]
+fn a_stall_moves_the_raw_p99_and_not_the_windowed_one() {
+    let (windows, raw) = planted(SECOND, 2_000, &[]);
+    within(windows.windowed_p99().unwrap(), 99);
+    within(raw.percentile(99.0).unwrap(), 99);
+
+    let (windows, raw) = planted(SECOND, 2_000, &[4]);
+    within(windows.windowed_p99().unwrap(), 99);
+    within(raw.percentile(99.0).unwrap(), 200_000);
+
+    // But a server that is slow in most windows is seen: the median is no way to hide a tail.
+    let (windows, _) = planted(SECOND, 2_000, &[0, 2, 4, 5, 7, 9]);
+    within(windows.windowed_p99().unwrap(), 200_000);
+}
+
+#[test]
+fn windows_merge_until_they_hold_a_thousand() {
+    let check = |windows: u64, per_window: u64, there: bool| {
+        let (planted, _) = planted(Nanos(windows * WINDOW.0), per_window, &[]);
+        assert_eq!(planted.windowed_p99().is_some(), there, "{windows} × {per_window}");
+    };
+    check(3, 1_000, true);
+    check(3, 999, false); // 2 997 samples make two groups: 1 998, then 999 that join the first
+    check(6, 500, true);
+    check(5, 500, false);
+    check(30, 100, true);
+    check(29, 100, false);
+    check(2, 1_000_000, false);
+    check(7, 0, false);
+}
+
+#[test]
+fn what_is_left_joins_the_last_group() {
+    // 3 full windows, then 20 samples of 5 ms: dropped, or a group of their own, they would not show or dominate.
+    let (mut windows, _) = planted(Nanos(4 * WINDOW.0), 0, &[]);
+    for w in 0..3 {
+        (0..1_000).for_each(|_| windows.record(Nanos(w * WINDOW.0), Nanos::from_micros(10 * (w + 1))));
+    }
+    (0..20).for_each(|_| windows.record(Nanos(3 * WINDOW.0), Nanos::from_millis(5)));
+    within(windows.windowed_p99().unwrap(), 20); // the median of 10, 20 and 5 000
+}
+
+#[test]
+fn marks_cover_what_was_touched() {
+    let check = |from_ms: u64, to_ms: u64, expect: &[usize]| {
+        let mut windows = Windows::new(SECOND);
+        windows.mark(Nanos::from_millis(from_ms), Nanos::from_millis(to_ms));
+        let marked: Vec<usize> = (0..10).filter(|&i| windows.series()[i].marked).collect();
+        assert_eq!(marked, expect, "{from_ms} to {to_ms}");
+        assert_eq!(windows.marked(), expect.len());
+    };
+    check(0, 1, &[0]);
+    check(150, 150, &[1]);
+    check(199, 201, &[1, 2]);
+    check(200, 300, &[2]);
+    check(950, 5_000, &[9]);
+    check(1_000, 2_000, &[]);
+    check(700, 600, &[7]);
+}
+
+#[test]
+fn the_series_has_every_window() {
+    let mut windows = Windows::new(Nanos::from_millis(250));
+    (0..100).for_each(|i| windows.record(Nanos::from_millis(110), Nanos::from_micros(i)));
+    windows.record(SECOND, Nanos::from_micros(7)); // after the end: the last window
+    let series = windows.series();
+    let check = |i: usize, start_ms: u64, count: u64, p50: bool| {
+        assert_eq!(
+            (series[i].start, series[i].count, series[i].p50.is_some()),
+            (Nanos::from_millis(start_ms), count, p50)
+        );
+        assert_eq!(series[i].max.is_some(), count > 0);
+        assert_eq!(series[i].p99, None);
+    };
+    check(0, 0, 0, false);
+    check(1, 100, 100, true);
+    check(2, 200, 1, false);
+    assert_eq!(series.len(), 3);
+    assert_eq!(Windows::new(Nanos::ZERO).series().len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn merging_is_recording_all_in_one(
+        a in prop::collection::vec((0u64..2_000_000_000, any::<u64>()), 0..60),
+        b in prop::collection::vec((0u64..2_000_000_000, 0u64..1_000_000), 0..60),
+        marks in prop::collection::vec((0u64..2_000_000_000, 0u64..300_000_000, any::<bool>()), 0..4),
+    ) {
+        let span = Nanos::from_secs(2);
+        let (mut left, mut right, mut all) = (Windows::new(span), Windows::new(span), Windows::new(span));
+        a.iter().for_each(|&(o, t)| { left.record(Nanos(o), Nanos(t)); all.record(Nanos(o), Nanos(t)); });
+        b.iter().for_each(|&(o, t)| { right.record(Nanos(o), Nanos(t)); all.record(Nanos(o), Nanos(t)); });
+        for (from, length, first) in marks {
+            let side = if first { &mut left } else { &mut right };
+            side.mark(Nanos(from), Nanos(from + length));
+            all.mark(Nanos(from), Nanos(from + length));
+        }
+        left.merge(&right);
+        prop_assert!(left == all);
+    }
+}
