@@ -1,0 +1,59 @@
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, accept_with, bind, connect as sys_connect, getsockname,
+    listen as sys_listen, socket_with, sockopt,
+};
+
+/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
+const BACKLOG: i32 = 4096;
+
+const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    Ok(socket_with(family, SocketType::STREAM, FLAGS, None)?)
+}
+
+pub(super) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = tcp(addr)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_socket_reuseport(&fd, true)?;
+    bind(&fd, &addr)?;
+    sys_listen(&fd, BACKLOG)?;
+    Ok(fd)
+}
+
+pub(super) fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
+    Ok(getsockname(fd)?.try_into()?)
+}
+
+pub(super) fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let fd = accept_with(listener, FLAGS)?;
+    // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
+    let _ = sockopt::set_tcp_nodelay(&fd, true);
+    Ok(fd)
+}
+
+pub(super) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = tcp(addr)?;
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    match sys_connect(&fd, &addr) {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What came of a connect, once the kernel reports the socket writable or broken.
+pub(super) fn outcome_of_connect(fd: &OwnedFd) -> Result<(), Errno> {
+    sockopt::socket_error(fd)?
+}
+
+/// A descriptor to give up when there are none left.
+pub(super) fn spare() -> Option<OwnedFd> {
+    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}

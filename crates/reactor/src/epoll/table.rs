@@ -1,0 +1,150 @@
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll::EventFlags;
+
+use crate::Conn;
+
+/// Output buffers over this size are given back to the allocator once they are empty.
+const KEEP_OUTPUT: usize = 256 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Connecting,
+    Open,
+}
+
+/// One connection's state.
+pub(super) struct Entry {
+    pub(super) fd: OwnedFd,
+    pub(super) state: State,
+    pub(super) paused: bool,
+    /// What the kernel was last told to report.
+    pub(super) watched: EventFlags,
+    /// The event data under which the kernel reports it: generation and slot.
+    pub(super) data: u64,
+    pub(super) out: Vec<u8>,
+    /// How much of `out` the kernel has taken.
+    pub(super) sent: usize,
+}
+
+impl Entry {
+    #[inline]
+    pub(super) fn unsent(&self) -> usize {
+        self.out.len() - self.sent
+    }
+
+    /// What the kernel should report.
+    #[inline]
+    pub(super) fn interest(&self) -> EventFlags {
+        let mut flags = EventFlags::empty();
+        if !self.paused {
+            flags |= EventFlags::IN;
+        }
+        // Output is watched only after a send came up short.
+        if self.state == State::Connecting || self.sent > 0 || self.blocked() {
+            flags |= EventFlags::OUT;
+        }
+        flags
+    }
+
+    /// Whether output waits for the kernel: it was offered, and not all of it was taken.
+    fn blocked(&self) -> bool {
+        self.state == State::Open && !self.out.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn advance(&mut self, n: usize) {
+        self.sent += n;
+        if self.sent == self.out.len() {
+            self.drop_output();
+        } else if self.sent > KEEP_OUTPUT {
+            self.out.drain(..self.sent);
+            self.sent = 0;
+        }
+    }
+
+    #[inline]
+    pub(super) fn drop_output(&mut self) {
+        self.sent = 0;
+        self.out.clear();
+        if self.out.capacity() > KEEP_OUTPUT {
+            self.out = Vec::new();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+}
+
+/// All connections of a reactor.
+#[derive(Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// What [`crate::Reactor::output`] yields for a connection that is gone.
+    nowhere: Vec<u8>,
+}
+
+impl Table {
+    pub(super) fn insert(&mut self, fd: OwnedFd, state: State) -> Conn {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let place = &mut self.slots[slot as usize];
+        // 31 bits: the topmost bit of the event data marks listeners.
+        place.generation = (place.generation + 1) & 0x7fff_ffff;
+        let conn = Conn { slot, generation: place.generation };
+        place.entry = Some(Entry {
+            fd,
+            state,
+            paused: false,
+            watched: EventFlags::empty(),
+            data: u64::from(conn.generation) << 32 | u64::from(slot),
+            out: Vec::new(),
+            sent: 0,
+        });
+        conn
+    }
+
+    pub(super) fn conn_of(data: u64) -> Conn {
+        Conn { slot: data as u32, generation: (data >> 32) as u32 }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, conn: Conn) -> Option<&Entry> {
+        let slot = self.slots.get(conn.slot as usize)?;
+        slot.entry.as_ref().filter(|_| slot.generation == conn.generation)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, conn: Conn) -> Option<&mut Entry> {
+        let slot = self.slots.get_mut(conn.slot as usize)?;
+        slot.entry.as_mut().filter(|_| slot.generation == conn.generation)
+    }
+
+    #[inline]
+    pub(super) fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
+        match self.slots.get_mut(conn.slot as usize) {
+            Some(Slot { generation, entry: Some(entry) }) if *generation == conn.generation => &mut entry.out,
+            _ => {
+                self.nowhere.clear();
+                &mut self.nowhere
+            }
+        }
+    }
+
+    /// Closes the connection; false when it was gone already.
+    pub(super) fn remove(&mut self, conn: Conn) -> bool {
+        if self.get(conn).is_none() {
+            return false;
+        }
+        // Closing the descriptor takes it out of the epoll set too.
+        self.slots[conn.slot as usize].entry = None;
+        self.free.push(conn.slot);
+        true
+    }
+}

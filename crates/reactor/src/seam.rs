@@ -1,0 +1,133 @@
+use std::io;
+use std::net::SocketAddr;
+
+use units::{Nanos, Time};
+
+/// A connection of one reactor.
+///
+/// A value outlives its connection safely: the generation tells a reused slot from the old one, and every
+/// call on a connection that is gone does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Conn {
+    /// Index into the reactor's table; dense, so that a handler can keep its own state in a `Vec`.
+    pub slot: u32,
+    /// Counts the connections that have used this slot.
+    pub generation: u32,
+}
+
+/// What a reactor tells its handler.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A client was accepted on a listening socket.
+    Accepted {
+        /// The new connection.
+        conn: Conn,
+    },
+    /// A client could not be accepted (out of descriptors, say); it was turned away.
+    AcceptFailed {
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A connection that was asked for stands.
+    Connected {
+        /// The connection.
+        conn: Conn,
+    },
+    /// Bytes came in. They are the handler's to keep: they are not shown again.
+    Data {
+        /// The connection.
+        conn: Conn,
+        /// The moment at which the receive returned, before anybody looked at the bytes.
+        at: Time,
+        /// What was received; never empty.
+        bytes: &'a [u8],
+    },
+    /// Output that the kernel had not taken at once has all gone out.
+    Drained {
+        /// The connection.
+        conn: Conn,
+    },
+    /// The connection is over and its slot is free again. `None`: closed by the peer in good order.
+    Closed {
+        /// The connection that was.
+        conn: Conn,
+        /// What ended it.
+        error: Option<io::Error>,
+    },
+    /// Somebody called [`Waker::wake`].
+    Woken,
+}
+
+/// How long [`Reactor::poll`] may take when nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all: look once and return, so that the caller spins. Nothing is due before the moment given,
+    /// which lets a simulated clock jump there.
+    Spin(Time),
+    /// Sleep until an event or the moment given; [`Time::NEVER`] for no limit.
+    Sleep(Time),
+}
+
+/// Wakes a reactor that sleeps in [`Reactor::poll`], from any thread.
+pub trait Waker: Clone + Send + Sync + 'static {
+    /// Makes the reactor's present or next sleep end with [`Event::Woken`].
+    fn wake(&self);
+}
+
+/// Takes what happens on a reactor's thread.
+pub trait Handler<R: Reactor> {
+    /// Called once per event, in order; may call back into the reactor.
+    fn event(&mut self, reactor: &mut R, event: Event<'_>);
+}
+
+/// One thread's sockets, time and wake-ups.
+pub trait Reactor: Sized {
+    /// What wakes this reactor.
+    type Waker: Waker;
+
+    /// The backend's name, as results record it.
+    const NAME: &'static str;
+
+    /// The present moment.
+    fn now(&self) -> Time;
+
+    /// How long the last [`Reactor::poll`] waited as it was asked to, never past the moment given.
+    ///
+    /// What a loop's turn took beyond this is work, or a stall of the machine. 0 for [`Wait::Spin`] on a
+    /// real clock.
+    fn waited(&self) -> Nanos;
+
+    /// Accepts clients at `addr`, sharing the port with other reactors (`SO_REUSEPORT`). Port 0 takes a
+    /// free one; the address taken is returned.
+    fn listen(&mut self, addr: SocketAddr) -> io::Result<SocketAddr>;
+
+    /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.
+    fn connect(&mut self, addr: SocketAddr) -> io::Result<Conn>;
+
+    /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].
+    ///
+    /// A connection that is gone yields a buffer that nobody sends.
+    fn output(&mut self, conn: Conn) -> &mut Vec<u8>;
+
+    /// Sends the output, or as much as the kernel takes; the rest follows by itself.
+    ///
+    /// Returns the moment just before the system call that would carry the first byte.
+    fn flush(&mut self, conn: Conn) -> Time;
+
+    /// Bytes of output that have not left yet.
+    fn unsent(&self, conn: Conn) -> usize;
+
+    /// Stops (`true`) or resumes reading from the connection; the peer is held back by TCP meanwhile.
+    fn pause_reading(&mut self, conn: Conn, pause: bool);
+
+    /// Ends the connection at once and frees its slot. No event follows.
+    fn close(&mut self, conn: Conn);
+
+    /// Hands what has happened to `handler`, waiting for something to happen as `wait` allows.
+    ///
+    /// Returns the number of events.
+    fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize>;
+
+    /// A handle by which other threads end this reactor's sleep.
+    fn waker(&self) -> Self::Waker;
+}

@@ -1,0 +1,170 @@
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+
+use units::{Nanos, Time};
+
+use crate::Conn;
+use crate::sim::SimReactor;
+
+/// A poll that finds nothing although its caller had something due still takes this long; a few hundred ns
+/// is what an empty `epoll_wait` costs on a real machine.
+const EMPTY_POLL: Nanos = Nanos(200);
+
+/// What one machine's work costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Costs {
+    /// Processor time of one send, spent before the bytes leave.
+    pub send: Nanos,
+    /// Processor time of one receive, spent before the handler sees the bytes.
+    pub receive: Nanos,
+}
+
+/// A program on a simulated machine.
+pub trait Program {
+    /// Does what is due and calls [`crate::Reactor::poll`] once. Returns false when it has finished.
+    fn step(&mut self, reactor: &mut SimReactor) -> bool;
+}
+
+/// The clock and the wires of a simulation.
+pub struct World {
+    pub(super) wires: Rc<RefCell<Wires>>,
+}
+
+/// What is on its way to a machine.
+pub(super) enum Delivery {
+    Accept { from: (usize, Conn) },
+    Connected { conn: Conn, peer: (usize, Conn) },
+    Data { conn: Conn, bytes: Vec<u8> },
+    Closed { conn: Conn, error: Option<io::ErrorKind> },
+    Woken,
+}
+
+/// A delivery's place in the order: by time, then by the order of sending.
+pub(super) struct Scheduled(pub(super) Time, pub(super) u64, pub(super) Delivery);
+
+impl PartialEq for Scheduled {
+    fn eq(&self, other: &Self) -> bool {
+        (self.0, self.1) == (other.0, other.1)
+    }
+}
+impl Eq for Scheduled {}
+impl PartialOrd for Scheduled {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Scheduled {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0, self.1).cmp(&(other.0, other.1))
+    }
+}
+
+/// One simulated machine of one core.
+pub(super) struct Machine {
+    /// Its own time: it is busy until then.
+    pub(super) clock: Time,
+    /// When its program wants to run again, if nothing is delivered before.
+    pub(super) wake: Time,
+    /// How long the last poll waited, as [`crate::Reactor::waited`].
+    pub(super) waited: Nanos,
+    pub(super) inbox: BinaryHeap<Reverse<Scheduled>>,
+    pub(super) costs: Costs,
+    /// Spans in which it does not run; ascending.
+    stalls: Vec<(Time, Time)>,
+    finished: bool,
+}
+
+impl Machine {
+    /// When its program can run next, were the machine never frozen.
+    fn ready(&self) -> Time {
+        let delivery = self.inbox.peek().map_or(Time::NEVER, |Reverse(first)| first.0);
+        self.clock.max(self.wake.min(delivery))
+    }
+
+    fn thawed(&self, at: Time) -> Time {
+        self.stalls.iter().find(|(from, to)| (*from..*to).contains(&at)).map_or(at, |(_, to)| *to)
+    }
+}
+
+/// Everything that the reactors share.
+pub(super) struct Wires {
+    pub(super) machines: Vec<Machine>,
+    pub(super) listeners: BTreeMap<SocketAddr, usize>,
+    pub(super) next_port: u16,
+    delay: Nanos,
+    sequence: u64,
+}
+
+impl Wires {
+    /// Puts `delivery` on its way to machine `to`, leaving at `at`.
+    pub(super) fn deliver(&mut self, to: usize, at: Time, delivery: Delivery) {
+        self.sequence += 1;
+        let arrives = at + self.delay;
+        self.machines[to].inbox.push(Reverse(Scheduled(arrives, self.sequence, delivery)));
+    }
+}
+
+impl World {
+    /// A world at time 0 whose wires take `delay` one way.
+    pub fn new(delay: Nanos) -> World {
+        let wires =
+            Wires { machines: Vec::new(), listeners: BTreeMap::new(), next_port: 10_000, delay, sequence: 0 };
+        World { wires: Rc::new(RefCell::new(wires)) }
+    }
+
+    /// Adds a machine; the programs given to [`World::run`] are in the order of these calls.
+    pub fn machine(&mut self, costs: Costs) -> SimReactor {
+        let mut wires = self.wires.borrow_mut();
+        wires.machines.push(Machine {
+            clock: Time(0),
+            wake: Time(0),
+            waited: Nanos::ZERO,
+            inbox: BinaryHeap::new(),
+            costs,
+            stalls: Vec::new(),
+            finished: false,
+        });
+        SimReactor::new(Rc::clone(&self.wires), wires.machines.len() - 1)
+    }
+
+    /// Freezes a machine from `from` for `span`; call in ascending order.
+    pub fn stall(&mut self, machine: &SimReactor, from: Time, span: Nanos) {
+        self.wires.borrow_mut().machines[machine.index()].stalls.push((from, from + span));
+    }
+
+    /// Runs the programs until the first has finished, or until nothing more can happen.
+    ///
+    /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends.
+    pub fn run(&mut self, programs: &mut [(&mut dyn Program, &mut SimReactor)], limit: Time) {
+        loop {
+            let next = {
+                let wires = self.wires.borrow();
+                let running = wires.machines.iter().enumerate().filter(|(_, machine)| !machine.finished);
+                running.map(|(i, machine)| (machine.thawed(machine.ready()), i)).min()
+            };
+            let Some((at, i)) = next.filter(|(at, _)| *at != Time::NEVER) else { return };
+            assert!(at <= limit, "the simulation did not end by {limit:?}");
+            {
+                let machine = &mut self.wires.borrow_mut().machines[i];
+                machine.waited = machine.ready().since(machine.clock);
+                machine.clock = at;
+            }
+            let (program, reactor) = &mut programs[i];
+            if !program.step(reactor) {
+                self.wires.borrow_mut().machines[i].finished = true;
+                if i == 0 {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// When a machine whose poll found nothing runs next: not before a moment has passed.
+pub(super) fn wake_after_empty_poll(clock: Time, until: Time) -> Time {
+    until.max(clock + EMPTY_POLL)
+}
