@@ -34,8 +34,10 @@ pub use expect::{Expect, Parse};
 pub use malformed::{Excerpt, Malformed};
 pub use outcome::{ErrorKind, Outcome, Stats};
 pub use request::{
-    Reply, StoreVerb, decr, delete, flush_all, get, get_many, gets, gets_many, incr, quit, set, stats, store,
-    touch, verbosity, version,
+    decr, delete, flush_all, get, get_many, gets, gets_many, incr, quit, set, stats, store, touch, verbosity,
+    version,
 };
 pub use response::ResponseParser;
 pub use values::{Value, Values};
+
+pub use crate::command::{Reply, StoreVerb};

@@ -12,3 +12,20 @@ pub const LINE_MAX: usize = 2048;
 
 /// An expiry time above this is a date, not a span. Units: seconds. Source: memcached's `REALTIME_MAXDELTA`.
 pub const RELATIVE_EXPTIME_MAX: i64 = 60 * 60 * 24 * 30;
+
+/// The longest `get` or `gets` line. Units: bytes. memcached knows no limit; ours is the memory that a
+/// connection may hold for one value, and takes 4 000 of the longest keys.
+pub const GET_LINE_MAX: usize = 1 << 20;
+
+/// The most blanks before `get` or `gets` on a line over [`LINE_MAX`]. Source: memcached's
+/// `try_read_command_ascii`.
+pub(crate) const LEADING_BLANKS_MAX: usize = 100;
+
+/// What memcached counts against [`ITEM_MAX`] for an item, so that both servers take the same items.
+///
+/// Units: bytes. Source: memcached 1.6's `item_make_header`: header 48, unique number 8, zero byte behind
+/// the key 1, line end behind the value 2, flags 4 unless they are 0. Asked of 1.6.18: a 1 B key without
+/// flags takes 1 048 516 B, a 250 B key with flags 1 048 263 B.
+pub fn item_size(key: usize, flags: u32, value: usize) -> usize {
+    59 + key + value + if flags == 0 { 0 } else { 4 }
+}

@@ -1,0 +1,32 @@
+//! The server's half: a parser of requests, and functions that append replies to a buffer.
+//!
+//! ```
+//! use proto_memcache::server::{Parse, Request, RequestParser, reply};
+//!
+//! let mut parser = RequestParser::default();
+//! let received = b"get answer question\r\nver";
+//! let Parse::Done { consumed, request: Request::Get { keys, .. } } = parser.parse(received) else { panic!() };
+//! assert_eq!(consumed, 21);
+//!
+//! let mut out = Vec::new();
+//! for key in keys {
+//!     if key == b"answer" {
+//!         reply::value(&mut out, key, 0, None, b"42");
+//!     }
+//! }
+//! out.extend_from_slice(reply::END);
+//! assert_eq!(out, b"VALUE answer 0 2\r\n42\r\nEND\r\n");
+//! assert_eq!(parser.parse(&received[consumed..]), Parse::NeedMore { at_least: 1 });
+//! ```
+
+mod line;
+mod number;
+mod parser;
+mod refusal;
+pub mod reply;
+mod request;
+
+pub use number::read_counter;
+pub use parser::{CloseReason, Parse, RequestParser};
+pub use refusal::Refusal;
+pub use request::{Keys, Request};

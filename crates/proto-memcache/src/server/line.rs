@@ -1,0 +1,167 @@
+use crate::limits;
+use crate::server::number;
+use crate::server::parser::CloseReason;
+use crate::server::refusal::Refusal;
+use crate::server::request::{Keys, Request, next_word};
+use crate::{Reply, StoreVerb};
+
+/// What a request line says.
+pub(super) enum Line<'b> {
+    /// The whole request.
+    Whole(Request<'b>),
+    /// A value follows.
+    Value(StoreLine<'b>),
+    /// The other side does not speak this protocol.
+    Close(CloseReason),
+}
+
+/// A storage command without its value.
+#[derive(Clone, Copy)]
+pub(super) struct StoreLine<'b> {
+    pub(super) verb: StoreVerb,
+    pub(super) key: &'b [u8],
+    pub(super) flags: u32,
+    pub(super) exptime: i32,
+    pub(super) length: usize,
+    pub(super) reply: Reply,
+}
+
+/// More words than any command but `get` takes.
+const WORDS_MAX: usize = 8;
+
+/// Reads a line that is without its end.
+#[inline]
+pub(super) fn read(line: &[u8]) -> Line<'_> {
+    let mut rest = line;
+    match next_word(&mut rest) {
+        Some(b"get") => get(rest, false),
+        Some(b"gets") => get(rest, true),
+        _ => other(line),
+    }
+}
+
+#[inline]
+fn get(words: &[u8], with_cas: bool) -> Line<'_> {
+    let (mut rest, mut count) = (words, 0);
+    while let Some(key) = next_word(&mut rest) {
+        if key.len() > limits::KEY_MAX {
+            return refused(Refusal::BadFormat, Reply::Wanted);
+        }
+        count += 1;
+    }
+    if count == 0 {
+        return refused(Refusal::Unknown, Reply::Wanted);
+    }
+    Line::Whole(Request::Get { keys: Keys::new(words, count), with_cas })
+}
+
+fn other(line: &[u8]) -> Line<'_> {
+    let mut words = [&b""[..]; WORDS_MAX];
+    let (mut rest, mut count, mut last) = (line, 0, &b""[..]);
+    while let Some(word) = next_word(&mut rest) {
+        if let Some(slot) = words.get_mut(count) {
+            *slot = word;
+        }
+        last = word;
+        count += 1;
+    }
+    let words = &words[..count.min(WORDS_MAX)];
+    let Some((&command, args)) = words.split_first() else {
+        return refused(Refusal::Unknown, Reply::Wanted);
+    };
+    // Only the last word counts as `noreply`, as in memcached.
+    let reply = if count > 1 && last == b"noreply" { Reply::Suppressed } else { Reply::Wanted };
+    let line = match (command, args.len()) {
+        (b"set", 4 | 5) => store(StoreVerb::Set, args, reply),
+        (b"add", 4 | 5) => store(StoreVerb::Add, args, reply),
+        (b"replace", 4 | 5) => store(StoreVerb::Replace, args, reply),
+        (b"append", 4 | 5) => store(StoreVerb::Append, args, reply),
+        (b"prepend", 4 | 5) => store(StoreVerb::Prepend, args, reply),
+        (b"cas", 5 | 6) => match unsigned(args[4]) {
+            Some(unique) => store(StoreVerb::Cas(unique), args, reply),
+            None => Err(Refusal::BadFormat),
+        },
+        (b"delete", 1..=3) => delete(args, reply),
+        (b"incr", 2 | 3) => count_by(true, args, reply),
+        (b"decr", 2 | 3) => count_by(false, args, reply),
+        (b"touch", 2 | 3) => touch(args, reply),
+        (b"flush_all", 0..=2) => flush_all(args, reply),
+        (b"verbosity", 1 | 2) => verbosity(args, reply),
+        (b"version", _) => Ok(Line::Whole(Request::Version)),
+        (b"quit", _) => Ok(Line::Whole(Request::Quit)),
+        (b"stats", _) => Ok(Line::Whole(Request::Stats { group: args.first().copied().unwrap_or_default() })),
+        // A wrong number of words is found before `noreply` is looked for, so this error is always told.
+        (
+            b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" | b"delete" | b"incr" | b"decr"
+            | b"touch" | b"flush_all" | b"verbosity",
+            _,
+        ) => return refused(Refusal::Unknown, Reply::Wanted),
+        // A browser that is made to send a form here must not get to its body, which could hold commands.
+        _ if last.starts_with(b"HTTP/") => return Line::Close(CloseReason::Http),
+        _ => return refused(Refusal::Unknown, Reply::Wanted),
+    };
+    line.unwrap_or_else(|refusal| refused(refusal, reply))
+}
+
+fn store<'b>(verb: StoreVerb, args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    let key = key(args[0])?;
+    let flags = number::read(args[1]).and_then(|n| u32::try_from(n).ok()).ok_or(Refusal::BadFormat)?;
+    let exptime = signed(args[2]).ok_or(Refusal::BadFormat)?;
+    let length = signed(args[3]).filter(|&n| n <= i32::MAX - 2).ok_or(Refusal::BadFormat)?;
+    let length = usize::try_from(length).map_err(|_| Refusal::BadFormat)?;
+    Ok(Line::Value(StoreLine { verb, key, flags, exptime, length, reply }))
+}
+
+fn delete<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    // Once the second word said how long the key should stay locked; clients still send a 0.
+    let allowed = match args {
+        [_] => true,
+        [_, word] => *word == b"0" || reply == Reply::Suppressed,
+        [_, word, _] => *word == b"0" && reply == Reply::Suppressed,
+        _ => false,
+    };
+    if !allowed {
+        return Err(Refusal::BadDelete);
+    }
+    Ok(Line::Whole(Request::Delete { key: key(args[0])?, reply }))
+}
+
+fn count_by<'b>(up: bool, args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    let key = key(args[0])?;
+    let delta = unsigned(args[1]).ok_or(Refusal::BadDelta)?;
+    Ok(Line::Whole(Request::Count { key, up, delta, reply }))
+}
+
+fn touch<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    let key = key(args[0])?;
+    let exptime = signed(args[1]).ok_or(Refusal::BadExptime)?;
+    Ok(Line::Whole(Request::Touch { key, exptime, reply }))
+}
+
+fn flush_all<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    let delay_missing = args.len() == usize::from(reply == Reply::Suppressed);
+    let delay = if delay_missing { 0 } else { signed(args[0]).ok_or(Refusal::BadExptime)? };
+    Ok(Line::Whole(Request::FlushAll { delay, reply }))
+}
+
+fn verbosity<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    unsigned(args[0]).ok_or(Refusal::BadFormat)?;
+    Ok(Line::Whole(Request::Verbosity { reply }))
+}
+
+fn key(word: &[u8]) -> Result<&[u8], Refusal> {
+    if word.len() > limits::KEY_MAX { Err(Refusal::BadFormat) } else { Ok(word) }
+}
+
+fn signed(word: &[u8]) -> Option<i32> {
+    number::read(word).and_then(|n| i32::try_from(n).ok())
+}
+
+fn unsigned(word: &[u8]) -> Option<u64> {
+    number::read(word).and_then(|n| u64::try_from(n).ok())
+}
+
+#[cold]
+fn refused<'b>(refusal: Refusal, reply: Reply) -> Line<'b> {
+    Line::Whole(Request::Refused { refusal, reply, unlink: None })
+}

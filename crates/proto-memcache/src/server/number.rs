@@ -1,0 +1,98 @@
+//! Numbers as memcached reads them: by C's `strtol`, with a sign and leading zeros, up to a blank.
+//!
+//! It keeps the low 32 bits of what does not fit in 32; we refuse that, as its successors do.
+
+/// Reads one word of a command line.
+#[inline]
+pub(super) fn read(word: &[u8]) -> Option<i128> {
+    // Nearly all numbers are bare digits; 128-bit arithmetic costs as much as the rest of the line.
+    if let Some(number) = crate::digits::read_u64(word) {
+        return Some(i128::from(number));
+    }
+    let (number, rest) = leading(word)?;
+    rest.is_empty().then_some(number)
+}
+
+/// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
+/// anything after a blank behind it.
+///
+/// Errors: `None` where there is none, or none from 0 to 2⁶⁴ − 1.
+pub fn read_counter(value: &[u8]) -> Option<u64> {
+    let start = value.iter().position(|&b| !is_blank(b))?;
+    let (number, rest) = leading(&value[start..])?;
+    match rest.first() {
+        None => {}
+        Some(&b) if is_blank(b) => {}
+        Some(_) => return None,
+    }
+    u64::try_from(number).ok()
+}
+
+fn leading(text: &[u8]) -> Option<(i128, &[u8])> {
+    let (sign, digits) = match text {
+        [b'-', rest @ ..] => (-1, rest),
+        [b'+', rest @ ..] => (1, rest),
+        _ => (1, text),
+    };
+    let end = digits.iter().position(|b| !b.is_ascii_digit()).unwrap_or(digits.len());
+    if end == 0 {
+        return None;
+    }
+    let mut number = 0i128;
+    for &byte in &digits[..end] {
+        number = number * 10 + i128::from(byte - b'0');
+        // No field is wider than 64 bits; stopping here also keeps the product from overflowing.
+        if number > i128::from(u64::MAX) {
+            return None;
+        }
+    }
+    Some((sign * number, &digits[end..]))
+}
+
+/// C's `isspace`.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_numbers_with_a_sign() {
+        let check = |word: &str, expect: Option<i128>| assert_eq!(read(word.as_bytes()), expect, "{word:?}");
+        check("0", Some(0));
+        check("-0", Some(0));
+        check("+7", Some(7));
+        check("-1", Some(-1));
+        check("010", Some(10));
+        check("18446744073709551615", Some(u64::MAX as i128));
+        check("18446744073709551616", None);
+        check(&"9".repeat(500), None);
+        check("", None);
+        check("-", None);
+        check("1x", None);
+        check("0x10", None);
+        check("1.5", None);
+        check("--1", None);
+    }
+
+    #[test]
+    fn values_may_have_blanks_around_their_number() {
+        let check = |value: &str, expect: Option<u64>| assert_eq!(read_counter(value.as_bytes()), expect);
+        check("5", Some(5));
+        check("5   ", Some(5));
+        check(" 5", Some(5));
+        check("\t\n5", Some(5));
+        check("1 2", Some(1));
+        check("+1", Some(1));
+        check("000000000000000000001", Some(1));
+        check("18446744073709551615", Some(u64::MAX));
+        check("18446744073709551616", None);
+        check("", None);
+        check("  ", None);
+        check("-1", None);
+        check("1x", None);
+        check("abc", None);
+    }
+}

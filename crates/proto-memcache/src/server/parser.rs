@@ -1,0 +1,146 @@
+use crate::StoreVerb;
+use crate::limits;
+use crate::scan::find;
+use crate::server::line::{self, Line, StoreLine};
+use crate::server::refusal::Refusal;
+use crate::server::request::Request;
+
+/// What [`RequestParser::parse`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parse<'b> {
+    /// The request is not whole yet.
+    NeedMore {
+        /// It cannot be whole with fewer than this many further bytes.
+        at_least: usize,
+    },
+    /// A part of a refused value, to be dropped; there may be more of it.
+    Skipped {
+        /// The length of the part.
+        consumed: usize,
+    },
+    /// A request is whole.
+    Done {
+        /// Its length; the next request starts there.
+        consumed: usize,
+        /// What it says.
+        request: Request<'b>,
+    },
+    /// The connection must be closed without an answer.
+    Close(CloseReason),
+}
+
+/// Why a connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// A line over the limit.
+    LineTooLong,
+    /// The other side speaks HTTP.
+    Http,
+}
+
+/// Reads one request after the other, however they are cut into pieces.
+///
+/// Shape: one per connection. It is shown the same request from its first byte on at each call, and keeps
+/// offsets into it so that no byte is looked at twice.
+/// Bounds: lines of 2048 B, `get` lines of 1 MiB, items of [`item_max`](Self::with_item_max).
+/// Cost: about 20 ns for `get` with one 30 B key, 50 ns for `set`.
+#[derive(Clone, Debug)]
+pub struct RequestParser {
+    item_max: usize,
+    /// The request cannot be whole while it is shorter.
+    need: usize,
+    /// No newline stands before.
+    searched: usize,
+    /// What is left of a refused value.
+    skip: usize,
+}
+
+impl Default for RequestParser {
+    /// A parser that takes items up to memcached's default of 1 MiB.
+    fn default() -> RequestParser {
+        RequestParser::with_item_max(limits::ITEM_MAX)
+    }
+}
+
+impl RequestParser {
+    /// A parser that takes items up to `item_max` bytes, as [`limits::item_size`] counts them.
+    pub fn with_item_max(item_max: usize) -> RequestParser {
+        RequestParser { item_max, need: 1, searched: 0, skip: 0 }
+    }
+
+    /// Looks for one whole request at the start of `bytes`.
+    ///
+    /// After [`Parse::NeedMore`] call it again with the same bytes, longer by what came.
+    #[inline]
+    pub fn parse<'b>(&mut self, bytes: &'b [u8]) -> Parse<'b> {
+        if bytes.len() < self.need {
+            return Parse::NeedMore { at_least: self.need - bytes.len() };
+        }
+        if self.skip > 0 {
+            let consumed = self.skip.min(bytes.len());
+            self.skip -= consumed;
+            return Parse::Skipped { consumed };
+        }
+        let Some(newline) = find(b'\n', &bytes[self.searched..]).map(|i| self.searched + i) else {
+            self.searched = bytes.len();
+            self.need = bytes.len() + 1;
+            return match too_long(bytes, bytes.len()) {
+                true => Parse::Close(CloseReason::LineTooLong),
+                false => Parse::NeedMore { at_least: 1 },
+            };
+        };
+        if too_long(bytes, newline) {
+            return Parse::Close(CloseReason::LineTooLong);
+        }
+        let line = &bytes[..newline];
+        match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Line::Whole(request) => self.done(newline + 1, request),
+            Line::Value(store) => self.value(newline + 1, store, bytes),
+            Line::Close(reason) => Parse::Close(reason),
+        }
+    }
+
+    #[inline]
+    fn value<'b>(&mut self, start: usize, store: StoreLine<'b>, bytes: &'b [u8]) -> Parse<'b> {
+        let StoreLine { verb, key, flags, exptime, length, reply } = store;
+        if limits::item_size(key.len(), flags, length) > self.item_max {
+            let unlink = (verb == StoreVerb::Set).then_some(key);
+            let parse = self.done(start, Request::Refused { refusal: Refusal::TooLarge, reply, unlink });
+            self.skip = length + 2;
+            return parse;
+        }
+        let data_end = start + length;
+        let Some(end) = bytes.get(data_end..data_end + 2) else {
+            // The line is read once more when the value is here, which costs less than keeping it.
+            self.searched = start - 1;
+            self.need = data_end + 2;
+            return Parse::NeedMore { at_least: self.need - bytes.len() };
+        };
+        let request = match end {
+            b"\r\n" => Request::Store { verb, key, flags, exptime, data: &bytes[start..data_end], reply },
+            _ => Request::Refused { refusal: Refusal::BadChunk, reply, unlink: None },
+        };
+        self.done(data_end + 2, request)
+    }
+
+    #[inline]
+    fn done<'b>(&mut self, consumed: usize, request: Request<'b>) -> Parse<'b> {
+        *self = RequestParser::with_item_max(self.item_max);
+        Parse::Done { consumed, request }
+    }
+}
+
+/// Whether a line without a newline in its first `length` bytes is over its limit.
+///
+/// It is the same whether the newline has come meanwhile or not: memcached lets a long line pass if it
+/// arrives in one piece, but what depends on how bytes are cut cannot be relied on or tested.
+#[inline]
+fn too_long(bytes: &[u8], length: usize) -> bool {
+    if length <= limits::LINE_MAX {
+        return false;
+    }
+    let blanks = bytes[..limits::LEADING_BLANKS_MAX].iter().take_while(|&&b| b == b' ').count();
+    let line = &bytes[blanks..];
+    let is_get = line.starts_with(b"get ") || line.starts_with(b"gets ");
+    !is_get || length > limits::GET_LINE_MAX
+}

@@ -1,0 +1,154 @@
+use crate::scan::find;
+use crate::server::Refusal;
+use crate::{Reply, StoreVerb};
+
+/// One request. Slices point into the bytes that were parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request<'b> {
+    /// `get` and `gets`.
+    Get {
+        /// The keys, at least one, each of a legal length.
+        keys: Keys<'b>,
+        /// `gets`: the reply carries unique numbers.
+        with_cas: bool,
+    },
+    /// `set`, `add`, `replace`, `append`, `prepend`, `cas`.
+    Store {
+        /// Which of them.
+        verb: StoreVerb,
+        /// The key.
+        key: &'b [u8],
+        /// The client's own number.
+        flags: u32,
+        /// As the client wrote it: 0 never, below 0 past, up to 30 days a span, above a Unix time. Units: seconds.
+        exptime: i32,
+        /// The value.
+        data: &'b [u8],
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `delete`.
+    Delete {
+        /// The key.
+        key: &'b [u8],
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `incr` and `decr`.
+    Count {
+        /// The key.
+        key: &'b [u8],
+        /// `incr`.
+        up: bool,
+        /// By how much.
+        delta: u64,
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `touch`.
+    Touch {
+        /// The key.
+        key: &'b [u8],
+        /// As in [`Request::Store`].
+        exptime: i32,
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `flush_all`.
+    FlushAll {
+        /// As an expiry time: not over 0 is now.
+        delay: i32,
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `verbosity`; to be answered with `OK` and otherwise ignored.
+    Verbosity {
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `version`.
+    Version,
+    /// `stats`.
+    Stats {
+        /// Which group of them; empty for the general ones.
+        group: &'b [u8],
+    },
+    /// `quit`: close the connection when what came before is answered.
+    Quit,
+    /// To be answered with an error.
+    Refused {
+        /// Which.
+        refusal: Refusal,
+        /// Whether to answer: `noreply` silences errors too.
+        reply: Reply,
+        /// A key whose item must go, since its new value was refused: better no value than an old one.
+        unlink: Option<&'b [u8]>,
+    },
+}
+
+/// The keys of a `get`, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keys<'b> {
+    rest: &'b [u8],
+    count: usize,
+}
+
+impl<'b> Keys<'b> {
+    /// Splits `words` at blanks. The parser has checked each word's length, and that there is one.
+    pub(super) fn new(words: &'b [u8], count: usize) -> Keys<'b> {
+        Keys { rest: words, count }
+    }
+}
+
+impl<'b> Iterator for Keys<'b> {
+    type Item = &'b [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'b [u8]> {
+        let word = next_word(&mut self.rest)?;
+        self.count -= 1;
+        Some(word)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count, Some(self.count))
+    }
+}
+
+impl ExactSizeIterator for Keys<'_> {}
+
+/// Takes the first word off `rest`; blanks around it do not count.
+#[inline]
+pub(super) fn next_word<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
+    while let [b' ', after @ ..] = *rest {
+        *rest = after;
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let (word, after) = rest.split_at(find(b' ', rest).unwrap_or(rest.len()));
+    *rest = after;
+    Some(word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_at_blanks() {
+        let check = |line: &str, expect: &[&str]| {
+            let mut rest = line.as_bytes();
+            let mut words = Vec::new();
+            while let Some(word) = next_word(&mut rest) {
+                words.push(std::str::from_utf8(word).unwrap());
+            }
+            assert_eq!(words, expect, "{line:?}");
+        };
+        check("", &[]);
+        check("   ", &[]);
+        check("a", &["a"]);
+        check("  a  bc ", &["a", "bc"]);
+        check("a\tb c\r", &["a\tb", "c\r"]);
+    }
+}

@@ -1,0 +1,354 @@
+//! What the server makes of requests: whole, in pieces, wrong, and at random. Every answer here was asked
+//! of memcached 1.6.18 first; `crates/sphinx/tests/transcripts` asks it again.
+
+use proptest::prelude::*;
+use proto_memcache::server::{Parse, Refusal, Request, RequestParser};
+use proto_memcache::{Reply, StoreVerb, client, limits};
+
+/// All requests of `bytes` when it arrives in pieces that end at `cuts`; a short form of each.
+fn parse_in_pieces(bytes: &[u8], cuts: &[usize]) -> Vec<String> {
+    let mut parser = RequestParser::default();
+    let (mut seen, mut start) = (Vec::new(), 0);
+    for &cut in cuts.iter().chain([&bytes.len()]) {
+        loop {
+            match parser.parse(&bytes[start..cut.max(start)]) {
+                Parse::NeedMore { at_least } => {
+                    assert!(at_least > 0);
+                    break;
+                }
+                Parse::Skipped { consumed } => start += consumed,
+                Parse::Close(reason) => {
+                    seen.push(format!("close: {reason:?}"));
+                    return seen;
+                }
+                Parse::Done { consumed, request } => {
+                    seen.push(show(request));
+                    start += consumed;
+                }
+            }
+        }
+    }
+    seen.push(format!("{} left", bytes.len() - start));
+    seen
+}
+
+fn show(request: Request) -> String {
+    let silent = |reply| if reply == Reply::Suppressed { " silently" } else { "" };
+    match request {
+        Request::Get { keys, with_cas } => {
+            let expected = keys.len();
+            let keys: Vec<String> = keys.map(|k| k.escape_ascii().to_string()).collect();
+            assert_eq!(keys.len(), expected);
+            format!("get{} {}", if with_cas { "s" } else { "" }, keys.join(","))
+        }
+        Request::Store { verb, key, flags, exptime, data, reply } => {
+            let (key, data) = (key.escape_ascii(), data.escape_ascii());
+            format!("{verb:?} {key}={data}/{flags} until {exptime}{}", silent(reply))
+        }
+        Request::Delete { key, reply } => format!("delete {}{}", key.escape_ascii(), silent(reply)),
+        Request::Count { key, up, delta, reply } => {
+            format!("{}{delta} {}{}", if up { "+" } else { "-" }, key.escape_ascii(), silent(reply))
+        }
+        Request::Touch { key, exptime, reply } => {
+            format!("touch {} until {exptime}{}", key.escape_ascii(), silent(reply))
+        }
+        Request::FlushAll { delay, reply } => format!("flush in {delay}{}", silent(reply)),
+        Request::Verbosity { reply } => format!("verbosity{}", silent(reply)),
+        Request::Version => "version".into(),
+        Request::Stats { group } => format!("stats {}", group.escape_ascii()),
+        Request::Quit => "quit".into(),
+        Request::Refused { refusal, reply, unlink } => {
+            let unlink = unlink.map_or(String::new(), |key| format!(", drop {}", key.escape_ascii()));
+            format!("{refusal:?}{unlink}{}", silent(reply))
+        }
+    }
+}
+
+#[track_caller]
+fn check(text: &str, expect: &[&str]) {
+    let mut seen = parse_in_pieces(text.as_bytes(), &[]);
+    if seen.last().is_some_and(|last| last == "0 left") {
+        seen.pop();
+    }
+    assert_eq!(seen, expect, "{text:?}");
+}
+
+fn long(text: &str) -> String {
+    text.replace("LONG", &"k".repeat(251))
+}
+
+#[test]
+fn reads_each_request() {
+    check("get a\r\n", &["get a"]);
+    check("  get  a   b \n", &["get a,b"]);
+    check("gets a b c\r\n", &["gets a,b,c"]);
+    check("get a\r\r\n", &["get a\\r"]);
+    check("set k 7 -1 5\r\na\r\nbc\r\n", &["Set k=a\\r\\nbc/7 until -1"]);
+    check("set k 0 0 0\nnope", &["BadChunk", "2 left"]);
+    check("set k 0 0 0 \n\r\n", &["Set k=/0 until 0"]);
+    check("set k +1 +0 +1\r\nx\r\n", &["Set k=x/1 until 0"]);
+    check("add k 010 0 1 noreply\r\nx\r\n", &["Add k=x/10 until 0 silently"]);
+    check("set k 0 0 1 other\r\nx\r\n", &["Set k=x/0 until 0"]);
+    check("replace k 4294967295 2147483647 1\r\nx\r\n", &["Replace k=x/4294967295 until 2147483647"]);
+    check("append k 0 0 1\r\nx\r\n", &["Append k=x/0 until 0"]);
+    check("prepend k 0 0 1\r\nx\r\n", &["Prepend k=x/0 until 0"]);
+    check("cas k 0 0 1 18446744073709551615\r\nx\r\n", &["Cas(18446744073709551615) k=x/0 until 0"]);
+    check("cas k 0 0 1 5 noreply\r\nx\r\n", &["Cas(5) k=x/0 until 0 silently"]);
+    check("delete k\r\ndelete k 0\r\n", &["delete k", "delete k"]);
+    check("delete k noreply\r\ndelete k 0 noreply\r\n", &["delete k silently", "delete k silently"]);
+    check("incr k 1\r\ndecr k 2 noreply\r\nincr k 1 x\r\n", &["+1 k", "-2 k silently", "+1 k"]);
+    check("incr k 18446744073709551615\r\n", &["+18446744073709551615 k"]);
+    check("touch k 0\r\ntouch k -1 noreply\r\n", &["touch k until 0", "touch k until -1 silently"]);
+    check("flush_all\r\nflush_all noreply\r\n", &["flush in 0", "flush in 0 silently"]);
+    check("flush_all 9\r\nflush_all 9 noreply\r\n", &["flush in 9", "flush in 9 silently"]);
+    check("flush_all -1\r\nflush_all 0 1\r\n", &["flush in -1", "flush in 0"]);
+    check("verbosity 1\r\nverbosity 1 noreply\r\n", &["verbosity", "verbosity silently"]);
+    check(
+        "version\r\nversion 1 2\r\nstats\r\nstats reset\r\nquit\r\n",
+        &["version", "version", "stats ", "stats reset", "quit"],
+    );
+}
+
+#[test]
+fn refuses_as_memcached_does() {
+    for text in
+        ["\r\n", "\n", "  \r\n", "foo\r\n", "GET a\r\n", "get\r\n", "gets \r\n", "get\ta\r\n", "gett a\r\n"]
+    {
+        check(text, &["Unknown"]);
+    }
+    for text in [
+        "set\r\n",
+        "set k 0 0\r\n",
+        "set k 0 0 1 2 noreply\r\n",
+        "cas k 0 0 1\r\n",
+        "delete\r\n",
+        "delete k a b noreply\r\n",
+    ] {
+        check(text, &["Unknown"]);
+    }
+    for text in [
+        "incr\r\n",
+        "incr k\r\n",
+        "incr k 1 2 3\r\n",
+        "touch k\r\n",
+        "verbosity\r\n",
+        "verbosity 1 2 3\r\n",
+        "flush_all 1 2 3\r\n",
+    ] {
+        check(text, &["Unknown"]);
+    }
+    for text in ["get LONG\r\n", "get a LONG b\r\n", "delete LONG\r\n", "incr LONG 1\r\n", "touch LONG 1\r\n"]
+    {
+        check(&long(text), &["BadFormat"]);
+    }
+    check("delete k 1\r\n", &["BadDelete"]);
+    check("delete k 5 noreply\r\n", &["BadDelete silently"]);
+    check("incr k x\r\n", &["BadDelta"]);
+    check("incr k -1\r\n", &["BadDelta"]);
+    check("incr k 18446744073709551616 noreply\r\n", &["BadDelta silently"]);
+    check("touch k x\r\n", &["BadExptime"]);
+    check("flush_all x\r\n", &["BadExptime"]);
+    check("flush_all noreply 5\r\n", &["BadExptime"]);
+    check("verbosity x\r\n", &["BadFormat"]);
+    check("verbosity noreply\r\n", &["BadFormat silently"]);
+}
+
+#[test]
+fn a_value_whose_length_is_unknown_is_read_as_commands() {
+    for line in [
+        "set LONG 0 0 1",
+        "set k x 0 1",
+        "set k -1 0 1",
+        "set k 0 x 1",
+        "set k 0 0 x",
+        "set k 0 0 -1",
+        "set k 0 0 1x",
+        "set k 0 0 2147483646",
+        "cas k 0 0 1 x",
+    ] {
+        check(&long(&format!("{line}\r\nv\r\n")), &["BadFormat", "Unknown"]);
+        check(&long(&format!("{line} noreply\r\nv\r\n")), &["BadFormat silently", "Unknown"]);
+    }
+    check("set k 0 0 1\r\nxyz\r\nversion\r\n", &["BadChunk", "Unknown", "version"]);
+    check("set k 0 0 1 noreply\r\nxyz\r\n", &["BadChunk silently", "Unknown"]);
+    check("set k 0 0 3\r\nx\r\n\r\n", &["Set k=x\\r\\n/0 until 0"]);
+}
+
+#[test]
+fn a_value_that_is_too_large_is_skipped() {
+    let body = "x".repeat(1 << 20);
+    let check_large = |line: &str, expect: &[&str]| {
+        check(&format!("{line}\r\n{body}\r\nversion\r\n"), expect);
+    };
+    check_large("set k 0 0 1048576", &["TooLarge, drop k", "version"]);
+    check_large("set k 0 0 1048576 noreply", &["TooLarge, drop k silently", "version"]);
+    check_large("add k 0 0 1048576", &["TooLarge", "version"]);
+    check_large("cas k 0 0 1048576 1", &["TooLarge", "version"]);
+}
+
+#[test]
+fn the_largest_item_is_memcacheds() {
+    let check_size = |key: usize, flags: u32, largest: usize| {
+        for (length, fits) in [(largest, true), (largest + 1, false)] {
+            let text = format!("set {} {flags} 0 {length}\r\n{}\r\n", "k".repeat(key), "v".repeat(length));
+            let parse = RequestParser::default().parse(text.as_bytes()).clone();
+            let Parse::Done { request, .. } = parse else { panic!("{key} {flags} {length}") };
+            assert_eq!(matches!(request, Request::Store { .. }), fits, "{key} {flags} {length}");
+        }
+    };
+    // Asked of memcached 1.6.18 by bisection.
+    check_size(1, 0, 1_048_516);
+    check_size(1, 5, 1_048_512);
+    check_size(250, 0, 1_048_267);
+    check_size(250, 5, 1_048_263);
+}
+
+#[test]
+fn long_lines_close_unless_they_are_gets() {
+    let x = |n: usize| "x".repeat(n);
+    check(&x(2048), &["2048 left"]);
+    check(&x(2049), &["close: LineTooLong"]);
+    check(&format!("{}\r\n", x(2047)), &["Unknown"]);
+    check(&format!("{}\r\nversion\r\n", x(2048)), &["close: LineTooLong"]);
+    check(&format!("set {}", x(3000)), &["close: LineTooLong"]);
+    check(&format!("{}get a", " ".repeat(2045)), &["close: LineTooLong"]);
+    check(&format!("get {}", x(3000)), &["3004 left"]);
+    check(&format!("  gets {}\r\n", x(3000)), &["BadFormat"]);
+    let keys = vec!["key"; 10_000].join(" ");
+    let expect = format!("get {}", vec!["key"; 10_000].join(","));
+    check(&format!("get {keys}\r\nversion\r\n"), &[&expect, "version"]);
+    check(&format!("get {}", x(limits::GET_LINE_MAX)), &["close: LineTooLong"]);
+}
+
+#[test]
+fn http_is_closed() {
+    check("POST / HTTP/1.1\r\nset k 0 0 1\r\nx\r\n", &["close: Http"]);
+    check("get HTTP/1.1\r\n", &["get HTTP/1.1"]);
+}
+
+#[test]
+fn every_refusal_is_a_line() {
+    for refusal in [
+        Refusal::Unknown,
+        Refusal::BadFormat,
+        Refusal::BadDelete,
+        Refusal::BadChunk,
+        Refusal::BadExptime,
+        Refusal::BadDelta,
+        Refusal::NonNumeric,
+        Refusal::TooLarge,
+        Refusal::OutOfMemory,
+    ] {
+        let parse = client::ResponseParser::default().parse(client::Expect::Stored, refusal.line());
+        let is_error = matches!(parse, client::Parse::Done { outcome: client::Outcome::Error { .. }, .. });
+        assert!(is_error, "{refusal:?}: {parse:?}");
+    }
+}
+
+/// Bytes that are often close to requests.
+fn request_like() -> impl Strategy<Value = Vec<u8>> {
+    let whole = |text: &'static str| Just(text.as_bytes().to_vec()).boxed();
+    let piece = prop_oneof![
+        whole("get a\r\n"),
+        whole("gets a b\r\n"),
+        whole("set k 0 0 5\r\nhello\r\n"),
+        whole("set k 0 0 5\r\nhello!\r\n"),
+        whole("add k 1 -1 3 noreply\r\n\r\n\r\r\n"),
+        whole("set k 0 0 1048576\r\n"),
+        whole("incr k 5\r\n"),
+        whole("delete k noreply\r\n"),
+        whole("flush_all 5\r\n"),
+        whole("\n"),
+        whole("GET / HTTP/1.1\r\n"),
+        (0usize..3000).prop_map(|n| vec![b'x'; n]).boxed(),
+        (0usize..3000).prop_map(|n| [b"get ".to_vec(), vec![b' '; n]].concat()).boxed(),
+        prop::collection::vec(any::<u8>(), 0..12).boxed(),
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_cut_gives_the_same_requests(
+        bytes in request_like(),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|i| i.index(bytes.len() + 1)).collect();
+        cuts.sort_unstable();
+        let whole = parse_in_pieces(&bytes, &[]);
+        prop_assert_eq!(&parse_in_pieces(&bytes, &cuts), &whole);
+        let bytewise: Vec<usize> = (0..bytes.len()).collect();
+        prop_assert_eq!(parse_in_pieces(&bytes, &bytewise), whole);
+    }
+
+    #[test]
+    fn any_bytes_are_answered_without_a_panic(
+        pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..64), 0..8),
+    ) {
+        let mut parser = RequestParser::default();
+        for piece in &pieces {
+            parser.parse(piece);
+        }
+    }
+
+    #[test]
+    fn reads_what_the_client_writes(
+        key in "[!-~]{1,250}",
+        verb in prop_oneof![
+            Just(StoreVerb::Set), Just(StoreVerb::Add), Just(StoreVerb::Replace), Just(StoreVerb::Append),
+            Just(StoreVerb::Prepend), any::<u64>().prop_map(StoreVerb::Cas),
+        ],
+        flags: u32,
+        exptime: i32,
+        data in prop::collection::vec(any::<u8>(), 0..300),
+        number: u64,
+        delay in 0..i32::MAX,
+        silent: bool,
+    ) {
+        let reply = if silent { Reply::Suppressed } else { Reply::Wanted };
+        let key = key.as_bytes();
+        let mut text = Vec::new();
+        client::store(&mut text, verb, key, flags, exptime, &data, reply);
+        client::get(&mut text, key);
+        prop_assert_eq!(client::gets_many(&mut text, [key, b"b"]), 2);
+        client::delete(&mut text, key, reply);
+        client::incr(&mut text, key, number, reply);
+        client::decr(&mut text, key, number, reply);
+        client::touch(&mut text, key, exptime, reply);
+        client::flush_all(&mut text, delay as u32, reply);
+        client::verbosity(&mut text, 1, reply);
+        client::version(&mut text);
+        client::stats(&mut text, b"reset");
+        client::quit(&mut text);
+        let expect = [
+            Request::Store { verb, key, flags, exptime, data: &data, reply },
+            // Key iterators are compared by what they yield, below.
+            Request::Quit,
+            Request::Quit,
+            Request::Delete { key, reply },
+            Request::Count { key, up: true, delta: number, reply },
+            Request::Count { key, up: false, delta: number, reply },
+            Request::Touch { key, exptime, reply },
+            Request::FlushAll { delay, reply },
+            Request::Verbosity { reply },
+            Request::Version,
+            Request::Stats { group: b"reset" },
+            Request::Quit,
+        ];
+        let mut parser = RequestParser::default();
+        let mut rest = &text[..];
+        for (i, expect) in expect.into_iter().enumerate() {
+            let Parse::Done { consumed, request } = parser.parse(rest) else { panic!("{}", rest.escape_ascii()) };
+            rest = &rest[consumed..];
+            match request {
+                Request::Get { keys, with_cas } => {
+                    prop_assert_eq!(with_cas, i == 2);
+                    let wanted = if i == 1 { vec![key] } else { vec![key, b"b"] };
+                    prop_assert_eq!(keys.collect::<Vec<_>>(), wanted);
+                }
+                request => prop_assert_eq!(request, expect),
+            }
+        }
+        prop_assert!(rest.is_empty());
+    }
+}
