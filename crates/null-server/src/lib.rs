@@ -1,1 +1,20 @@
-//! DESC
+//! A server that does nothing, for exactly as long as it is told to: the ruler is held against it.
+//!
+//! It is one queue and one server. A request begins when it has arrived and the one before is done, and
+//! takes a drawn service time; scheduled stalls freeze it. So with Poisson arrivals and exponential service
+//! it is an M/M/1 queue whose response times are known exactly, and a planted stall must show in the tail
+//! as arithmetic says. Without service time it answers at once: the floor, against which a generator's own
+//! ceiling is measured.
+//!
+//! It speaks lines ([`Dialect::Lines`]: any line is a request) or just enough of memcached's protocol
+//! ([`Dialect::Memcached`]: `get` hits a canned value of a given size, `set` stores nothing).
+//!
+//! Try it: `cargo test -p null-server`, or `taillight serve null --service exponential:300us`.
+
+mod dialect;
+mod server;
+mod stalls;
+
+pub use dialect::Dialect;
+pub use server::{NullServer, Service};
+pub use stalls::Stalls;

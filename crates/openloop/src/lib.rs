@@ -1,1 +1,28 @@
-//! DESC
+//! The open-loop load engine: requests leave when the schedule says so, not when answers come.
+//!
+//! One aggregate arrival process ([`Schedule`]) is cut among the threads. Each thread runs an [`Engine`] on
+//! a reactor of its own: it binds every arrival to a connection at its intended time, sends it as soon as
+//! that connection can take it, and follows it to its end ([`Completion`]). What is measured
+//! ([`Recording`]) is merged over the threads and judged ([`judge`]): a generator that was too slow says so.
+//! The engine knows nothing of any protocol; a [`Workload`] turns arrivals into bytes and bytes into
+//! outcomes, and never reads a clock.
+//!
+//! Try it: `cargo test -p openloop`, which checks the engine on a simulated clock against exact results.
+
+mod completion;
+mod connection;
+mod engine;
+mod generator;
+mod pacing;
+mod recorder;
+mod schedule;
+mod waiting;
+mod workload;
+
+pub use completion::{Completion, Outcome};
+pub use engine::{Binding, Engine, Pace, Plan};
+pub use generator::{Failure, Generator};
+pub use pacing::{STALL_THRESHOLD, Stall};
+pub use recorder::{BacklogPoint, OperationTimes, Recording, Tally};
+pub use schedule::{Arrival, Schedule};
+pub use workload::{Parsed, Workload};

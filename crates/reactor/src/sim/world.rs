@@ -166,5 +166,5 @@ impl World {
 
 /// When a machine whose poll found nothing runs next: not before a moment has passed.
 pub(super) fn wake_after_empty_poll(clock: Time, until: Time) -> Time {
-    until.max(clock + EMPTY_POLL)
+    if until > clock { until } else { clock + EMPTY_POLL }
 }

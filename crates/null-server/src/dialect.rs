@@ -1,0 +1,96 @@
+/// The longest line that is looked at; what is longer is cut up, since nobody is served by an endless line.
+const LONGEST_LINE: usize = 64 * 1024;
+
+/// What the server takes for a request, and what it answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dialect {
+    /// Every line is a request, and `ok` is the answer.
+    Lines,
+    /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`.
+    Memcached {
+        /// The value that every key has.
+        value: Vec<u8>,
+    },
+}
+
+impl Dialect {
+    /// Memcached's protocol with a value of `size` bytes.
+    pub fn memcached(size: usize) -> Dialect {
+        Dialect::Memcached { value: vec![b'v'; size] }
+    }
+
+    /// The length of the first request in `bytes`, or `None` while it is not whole.
+    pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
+        let line = match bytes.iter().position(|&b| b == b'\n') {
+            Some(end) => end + 1,
+            None if bytes.len() >= LONGEST_LINE => return Some(bytes.len()),
+            None => return None,
+        };
+        if !matches!(self, Dialect::Memcached { .. }) || !stores(bytes) {
+            return Some(line);
+        }
+        let text = std::str::from_utf8(&bytes[..line]).unwrap_or("");
+        let data = text.split_ascii_whitespace().nth(4).and_then(|n| n.parse::<usize>().ok()).unwrap_or(0);
+        let whole = line.saturating_add(data).saturating_add(2);
+        (bytes.len() >= whole).then_some(whole)
+    }
+
+    /// Appends the answer to a whole request.
+    pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) {
+        let Dialect::Memcached { value } = self else {
+            return out.extend_from_slice(b"ok\n");
+        };
+        let line = request.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(b"");
+        let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
+        match words.next() {
+            Some(b"get" | b"gets") => {
+                for key in words {
+                    out.extend_from_slice(b"VALUE ");
+                    out.extend_from_slice(key);
+                    out.extend_from_slice(b" 0 ");
+                    out.extend_from_slice(value.len().to_string().as_bytes());
+                    out.extend_from_slice(b"\r\n");
+                    out.extend_from_slice(value);
+                    out.extend_from_slice(b"\r\n");
+                }
+                out.extend_from_slice(b"END\r\n");
+            }
+            Some(b"set" | b"add" | b"replace") => out.extend_from_slice(b"STORED\r\n"),
+            Some(b"version") => out.extend_from_slice(b"VERSION null\r\n"),
+            Some(b"stats") => out.extend_from_slice(b"END\r\n"),
+            _ => out.extend_from_slice(b"OK\r\n"),
+        }
+    }
+}
+
+/// Whether the line is followed by a block of data.
+fn stores(bytes: &[u8]) -> bool {
+    [&b"set "[..], b"add ", b"replace "].iter().any(|verb| bytes.starts_with(verb))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_requests_and_answers_them() {
+        let check = |request: &[u8], expect: &[u8]| {
+            let dialect = Dialect::memcached(3);
+            assert_eq!(dialect.request(request), Some(request.len()));
+            for cut in 0..request.len() {
+                assert_eq!(dialect.request(&request[..cut]), None, "cut at {cut}");
+            }
+            let mut out = Vec::new();
+            dialect.answer(request, &mut out);
+            assert_eq!(out, expect);
+        };
+        check(b"get a\r\n", b"VALUE a 0 3\r\nvvv\r\nEND\r\n");
+        check(b"set a 0 0 4\r\na\nb\n\r\n", b"STORED\r\n");
+        check(b"version\r\n", b"VERSION null\r\n");
+    }
+
+    #[test]
+    fn an_endless_line_ends() {
+        assert_eq!(Dialect::Lines.request(&[b'x'; LONGEST_LINE]), Some(LONGEST_LINE));
+    }
+}

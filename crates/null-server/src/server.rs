@@ -1,0 +1,153 @@
+use std::collections::VecDeque;
+use std::io;
+
+use dist::{Gap, Purpose, Rng, Streams};
+use reactor::{Conn, Event, Handler, Reactor, Wait};
+use units::{Nanos, Time};
+
+use crate::{Dialect, Stalls};
+
+/// How long a request takes.
+#[derive(Clone, Debug)]
+pub enum Service {
+    /// No time: every receive is answered within the same turn, stalls are not looked at.
+    Instant,
+    /// A drawn time each, one request after the other.
+    Queue {
+        /// The distribution of the service time.
+        time: Gap,
+        /// When the server stands still.
+        stalls: Stalls,
+        /// The seed of the draws.
+        seed: u64,
+    },
+}
+
+/// A request in the queue, its end already known.
+struct Pending {
+    done: Time,
+    conn: Conn,
+    answer: Vec<u8>,
+}
+
+struct Queue {
+    time: Gap,
+    stalls: Stalls,
+    rng: Rng,
+    free_at: Time,
+    pending: VecDeque<Pending>,
+}
+
+/// The null server, as a program on a reactor.
+pub struct NullServer {
+    dialect: Dialect,
+    queue: Option<Queue>,
+    /// What each connection has sent of a request that is not whole, by slot.
+    partial: Vec<Vec<u8>>,
+    spin: bool,
+    served: u64,
+}
+
+impl NullServer {
+    /// A server that is not listening yet. It waits for the end of a service time by spinning where `spin`.
+    pub fn new(dialect: Dialect, service: Service, spin: bool) -> NullServer {
+        let queue = match service {
+            Service::Instant => None,
+            Service::Queue { time, stalls, seed } => Some(Queue {
+                time,
+                stalls,
+                rng: Streams::new(seed).stream(Purpose::Service, 0),
+                free_at: Time(0),
+                pending: VecDeque::new(),
+            }),
+        };
+        NullServer { dialect, queue, partial: Vec::new(), spin, served: 0 }
+    }
+
+    /// Requests answered so far.
+    pub fn served(&self) -> u64 {
+        self.served
+    }
+
+    /// Answers what is due and looks once for requests.
+    pub fn step<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
+        let mut next = Time::NEVER;
+        if let Some(queue) = &mut self.queue {
+            let now = reactor.now();
+            while let Some(first) = queue.pending.front() {
+                if first.done > now {
+                    next = first.done;
+                    break;
+                }
+                let Pending { conn, answer, .. } = queue.pending.pop_front().expect("it is there");
+                reactor.output(conn).extend_from_slice(&answer);
+                reactor.flush(conn);
+                self.served += 1;
+            }
+        }
+        let wait = if self.spin { Wait::Spin(next) } else { Wait::Sleep(next) };
+        reactor.poll(wait, self)?;
+        Ok(())
+    }
+
+    /// Takes the whole requests at the front of `bytes`; returns how much that was.
+    fn take<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) -> usize {
+        let mut used = 0;
+        while let Some(length) = self.dialect.request(&bytes[used..]).filter(|length| *length > 0) {
+            let request = &bytes[used..used + length];
+            used += length;
+            match &mut self.queue {
+                None => {
+                    self.dialect.answer(request, reactor.output(conn));
+                    self.served += 1;
+                }
+                Some(queue) => {
+                    let service = Nanos(queue.time.sample_ns(&mut queue.rng).round() as u64);
+                    queue.free_at = queue.stalls.finish(at.max(queue.free_at), service);
+                    let mut answer = Vec::new();
+                    self.dialect.answer(request, &mut answer);
+                    queue.pending.push_back(Pending { done: queue.free_at, conn, answer });
+                }
+            }
+        }
+        if self.queue.is_none() && used > 0 {
+            reactor.flush(conn);
+        }
+        used
+    }
+}
+
+impl<R: Reactor> Handler<R> for NullServer {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => {
+                let slot = conn.slot as usize;
+                if self.partial.len() <= slot {
+                    self.partial.resize_with(slot + 1, Vec::new);
+                }
+                self.partial[slot].clear();
+            }
+            Event::Data { conn, at, bytes } => {
+                let slot = conn.slot as usize;
+                let mut partial = std::mem::take(&mut self.partial[slot]);
+                if partial.is_empty() {
+                    let used = self.take(reactor, conn, at, bytes);
+                    partial.extend_from_slice(&bytes[used..]);
+                } else {
+                    partial.extend_from_slice(bytes);
+                    let used = self.take(reactor, conn, at, &partial);
+                    partial.drain(..used);
+                }
+                self.partial[slot] = partial;
+            }
+            _ => {}
+        }
+    }
+}
+
+impl reactor::sim::Program for NullServer {
+    fn step(&mut self, reactor: &mut reactor::sim::SimReactor) -> bool {
+        NullServer::step(self, reactor).expect("a simulated poll cannot fail");
+        true
+    }
+}

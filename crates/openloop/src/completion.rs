@@ -1,0 +1,55 @@
+use units::{Nanos, Time};
+
+/// How an arrival ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Answered, and the answer is what was asked for.
+    Completed,
+    /// Refused, answered wrongly, or lost with its connection.
+    Error,
+    /// Not answered within the time-out.
+    Timeout,
+    /// Neither answered nor timed out when the drain ended.
+    Unfinished,
+}
+
+/// The whole life of one request: the record that everything else is computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Which operation it was; an index into the workload's names.
+    pub operation: usize,
+    /// When the schedule wanted it sent.
+    pub intended: Time,
+    /// When its connection could have taken it: the later of `intended` and the moment a place was free.
+    pub eligible: Time,
+    /// Just before the system call that carried its first byte.
+    pub sent: Time,
+    /// At the return of the receive that brought the answer's first byte.
+    pub first_byte: Time,
+    /// At the return of the receive that brought its last byte, before parsing.
+    pub done: Time,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+impl Completion {
+    /// done − intended: what a user of the service waits.
+    pub fn response_time(&self) -> Nanos {
+        self.done.since(self.intended)
+    }
+
+    /// done − sent: what a closed loop would report.
+    pub fn service_time(&self) -> Nanos {
+        self.done.since(self.sent)
+    }
+
+    /// eligible − intended: the wait for a connection, the server's doing.
+    pub fn connection_wait(&self) -> Nanos {
+        self.eligible.since(self.intended)
+    }
+
+    /// sent − eligible: the generator's own fault.
+    pub fn generator_lag(&self) -> Nanos {
+        self.sent.since(self.eligible)
+    }
+}

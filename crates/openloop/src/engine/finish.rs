@@ -1,0 +1,33 @@
+use units::Time;
+
+use crate::engine::Engine;
+use crate::{Outcome, Recording, Workload};
+
+impl<W: Workload> Engine<W> {
+    /// Accounts for every arrival of the window that has not ended, and hands over what was measured.
+    pub fn finish(mut self, now: Time) -> Recording {
+        self.close_window();
+        for index in 0..self.connections.len() {
+            self.fail_in_flight(index, now, |_| Outcome::Unfinished);
+            while let Some(arrival) = self.waiting.pop(&mut self.connections[index].line) {
+                self.recording.never_sent(arrival.intended, now, Outcome::Unfinished, 1);
+            }
+        }
+        // What was due before an interruption, or all of the window.
+        let end = self.end.min(now);
+        while self.schedule.peek().intended < end {
+            let arrival = self.schedule.take();
+            self.recording.never_sent(arrival.intended, now, Outcome::Unfinished, 1);
+        }
+        self.recording.drain = now.since(self.end);
+        self.recording.stalls = std::mem::take(&mut self.pacing.stalls);
+        self.recording.stall_count = self.pacing.stall_count;
+        self.recording.mark_stalls();
+        self.recording.counters = self.workload.counters();
+        if self.recording.interrupted && now < self.end {
+            // A shorter window, rather than one that is partly empty.
+            self.recording.window = now.since(self.window_start);
+        }
+        self.recording
+    }
+}

@@ -1,0 +1,121 @@
+use units::{Nanos, Time};
+
+/// A turn of the pacing loop may take this long without being a stall...
+pub const STALL_THRESHOLD: Nanos = Nanos::from_micros(100);
+/// ...and this much longer for each send or receive in it, twice what one costs on a slow virtual machine.
+const PER_ACTION: Nanos = Nanos::from_micros(12);
+/// Stalls kept one by one; beyond, they are only counted.
+const KEPT: usize = 4_096;
+
+/// A time in which the generator's thread did not run although it wanted to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Its begin.
+    pub from: Time,
+    /// Its length.
+    pub span: Nanos,
+}
+
+/// Watches the generator's own loop: how busy it is, and whether the machine lets it run.
+///
+/// The loop spins, so it is itself the canary: a turn that takes far longer than its work is time that the
+/// hypervisor, an interrupt or another process took.
+#[derive(Debug)]
+pub(crate) struct Pacing {
+    last: Time,
+    busy: Nanos,
+    idle: Nanos,
+    starved: Nanos,
+    pub(crate) stalls: Vec<Stall>,
+    pub(crate) stall_count: u64,
+}
+
+/// How a span of time was spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TimeSpent {
+    pub(crate) busy: Nanos,
+    pub(crate) idle: Nanos,
+    /// Requests were due, the server had none outstanding, and yet nothing was sent.
+    pub(crate) starved: Nanos,
+}
+
+impl Pacing {
+    pub(crate) fn new(now: Time) -> Pacing {
+        Pacing {
+            last: now,
+            busy: Nanos::ZERO,
+            idle: Nanos::ZERO,
+            starved: Nanos::ZERO,
+            stalls: Vec::with_capacity(64),
+            stall_count: 0,
+        }
+    }
+
+    /// When the last turn ended.
+    pub(crate) fn last(&self) -> Time {
+        self.last
+    }
+
+    /// A turn ends at `now`: it waited for `waited` of its time, did `actions` sends and receives, and left
+    /// the server without work although there was some where `starving`.
+    pub(crate) fn turn(&mut self, now: Time, waited: Nanos, actions: usize, starving: bool) {
+        let took = now.since(self.last) - waited;
+        self.idle += waited;
+        if actions > 0 {
+            self.busy += took
+        } else {
+            self.idle += took
+        }
+        if starving {
+            self.starved += took;
+        }
+        if took > STALL_THRESHOLD + Nanos(PER_ACTION.0 * actions as u64) {
+            self.stall_count += 1;
+            if self.stalls.len() < KEPT {
+                self.stalls.push(Stall { from: now - took, span: took });
+            }
+        }
+        self.last = now;
+    }
+
+    /// Forgets the stalls so far: what they hit is not recorded.
+    pub(crate) fn forget_stalls(&mut self) {
+        self.stalls.clear();
+        self.stall_count = 0;
+    }
+
+    /// What was spent since the last call.
+    pub(crate) fn take(&mut self) -> TimeSpent {
+        let spent = TimeSpent { busy: self.busy, idle: self.idle, starved: self.starved };
+        (self.busy, self.idle, self.starved) = Default::default();
+        spent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tells_work_from_waiting_from_stalls() {
+        let mut pacing = Pacing::new(Time(0));
+        pacing.turn(Time(1_000), Nanos::ZERO, 0, false);
+        pacing.turn(Time(11_000), Nanos::ZERO, 2, false);
+        pacing.turn(Time(511_000), Nanos(500_000), 0, false);
+        assert_eq!(
+            pacing.take(),
+            TimeSpent { busy: Nanos(10_000), idle: Nanos(501_000), starved: Nanos::ZERO }
+        );
+        assert_eq!(pacing.stall_count, 0);
+        pacing.turn(Time(911_000), Nanos::ZERO, 0, true);
+        assert_eq!(pacing.stalls, [Stall { from: Time(511_000), span: Nanos(400_000) }]);
+        assert_eq!(pacing.take().starved, Nanos(400_000));
+    }
+
+    #[test]
+    fn a_turn_full_of_work_is_no_stall() {
+        let mut pacing = Pacing::new(Time(0));
+        pacing.turn(Time(400_000), Nanos::ZERO, 64, false);
+        assert_eq!(pacing.stall_count, 0);
+    }
+}

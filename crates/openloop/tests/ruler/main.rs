@@ -1,0 +1,10 @@
+//! The ruler is tested before anything that it measures: the engine on a simulated clock, against a null
+//! server whose response times are known exactly.
+//!
+//! Run them: `cargo test -p openloop --test ruler`. Every failure prints its seed.
+
+mod accounting;
+mod generator_fault;
+mod queueing;
+mod simulation;
+mod stall;

@@ -1,0 +1,61 @@
+//! The coordinated-omission test: a planted stall must show as arithmetic says.
+
+use dist::{Gap, Process};
+use null_server::Stalls;
+use units::{Nanos, Time};
+
+use crate::simulation::{START, Setup, assert_close};
+
+/// 1000 requests a second for 60 s; the server stands still for 100 ms. The 100 requests due in that time
+/// wait from 100 ms down to 0. A share of 0.001 of 60 000 is 60 requests, so p99.9 is what the 61st longest
+/// waited: 100 ms − 60 ms.
+#[test]
+fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
+    let stall_at = START + Nanos::from_secs(30);
+    let mut setup =
+        Setup::new(1_000.0, Gap::Constant(0.0), Stalls::once(stall_at, Nanos::from_millis(100)), 21);
+    setup.plan.process = Process::Constant;
+    setup.plan.connections = 1;
+    setup.plan.depth = 1;
+    let recording = setup.run();
+    let all = recording.all();
+    assert_eq!(recording.tally.intended, 60_000);
+    assert_close("p99.9", all.response_time.percentile(99.9), 40e6, 0.03);
+    assert_close("max", all.response_time.max(), 100e6, 0.002);
+    // What a closed loop would have reported: of all who came, only the one in flight waited.
+    let closed = all.service_time.percentile(99.9).unwrap();
+    assert!(closed < Nanos::from_millis(1), "a closed loop hides the stall: {closed}");
+    assert!(all.service_time.max().unwrap() >= Nanos::from_millis(99), "but for one");
+}
+
+/// The windowed p99 hides a stall that is rarer than its windows; that is what it is for, and why both are shown.
+#[test]
+fn the_windowed_p99_is_robust_and_the_raw_one_is_not() {
+    let stall_at = START + Nanos::from_secs(3);
+    let stalls = Stalls::once(stall_at, Nanos::from_millis(150));
+    let mut setup = Setup::new(20_000.0, Gap::Constant(1_000.0), stalls, 22);
+    setup.plan.window = Nanos::from_secs(5);
+    let recording = setup.run();
+    let raw = recording.all().response_time.percentile(99.0).unwrap();
+    let windowed = recording.windows.windowed_p99().unwrap();
+    assert!(raw > Nanos::from_millis(50), "raw p99 {raw}");
+    assert!(windowed < Nanos::from_micros(10), "windowed p99 {windowed}");
+}
+
+/// A stall of the generator's own machine is late sending: it shows in the response time, it is blamed on
+/// the generator, and the windows that it hit are marked.
+#[test]
+fn a_stall_of_the_generator_is_its_own_fault_and_is_marked() {
+    let mut setup = Setup::new(10_000.0, Gap::Constant(1_000.0), Stalls::default(), 23);
+    setup.plan.window = Nanos::from_secs(2);
+    setup.plan.warmup = Nanos::ZERO;
+    setup.generator_stall = Some((Time(START.0 + 1_000_000_000), Nanos::from_millis(50)));
+    let recording = setup.run();
+    let all = recording.all();
+    assert_close("longest lag", all.generator_lag.max(), 50e6, 0.02);
+    assert_eq!(all.connection_wait.max(), Some(Nanos::ZERO));
+    assert_eq!(recording.stall_count, 1, "{:?}", recording.stalls);
+    let marked: Vec<u64> =
+        recording.windows.series().iter().filter(|w| w.marked).map(|w| w.start.0 / 1_000_000).collect();
+    assert_eq!(marked, [1_000]);
+}
