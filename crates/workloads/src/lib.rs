@@ -1,1 +1,10 @@
-//! DESC
+//! What is sent: each workload turns arrivals into requests and answers into outcomes.
+//!
+//! A workload is resolved from what a user typed into a plain record of every parameter (which the result
+//! keeps), prepares the server where it must ([`cache::Control`] fills and verifies the data set), and then
+//! serves the engine without ever reading a clock.
+//!
+//! Try it: `taillight load cache --resolve`.
+
+pub mod cache;
+pub mod null;

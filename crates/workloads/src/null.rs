@@ -1,0 +1,47 @@
+//! Lines to the null server: the least that a request can be.
+
+use openloop::{Parsed, Workload};
+
+/// Sends an empty line's worth of request and expects `ok`, as `null_server::Dialect::Lines` answers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Null;
+
+impl Workload for Null {
+    type Job = ();
+    type Wire = ();
+
+    fn operations(&self) -> Vec<String> {
+        vec!["line".into()]
+    }
+
+    fn request(&mut self, _: u64, out: &mut Vec<u8>) -> (usize, ()) {
+        out.extend_from_slice(b"x\n");
+        (0, ())
+    }
+
+    fn response(&mut self, _: &(), _: &mut (), bytes: &[u8]) -> Parsed {
+        match bytes.iter().position(|&b| b == b'\n') {
+            None if bytes.len() < 3 => Parsed::Partial,
+            Some(2) if bytes.starts_with(b"ok") => Parsed::Done { used: 3, outcome: Ok(()) },
+            _ => Parsed::Garbage("the answer is not 'ok': is this a null server?".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn understands_its_answer_only() {
+        let check = |bytes: &[u8], expect: Option<usize>| match Null.response(&(), &mut (), bytes) {
+            Parsed::Partial => assert_eq!(expect, Some(0)),
+            Parsed::Done { used, .. } => assert_eq!(expect, Some(used)),
+            Parsed::Garbage(_) => assert_eq!(expect, None),
+        };
+        check(b"ok", Some(0));
+        check(b"ok\nok\n", Some(3));
+        check(b"no\n", None);
+        check(b"okk", None);
+    }
+}
