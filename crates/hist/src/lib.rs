@@ -14,6 +14,7 @@
 pub mod hlog;
 mod latency;
 mod rank;
+mod sparse;
 mod summary;
 mod windows;
 

@@ -3,9 +3,6 @@
 //! Here once, because the obvious `ceil(p / 100 × n)` is wrong in floating point: 99.9 % of 1 000 becomes
 //! 999.000…1, its ceiling 1 000, and p99.9 silently turns into the maximum.
 
-use hdrhistogram::{Counter, Histogram};
-use units::Nanos;
-
 /// The number of samples that must lie beyond a percentile before it is reported.
 ///
 /// Source: the count beyond is Poisson, so with 10 its relative standard error is 1/√10 = 32 %; with
@@ -25,25 +22,16 @@ pub(crate) fn rank(percentile: f64, n: u64) -> Option<u64> {
     Some((rank as u64).clamp(1, n))
 }
 
+/// The same, if at least [`MIN_BEYOND`] samples lie beyond it.
+pub(crate) fn guarded(percentile: f64, n: u64) -> Option<u64> {
+    rank(percentile, n).filter(|rank| n - rank >= MIN_BEYOND)
+}
+
 /// The quantile that makes the hdrhistogram crate stop at exactly this rank: half a rank below it.
 ///
 /// Bounds: `n` up to 2⁵⁰, where the half is still four times the rounding error.
 pub(crate) fn quantile_of_rank(rank: u64, n: u64) -> f64 {
     (rank as f64 - 0.5) / n as f64
-}
-
-/// The value at a percentile, however few samples lie beyond it.
-pub(crate) fn value_at<T: Counter>(h: &Histogram<T>, percentile: f64) -> Option<Nanos> {
-    let n = h.len();
-    let rank = rank(percentile, n)?;
-    Some(Nanos(h.value_at_quantile(quantile_of_rank(rank, n))))
-}
-
-/// The value at a percentile, if at least [`MIN_BEYOND`] samples lie beyond it.
-pub(crate) fn guarded<T: Counter>(h: &Histogram<T>, percentile: f64) -> Option<Nanos> {
-    let n = h.len();
-    let rank = rank(percentile, n)?;
-    (n - rank >= MIN_BEYOND).then(|| Nanos(h.value_at_quantile(quantile_of_rank(rank, n))))
 }
 
 #[cfg(test)]

@@ -7,10 +7,9 @@
 //!
 //! Try it: `cargo test -p hist windows`.
 
-use hdrhistogram::Histogram;
 use units::Nanos;
 
-use crate::rank;
+use crate::sparse::Sparse;
 
 /// The length of one window.
 ///
@@ -25,23 +24,15 @@ const MIN_SAMPLES: u64 = 1_000;
 /// The fewest windows whose median says more than a single one of them.
 const MIN_GROUPS: usize = 3;
 
-/// Times below this are not told apart from each other.
-///
-/// Source: 128 ns is 0.1 % of the 131 µs from which the three digits hold, and a factor 128 fewer cells.
-const LOWEST: u64 = 128;
-
-/// The end of the scale, as in [`Latency`](crate::Latency).
-const HIGHEST: u64 = 3_600_000_000_000;
-
 /// Response times in consecutive windows of 100 ms, keyed by intended time.
 ///
-/// Bounds: times to three significant digits or 128 ns, whichever is coarser, and at most 1 hour.
-/// Cost: a window that is hit allocates 104 KiB of address space (26 624 counters of 32 bits), of which
-/// 4 to 16 KiB are usually touched; recording into it again allocates nothing. A trial of 10 s therefore
-/// has up to 10 MiB reserved.
+/// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`](crate::Latency).
+/// Cost: 300 bytes for each window, and 4 KiB for each factor of two among its response times: 20 to 30 KiB
+/// usually, so 3 MiB for a trial of 10 s. Recording takes 4 ns; the first time of an octave in a window
+/// allocates its 4 KiB, about 1 µs.
 #[derive(Clone, PartialEq)]
 pub struct Windows {
-    windows: Vec<Option<Histogram<u32>>>,
+    windows: Vec<Sparse>,
     marks: Vec<bool>,
 }
 
@@ -66,7 +57,7 @@ impl Windows {
     /// Empty windows for a measurement of length `span`; a last incomplete window counts as one.
     pub fn new(span: Nanos) -> Windows {
         let n = span.0.div_ceil(WINDOW.0).max(1) as usize;
-        Windows { windows: vec![None; n], marks: vec![false; n] }
+        Windows { windows: vec![Sparse::new(); n], marks: vec![false; n] }
     }
 
     /// Counts the response time of a request intended `offset` after the start.
@@ -75,19 +66,17 @@ impl Windows {
     #[inline]
     pub fn record(&mut self, offset: Nanos, response: Nanos) {
         let i = self.index(offset).min(self.windows.len() - 1);
-        self.windows[i].get_or_insert_with(empty).saturating_record(response.0.min(HIGHEST));
+        self.windows[i].record(response);
     }
 
     /// Adds the samples and marks of `other`, which counts from the same start.
     pub fn merge(&mut self, other: &Windows) {
         if other.windows.len() > self.windows.len() {
-            self.windows.resize(other.windows.len(), None);
+            self.windows.resize(other.windows.len(), Sparse::new());
             self.marks.resize(other.marks.len(), false);
         }
         for (mine, theirs) in self.windows.iter_mut().zip(&other.windows) {
-            if let Some(theirs) = theirs {
-                mine.get_or_insert_with(empty).add(theirs).expect("all have the same bounds");
-            }
+            mine.merge(theirs);
         }
         for (mine, theirs) in self.marks.iter_mut().zip(&other.marks) {
             *mine |= theirs;
@@ -114,23 +103,20 @@ impl Windows {
     /// last of them. Marked windows take part: the median needs no one to choose what to leave out.
     /// `None` when there are fewer than 3 such windows.
     pub fn windowed_p99(&self) -> Option<Nanos> {
-        let mut groups: Vec<Histogram<u32>> = Vec::new();
-        for window in self.windows.iter().flatten() {
+        let mut groups: Vec<Sparse> = Vec::new();
+        for window in &self.windows {
             match groups.last_mut() {
-                Some(group) if group.len() < MIN_SAMPLES => {
-                    group.add(window).expect("all have the same bounds")
-                }
+                Some(group) if group.count() < MIN_SAMPLES => group.merge(window),
                 _ => groups.push(window.clone()),
             }
         }
-        if let Some(rest) = groups.pop_if(|group| group.len() < MIN_SAMPLES) {
-            groups.last_mut()?.add(&rest).expect("all have the same bounds");
+        if let Some(rest) = groups.pop_if(|group| group.count() < MIN_SAMPLES) {
+            groups.last_mut()?.merge(&rest);
         }
         if groups.len() < MIN_GROUPS {
             return None;
         }
-        let mut p99s =
-            groups.iter().map(|group| rank::guarded(group, 99.0)).collect::<Option<Vec<Nanos>>>()?;
+        let mut p99s = groups.iter().map(|group| group.percentile(99.0)).collect::<Option<Vec<Nanos>>>()?;
         p99s.sort_unstable();
         let (low, high) = (p99s[(p99s.len() - 1) / 2], p99s[p99s.len() / 2]);
         Some(Nanos(low.0.midpoint(high.0)))
@@ -138,16 +124,13 @@ impl Windows {
 
     /// The figures of each window in order, the empty ones too.
     pub fn series(&self) -> Vec<Window> {
-        let figures = |(i, window): (usize, &Option<Histogram<u32>>)| {
-            let figure = |p: f64| window.as_ref().and_then(|h| rank::guarded(h, p));
-            Window {
-                start: Nanos(i as u64 * WINDOW.0),
-                count: window.as_ref().map_or(0, Histogram::len),
-                p50: figure(50.0),
-                p99: figure(99.0),
-                max: window.as_ref().map(|h| Nanos(h.max())),
-                marked: self.marks[i],
-            }
+        let figures = |(i, window): (usize, &Sparse)| Window {
+            start: Nanos(i as u64 * WINDOW.0),
+            count: window.count(),
+            p50: window.percentile(50.0),
+            p99: window.percentile(99.0),
+            max: window.max(),
+            marked: self.marks[i],
         };
         self.windows.iter().enumerate().map(figures).collect()
     }
@@ -155,12 +138,6 @@ impl Windows {
     fn index(&self, offset: Nanos) -> usize {
         (offset.0 / WINDOW.0) as usize
     }
-}
-
-/// Out of line, so that the hot path stays small; one call for each window.
-#[cold]
-fn empty() -> Histogram<u32> {
-    Histogram::new_with_bounds(LOWEST, HIGHEST, 3).expect("the bounds are constants that are valid")
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::bootstrap::{Interval, bootstrap};
 use crate::spread::MIN_TO_JUDGE;
 
-/// Up to this many pairs, all 2ⁿ signs are tried: 65 536, under a millisecond.
+/// Up to this many pairs, all 2ⁿ signs are tried: 65 536, some milliseconds.
 const EXACT: usize = 16;
 
 /// Beyond, this many are drawn; p = 0.05 is then known to ±0.0007 (one standard error).
