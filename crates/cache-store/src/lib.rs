@@ -1,1 +1,41 @@
-//! DESC
+//! The memory of one partition of the cache: a log of items in segments, and an index into it.
+//!
+//! ```text
+//!  key ──xxh3──▶ hash ──┬─ high bits: which partition (the caller's business)
+//!                       ├─ low bits:  which bucket of the index ─┐
+//!                       └─ middle:    the tag in a bucket's slot │
+//!                                                                ▼
+//!        index     [tag|location]×7  [tag|location]×7  …   one cache line each
+//!                        │
+//!                        ▼
+//!        log       | segment | segment | segment ▒▒▒▒▒░░░ |   2 MiB each, filled front to back
+//!                    oldest ───────────────▶ active
+//! ```
+//!
+//! A new value is appended to the active segment and the index is pointed at it; what lay there before
+//! stays behind as garbage. When no segment is left, the oldest is taken back whole, with what still lives
+//! in it: first in, first out, as in Sphinx (ANCS'19). That costs hits against a policy that looks at use,
+//! and buys writes that never search for room.
+//!
+//! A partition has one writer, holds no lock and reads no clock: every operation is told the time. The same
+//! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
+//!
+//! Try it: `cargo test -p cache-store`.
+
+mod arena;
+mod config;
+mod expiry;
+#[doc(hidden)]
+pub mod fuzz;
+mod hash;
+mod index;
+mod log;
+mod record;
+mod stats;
+mod store;
+
+pub use config::{Config, ConfigError};
+pub use expiry::Expiry;
+pub use hash::{Key, KeyHash, KeyHasher};
+pub use stats::Stats;
+pub use store::{Counted, Item, Store, Stored};

@@ -70,7 +70,7 @@ fn other(line: &[u8]) -> Line<'_> {
         return refused(Refusal::Unknown, Reply::Wanted);
     };
     // Only the last word counts as `noreply`, as in memcached.
-    let reply = if count > 1 && last == b"noreply" { Reply::Suppressed } else { Reply::Wanted };
+    let reply = if last == b"noreply" { Reply::Suppressed } else { Reply::Wanted };
     let line = match (command, args.len()) {
         (b"set", 4 | 5) => store(StoreVerb::Set, args, reply),
         (b"add", 4 | 5) => store(StoreVerb::Add, args, reply),

@@ -1,0 +1,81 @@
+use proto_memcache::limits;
+use thiserror::Error;
+use units::Bytes;
+
+/// How a [`Store`](crate::Store) is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// What segments and index may take together. Units: bytes. Bounds: at least two segments, and if it
+    /// is less than that and the index together, the index comes on top.
+    pub memory: usize,
+    /// Makes the hashes of two servers differ, so that nobody can prepare keys that collide.
+    pub seed: u64,
+    /// The length of a segment. Units: bytes. Bounds: a power of two.
+    pub segment: usize,
+    /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment.
+    pub item_max: usize,
+}
+
+/// 2 MiB, a huge page on x86-64. Source: ANCS'19 §IV-A.
+const SEGMENT: usize = 2 << 20;
+
+/// One segment to write and one to take back.
+pub(crate) const SEGMENTS_MIN: usize = 2;
+
+impl Config {
+    /// Segments of 2 MiB and items of at most 1 MiB in `memory` bytes.
+    pub fn new(memory: usize, seed: u64) -> Config {
+        Config { memory, seed, segment: SEGMENT, item_max: limits::ITEM_MAX }
+    }
+
+    /// The least memory that works. Units: bytes.
+    pub fn memory_min(&self) -> usize {
+        self.segment * SEGMENTS_MIN
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        // An item's record is never longer than `item_size` says, see `record`.
+        if !self.segment.is_power_of_two() || self.item_max > self.segment {
+            return Err(ConfigError::Segment {
+                segment: Bytes(self.segment as u64),
+                item_max: Bytes(self.item_max as u64),
+            });
+        }
+        if self.memory < self.memory_min() {
+            return Err(ConfigError::TooLittle {
+                memory: Bytes(self.memory as u64),
+                least: Bytes(self.memory_min() as u64),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// Why a store cannot be made.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// Fewer than two segments.
+    #[error("{memory} of memory is too little for a partition; the least is {least}, two segments")]
+    TooLittle {
+        /// What was given.
+        memory: Bytes,
+        /// What is needed.
+        least: Bytes,
+    },
+    /// Segments that cannot hold an item, or have no round length.
+    #[error(
+        "a segment of {segment} cannot be used: it must be a power of two and hold an item of {item_max}"
+    )]
+    Segment {
+        /// The segment's length.
+        segment: Bytes,
+        /// The largest item.
+        item_max: Bytes,
+    },
+    /// The system has no such memory.
+    #[error("the system does not give {memory} of memory")]
+    Refused {
+        /// What was asked for.
+        memory: Bytes,
+    },
+}

@@ -1,0 +1,67 @@
+use proto_memcache::limits::RELATIVE_EXPTIME_MAX;
+
+/// When an item ends.
+///
+/// Units: seconds on the clock of `now`, which must be Unix time for clients' absolute times to mean what
+/// they say. Shape: 0 is never, 1 is long past; as memcached keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expiry(u32);
+
+impl Expiry {
+    /// The item never ends by itself.
+    pub const NEVER: Expiry = Expiry(0);
+    /// The item has ended already.
+    pub const PAST: Expiry = Expiry(1);
+
+    /// What a client's `exptime` means at `now`: 0 never, below 0 past, up to 30 days a span, above a date.
+    pub fn from_exptime(exptime: i32, now: u32) -> Expiry {
+        match i64::from(exptime) {
+            0 => Expiry::NEVER,
+            ..0 => Expiry::PAST,
+            span if span <= RELATIVE_EXPTIME_MAX => Expiry(now.saturating_add(span as u32)),
+            date if date <= i64::from(now) => Expiry::PAST,
+            date => Expiry(date as u32),
+        }
+    }
+
+    /// Whether it is over at `now`.
+    #[inline]
+    pub fn is_over(self, now: u32) -> bool {
+        self.0 != 0 && self.0 <= now
+    }
+
+    pub(crate) fn to_u32(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_u32(expiry: u32) -> Expiry {
+        Expiry(expiry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exptimes_mean_what_memcached_says() {
+        const NOW: u32 = 1_700_000_000;
+        // The seconds from now at which it is first over, if ever.
+        let check = |exptime: i32, first: Option<i64>| {
+            let expiry = Expiry::from_exptime(exptime, NOW);
+            let over = |after: i64| expiry.is_over((i64::from(NOW) + after) as u32);
+            match first {
+                None => assert!(!over(0) && !expiry.is_over(u32::MAX), "{exptime}"),
+                Some(first) => assert!(over(first) && (first == 0 || !over(first - 1)), "{exptime}"),
+            }
+        };
+        check(0, None);
+        check(-1, Some(0));
+        check(i32::MIN, Some(0));
+        check(1, Some(1));
+        check(2_592_000, Some(2_592_000));
+        check(2_592_001, Some(0));
+        check(NOW as i32, Some(0));
+        check(NOW as i32 + 5, Some(5));
+    }
+}

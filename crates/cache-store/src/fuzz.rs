@@ -1,0 +1,290 @@
+//! What the fuzzers and the property tests run: operations on a small store and on a plain map, compared.
+//!
+//! The store may forget an item only once it counts evictions. Whatever it returns must be the map's.
+//! Try it: `cargo test -p cache-store --test model`.
+
+use std::collections::HashMap;
+
+use proto_memcache::{StoreVerb, server};
+
+use crate::{Config, Counted, Expiry, KeyHasher, Store, Stored};
+
+/// One operation. Keys are numbers, of which few exist so that they meet.
+#[derive(Clone, Debug)]
+pub enum Op {
+    /// Looks a key up.
+    Get(u8),
+    /// Stores a value: made of `seed`, of this length.
+    Store {
+        /// Which command; `Cas(0)` stands for the item's present number.
+        verb: StoreVerb,
+        /// Which key.
+        key: u8,
+        /// Makes values differ.
+        seed: u8,
+        /// The value's length. Units: bytes.
+        length: u16,
+        /// As in the protocol.
+        exptime: i32,
+    },
+    /// Stores a number as digits, so that there is something to count.
+    SetNumber(u8, u64),
+    /// Removes.
+    Delete(u8),
+    /// Counts up or down.
+    Count(u8, bool, u64),
+    /// Gives another expiry.
+    Touch(u8, i32),
+    /// Lets seconds pass.
+    Wait(u8),
+    /// Flushes, now or later.
+    Flush(i32),
+}
+
+/// The store's length of a segment here. Units: bytes.
+const SEGMENT: usize = 2048;
+/// The largest item here, as the protocol counts. Units: bytes.
+const ITEM_MAX: usize = 1024;
+/// The index as long as it does not grow, which counts against the memory. Units: bytes.
+const INDEX: usize = 64 << 10;
+
+#[derive(Clone, Debug)]
+struct Entry {
+    value: Vec<u8>,
+    flags: u32,
+    expiry: Expiry,
+    cas: u64,
+}
+
+struct Model {
+    store: Store,
+    map: HashMap<u8, Entry>,
+    flush_at: Option<u32>,
+    now: u32,
+    last_cas: u64,
+}
+
+/// Runs operations on a store of `segments` segments and panics where it differs from a map.
+///
+/// With `collide` all keys have one hash.
+pub fn operations(segments: usize, collide: bool, ops: &[Op]) {
+    let config = Config { memory: INDEX + segments * SEGMENT, seed: 1, segment: SEGMENT, item_max: ITEM_MAX };
+    let hasher = if collide { KeyHasher::with_function(1, |_, _| 0xdead_beef) } else { KeyHasher::new(1) };
+    let store = Store::with_hasher(config, hasher).expect("the configuration is legal");
+    let mut model = Model { store, map: HashMap::new(), flush_at: None, now: 1_700_000_000, last_cas: 0 };
+    for op in ops {
+        model.step(op);
+    }
+    model.store.audit();
+    for key in 0..=u8::MAX {
+        model.check_get(key);
+    }
+    model.store.audit();
+}
+
+/// Reads operations from `bytes`, as a fuzzer makes them, and runs them.
+pub fn operations_from_bytes(bytes: &[u8]) {
+    let [shape, rest @ ..] = bytes else { return };
+    let ops: Vec<Op> = rest.chunks_exact(6).map(decode).collect();
+    operations(2 + usize::from(shape % 8), shape & 0x80 != 0, &ops);
+}
+
+fn decode(chunk: &[u8]) -> Op {
+    let [kind, key, a, b, c, d] = *chunk else { unreachable!("chunks of six") };
+    let wide = i32::from_le_bytes([b, c, d, a]);
+    match kind % 16 {
+        0..=3 => Op::Get(key),
+        4..=9 => Op::Store {
+            verb: match kind % 16 {
+                4 | 5 => StoreVerb::Set,
+                6 => StoreVerb::Add,
+                7 => StoreVerb::Replace,
+                8 => [StoreVerb::Append, StoreVerb::Prepend][usize::from(a % 2)],
+                _ => StoreVerb::Cas(u64::from(a % 2)),
+            },
+            key,
+            seed: a,
+            length: u16::from_le_bytes([b, c]) % 1200,
+            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d % 8)],
+        },
+        10 => Op::SetNumber(key, u64::from(wide as u32) << (c % 33)),
+        11 => Op::Delete(key),
+        12 => Op::Count(key, a % 2 == 0, u64::from(wide as u32) << (c % 33)),
+        13 => Op::Touch(key, wide % 8),
+        14 => Op::Wait(a % 4),
+        _ if d % 8 == 0 => Op::Flush(wide % 4),
+        _ => Op::Get(key),
+    }
+}
+
+fn key_bytes(key: u8) -> Vec<u8> {
+    // Lengths from 1 to 251 less 1, so that records have every padding.
+    let mut bytes = vec![b'k'; usize::from(key % 100) * 2 + 1];
+    bytes.push(key.wrapping_add(b'0'));
+    bytes
+}
+
+impl Model {
+    fn step(&mut self, op: &Op) {
+        match *op {
+            Op::Get(key) => self.check_get(key),
+            Op::Store { verb, key, seed, length, exptime } => {
+                let value = (0..length).map(|i| seed.wrapping_add((i % 251) as u8)).collect::<Vec<_>>();
+                self.store_value(verb, key, u32::from(seed) << 8, exptime, value);
+            }
+            Op::SetNumber(key, number) => {
+                self.store_value(StoreVerb::Set, key, 3, 0, number.to_string().into_bytes());
+            }
+            Op::Delete(key) => {
+                let bytes = key_bytes(key);
+                let deleted = self.store.delete(self.store.hasher().key(&bytes), self.now);
+                self.agree_on_presence(key, deleted);
+                self.map.remove(&key);
+            }
+            Op::Count(key, up, delta) => self.count(key, up, delta),
+            Op::Touch(key, exptime) => {
+                let expiry = Expiry::from_exptime(exptime, self.now);
+                let bytes = key_bytes(key);
+                let touched = self.store.touch(self.store.hasher().key(&bytes), expiry, self.now);
+                self.agree_on_presence(key, touched);
+                if let Some(entry) = self.map.get_mut(&key) {
+                    entry.expiry = expiry;
+                }
+            }
+            Op::Wait(seconds) => {
+                self.now += u32::from(seconds);
+                if self.flush_at.is_some_and(|at| at <= self.now) {
+                    self.flush_at = None;
+                    self.map.clear();
+                }
+            }
+            Op::Flush(delay) => {
+                self.store.flush_all(delay, self.now);
+                self.flush_at = (delay > 0).then(|| self.now + delay as u32);
+                if delay <= 0 {
+                    self.map.clear();
+                }
+            }
+        }
+    }
+
+    /// Whether the map has a live item.
+    fn lives(&mut self, key: u8) -> bool {
+        if self.map.get(&key).is_some_and(|entry| entry.expiry.is_over(self.now)) {
+            self.map.remove(&key);
+        }
+        self.map.contains_key(&key)
+    }
+
+    /// The store says whether it has an item: it may lack one of the map's for want of room, never the
+    /// other way round. The map forgets what the store lacks.
+    fn agree_on_presence(&mut self, key: u8, present: bool) {
+        let expected = self.lives(key);
+        assert!(expected || !present, "key {key} came back from the dead");
+        if expected && !present {
+            assert!(self.store.stats().evictions > 0, "key {key} was lost without an eviction");
+            self.map.remove(&key);
+        }
+    }
+
+    fn check_get(&mut self, key: u8) {
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        let item = self.store.get(key_and_hash, self.now).map(|i| (i.value.to_vec(), i.flags, i.cas));
+        self.agree_on_presence(key, item.is_some());
+        if let Some((value, flags, cas)) = item {
+            let entry = &self.map[&key];
+            assert_eq!((&value, flags, cas), (&entry.value, entry.flags, entry.cas), "key {key}");
+        }
+    }
+
+    fn store_value(&mut self, verb: StoreVerb, key: u8, flags: u32, exptime: i32, value: Vec<u8>) {
+        let expiry = Expiry::from_exptime(exptime, self.now);
+        let lived = self.lives(key);
+        let before = self.map.get(&key).cloned();
+        let verb = match verb {
+            StoreVerb::Cas(n) => StoreVerb::Cas(before.as_ref().map_or(n, |entry| entry.cas + n)),
+            verb => verb,
+        };
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        let stored = self.store.store(verb, key_and_hash, flags, expiry, &value, self.now);
+        // What the answer says about whether the store had the item.
+        match (verb, stored) {
+            (_, Stored::TooLarge) | (StoreVerb::Set, _) => {}
+            (StoreVerb::Add, Stored::Stored) | (_, Stored::NotFound) => self.agree_on_presence(key, false),
+            (StoreVerb::Add, _) => self.agree_on_presence(key, true),
+            (_, Stored::NotStored) => self.agree_on_presence(key, false),
+            _ => assert!(lived, "{verb:?} of key {key} found an item"),
+        }
+        let entry = match (verb, &before) {
+            (StoreVerb::Append, Some(old)) => {
+                Entry { value: [&old.value[..], &value].concat(), ..old.clone() }
+            }
+            (StoreVerb::Prepend, Some(old)) => {
+                Entry { value: [&value[..], &old.value].concat(), ..old.clone() }
+            }
+            _ => Entry { value, flags, expiry, cas: 0 },
+        };
+        let fits = proto_memcache::limits::item_size(bytes.len(), entry.flags, entry.value.len()) <= ITEM_MAX;
+        match stored {
+            Stored::Stored => {
+                assert!(fits, "an item over the limit was stored");
+                assert!(!matches!((verb, &before), (StoreVerb::Cas(n), Some(old)) if old.cas != n));
+                self.remember(key, entry);
+            }
+            Stored::Exists => {
+                assert!(matches!((verb, &before), (StoreVerb::Cas(n), Some(old)) if old.cas != n));
+            }
+            Stored::TooLarge => {
+                assert!(!fits, "an item within the limit was refused");
+                if verb == StoreVerb::Set {
+                    self.map.remove(&key);
+                }
+                self.check_get(key);
+            }
+            Stored::NotStored | Stored::NotFound => {}
+        }
+    }
+
+    fn count(&mut self, key: u8, up: bool, delta: u64) {
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        let counted = self.store.count(key_and_hash, up, delta, self.now);
+        // Growing by a digit can evict even the old value, but not before it was read.
+        if counted == Counted::NotFound {
+            self.agree_on_presence(key, false);
+            return;
+        }
+        assert!(self.lives(key), "key {key} came back from the dead");
+        let old = self.map[&key].clone();
+        let Some(number) = server::read_counter(&old.value) else {
+            assert_eq!(counted, Counted::NonNumeric);
+            return;
+        };
+        let new = if up { number.wrapping_add(delta) } else { number.saturating_sub(delta) };
+        assert_eq!(counted, Counted::Now(new));
+        let mut value = new.to_string().into_bytes();
+        value.resize(value.len().max(old.value.len()), b' ');
+        self.remember(key, Entry { value, ..old });
+    }
+
+    /// A value was just written, so it must be there, with a number that no value had before.
+    fn remember(&mut self, key: u8, mut entry: Entry) {
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        match self.store.get(key_and_hash, self.now) {
+            Some(item) => {
+                assert!(item.cas > self.last_cas, "unique numbers grow");
+                self.last_cas = item.cas;
+                entry.cas = item.cas;
+                self.map.insert(key, entry);
+            }
+            None => {
+                assert!(entry.expiry.is_over(self.now), "key {key} is missing right after it was stored");
+                self.map.remove(&key);
+            }
+        }
+        self.check_get(key);
+    }
+}

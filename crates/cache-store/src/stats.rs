@@ -1,0 +1,89 @@
+use std::ops::AddAssign;
+
+macro_rules! stats {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What a partition holds, and what it has done. Those of all partitions add up.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Stats {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        impl AddAssign for Stats {
+            fn add_assign(&mut self, other: Stats) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+stats! {
+    /// Items in the index, including ended ones that nobody has asked for since.
+    items,
+    /// Their records. Units: bytes.
+    bytes,
+    /// Segments that hold anything.
+    segments,
+    /// Index, of which the buckets are never given back. Units: bytes.
+    index_bytes,
+    /// Items ever stored.
+    total_items,
+    /// Items taken back alive for want of room.
+    evictions,
+    /// Items found past their expiry, by a request or when their segment was taken back.
+    expired,
+    /// Segments taken back.
+    reclaimed_segments,
+    /// Keys asked for.
+    cmd_get,
+    /// Storage commands.
+    cmd_set,
+    /// `touch`es.
+    cmd_touch,
+    /// `flush_all`s.
+    cmd_flush,
+    /// Keys asked for and found.
+    get_hits,
+    /// Keys asked for and not found, for whatever reason.
+    get_misses,
+    /// Misses because the item had expired.
+    get_expired,
+    /// Misses because everything had been flushed.
+    get_flushed,
+    /// `delete`s that found their item.
+    delete_hits,
+    /// `delete`s that did not.
+    delete_misses,
+    /// `incr`s that found a number.
+    incr_hits,
+    /// `incr`s that found no item.
+    incr_misses,
+    /// `decr`s that found a number.
+    decr_hits,
+    /// `decr`s that found no item.
+    decr_misses,
+    /// `cas`es that stored.
+    cas_hits,
+    /// `cas`es that found no item.
+    cas_misses,
+    /// `cas`es that came too late.
+    cas_badval,
+    /// `touch`es that found their item.
+    touch_hits,
+    /// `touch`es that did not.
+    touch_misses,
+    /// Items refused for their size.
+    store_too_large,
+}
+
+impl Stats {
+    /// Sets what counts events to 0 and leaves what says how things stand, as `stats reset` does.
+    pub fn reset(&mut self) {
+        *self = Stats {
+            items: self.items,
+            bytes: self.bytes,
+            segments: self.segments,
+            index_bytes: self.index_bytes,
+            ..Stats::default()
+        };
+    }
+}

@@ -1,0 +1,175 @@
+use proto_memcache::{StoreVerb, limits};
+
+use super::{Found, Store};
+use crate::expiry::Expiry;
+use crate::hash::Key;
+use crate::log::Location;
+use crate::record::{self, Header};
+
+/// What became of a storage command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// The value is stored.
+    Stored,
+    /// The condition of the command did not hold.
+    NotStored,
+    /// `cas`: the item has changed.
+    Exists,
+    /// `cas`: there is no item.
+    NotFound,
+    /// The item would be over the largest size.
+    TooLarge,
+}
+
+impl Store {
+    /// Carries out a storage command.
+    ///
+    /// `append` and `prepend` keep the item's flags and expiry. A `set` that is refused for its size
+    /// removes the old item: better no value than an old one.
+    pub fn store(
+        &mut self,
+        verb: StoreVerb,
+        key: Key,
+        flags: u32,
+        expiry: Expiry,
+        value: &[u8],
+        now: u32,
+    ) -> Stored {
+        self.stats.cmd_set += 1;
+        self.tick(now);
+        let old = match verb {
+            StoreVerb::Set => None,
+            _ => self.live(key, now).ok(),
+        };
+        match (verb, old) {
+            (StoreVerb::Set, _) => {}
+            (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => {}
+            (StoreVerb::Append, Some(old)) => return self.join(key, old, b"", value, now),
+            (StoreVerb::Prepend, Some(old)) => return self.join(key, old, value, b"", now),
+            (StoreVerb::Cas(unique), Some(old)) if old.header.cas == unique => self.stats.cas_hits += 1,
+            (StoreVerb::Cas(_), Some(_)) => {
+                self.stats.cas_badval += 1;
+                return Stored::Exists;
+            }
+            (StoreVerb::Cas(_), None) => {
+                self.stats.cas_misses += 1;
+                return Stored::NotFound;
+            }
+            _ => return Stored::NotStored,
+        }
+        if limits::item_size(key.bytes.len(), flags, value.len()) > self.item_max {
+            self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
+            return Stored::TooLarge;
+        }
+        let at = self.write(key, flags, expiry, value, now);
+        self.publish(key, at);
+        Stored::Stored
+    }
+
+    /// Counts an item that was refused for its size before its value was read; removes that of `unlink`.
+    pub fn refuse_too_large(&mut self, unlink: Option<Key>, now: u32) {
+        self.stats.store_too_large += 1;
+        if let Some(key) = unlink
+            && let Ok(found) = self.live(key, now)
+        {
+            self.unlink(key, found);
+        }
+    }
+
+    /// Removes an item; returns whether there was one.
+    pub fn delete(&mut self, key: Key, now: u32) -> bool {
+        let found = self.live(key, now);
+        match found {
+            Ok(found) => {
+                self.unlink(key, found);
+                self.stats.delete_hits += 1;
+            }
+            Err(_) => self.stats.delete_misses += 1,
+        }
+        found.is_ok()
+    }
+
+    /// Gives an item another expiry; returns whether there was one.
+    pub fn touch(&mut self, key: Key, expiry: Expiry, now: u32) -> bool {
+        self.stats.cmd_touch += 1;
+        let found = self.live(key, now);
+        match found {
+            Ok(Found { at, header, .. }) => {
+                self.log.write_header(at, &Header { expiry, ..header });
+                self.stats.touch_hits += 1;
+            }
+            Err(_) => self.stats.touch_misses += 1,
+        }
+        found.is_ok()
+    }
+
+    /// Ends every item that is there now, or that will be there after `delay`.
+    ///
+    /// Units: `delay` as an expiry time of the protocol; not over 0 is now. A later call replaces an earlier
+    /// one that is not due yet. Cost: none now; the items are dropped as they are met.
+    pub fn flush_all(&mut self, delay: i32, now: u32) {
+        self.stats.cmd_flush += 1;
+        self.tick(now);
+        let at = Expiry::from_exptime(delay, now);
+        if delay <= 0 || at.is_over(now) {
+            self.flush_at = None;
+            self.flushed = self.last_cas;
+        } else {
+            self.flush_at = Some(at.to_u32());
+        }
+    }
+
+    /// Stores `before`, the old value and `after` as one.
+    #[cold]
+    fn join(&mut self, key: Key, old: Found, before: &[u8], after: &[u8], now: u32) -> Stored {
+        let Header { flags, expiry, value, .. } = old.header;
+        if limits::item_size(key.bytes.len(), flags, before.len() + value + after.len()) > self.item_max {
+            self.stats.store_too_large += 1;
+            return Stored::TooLarge;
+        }
+        // Making room can take back the old value's segment, so it is copied out first.
+        let mut joined = std::mem::take(&mut self.scratch);
+        joined.clear();
+        joined.extend_from_slice(before);
+        joined.extend_from_slice(self.log.value(old.at, &old.header));
+        joined.extend_from_slice(after);
+        let at = self.write(key, flags, expiry, &joined, now);
+        self.scratch = joined;
+        self.publish(key, at);
+        Stored::Stored
+    }
+
+    /// Appends a record that nothing points at yet.
+    #[inline]
+    pub(super) fn write(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Location {
+        let size = record::size(key.bytes.len(), value.len());
+        self.make_room(size, now);
+        let cas = self.next_cas();
+        let header = Header { cas, expiry, flags, key: key.bytes.len(), value: value.len() };
+        let at = self.log.append(size);
+        self.log.write_header(at, &header);
+        let (key_bytes, value_bytes) = self.log.body_mut(at, &header);
+        key_bytes.copy_from_slice(key.bytes);
+        value_bytes.copy_from_slice(value);
+        at
+    }
+
+    /// Points the index at a new record of `key`, in the place of an old one if there is one.
+    #[inline]
+    pub(super) fn publish(&mut self, key: Key, at: Location) {
+        self.stats.total_items += 1;
+        let segment = self.log.segment_of(at);
+        self.log.segments[segment].live += 1;
+        self.stats.bytes += self.log.header(at).size() as u64;
+        match self.find(key) {
+            Some(old) => {
+                self.index.replace(old.slot, key.hash, at);
+                self.release(old.at, &old.header);
+            }
+            None => {
+                let (log, hasher) = (&self.log, self.hasher);
+                self.index.insert(key.hash, at, |at| hasher.hash(log.key(at, &log.header(at))));
+            }
+        }
+    }
+}
