@@ -1,0 +1,277 @@
+//! The options of the load generator, and the record that they resolve to.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use dist::{Popularity, Process, Size};
+use openloop::{Binding, Pace, Plan};
+use serde::Serialize;
+use units::{Nanos, Rate};
+use workloads::cache::{CacheConfig, FillPolicy, Mix, Prefix};
+
+/// The workloads that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkloadName {
+    /// Gets and sets to a memcached-compatible cache.
+    Cache,
+    /// Lines to a null server, to test the ruler.
+    Null,
+}
+
+/// How the load is generated.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Load")]
+pub(crate) struct LoadOptions {
+    /// Connections in all, shared out evenly among the threads.
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub connections: u32,
+    /// Requests that may be in flight on one connection (pipelining).
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub depth: u32,
+    /// Generator threads [default: one for each processor of --cpus, else 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// Processors to pin the threads to, such as 1 or 0,2-3 [default: not pinned].
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuList>,
+    /// Form of the arrival process: poisson or constant.
+    #[arg(long, default_value_t = Process::Poisson, value_name = "PROCESS")]
+    pub arrivals: Process,
+    /// Which connection takes an arrival: random (fixed at the intended time) or idle (any that is free).
+    #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
+    pub binding: Binding,
+    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep.
+    #[arg(long, default_value_t = Pace::Spin, value_name = "PACE")]
+    pub pace: Pace,
+    /// Load before the window, not recorded.
+    #[arg(long, default_value = "500ms", value_name = "TIME")]
+    pub warmup: Nanos,
+    /// Time in which arrivals are recorded.
+    #[arg(long, default_value = "5s", value_name = "TIME")]
+    pub window: Nanos,
+    /// Longest wait for answers after the window; what is unanswered then counts at its age.
+    #[arg(long, default_value = "1s", value_name = "TIME")]
+    pub drain: Nanos,
+    /// A request unanswered for this long has failed.
+    #[arg(long, default_value = "2s", value_name = "TIME")]
+    pub timeout: Nanos,
+    /// Seed of arrivals, keys, sizes and operations; the same seed gives the same requests.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub seed: u64,
+}
+
+/// What the cache workload asks for.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Cache workload")]
+pub(crate) struct CacheOptions {
+    /// Keys in the data set.
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    pub keys: u64,
+    /// Length of a key with its prefix, in bytes: 30, or uniform:20..40.
+    #[arg(long, default_value = "30", value_name = "SIZE")]
+    pub key_size: Size,
+    /// Length of a value in bytes: 200, 4KiB, or uniform:1..1024.
+    #[arg(long, default_value = "200", value_name = "SIZE")]
+    pub value_size: Size,
+    /// How often each key is asked for: uniform or zipf:ALPHA.
+    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
+    pub popularity: Popularity,
+    /// Shares of the operations in per cent, such as get:90,set:10.
+    #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
+    pub mix: Mix,
+    /// What stands before every key, so that a server's own items are never touched.
+    #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
+    pub key_prefix: Prefix,
+    /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
+    #[arg(long, default_value = "auto", value_name = "WHEN")]
+    pub fill: FillArg,
+    /// Agree to store items in a server that is not on this machine.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// [`FillPolicy`], as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FillArg {
+    Auto,
+    Always,
+    Never,
+}
+
+impl From<FillArg> for FillPolicy {
+    fn from(arg: FillArg) -> FillPolicy {
+        match arg {
+            FillArg::Auto => FillPolicy::Auto,
+            FillArg::Always => FillPolicy::Always,
+            FillArg::Never => FillPolicy::Never,
+        }
+    }
+}
+
+/// A list of processors, such as `0,2-3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CpuList(pub Vec<usize>);
+
+impl std::str::FromStr for CpuList {
+    type Err = String;
+    fn from_str(text: &str) -> Result<CpuList, String> {
+        let error = |part: &str| {
+            format!("'{part}' is not a processor or a range of them; write a list such as 1 or 0,2-3")
+        };
+        let mut cpus = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 4096);
+            let (first, last) = number(first).zip(number(last)).ok_or_else(|| error(part))?;
+            if first > last {
+                return Err(error(part));
+            }
+            cpus.extend(first..=last);
+        }
+        Ok(CpuList(cpus))
+    }
+}
+
+/// What the load is after all defaults were filled in; recorded with every trial.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Resolved {
+    pub workload: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheConfig>,
+    pub arrivals: String,
+    pub binding: String,
+    pub pace: String,
+    pub connections: u32,
+    pub depth: u32,
+    pub threads: u32,
+    pub cpus: Vec<usize>,
+    pub warmup_s: f64,
+    pub window_s: f64,
+    pub drain_s: f64,
+    pub timeout_s: f64,
+    pub seed: u64,
+}
+
+/// The shortest window: one in which the windowed p99 can be formed at all.
+const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
+/// The longest window: a day; histograms of 100 ms each are kept for all of it.
+const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
+
+impl LoadOptions {
+    pub(crate) fn threads(&self) -> u32 {
+        self.threads.unwrap_or_else(|| self.cpus.as_ref().map_or(1, |cpus| cpus.0.len() as u32))
+    }
+
+    /// Checks that the options go together.
+    pub(crate) fn check(&self) -> Result<()> {
+        let threads = self.threads();
+        if self.connections < threads {
+            bail!(
+                "{} connections for {threads} threads: each thread needs at least one; use --connections {threads} or more, or fewer --threads",
+                self.connections
+            );
+        }
+        if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&self.window) {
+            bail!("window {}: it must be between {SHORTEST_WINDOW} and 24 h; use --window 5s", self.window);
+        }
+        if self.timeout == Nanos::ZERO {
+            bail!("time-out 0: every request would fail; use --timeout 2s");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn resolve(&self, cache: Option<CacheConfig>) -> Resolved {
+        Resolved {
+            workload: if cache.is_some() { "cache" } else { "null" },
+            cache,
+            arrivals: self.arrivals.to_string(),
+            binding: self.binding.to_string(),
+            pace: self.pace.to_string(),
+            connections: self.connections,
+            depth: self.depth,
+            threads: self.threads(),
+            cpus: self.cpus.clone().map_or(Vec::new(), |cpus| cpus.0),
+            warmup_s: self.warmup.as_secs_f64(),
+            window_s: self.window.as_secs_f64(),
+            drain_s: self.drain.as_secs_f64(),
+            timeout_s: self.timeout.as_secs_f64(),
+            seed: self.seed,
+        }
+    }
+
+    pub(crate) fn plan(&self, server: SocketAddr, rate: Rate) -> Plan {
+        Plan {
+            server,
+            process: self.arrivals,
+            rate,
+            seed: self.seed,
+            share: 0,
+            shares: 1,
+            connections: self.connections as usize,
+            depth: self.depth as usize,
+            binding: self.binding,
+            pace: self.pace,
+            warmup: self.warmup,
+            window: self.window,
+            drain: self.drain,
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl CacheOptions {
+    pub(crate) fn config(&self, seed: u64) -> Result<CacheConfig> {
+        let config = CacheConfig {
+            keys: self.keys,
+            key_prefix: self.key_prefix.clone(),
+            key_size: self.key_size,
+            value_size: self.value_size,
+            popularity: self.popularity,
+            mix: self.mix,
+            seed,
+        };
+        config.check()?;
+        Ok(config)
+    }
+}
+
+/// The address behind `HOST:PORT`.
+pub(crate) fn resolve_address(text: &str) -> Result<SocketAddr> {
+    let lever = "write HOST:PORT, such as 127.0.0.1:11211";
+    let (_, port) =
+        text.rsplit_once(':').with_context(|| format!("target '{text}': it has no port; {lever}"))?;
+    if port.parse::<u16>().ok().is_none_or(|port| port == 0) {
+        bail!("target '{text}': '{port}' is not a port from 1 to 65535; {lever}");
+    }
+    let mut addresses =
+        text.to_socket_addrs().with_context(|| format!("target '{text}': the host is not known; {lever}"))?;
+    addresses.next().with_context(|| format!("target '{text}': the host has no address; {lever}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_processor_lists() {
+        let check = |text: &str, expect: Option<&[usize]>| {
+            assert_eq!(text.parse::<CpuList>().ok().map(|l| l.0).as_deref(), expect, "{text}");
+        };
+        check("1", Some(&[1]));
+        check("0,2-3", Some(&[0, 2, 3]));
+        check("", None);
+        check("3-1", None);
+        check("a", None);
+        check("99999", None);
+    }
+
+    #[test]
+    fn addresses_need_host_and_port() {
+        assert_eq!(resolve_address("127.0.0.1:80").unwrap().port(), 80);
+        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999", "127.0.0.1:x"] {
+            let error = resolve_address(wrong).unwrap_err().to_string();
+            assert!(error.contains("HOST:PORT"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! One trial, as a process of its own: fill, verify, warm up, measure, drain, judge, write.
+//!
+//! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
+//! observes it, and reads the file that it leaves.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail};
+use openloop::{Failure, Generator, Recording, judge};
+use results::{Invalid, Reason, Trial};
+use units::Rate;
+use workloads::cache::{Cache, CacheConfig, Control, DataSet, FillPolicy, Items, prepare};
+use workloads::null::Null;
+
+use crate::args::{CacheOptions, LoadOptions, Resolved, WorkloadName};
+use crate::noise::Watch;
+use crate::trial::{self, Circumstances};
+
+/// What one trial is to be.
+pub(crate) struct Task {
+    pub workload: WorkloadName,
+    pub server: SocketAddr,
+    pub rate: Rate,
+    pub load: LoadOptions,
+    pub cache: CacheOptions,
+    /// The server's process, where it is known and on this machine: its processor time is not foreign.
+    pub server_pid: Option<u32>,
+}
+
+/// What came of it.
+pub(crate) struct Done {
+    pub trial: Trial,
+    pub recording: Recording,
+    pub resolved: Resolved,
+}
+
+/// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
+pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
+    task.load.check()?;
+    let generator = Generator {
+        plan: task.load.plan(task.server, task.rate),
+        threads: task.load.threads(),
+        cpus: task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.0),
+        stop: Arc::clone(stop),
+    };
+    let mut others = Vec::new();
+    let mut counters = BTreeMap::new();
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let (resolved, watched) = match task.workload {
+        WorkloadName::Cache => {
+            let config = task.cache.config(task.load.seed)?;
+            let items = Arc::new(Items::new(&config));
+            let data_set = fill(task, &items)?;
+            if !data_set.is_complete() && task.cache.fill != crate::args::FillArg::Never {
+                others.push(incomplete(&data_set));
+            }
+            counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+            let watch = Watch::start(task.server_pid);
+            let recording = generator.run(|thread| {
+                Cache::new(&config, Arc::clone(&items), thread).expect("the configuration was checked")
+            });
+            let watched = watched(watch, recording, stop)?;
+            others.extend(evicted(&watched.0, &config, task));
+            (task.load.resolve(Some(config)), watched)
+        }
+        WorkloadName::Null => {
+            let watch = Watch::start(task.server_pid);
+            let recording = generator.run(|_| Null);
+            (task.load.resolve(None), watched(watch, recording, stop)?)
+        }
+    };
+    let (mut recording, watch) = watched;
+    let noise = watch.finish(&mut recording);
+    let verdict = judge(&recording, task.rate, others);
+    let about =
+        Circumstances { rate: task.rate, started, resolved: resolved.clone(), noise, verdict, counters };
+    Ok(Done { trial: trial::record(&recording, about), recording, resolved })
+}
+
+/// The recording, unless somebody asked to stop: half a window is no measurement.
+fn watched(
+    watch: Watch,
+    recording: Result<Recording, Failure>,
+    stop: &AtomicBool,
+) -> Result<(Recording, Watch)> {
+    if stop.load(Ordering::Relaxed) {
+        bail!(Interrupted);
+    }
+    Ok((recording?, watch))
+}
+
+/// Somebody asked to stop.
+#[derive(Debug)]
+pub(crate) struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "interrupted before the window was over; nothing was recorded")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+fn fill(task: &Task, items: &Items) -> Result<DataSet> {
+    let policy = FillPolicy::from(task.cache.fill);
+    let stores = policy != FillPolicy::Never || task.cache.mix.set > 0.0;
+    if stores && !task.server.ip().is_loopback() && !task.cache.yes {
+        bail!(
+            "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
+            task.server,
+            items.keys(),
+            task.cache.key_prefix
+        );
+    }
+    let (mut control, _version) = Control::connect(task.server)?;
+    Ok(prepare(&mut control, items, policy, task.load.seed, |_| {})?)
+}
+
+fn incomplete(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "after storing all items the server has {:.2} % of the {} looked at; give it more memory or use fewer items",
+        100.0 * data_set.hit_ratio,
+        data_set.looked_at
+    );
+    Invalid { reason: Reason::FillFailed, detail }
+}
+
+/// Whether items were lost during the window although they had been there.
+fn evicted(recording: &Recording, _: &CacheConfig, task: &Task) -> Option<Invalid> {
+    let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
+    let ratio = *hits as f64 / (*gets).max(1) as f64;
+    let lost = *gets > 0 && ratio < 0.999 && task.cache.fill != crate::args::FillArg::Never;
+    lost.then(|| Invalid {
+        reason: Reason::FillFailed,
+        detail: format!(
+            "the hit ratio in the window was {:.2} %; items are being evicted or expire",
+            100.0 * ratio
+        ),
+    })
+}
+
+/// Writes the trial to `file` and its histograms beside it, as `.hlog`.
+pub(crate) fn write(done: &Done, file: &Path) -> Result<PathBuf> {
+    let context = |path: &Path| {
+        format!("cannot write {}; choose a folder with room that you may write to", path.display())
+    };
+    let hlog = file.with_extension("hlog");
+    let save = |path: &Path, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| -> Result<()> {
+        let mut to = BufWriter::new(File::create(path).with_context(|| context(path))?);
+        write(&mut to).and_then(|()| to.flush()).with_context(|| context(path))
+    };
+    let log = trial::log(&done.recording, &done.resolved);
+    save(&hlog, &|mut to| log.write(&mut to).map_err(io::Error::other))?;
+    save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
+    Ok(hlog)
+}

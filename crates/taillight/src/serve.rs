@@ -1,0 +1,128 @@
+//! The servers that the laboratory brings along.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+use clap::{Args, Subcommand};
+use dist::Gap;
+use null_server::{Dialect, NullServer, Service, Stalls};
+use reactor::{Epoll, Reactor, pin_to};
+use units::{Bytes, Nanos};
+
+use crate::args::CpuList;
+
+/// Run one of the servers that the laboratory brings along.
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    #[command(subcommand)]
+    server: Server,
+}
+
+#[derive(Subcommand, Debug)]
+enum Server {
+    /// The null server: known service times and scheduled stalls, to test a load generator.
+    Null(NullArgs),
+}
+
+#[derive(Args, Debug)]
+struct NullArgs {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Processor to pin the server to [default: not pinned].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// What to speak: lines (any line is answered 'ok') or memcached (every get hits).
+    #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached"])]
+    dialect: String,
+    /// Size of the value that every get hits.
+    #[arg(long, default_value = "200", value_name = "SIZE")]
+    value_size: Bytes,
+    /// Service time: none, constant:300us or exponential:300us; one request after the other.
+    #[arg(long, default_value = "none", value_name = "TIME", value_parser = parse_service)]
+    service: ServiceTime,
+    /// Stand still for TIME after every EVERY: 1s:100ms.
+    #[arg(long, value_name = "EVERY:TIME", value_parser = parse_stalls)]
+    stall: Option<(Nanos, Nanos)>,
+    /// Seed of the service times.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Wait by spinning, for service times exact to a µs; takes the whole core.
+    #[arg(long)]
+    spin: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum ServiceTime {
+    None,
+    Drawn(Gap),
+}
+
+fn parse_service(text: &str) -> Result<ServiceTime, String> {
+    let (form, time) = match text.split_once(':') {
+        None if text == "none" => return Ok(ServiceTime::None),
+        None => return Err("write none, constant:300us or exponential:300us".into()),
+        Some(parts) => parts,
+    };
+    let ns = time.parse::<Nanos>().map_err(|e| e.to_string())?.0 as f64;
+    match form {
+        "constant" => Ok(ServiceTime::Drawn(Gap::Constant(ns))),
+        "exponential" => Ok(ServiceTime::Drawn(Gap::Exponential(ns))),
+        _ => Err(format!("'{form}' is not a form; write none, constant:300us or exponential:300us")),
+    }
+}
+
+fn parse_stalls(text: &str) -> Result<(Nanos, Nanos), String> {
+    let (every, time) = text.split_once(':').ok_or("write EVERY:TIME, such as 1s:100ms")?;
+    let every: Nanos = every.parse().map_err(|e: units::ParseError| e.to_string())?;
+    let time: Nanos = time.parse().map_err(|e: units::ParseError| e.to_string())?;
+    if time >= every {
+        return Err(format!("a stall of {time} every {every} never ends; write for example 1s:100ms"));
+    }
+    Ok((every, time))
+}
+
+/// Stalls are planned for this long: a day.
+const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
+
+pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
+    match &args.server {
+        Server::Null(null) => serve_null(null),
+    }
+}
+
+fn serve_null(args: &NullArgs) -> Result<ExitCode> {
+    if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.0.first()) {
+        pin_to(*cpu)?;
+    }
+    let mut reactor = Epoll::new().context("cannot set up the event loop")?;
+    let address = reactor
+        .listen(args.listen)
+        .with_context(|| format!("cannot listen on {}; choose another address with --listen", args.listen))?;
+    let dialect = match args.dialect.as_str() {
+        "memcached" => Dialect::memcached(args.value_size.0 as usize),
+        _ => Dialect::Lines,
+    };
+    let stalls = args.stall.map_or_else(Stalls::default, |(every, time)| {
+        Stalls::periodic(reactor.now(), every, time, STALLS_UNTIL.0 / every.0)
+    });
+    let service = match (args.service, args.stall) {
+        (ServiceTime::None, None) => Service::Instant,
+        (ServiceTime::None, Some(_)) => Service::Queue { time: Gap::Constant(0.0), stalls, seed: args.seed },
+        (ServiceTime::Drawn(time), _) => Service::Queue { time, stalls, seed: args.seed },
+    };
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    let mut server = NullServer::new(dialect, service, args.spin);
+    println!("null server ready on {address}");
+    while !stop.load(Ordering::Relaxed) {
+        server.step(&mut reactor)?;
+    }
+    eprintln!("null server stopped after {} requests", server.served());
+    Ok(ExitCode::SUCCESS)
+}
