@@ -76,7 +76,7 @@ impl Sparse {
         for (i, octave) in cells {
             for (j, &n) in octave.iter().enumerate() {
                 seen += u64::from(n);
-                if n > 0 && seen >= rank {
+                if seen >= rank {
                     return Some(Nanos(end_of(i * CELLS + j)));
                 }
             }

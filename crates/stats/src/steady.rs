@@ -87,14 +87,23 @@ mod tests {
         let check = |shape: fn(f64) -> f64, steady: bool| {
             let judged = Steadiness::of(&noisy(shape), 0.1).unwrap();
             assert_eq!(judged.is_steady(), steady, "{judged:?}");
+            judged
         };
         check(|_| 100.0, true);
-        check(|x| 100.0 + 4.0 * x, true); // a clear trend, but of 2 % between the halves
+        let slight = check(|x| 100.0 + 12.0 * x, true); // but of 6 % between the halves
+        assert!(slight.trend.p_value < SIGNIFICANT, "{slight:?}");
         check(|x| 100.0 + 40.0 * x, false);
         check(|x| 100.0 / (0.2 + x), false); // a warm-up that was too short
         check(|x| if x < 0.5 { 100.0 } else { 150.0 }, false); // a step
         check(|x| if (0.4..0.45).contains(&x) { 10_000.0 } else { 100.0 }, true); // a stall
         check(|x| 100.0 + 50.0 * (x * 40.0).sin(), true); // up and down
+    }
+
+    #[test]
+    fn halves_that_differ_by_chance_are_steady() {
+        let series = [100.0, 140.0, 80.0, 120.0, 60.0, 150.0, 90.0, 160.0, 100.0, 170.0, 70.0, 150.0];
+        let judged = Steadiness::of(&series, 0.1).unwrap();
+        assert!(judged.difference() > 0.13 && judged.is_steady(), "{judged:?}");
     }
 
     #[test]

@@ -27,6 +27,9 @@ const HEADER: usize = 40;
 /// Source: five digits over the whole of 64 bits are 6 M counters of at most 9 bytes.
 const MOST: u64 = 64 << 20;
 
+/// The most samples of one histogram: up to here, ranks are exact in floating point.
+const MOST_SAMPLES: u64 = 1 << 50;
+
 /// Decodes one histogram. Errors: what is wrong, as the end of a sentence.
 pub(super) fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD.decode(text).map_err(|e| format!("the histogram is not base64 ({e})"))?;
@@ -39,14 +42,18 @@ pub(super) fn decode(text: &str) -> Result<Histogram<u64>, String> {
     if word(&plain, 4).map(|n| n as usize) != Some(payload.len()) {
         return Err("the histogram's length is not the one in its header".into());
     }
-    // The largest negative counter, which the crate negates and so panics over. It is the only number of nine
-    // such bytes: a valid counter stays below 2^62 and so ends in a byte below 0x80.
+    // −2⁶³, which the crate negates and so panics over. It is the only number of nine such bytes: a counter
+    // within MOST_SAMPLES never reaches its ninth.
     if payload.windows(9).any(|counter| counter == [0xff; 9]) {
         return Err("the histogram holds a counter out of range".into());
     }
-    Deserializer::new()
+    let histogram: Histogram<u64> = Deserializer::new()
         .deserialize(&mut plain.as_slice())
-        .map_err(|e| format!("the histogram cannot be decoded ({e})"))
+        .map_err(|e| format!("the histogram cannot be decoded ({e})"))?;
+    if histogram.len() > MOST_SAMPLES {
+        return Err("the histogram holds a counter out of range".into());
+    }
+    Ok(histogram)
 }
 
 fn inflate(compressed: &[u8], length: Option<u32>) -> Result<Vec<u8>, String> {

@@ -48,6 +48,7 @@ fn windows_merge_until_they_hold_a_thousand() {
     };
     check(3, 1_000, true);
     check(3, 999, false); // 2 997 samples make two groups: 1 998, then 999 that join the first
+    check(6, 999, true);
     check(6, 500, true);
     check(5, 500, false);
     check(30, 100, true);
@@ -56,15 +57,26 @@ fn windows_merge_until_they_hold_a_thousand() {
     check(7, 0, false);
 }
 
+/// Windows of 1 000 equal response times in µs each.
+fn flat(micros: &[u64]) -> Windows {
+    let mut windows = Windows::new(SECOND);
+    for (w, &us) in micros.iter().enumerate() {
+        (0..1_000).for_each(|_| windows.record(Nanos(w as u64 * WINDOW.0), Nanos::from_micros(us)));
+    }
+    windows
+}
+
+#[test]
+fn takes_the_median_over_the_windows() {
+    within(flat(&[10, 30, 20]).windowed_p99().unwrap(), 20);
+    within(flat(&[10, 40, 20, 30]).windowed_p99().unwrap(), 25);
+}
+
 #[test]
 fn what_is_left_joins_the_last_group() {
-    // 3 full windows, then 20 samples of 5 ms: dropped, or a group of their own, they would not show or dominate.
-    let (mut windows, _) = planted(Nanos(4 * WINDOW.0), 0, &[]);
-    for w in 0..3 {
-        (0..1_000).for_each(|_| windows.record(Nanos(w * WINDOW.0), Nanos::from_micros(10 * (w + 1))));
-    }
+    let mut windows = flat(&[20, 30, 10]);
     (0..20).for_each(|_| windows.record(Nanos(3 * WINDOW.0), Nanos::from_millis(5)));
-    within(windows.windowed_p99().unwrap(), 20); // the median of 10, 20 and 5 000
+    within(windows.windowed_p99().unwrap(), 30); // the median of 20, 30 and 5 000; dropped, it would be 20
 }
 
 #[test]
