@@ -1,0 +1,140 @@
+//! memcached as found on this machine: the server that Sphinx is measured against.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use units::Bytes;
+
+use crate::{Error, Process, Spec, User, find_program, free_port};
+
+/// How long `memcached -V` may take; it takes some ms.
+const VERSION_WAIT: Duration = Duration::from_secs(10);
+/// How often a port is tried that somebody else took between the choice and the start.
+const PORT_TRIES: usize = 5;
+
+/// A memcached program and what it says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memcached {
+    /// The program.
+    pub path: PathBuf,
+    /// Its version: `1.6.18`.
+    pub version: String,
+}
+
+/// How a memcached is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Worker threads (`-t`).
+    pub threads: usize,
+    /// Memory for items (`-m`), counted in whole MiB and at least one.
+    pub memory: Bytes,
+    /// Connections that it takes at once (`-c`).
+    pub connections: usize,
+    /// The processors that it may run on; `None` leaves it the caller's.
+    pub cpus: Option<Vec<usize>>,
+    /// Further arguments, such as `-o no_lru_maintainer`.
+    pub extra: Vec<String>,
+}
+
+/// The memcached in `PATH`.
+///
+/// Errors: there is none, with what to install.
+pub fn find() -> Result<Memcached, Error> {
+    let path = find_program("memcached").ok_or_else(|| Error::NotFound {
+        name: "memcached".into(),
+        program: "memcached".into(),
+        hint: "install it (`apt-get install memcached`), or measure the embedded server: `--target sphinx`"
+            .into(),
+    })?;
+    at(&path)
+}
+
+/// The memcached at `path`.
+///
+/// Errors: it cannot be started, or does not say that it is memcached.
+pub fn at(path: &Path) -> Result<Memcached, Error> {
+    let mut process = Process::spawn(Spec::new("memcached -V", path).arg("-V"))?;
+    process.wait_success(VERSION_WAIT)?;
+    let line = process.next_line(VERSION_WAIT).unwrap_or_default();
+    match line.strip_prefix("memcached ") {
+        Some(version) => Ok(Memcached { path: path.into(), version: version.trim().into() }),
+        None => Err(Error::Unexpected {
+            name: process.spec().name.clone(),
+            got: line,
+            expected: "'memcached VERSION'",
+        }),
+    }
+}
+
+impl Memcached {
+    /// What to start: TCP on loopback at `port` only.
+    ///
+    /// Root's memcached runs as `nobody`. The change of user happens before it is executed, since a process that
+    /// changes its user itself would outlive this one (`prctl(2)`, PR_SET_PDEATHSIG); the `-u` is then without
+    /// effect and kept so that a reader can repeat the command as root.
+    pub fn spec(&self, port: u16, options: &Options) -> Spec {
+        let mebibytes = (options.memory.0 >> 20).max(1);
+        let mut spec = Spec::new("memcached", &self.path).args(["-l", "127.0.0.1", "-U", "0"]);
+        spec = spec.args(["-p".into(), port.to_string(), "-m".into(), mebibytes.to_string()]);
+        spec = spec.args(["-t".into(), options.threads.to_string()]);
+        spec = spec.args(["-c".into(), options.connections.to_string()]);
+        spec.cpus = options.cpus.clone();
+        if User::is_root() {
+            let user = User::nobody();
+            // memcached refuses to run as root without being told so.
+            spec = spec.args(["-u", user.as_ref().map_or("root", |user| &user.name)]);
+            spec.user = user;
+        }
+        spec.args(options.extra.iter().cloned())
+    }
+
+    /// Starts it on a free port and waits up to `within` until it accepts connections; returns where.
+    pub fn start(&self, options: &Options, within: Duration) -> Result<(Process, SocketAddr), Error> {
+        let mut tries = 0;
+        loop {
+            let port = free_port().map_err(|source| Error::Os {
+                name: "memcached".into(),
+                doing: "cannot find a free port",
+                source,
+            })?;
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let mut process = Process::spawn(self.spec(port, options))?;
+            match process.await_port(address, within) {
+                Ok(()) => return Ok((process, address)),
+                Err(Error::PortTaken { .. }) if tries < PORT_TRIES => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listens_on_loopback_only_and_never_as_root() {
+        let memcached = Memcached { path: "/usr/bin/memcached".into(), version: "1".into() };
+        let options = Options {
+            threads: 2,
+            memory: Bytes(64 << 20),
+            connections: 100,
+            cpus: Some(vec![0]),
+            extra: vec!["-o".into(), "no_lru_maintainer".into()],
+        };
+        let spec = memcached.spec(4711, &options);
+        let line = spec.command_line().join(" ");
+        let expect = "/usr/bin/memcached -l 127.0.0.1 -U 0 -p 4711 -m 64 -t 2 -c 100";
+        assert!(line.starts_with(expect), "{line}");
+        assert!(line.ends_with("-o no_lru_maintainer"), "{line}");
+        assert_eq!(spec.cpus, Some(vec![0]));
+        assert_eq!(line.contains(" -u "), User::is_root());
+    }
+
+    #[test]
+    fn refuses_what_is_not_memcached() {
+        let error = at(Path::new("/bin/echo")).unwrap_err().to_string();
+        assert!(error.contains("'-V', which is not 'memcached VERSION'"), "{error}");
+    }
+}

@@ -1,0 +1,247 @@
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+use crate::capture::{Capture, Next};
+use crate::{Error, Spec, find_program, spawner};
+
+/// Lines of standard output that are kept for the reader; the oldest go first. Results travel in files.
+const STDOUT_LINES: usize = 10_000;
+/// Lines of standard error that are kept for messages.
+const STDERR_LINES: usize = 20;
+/// How long a killed process may take to be gone. Only one that is stuck in the kernel takes over some ms.
+const KILL_WAIT: Duration = Duration::from_secs(5);
+/// How long the last words of a process that has ended are waited for: they are in the pipe already.
+pub(crate) const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
+
+const NOT_FOUND_HINT: &str = "check the path, or that its folder is in PATH";
+
+/// A process that was started here. Dropping it kills it and what is left of its process group.
+pub struct Process {
+    spec: Spec,
+    child: Child,
+    pid: Pid,
+    pidfd: OwnedFd,
+    pub(crate) stdout: Capture,
+    stderr: Capture,
+    status: Option<ExitStatus>,
+}
+
+/// How a process that was stopped ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Whether it ignored SIGTERM and had to be killed.
+    pub killed: bool,
+    /// The last lines that it wrote to standard error.
+    pub stderr: Vec<String>,
+}
+
+impl Process {
+    /// Starts what `spec` says.
+    ///
+    /// Errors: the program is missing or cannot run, or the processors cannot all be had.
+    pub fn spawn(spec: Spec) -> Result<Process, Error> {
+        let cpus = wanted_cpus(&spec)?;
+        let program = program_file(&spec)?;
+        let mut command = Command::new(program);
+        command
+            .args(&spec.args)
+            .envs(spec.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        if let Some(user) = &spec.user {
+            command.uid(user.uid).gid(user.gid);
+        }
+        let mut child = spawner::spawn(command, cpus).map_err(|source| spawn_error(&spec, source))?;
+        match watch(&mut child) {
+            Ok((pid, pidfd, stdout, stderr)) => {
+                Ok(Process { spec, child, pid, pidfd, stdout, stderr, status: None })
+            }
+            Err(source) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Error::Os { name: spec.name, doing: "cannot watch it", source })
+            }
+        }
+    }
+
+    /// What it was started as.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.poll_end(Duration::ZERO), Ok(None))
+    }
+
+    /// The last lines that it wrote to standard error.
+    pub fn stderr_tail(&self) -> Vec<String> {
+        self.stderr.tail()
+    }
+
+    /// The next line of its standard output; `None` when it has closed that, or nothing comes `within`.
+    pub fn next_line(&mut self, within: Duration) -> Option<String> {
+        match self.stdout.next(within) {
+            Next::Line(line) => Some(line),
+            Next::Closed | Next::TimedOut => None,
+        }
+    }
+
+    /// Waits up to `within` for it to end by itself. Cost: sleeps in the kernel, no polling.
+    ///
+    /// Errors: [`Error::StillRunning`]; it goes on running.
+    pub fn wait(&mut self, within: Duration) -> Result<ExitStatus, Error> {
+        self.poll_end(within)?.ok_or_else(|| Error::StillRunning {
+            name: self.spec.name.clone(),
+            within,
+            stderr: self.stderr_tail(),
+        })
+    }
+
+    /// As [`Process::wait`], and anything but exit status 0 is an error that holds its last words.
+    pub fn wait_success(&mut self, within: Duration) -> Result<(), Error> {
+        let status = self.wait(within)?;
+        if status.success() { Ok(()) } else { Err(self.died("with a failure", status)) }
+    }
+
+    /// Asks it to end (SIGTERM) and returns at once.
+    pub fn terminate(&mut self) {
+        if self.status.is_none() {
+            // It may have ended meanwhile, which is what was wanted.
+            let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
+        }
+    }
+
+    /// Ends it: SIGTERM, up to `grace` of patience, then SIGKILL to its whole process group.
+    ///
+    /// Errors: it is stuck in the kernel and did not end 5 s after SIGKILL.
+    pub fn stop(mut self, grace: Duration) -> Result<Ended, Error> {
+        self.terminate();
+        let (status, killed) = match self.poll_end(grace)? {
+            Some(status) => (status, false),
+            None => (self.kill()?, true),
+        };
+        Ok(Ended { status, killed, stderr: self.stderr.tail_at_end(LAST_WORDS_WAIT) })
+    }
+
+    /// The error that it `ended when` it should not have, with its last words.
+    pub(crate) fn died(&self, when: &'static str, status: ExitStatus) -> Error {
+        let stderr = self.stderr.tail_at_end(LAST_WORDS_WAIT);
+        Error::Died { name: self.spec.name.clone(), when, status, stderr }
+    }
+
+    fn kill(&mut self) -> Result<ExitStatus, Error> {
+        // Safe from hitting a stranger: as long as it is not reaped, its id and its group's are not reused.
+        if self.status.is_none() {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+        }
+        self.wait(KILL_WAIT)
+    }
+
+    /// Its exit status, waiting up to `within` for it. Whatever is left of its group is killed before it is reaped.
+    pub(crate) fn poll_end(&mut self, within: Duration) -> Result<Option<ExitStatus>, Error> {
+        if self.status.is_none() && self.has_ended(within).map_err(|e| self.os("cannot wait for it", e))? {
+            let _ = kill_process_group(self.pid, Signal::KILL);
+            self.status = Some(self.child.wait().map_err(|e| self.os("cannot reap it", e))?);
+        }
+        Ok(self.status)
+    }
+
+    /// Whether it ends `within`; it is not reaped here.
+    fn has_ended(&self, within: Duration) -> io::Result<bool> {
+        let deadline = Instant::now() + within;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
+                // A signal handler ran here; the time that is left is counted anew.
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => break,
+            }
+        }
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        Ok(waitid(WaitId::Pid(self.pid), look)?.is_some())
+    }
+
+    pub(crate) fn os(&self, doing: &'static str, source: impl Into<io::Error>) -> Error {
+        Error::Os { name: self.spec.name.clone(), doing, source: source.into() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.kill();
+    }
+}
+
+fn watch(child: &mut Child) -> io::Result<(Pid, OwnedFd, Capture, Capture)> {
+    let pid = Pid::from_child(child);
+    let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    let missing = || io::Error::other("its output is not a pipe");
+    let stdout = Capture::start(child.stdout.take().ok_or_else(missing)?, STDOUT_LINES)?;
+    let stderr = Capture::start(child.stderr.take().ok_or_else(missing)?, STDERR_LINES)?;
+    Ok((pid, pidfd, stdout, stderr))
+}
+
+/// The file to execute. A bare name is looked up here, since `execvp` stops at a folder it may not read.
+fn program_file(spec: &Spec) -> Result<PathBuf, Error> {
+    match spec.program.to_str() {
+        Some(name) if !name.contains('/') => find_program(name).ok_or_else(|| Error::NotFound {
+            name: spec.name.clone(),
+            program: spec.program.clone(),
+            hint: NOT_FOUND_HINT.into(),
+        }),
+        _ => Ok(spec.program.clone()),
+    }
+}
+
+fn wanted_cpus(spec: &Spec) -> Result<CpuSet, Error> {
+    let allowed = sched_getaffinity(None).map_err(|e| Error::Os {
+        name: spec.name.clone(),
+        doing: "cannot read the processors that may be used",
+        source: e.into(),
+    })?;
+    let Some(cpus) = &spec.cpus else { return Ok(allowed) };
+    if cpus.is_empty() || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+        return Err(cpus_error(spec, cpus));
+    }
+    let mut wanted = CpuSet::new();
+    cpus.iter().for_each(|&cpu| wanted.set(cpu));
+    Ok(wanted)
+}
+
+fn cpus_error(spec: &Spec, cpus: &[usize]) -> Error {
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    let allowed = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect();
+    Error::Cpus { name: spec.name.clone(), cpus: cpus.to_vec(), allowed }
+}
+
+fn spawn_error(spec: &Spec, source: io::Error) -> Error {
+    let (name, program) = (spec.name.clone(), spec.program.clone());
+    match (source.kind(), &spec.cpus) {
+        (io::ErrorKind::NotFound, _) => Error::NotFound { name, program, hint: NOT_FOUND_HINT.into() },
+        // `prepare` in the spawner reports processors that cannot be had so; exec itself hardly ever does.
+        (io::ErrorKind::InvalidInput, Some(cpus)) => cpus_error(spec, cpus),
+        _ => Error::Spawn { name, program, source },
+    }
+}

@@ -1,0 +1,85 @@
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::capture::Next;
+use crate::listeners::{Owner, owner};
+use crate::process::LAST_WORDS_WAIT;
+use crate::{Error, Process};
+
+/// How often a server that is starting is asked again: well under the time that any takes to start.
+const POLL: Duration = Duration::from_millis(2);
+/// How often the end of a process is looked for while its output stays open, as a child of its own may hold it.
+const LOOK: Duration = Duration::from_millis(20);
+/// What a connection over loopback may take before it counts as refused.
+const CONNECT_WAIT: Duration = Duration::from_millis(500);
+
+impl Process {
+    /// Waits up to `within` for a line of its standard output that starts with `prefix`; returns the line.
+    ///
+    /// Earlier lines are consumed. Errors: it ended, with its last words; or the line did not come in time.
+    pub fn await_line(&mut self, prefix: &str, within: Duration) -> Result<String, Error> {
+        let deadline = Instant::now() + within;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.stdout.next(left.min(LOOK)) {
+                Next::Line(line) if line.starts_with(prefix) => return Ok(line),
+                Next::Line(_) => {}
+                end => {
+                    let closed = end == Next::Closed;
+                    let patience = if closed { left } else { Duration::ZERO };
+                    if let Some(status) = self.poll_end(patience)? {
+                        // What it said last may have come between the two looks.
+                        let last = self.stdout.tail_at_end(LAST_WORDS_WAIT);
+                        if let Some(line) = last.into_iter().find(|line| line.starts_with(prefix)) {
+                            return Ok(line);
+                        }
+                        return Err(self.died("before it was ready", status));
+                    }
+                    if left.is_zero() || closed {
+                        return Err(self.not_ready(format!("print a line '{prefix}…'"), within));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits up to `within` until it, and nobody else, accepts connections at `address`.
+    ///
+    /// Errors: it ended, with its last words; another process listens there; or it does not listen in time.
+    pub fn await_port(&mut self, address: SocketAddr, within: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + within;
+        loop {
+            let ended = self.poll_end(Duration::ZERO)?;
+            let answers = TcpStream::connect_timeout(&address, CONNECT_WAIT).is_ok();
+            if let Some(status) = ended {
+                // It is gone, so whoever answers there is somebody else.
+                let died = self.died("before it was ready", status);
+                return Err(if answers { self.port_taken(address) } else { died });
+            }
+            let found = if answers { owner(self.pid(), address) } else { Ok(Owner::Nobody) };
+            match found {
+                Ok(Owner::Itself) => return Ok(()),
+                Ok(Owner::Both) => return Err(self.port_taken(address)),
+                // It may yet say itself that it cannot have the port; what has just ended cannot be read.
+                Ok(Owner::Another | Owner::Nobody) | Err(_) => {}
+            }
+            if Instant::now() >= deadline {
+                return Err(match found {
+                    Ok(Owner::Another) => self.port_taken(address),
+                    Ok(_) => self.not_ready(format!("listen on {address}"), within),
+                    Err(source) => self.os("cannot read which ports it has", source),
+                });
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    fn port_taken(&self, address: SocketAddr) -> Error {
+        Error::PortTaken { name: self.spec().name.clone(), address, stderr: self.stderr_tail() }
+    }
+
+    fn not_ready(&self, what: String, within: Duration) -> Error {
+        Error::NotReady { name: self.spec().name.clone(), what, within, stderr: self.stderr_tail() }
+    }
+}

@@ -1,0 +1,76 @@
+//! The thread that all children are started from, and what a child does before it becomes the program.
+//!
+//! `PR_SET_PDEATHSIG` has the kernel send SIGKILL to a child when its parent dies. "Parent" there means the
+//! *thread* that forked (`prctl(2)`): a child started by a short-lived worker would be killed when the worker
+//! returns. All children are therefore started by one thread that lives as long as the process.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+
+use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+struct Job {
+    command: Command,
+    answer: Sender<io::Result<Child>>,
+}
+
+/// Starts `command` confined to `cpus`, to be killed by the kernel when this process dies.
+///
+/// Errors: those of `Command::spawn`; `EINVAL` where `cpus` cannot all be had.
+/// Bounds: covers the child, not what the child starts in turn. A set-user-ID program, or one that changes its
+/// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
+pub(crate) fn spawn(mut command: Command, cpus: CpuSet) -> io::Result<Child> {
+    let parent = getpid();
+    // SAFETY: between fork and exec only async-signal-safe work is done: `prepare` makes raw system calls on
+    // values that were built before the fork, and neither allocates nor locks.
+    unsafe { command.pre_exec(move || prepare(parent, &cpus)) };
+    let (answer, result) = channel();
+    spawner()?.send(Job { command, answer }).map_err(|_| gone())?;
+    result.recv().map_err(|_| gone())?
+}
+
+/// What the child does between fork and exec.
+///
+/// Order matters: the death signal first, then the check that the parent did not die before it was set.
+fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    if getppid() != Some(parent) {
+        return Err(rustix::io::Errno::SRCH.into());
+    }
+    sched_setaffinity(None, cpus)?;
+    // The kernel drops processors that are offline or outside the cpuset without a word.
+    if sched_getaffinity(None)? != *cpus {
+        return Err(rustix::io::Errno::INVAL.into());
+    }
+    Ok(())
+}
+
+fn spawner() -> io::Result<&'static Sender<Job>> {
+    static SPAWNER: OnceLock<Option<Sender<Job>>> = OnceLock::new();
+    let start = || {
+        let (sender, jobs) = channel::<Job>();
+        let run = move || {
+            // Ends only with the process, since the sender is static.
+            for mut job in jobs {
+                // A caller that has given up drops the receiver; its child is killed here.
+                if let Err(unwanted) = job.answer.send(job.command.spawn())
+                    && let Ok(mut child) = unwanted.0
+                {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+            }
+        };
+        thread::Builder::new().name("spawner".into()).spawn(run).ok().map(|_| sender)
+    };
+    SPAWNER.get_or_init(start).as_ref().ok_or_else(gone)
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts processes could not be started")
+}

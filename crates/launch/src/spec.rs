@@ -1,0 +1,84 @@
+use std::path::PathBuf;
+
+use crate::User;
+
+/// What to start, and how.
+///
+/// Standard input is empty, standard output and error are read by the [`crate::Process`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// What error messages call it: `memcached`, `generator`.
+    pub name: String,
+    /// The program: a path, or a name to look up in `PATH`.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables that are set beside the inherited environment.
+    pub env: Vec<(String, String)>,
+    /// The processors that it may run on; `None` leaves it those of the calling thread.
+    pub cpus: Option<Vec<usize>>,
+    /// The account that it runs under; `None` leaves it the caller's. Only root can choose.
+    pub user: Option<User>,
+}
+
+impl Spec {
+    /// `program` without arguments, called `name` in messages.
+    pub fn new(name: impl Into<String>, program: impl Into<PathBuf>) -> Spec {
+        Spec {
+            name: name.into(),
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cpus: None,
+            user: None,
+        }
+    }
+
+    /// Adds one argument.
+    pub fn arg(mut self, arg: impl Into<String>) -> Spec {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args<A: Into<String>>(mut self, args: impl IntoIterator<Item = A>) -> Spec {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Spec {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Confines it to `cpus`, before its first instruction.
+    pub fn cpus(mut self, cpus: impl IntoIterator<Item = usize>) -> Spec {
+        self.cpus = Some(cpus.into_iter().collect());
+        self
+    }
+
+    /// Runs it as `user`.
+    pub fn user(mut self, user: User) -> Spec {
+        self.user = Some(user);
+        self
+    }
+
+    /// The program and its arguments, as a result records them.
+    pub fn command_line(&self) -> Vec<String> {
+        let program = self.program.display().to_string();
+        std::iter::once(program).chain(self.args.iter().cloned()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_program_and_arguments() {
+        let spec = Spec::new("server", "/bin/server").arg("-p").args(["1", "-v"]).cpus([1]).env("A", "b");
+        assert_eq!(spec.command_line(), ["/bin/server", "-p", "1", "-v"]);
+        assert_eq!((spec.cpus, spec.env), (Some(vec![1]), vec![("A".into(), "b".into())]));
+    }
+}

@@ -1,0 +1,56 @@
+//! The embedded Sphinx: this program, started once more as `serve sphinx`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::{Error, Process, Spec};
+
+/// How the line starts by which Sphinx says that it accepts connections; its address follows.
+pub const READY: &str = "sphinxd ready on ";
+
+/// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`).
+pub fn spec<A: Into<String>>(exe: &Path, args: impl IntoIterator<Item = A>) -> Spec {
+    Spec::new("sphinx", exe).args(["serve", "sphinx"]).args(args)
+}
+
+/// Waits up to `within` for Sphinx to accept connections; returns where it does.
+///
+/// As it says itself where it listens, it can be started on port 0 and never meets a port that is taken.
+pub fn await_ready(process: &mut Process, within: Duration) -> Result<SocketAddr, Error> {
+    let line = process.await_line(READY, within)?;
+    // Whatever follows the address is for people.
+    let address = line[READY.len()..].split_whitespace().next().and_then(|word| word.parse().ok());
+    address.ok_or(Error::Unexpected {
+        name: process.spec().name.clone(),
+        got: line,
+        expected: "'sphinxd ready on ADDRESS:PORT'",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_address_that_the_server_says() {
+        let check = |says: &str, expect: Result<&str, &str>| {
+            let spec = Spec::new("sphinx", "/bin/sh").args(["-c", &format!("echo '{says}'; exec sleep 60")]);
+            let mut process = Process::spawn(spec).unwrap();
+            let got = await_ready(&mut process, Duration::from_secs(20));
+            match expect {
+                Ok(address) => assert_eq!(got.unwrap().to_string(), address),
+                Err(part) => assert!(got.unwrap_err().to_string().contains(part)),
+            }
+        };
+        check("sphinxd ready on 127.0.0.1:4711", Ok("127.0.0.1:4711"));
+        check("sphinxd ready on [::1]:4711, 2 threads", Err("not 'sphinxd ready on ADDRESS:PORT'"));
+        check("sphinxd ready on [::1]:4711 with 2 threads", Ok("[::1]:4711"));
+    }
+
+    #[test]
+    fn starts_this_program_once_more() {
+        let spec = spec(Path::new("/opt/taillight"), ["--threads", "2"]);
+        assert_eq!(spec.command_line(), ["/opt/taillight", "serve", "sphinx", "--threads", "2"]);
+    }
+}
