@@ -1,0 +1,103 @@
+//! The page of one experiment.
+
+use maud::{Markup, html};
+use results::{Experiment, Kind};
+
+use crate::figure;
+use crate::headline::{headline, in_one};
+use crate::measure::Target;
+use crate::notes::notes;
+use crate::number;
+use crate::page;
+use crate::subject::Subject;
+use crate::tips::Tips;
+
+/// The report of `experiment` as one HTML file that opens offline.
+///
+/// Cost: a few milliseconds and about 10 kB a trial.
+pub fn experiment_html(experiment: &Experiment) -> String {
+    let subjects = Subject::of_experiment(experiment);
+    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let mut tips = Tips::new(&subjects, &target);
+    let body = html! {
+        (header(experiment, &target))
+        @if experiment.trials.is_empty() {
+            (page::section("trials", "Trials", html! { p.muted { "There is nothing to draw yet." } }))
+        } @else {
+            (loads(&subjects, &target))
+            (shapes(&subjects, &target, &mut tips))
+            (page::generator(&subjects))
+            (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
+            (trials(experiment, &subjects))
+        }
+        (setting(experiment))
+    };
+    let title = format!("{} – {}", experiment.name, in_one(&headline(experiment)));
+    page::shell(&title, &body, &tips)
+}
+
+fn header(experiment: &Experiment, target: &Target) -> Markup {
+    let facts = [
+        format!("QoS: {}", target.words()),
+        format!("took {}", number::micros(Some(1e6 * experiment.elapsed_s))),
+        format!("seed {}", experiment.seed),
+    ];
+    html! {
+        header #summary {
+            p.kicker {
+                b { "Taillight" } " " (kind_words(experiment.kind)) " · " (experiment.name) " · "
+                time { (experiment.created) }
+            }
+            (page::answer(&headline(experiment), &[]))
+            (page::strip(experiment.trials.iter(), &facts, &notes(experiment)))
+        }
+    }
+}
+
+/// What was asked, in words.
+pub(crate) fn kind_words(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Demo => "demo",
+        Kind::Load => "load",
+        Kind::Sweep => "sweep",
+        Kind::Peak => "peak search",
+        Kind::CompareLive => "live comparison",
+    }
+}
+
+fn loads(subjects: &[Subject], target: &Target) -> Markup {
+    let body = html! {
+        div.figures {
+            (figure::latency(subjects, target))
+            @if subjects.len() > 1 { (figure::latency_panels(subjects, target)) }
+        }
+    };
+    page::section("latency", "Latency under load", body)
+}
+
+fn shapes(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
+    let body = html! {
+        div.figures {
+            (figure::throughput(subjects))
+            (figure::distribution(subjects, target, tips))
+        }
+    };
+    page::section("throughput", "Throughput and the shape of the tail", body)
+}
+
+fn trials(experiment: &Experiment, subjects: &[Subject]) -> Markup {
+    let body = html! {
+        (page::load_points(subjects))
+        (page::every_trial(experiment.trials.iter()))
+    };
+    page::section("trials", "Trials", body)
+}
+
+fn setting(experiment: &Experiment) -> Markup {
+    html! {
+        (page::section("repeat", "How it was run", page::provenance(experiment)))
+        (page::section("configuration", "Resolved configuration", page::configuration(experiment)))
+        (page::section("host", "Host", page::host(experiment)))
+        (page::section("reading", "How to read this page", page::reading(&[experiment])))
+    }
+}

@@ -1,0 +1,84 @@
+//! Figures as SVG, drawn here from lines and text so that a report needs no library and no network.
+//!
+//! A figure is drawn for the widths it is shown at: text inside an SVG scales with it, so that one drawing
+//! cannot serve both a wide screen and a phone. The style sheet shows the fitting one.
+
+mod canvas;
+mod curve;
+mod distribution;
+mod frame;
+mod generator;
+mod latency;
+mod load_chart;
+mod place;
+mod ratio;
+mod scale;
+mod series;
+mod shape;
+mod throughput;
+mod timeline;
+
+pub(crate) use canvas::{Canvas, definitions};
+pub(crate) use distribution::{distribution, load_label};
+pub(crate) use generator::{busy, lag, lag_limit_us};
+pub(crate) use latency::{latency, latency_panels};
+pub(crate) use ratio::ratios;
+pub(crate) use shape::Shape;
+pub(crate) use throughput::throughput;
+pub(crate) use timeline::timelines;
+
+use maud::{Markup, PreEscaped, html};
+
+/// The width that a figure is drawn for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// The whole column of a wide screen or of paper.
+    Wide,
+    /// A phone, or half the column.
+    Half,
+    /// One of many small panels.
+    Tile,
+}
+
+impl Size {
+    /// Width and height in the SVG's own units, which are CSS pixels where it is shown at its natural size.
+    fn area(self) -> (f64, f64) {
+        match self {
+            Size::Wide => (960.0, 470.0),
+            Size::Half => (400.0, 330.0),
+            Size::Tile => (300.0, 164.0),
+        }
+    }
+
+    /// The height of its text.
+    fn font(self) -> f64 {
+        match self {
+            Size::Wide => 13.0,
+            Size::Half => 12.0,
+            Size::Tile => 11.5,
+        }
+    }
+}
+
+/// A figure over the whole column: drawn wide, and again for a phone.
+pub(crate) fn wide(title: &str, caption: Markup, draw: impl Fn(Size) -> Canvas) -> Markup {
+    html! {
+        figure.wide {
+            h3 { (title) }
+            (PreEscaped(draw(Size::Wide).svg("w", title)))
+            (PreEscaped(draw(Size::Half).svg("h", title)))
+            figcaption { (caption) }
+        }
+    }
+}
+
+/// A figure over half the column, which is also a phone's width.
+pub(crate) fn half(title: &str, caption: Markup, drawing: Canvas) -> Markup {
+    html! {
+        figure.half {
+            h3 { (title) }
+            (PreEscaped(drawing.svg("", title)))
+            figcaption { (caption) }
+        }
+    }
+}

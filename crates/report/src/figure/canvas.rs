@@ -1,0 +1,201 @@
+use std::fmt::{Display, Write};
+
+use maud::{Markup, html};
+
+use super::{Shape, Size};
+
+/// An SVG under construction.
+///
+/// Looks are classes of the style sheet, so that light, dark and paper share one drawing. A coordinate that
+/// is not finite never reaches the page: what it belongs to is left out. Units: CSS pixels at natural size.
+pub(crate) struct Canvas {
+    pub width: f64,
+    pub height: f64,
+    pub size: Size,
+    body: String,
+    hover: String,
+}
+
+/// Where a text is anchored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+impl Canvas {
+    pub(crate) fn new(size: Size) -> Canvas {
+        let (width, height) = size.area();
+        Canvas { width, height, size, body: String::new(), hover: String::new() }
+    }
+
+    pub(crate) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        if finite(&[from, to]) {
+            let _ = write!(
+                self.body,
+                r#"<line class="{class}" x1="{}" y1="{}" x2="{}" y2="{}"/>"#,
+                n(from.0),
+                n(from.1),
+                n(to.0),
+                n(to.1)
+            );
+        }
+    }
+
+    /// A line through `points`; nothing for fewer than two.
+    pub(crate) fn path(&mut self, class: &str, points: &[(f64, f64)]) {
+        if points.len() > 1 && finite(points) {
+            let _ = write!(self.body, r#"<path class="{class}" d="{}"/>"#, path_data(points));
+        }
+    }
+
+    /// A closed area.
+    pub(crate) fn area(&mut self, class: &str, outline: &[(f64, f64)]) {
+        if outline.len() > 2 && finite(outline) {
+            let _ = write!(self.body, r#"<path class="{class}" d="{}Z"/>"#, path_data(outline));
+        }
+    }
+
+    pub(crate) fn rect(&mut self, class: &str, corner: (f64, f64), width: f64, height: f64) {
+        if finite(&[corner, (width, height)]) && width > 0.0 && height > 0.0 {
+            let _ = write!(
+                self.body,
+                r#"<rect class="{class}" x="{}" y="{}" width="{}" height="{}"/>"#,
+                n(corner.0),
+                n(corner.1),
+                n(width),
+                n(height)
+            );
+        }
+    }
+
+    pub(crate) fn mark(&mut self, class: &str, shape: Shape, at: (f64, f64), r: f64) {
+        if finite(&[at]) {
+            let open = if shape.is_open() { " open" } else { "" };
+            let _ = write!(
+                self.body,
+                r#"<path class="mark{open} {class}" transform="translate({} {})" d="{}"/>"#,
+                n(at.0),
+                n(at.1),
+                shape.path(r)
+            );
+        }
+    }
+
+    pub(crate) fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: impl Display) {
+        self.turned_text(class, at, anchor, 0.0, text);
+    }
+
+    /// A text turned by `degrees` around its anchor.
+    pub(crate) fn turned_text(
+        &mut self,
+        class: &str,
+        at: (f64, f64),
+        anchor: Anchor,
+        degrees: f64,
+        text: impl Display,
+    ) {
+        if finite(&[at, (degrees, 0.0)]) {
+            let (x, y) = (n(at.0), n(at.1));
+            let anchor = match anchor {
+                Anchor::Start => "",
+                Anchor::Middle => r#" text-anchor="middle""#,
+                Anchor::End => r#" text-anchor="end""#,
+            };
+            let turn = if degrees == 0.0 {
+                String::new()
+            } else {
+                format!(r#" transform="rotate({degrees:.1} {x} {y})""#)
+            };
+            let text = escape(&text.to_string());
+            let _ = write!(self.body, r#"<text class="{class}" x="{x}" y="{y}"{anchor}{turn}>{text}</text>"#);
+        }
+    }
+
+    /// Lets the pointer find the tooltip `key` at `at`.
+    pub(crate) fn hover(&mut self, key: &str, at: (f64, f64)) {
+        if finite(&[at]) {
+            let _ = write!(self.hover, "{key} {} {};", n(at.0), n(at.1));
+        }
+    }
+
+    /// The finished element; `class` says at which width it is shown, `title` names it to a screen reader.
+    pub(crate) fn svg(&self, class: &str, title: &str) -> String {
+        let tab = if self.hover.is_empty() { "" } else { r#" tabindex="0""# };
+        format!(
+            r#"<svg class="{class}" viewBox="0 0 {} {}" font-size="{}" role="img" aria-label="{}"{tab} data-points="{}">{}</svg>"#,
+            n(self.width),
+            n(self.height),
+            self.size.font(),
+            escape(title),
+            self.hover.trim_end_matches(';'),
+            self.body
+        )
+    }
+}
+
+/// The patterns that drawings fill with; once on the page, outside of every drawing that may be hidden.
+pub(crate) fn definitions() -> Markup {
+    html! {
+        svg.definitions aria-hidden="true" width="0" height="0" {
+            defs {
+                pattern id="hatch" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect.paper width="4" height="4" {}
+                    line.stripe x1="1" y1="0" x2="1" y2="4" {}
+                }
+                pattern id="hatch-wide" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    line.stripe.faint x1="1" y1="0" x2="1" y2="7" {}
+                }
+            }
+        }
+    }
+}
+
+fn finite(points: &[(f64, f64)]) -> bool {
+    points.iter().all(|(x, y)| x.is_finite() && y.is_finite())
+}
+
+fn path_data(points: &[(f64, f64)]) -> String {
+    let mut data = String::new();
+    for (i, (x, y)) in points.iter().enumerate() {
+        let letter = if i == 0 { 'M' } else { 'L' };
+        let _ = write!(data, "{letter}{} {}", n(*x), n(*y));
+    }
+    data
+}
+
+/// A coordinate to a tenth of a pixel, finer than any screen shows.
+fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_is_left_out() {
+        let mut canvas = Canvas::new(Size::Tile);
+        canvas.line("x", (0.0, f64::NAN), (1.0, 1.0));
+        canvas.path("x", &[(0.0, 0.0), (f64::INFINITY, 1.0)]);
+        canvas.rect("x", (0.0, 0.0), f64::NAN, 1.0);
+        canvas.mark("x", Shape::Circle, (f64::NAN, 0.0), 2.0);
+        canvas.text("x", (0.0, f64::NEG_INFINITY), Anchor::Start, "t");
+        canvas.hover("k", (f64::NAN, 0.0));
+        assert_eq!((canvas.body.as_str(), canvas.hover.as_str()), ("", ""));
+    }
+
+    #[test]
+    fn texts_are_escaped() {
+        let mut canvas = Canvas::new(Size::Tile);
+        canvas.text("x", (1.0, 2.0), Anchor::Start, "<script>\"&");
+        assert!(canvas.svg("", "a\"b").contains("&lt;script&gt;&quot;&amp;</text>"));
+        assert!(canvas.svg("", "a\"b").contains("a&quot;b"));
+    }
+}

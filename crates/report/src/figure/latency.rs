@@ -1,0 +1,123 @@
+use maud::{Markup, html};
+use results::Metric;
+
+use super::load_chart::{Band, Level, LoadChart};
+use super::scale::Scale;
+use super::series::{Series, subject_class};
+use super::{Canvas, Size};
+use crate::measure::{Measure, Target};
+use crate::number;
+use crate::subject::Subject;
+
+/// Response time against offered load: every percentile of one subject, or the judged figure of several.
+pub(crate) fn latency(subjects: &[Subject], target: &Target) -> Markup {
+    let single = subjects.len() == 1;
+    let title = if single {
+        "Response time against offered load".to_owned()
+    } else {
+        format!("{} against offered load", capitalized(&target.figure()))
+    };
+    let caption = html! {
+        "Marks and lines: the median over the repeats of a load; shading and whiskers: their range. "
+        @if single { "Of the two p99 lines the solid one is windowed, the dashed one raw. " }
+        @if subjects.iter().any(|subject| subject.peak().is_some()) {
+            @if single { "Band: " } @else { "Bands: " } "the interval of the peak throughput under QoS. "
+        }
+        (keys())
+    };
+    super::wide(&title, caption, |size| draw(subjects, target, size))
+}
+
+/// One panel for each percentile, the subjects over each other.
+pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
+    let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
+    let judged = target.measure().label;
+    html! {
+        @for measure in metrics.map(Measure::of_metric) {
+            // The judged figure has the large figure above to itself; raw p99 there is called `raw p99`.
+            @if measure.label != judged && !(measure.label == "p99" && judged == "raw p99") {
+                (super::half(&capitalized(&measure.label), html! {}, panel(subjects, &measure)))
+            }
+        }
+    }
+}
+
+fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
+    let series: Vec<Series> = match subjects {
+        [subject] => {
+            let mut measures = Measure::latencies();
+            if target.is_extra() {
+                measures.push(target.measure());
+            }
+            measures.iter().map(|measure| Series::of_measure(subject, measure)).collect()
+        }
+        _ => subjects.iter().map(|subject| Series::of_subject(subject, &target.measure())).collect(),
+    };
+    let level = Level {
+        y: target.limit_us(),
+        label: format!("QoS: {}", target.words()),
+        short: format!("QoS {}", number::micros_short(target.limit_us())),
+    };
+    chart(series, vec![level], bands(subjects)).draw(size)
+}
+
+fn panel(subjects: &[Subject], measure: &Measure) -> Canvas {
+    let series = subjects.iter().map(|subject| Series::of_subject(subject, measure)).collect();
+    chart(series, Vec::new(), Vec::new()).draw(Size::Half)
+}
+
+fn chart(series: Vec<Series>, levels: Vec<Level>, bands: Vec<Band>) -> LoadChart<'static> {
+    let values = series.iter().flat_map(Series::values).chain(levels.iter().map(|level| 1.3 * level.y));
+    LoadChart {
+        y_title: "response time",
+        y: Scale::log(values.collect::<Vec<_>>().into_iter()),
+        y_tick: &number::micros_short,
+        series,
+        levels,
+        bands,
+        diagonal: None,
+    }
+}
+
+/// The peaks, and for a single subject its maximum throughput too.
+fn bands(subjects: &[Subject]) -> Vec<Band> {
+    let single = subjects.len() == 1;
+    let mut bands = Vec::new();
+    for subject in subjects {
+        let what = if single { "peak".to_owned() } else { super::frame::clip(subject.name, 18) };
+        let class = if single { "peak".to_owned() } else { subject_class(subject.slot) };
+        if let Some(peak) = subject.peak().filter(|peak| peak.low_rps > 0.0) {
+            let label = match peak.high_rps {
+                Some(high) => format!("{what} {}", number::rate_range(peak.low_rps, high)),
+                None => format!("{what} ≥ {}", number::rate(Some(peak.low_rps))),
+            };
+            bands.push(Band { from: peak.low_rps, to: peak.high_rps, label, class });
+        }
+        if let Some(max) = subject.max_throughput().filter(|_| single) {
+            let label = format!("max {}", number::rate(Some(max.reference)));
+            bands.push(Band { from: max.reference, to: None, label, class: "max".into() });
+        }
+    }
+    bands
+}
+
+/// The marks of single trials, explained.
+pub(super) fn keys() -> Markup {
+    html! {
+        span.keys {
+            span { i.key.dot {} " a trial" } " "
+            span { i.key.cross { "×" } " overloaded" } " "
+            span { i.key.hatched {} " invalid, not in the median" }
+        }
+    }
+}
+
+pub(super) fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    // Percentiles keep their small p: "P99" is another word.
+    match letters.next() {
+        Some('p') if text.chars().nth(1).is_some_and(|c| c.is_ascii_digit()) => text.into(),
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => String::new(),
+    }
+}

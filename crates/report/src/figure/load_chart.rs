@@ -1,0 +1,160 @@
+use super::canvas::Anchor;
+use super::curve;
+use super::frame::{Axis, Frame, Margins, text_width};
+use super::place::place;
+use super::scale::Scale;
+use super::series::Series;
+use super::{Canvas, Size};
+use crate::number;
+
+/// A chart of something against the offered load: most figures of a report are one.
+pub(crate) struct LoadChart<'a> {
+    pub y_title: &'a str,
+    pub y: Scale,
+    pub y_tick: &'a dyn Fn(f64) -> String,
+    /// From the front to the back.
+    pub series: Vec<Series>,
+    /// Limits, drawn across.
+    pub levels: Vec<Level>,
+    /// Intervals of the load, drawn from top to bottom and named above the plot.
+    pub bands: Vec<Band>,
+    /// Draws the line where y equals the load, and says so along it.
+    pub diagonal: Option<&'a str>,
+}
+
+/// A limit on the y axis.
+pub(crate) struct Level {
+    pub y: f64,
+    pub label: String,
+    /// What fits on a narrow drawing without running into the curves.
+    pub short: String,
+}
+
+/// An interval of the offered load.
+pub(crate) struct Band {
+    pub from: f64,
+    /// `None` where it is open: only its start is marked.
+    pub to: Option<f64>,
+    pub label: String,
+    pub class: String,
+}
+
+impl LoadChart<'_> {
+    /// The highest load that any part needs. Units: rps.
+    pub(crate) fn top_load(series: &[Series], bands: &[Band]) -> f64 {
+        let ends = bands.iter().flat_map(|band| [band.from, band.to.unwrap_or(0.0)]);
+        series.iter().flat_map(Series::loads).chain(ends).filter(|x| x.is_finite()).fold(0.0, f64::max)
+    }
+
+    pub(crate) fn draw(&self, size: Size) -> Canvas {
+        let mut canvas = Canvas::new(size);
+        let font = size.font();
+        let top = Self::top_load(&self.series, &self.bands);
+        let rows = self.band_rows(&canvas, 54.0);
+        let labels = self.series.iter().map(|series| text_width(&series.label, font));
+        let margins = Margins {
+            left: 54.0,
+            right: (labels.fold(0.0, f64::max) + 16.0).max(14.0),
+            top: 2.0 * font + 8.0 + rows as f64 * 1.35 * font,
+            bottom: 3.0 * font + 10.0,
+        };
+        let frame = Frame::new(&canvas, margins, Scale::linear(1.04 * top), self.y.clone());
+        let (unit, name) = number::rate_unit(top);
+        let x_title = format!("offered load ({name})");
+        let x = Axis { title: &x_title, tick: &|rps| number::short(rps / unit) };
+        self.bands_behind(&mut canvas, &frame);
+        frame.axes(&mut canvas, &x, &Axis { title: self.y_title, tick: self.y_tick });
+        self.band_labels(&mut canvas, &frame, rows);
+        self.across(&mut canvas, &frame);
+        for series in self.series.iter().rev() {
+            curve::ranges(&mut canvas, &frame, series);
+        }
+        for series in self.series.iter().rev() {
+            curve::draw(&mut canvas, &frame, series);
+        }
+        self.line_labels(&mut canvas, &frame);
+        canvas
+    }
+
+    /// Rows that the names of the bands need: one where they fit beside each other.
+    fn band_rows(&self, canvas: &Canvas, left: f64) -> usize {
+        let widths = self.bands.iter().map(|band| self.band_width(band, canvas));
+        let fits = widths.sum::<f64>() < canvas.width - left - 20.0;
+        if fits { usize::from(!self.bands.is_empty()) } else { self.bands.len() }
+    }
+
+    fn band_width(&self, band: &Band, canvas: &Canvas) -> f64 {
+        text_width(&band.label, canvas.size.font()) + 14.0
+    }
+
+    fn bands_behind(&self, canvas: &mut Canvas, frame: &Frame) {
+        let height = frame.bottom - frame.top;
+        for band in &self.bands {
+            let from = frame.x.at(band.from);
+            if let Some(to) = band.to {
+                let width = (frame.x.at(to) - from).max(1.5);
+                canvas.rect(&format!("band {}", band.class), (from, frame.top), width, height);
+            }
+            canvas.line(&format!("edge {}", band.class), (from, frame.top), (from, frame.bottom));
+        }
+    }
+
+    fn band_labels(&self, canvas: &mut Canvas, frame: &Frame, rows: usize) {
+        let middle = |band: &Band| (frame.x.at(band.from) + frame.x.at(band.to.unwrap_or(band.from))) / 2.0;
+        let centres: Vec<f64> = self.bands.iter().map(middle).collect();
+        let widths: Vec<f64> = self.bands.iter().map(|band| self.band_width(band, canvas)).collect();
+        let (low, high) = (frame.left, canvas.width - 2.0);
+        let font = canvas.size.font();
+        let together = place(&centres, &widths, low, high);
+        for (i, band) in self.bands.iter().enumerate() {
+            let row = if rows > 1 { rows - 1 - i } else { 0 };
+            let half = widths[i] / 2.0;
+            let x = if rows > 1 { centres[i].min(high - half).max(low + half) } else { together[i] };
+            let y = frame.top - 7.0 - row as f64 * 1.35 * font;
+            canvas.text(&format!("label {}", band.class), (x, y), Anchor::Middle, &band.label);
+        }
+    }
+
+    fn across(&self, canvas: &mut Canvas, frame: &Frame) {
+        for level in &self.levels {
+            let y = frame.y.at(level.y);
+            canvas.line("level", (frame.left, y), (frame.right, y));
+            let label = if canvas.size == Size::Wide { &level.label } else { &level.short };
+            canvas.text("label level-label", (frame.left + 6.0, y - 5.0), Anchor::Start, label);
+        }
+        if let Some(label) = self.diagonal {
+            let most = frame.x.top().min(frame.y.top());
+            let (from, to) = (frame.at(0.0, 0.0), frame.at(most, most));
+            canvas.line("diagonal", from, to);
+            let turn = (to.1 - from.1).atan2(to.0 - from.0).to_degrees();
+            let at = frame.at(0.30 * most, 0.30 * most);
+            canvas.turned_text("note", (at.0 - 4.0, at.1 - 8.0), Anchor::Middle, turn, label);
+        }
+    }
+
+    fn line_labels(&self, canvas: &mut Canvas, frame: &Frame) {
+        let font = canvas.size.font();
+        let ends: Vec<(&Series, (f64, f64))> = self
+            .series
+            .iter()
+            .filter(|series| !series.label.is_empty())
+            .filter_map(|series| {
+                let last = series.medians.iter().rev().find_map(|m| m.y.map(|y| frame.at(m.x, y.median)));
+                Some((series, last?))
+            })
+            .collect();
+        let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+        let heights = vec![1.25 * font; wanted.len()];
+        let placed = place(&wanted, &heights, frame.top - 0.3 * font, frame.bottom);
+        let x = frame.right + 9.0;
+        for ((series, end), y) in ends.iter().zip(placed) {
+            canvas.line(&format!("leader {}", series.class), (end.0 + 6.0, end.1), (x - 3.0, y));
+            canvas.text(
+                &format!("label {}", series.class),
+                (x, y + 0.35 * font),
+                Anchor::Start,
+                &series.label,
+            );
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use results::{Trial, Verdict};
+
+use super::Shape;
+use crate::load_point::Spread;
+use crate::measure::Measure;
+use crate::subject::Subject;
+
+/// One curve over the offered load: medians with their range, and every trial as a dot.
+pub(crate) struct Series {
+    /// The name at the end of the line; empty for none.
+    pub label: String,
+    /// The style class: colour and dash.
+    pub class: String,
+    /// The marker of the medians; `None` for a plain line.
+    pub shape: Option<Shape>,
+    pub medians: Vec<Median>,
+    pub dots: Vec<Dot>,
+}
+
+/// The median over the repeats of one load.
+pub(crate) struct Median {
+    pub x: f64,
+    /// `None` where no usable trial has the figure: the line breaks there.
+    pub y: Option<Spread>,
+    pub overloaded: bool,
+    /// Its tooltip.
+    pub key: String,
+}
+
+/// One trial.
+pub(crate) struct Dot {
+    pub x: f64,
+    pub y: f64,
+    pub state: State,
+    /// Its tooltip.
+    pub key: String,
+}
+
+/// How a trial is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Valid,
+    Overloaded,
+    Invalid,
+}
+
+impl State {
+    pub(crate) fn of(verdict: &Verdict) -> State {
+        match verdict {
+            Verdict::Valid => State::Valid,
+            Verdict::Overloaded { .. } => State::Overloaded,
+            Verdict::Invalid { .. } => State::Invalid,
+        }
+    }
+}
+
+impl Series {
+    /// `measure` of `subject`, in the looks of the measure.
+    pub(crate) fn of_measure(subject: &Subject, measure: &Measure) -> Series {
+        Series::new(subject, measure, measure.label.clone(), measure.class.to_owned(), measure.shape)
+    }
+
+    /// `measure` of `subject`, in the looks of the subject.
+    pub(crate) fn of_subject(subject: &Subject, measure: &Measure) -> Series {
+        let class = subject_class(subject.slot);
+        Series::new(
+            subject,
+            measure,
+            super::frame::clip(subject.name, 18),
+            class,
+            Shape::of_slot(subject.slot),
+        )
+    }
+
+    fn new(subject: &Subject, measure: &Measure, label: String, class: String, shape: Shape) -> Series {
+        let medians = subject.points.iter().enumerate().map(|(i, point)| Median {
+            x: point.offered_rps,
+            y: point.spread(|trial| measure.of(trial)),
+            overloaded: point.overloaded(),
+            key: format!("{}p{i}", subject.slot),
+        });
+        let drawn = |trial: &Trial| {
+            subject
+                .points
+                .iter()
+                .flat_map(|point| &point.trials)
+                .any(|of_point| std::ptr::eq(*of_point, trial))
+        };
+        let of_curve = subject.trials.iter().filter(|(_, trial)| drawn(trial));
+        let dots = of_curve.filter_map(|(key, trial)| {
+            let (x, y) = (trial.offered_rps, measure.of(trial)?);
+            Some(Dot { x, y, state: State::of(&trial.verdict), key: key.clone() })
+        });
+        Series { label, class, shape: Some(shape), medians: medians.collect(), dots: dots.collect() }
+    }
+
+    /// Adds a dot for every trial of `subject` that is not yet one, such as the steps of a search.
+    pub(crate) fn with_all_trials(mut self, subject: &Subject, measure: &Measure) -> Series {
+        for (key, trial) in &subject.trials {
+            if let Some(y) = measure.of(trial)
+                && !self.dots.iter().any(|dot| dot.key == *key)
+            {
+                let state = State::of(&trial.verdict);
+                self.dots.push(Dot { x: trial.offered_rps, y, state, key: key.clone() });
+            }
+        }
+        self
+    }
+
+    /// Every value that the y axis must hold.
+    pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
+        let medians = self.medians.iter().filter_map(|median| median.y);
+        medians.flat_map(|y| [y.low, y.high]).chain(self.dots.iter().map(|dot| dot.y))
+    }
+
+    /// The offered loads that it has something at.
+    pub(crate) fn loads(&self) -> impl Iterator<Item = f64> {
+        self.medians.iter().map(|median| median.x).chain(self.dots.iter().map(|dot| dot.x))
+    }
+}
+
+/// The style class of the subject in `slot`: five looks, then again from the first.
+pub(crate) fn subject_class(slot: usize) -> String {
+    format!("s{}", slot % 5)
+}

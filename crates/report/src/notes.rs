@@ -1,0 +1,83 @@
+//! What stands beside the answer: reasons for doubt, what the host did, and how many trials were good.
+
+use results::Experiment;
+
+use crate::measure::Target;
+use crate::number;
+
+/// What a reader must know before believing the headline.
+pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !experiment.complete {
+        let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
+        notes.push(format!("Partial result: {why}. What was measured until then stands here."));
+    }
+    let target = Target::new(experiment.qos, experiment.qos_basis);
+    if !experiment.qos_basis_reason.is_empty() {
+        notes.push(format!("QoS judges the {}: {}", target.figure(), experiment.qos_basis_reason));
+    }
+    notes.extend(experiment.notes.iter().cloned());
+    for known in &experiment.targets {
+        if let Some(note) = known.peak.as_ref().and_then(|peak| peak.note.as_ref()) {
+            notes.push(format!("Peak of {}: {note}", known.name));
+        }
+    }
+    notes.extend(noise(experiment));
+    notes
+}
+
+/// What the host did besides, over all trials; `None` where it was quiet.
+fn noise(experiment: &Experiment) -> Option<String> {
+    let noises = || experiment.trials.iter().map(|trial| &trial.noise);
+    let stalls: u64 = noises().map(|noise| noise.stalls).sum();
+    let disturbed: u64 = noises().map(|noise| noise.disturbed_windows).sum();
+    let windows: usize = experiment.trials.iter().map(|trial| trial.windows.len()).sum();
+    if stalls == 0 && disturbed == 0 {
+        return None;
+    }
+    let longest = noises().map(|noise| noise.longest_stall_us).fold(0.0, f64::max);
+    let threshold = noises().map(|noise| noise.stall_threshold_us).fold(0.0, f64::max);
+    let mut parts = vec![
+        format!(
+            "The host stalled the generator {} times for over {}, the longest {}",
+            number::count(stalls),
+            number::micros_short(threshold),
+            number::micros(Some(longest))
+        ),
+        format!(
+            "{} of {} windows of 100 ms were disturbed",
+            number::count(disturbed),
+            number::count(windows as u64)
+        ),
+    ];
+    let most = |read: fn(&results::Noise) -> Option<f64>| noises().filter_map(read).fold(0.0, f64::max);
+    for (share, what) in [
+        (most(|noise| noise.steal_share), "taken by the hypervisor"),
+        (most(|noise| noise.foreign_cpu_share), "taken by other processes"),
+    ] {
+        if share >= 0.005 {
+            parts.push(format!("up to {} of processor time {what}", number::percent(share)));
+        }
+    }
+    Some(parts.join("; ") + ".")
+}
+
+/// How many trials had each verdict, the good first: `valid`, 47.
+pub(crate) fn verdict_counts<'a>(
+    trials: impl Iterator<Item = &'a results::Trial>,
+) -> Vec<(&'static str, usize)> {
+    let mut counts: Vec<(&'static str, usize)> = Vec::new();
+    for trial in trials {
+        let label = trial.verdict.label();
+        match counts.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((label, 1)),
+        }
+    }
+    counts.sort_by_key(|(label, count)| match *label {
+        "valid" => (0, 0),
+        "overloaded" => (1, 0),
+        _ => (2, usize::MAX - count),
+    });
+    counts
+}

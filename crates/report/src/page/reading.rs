@@ -1,0 +1,43 @@
+use maud::{Markup, html};
+use results::Experiment;
+
+use crate::number;
+
+/// How the figures came about and what their words mean.
+pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
+    let trial = experiments.iter().flat_map(|experiment| &experiment.trials).next_back();
+    html! {
+        @if let Some(trial) = trial {
+            p {
+                "Load is open-loop: requests are due at times drawn beforehand and never wait for earlier "
+                "answers, so that a slow server cannot slow its own measurement down. "
+                "In the last trial the load ran for " (number::micros(Some(1e6 * trial.warmup_s))) " before a window of "
+                (number::micros(Some(1e6 * trial.window_s))) " opened; after it the drain waited for what was still "
+                "under way. Every arrival in the window is accounted for as completed, error, time-out or "
+                "unfinished; time-outs and the unfinished count at their age."
+            }
+        }
+        dl.reading {
+            dt { "response time" }
+            dd { "From the time a request was due to its answer (done − intended). All latencies are this." }
+            dt { "service time" }
+            dd { "From the send to the answer (done − sent). It hides the time in which a request could not be sent." }
+            dt { "connection wait" }
+            dd { "From the time a request was due until its connection could take it (eligible − intended): the server’s doing, part of the response time." }
+            dt { "generator lag" }
+            dd { "From then to the send (sent − eligible): the generator’s own fault, which alone decides whether it was too slow." }
+            dt { "windowed p99" }
+            dd { "The median over windows of 100 ms of each window’s p99. A stall of the host spoils one window, not the figure." }
+            dt { "maximum throughput" }
+            dd { "The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval; measured anew for each block, since machines drift." }
+            dt { "peak throughput under QoS" }
+            dd { "The interval between the highest load that met the quality-of-service target and the lowest that missed it." }
+            dt { "overloaded" }
+            dd { "The backlog grew while the generator had time: a finding about the server. Its response times grow with the length of the window." }
+            dt { "invalid" }
+            dd { "The figures do not describe the server alone, for the reason given. Shown hatched, left out of every median, never dropped." }
+            dt { "–" }
+            dd { "Not measured, or fewer than 10 samples beyond the percentile." }
+        }
+    }
+}

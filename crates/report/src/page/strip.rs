@@ -1,0 +1,39 @@
+use maud::{Markup, html};
+use results::Trial;
+
+use crate::notes::verdict_counts;
+use crate::number;
+use crate::page::unbroken;
+
+/// The counts of verdicts, and the notes that a reader must know.
+pub(crate) fn strip<'a>(
+    trials: impl Iterator<Item = &'a Trial>,
+    facts: &[String],
+    notes: &[String],
+) -> Markup {
+    let counts = verdict_counts(trials);
+    html! {
+        p.strip {
+            @for (label, count) in &counts {
+                span class={ "chip " (chip(label)) } {
+                    i class="key" { @if *label == "overloaded" { "×" } }
+                    b { (number::count(*count as u64)) } " " (label)
+                }
+            }
+            @if counts.is_empty() { span.chip { "no trials" } }
+            @for fact in facts { span.fact { (unbroken(fact)) } }
+        }
+        @if !notes.is_empty() {
+            ul.notes { @for note in notes { li { (unbroken(note)) } } }
+        }
+    }
+}
+
+/// The class of a verdict's label.
+fn chip(label: &str) -> &'static str {
+    match label {
+        "valid" => "valid",
+        "overloaded" => "overloaded",
+        _ => "invalid",
+    }
+}

@@ -1,0 +1,183 @@
+use maud::{Markup, html};
+use results::{Metric, Purpose, Trial};
+
+use crate::figure::lag_limit_us;
+use crate::load_point::LoadPoint;
+use crate::measure::value;
+use crate::number;
+use crate::subject::Subject;
+
+/// Rows from which a table starts folded.
+const LONG: usize = 16;
+
+/// The medians over the repeats of each load.
+pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
+    let median = |point: &LoadPoint, metric| point.spread(|trial| value(metric, trial)).map(|s| s.median);
+    html! {
+        div.scroll {
+            table {
+                caption { "Medians over the repeats of each load, invalid trials left out" }
+                thead { tr {
+                    @if subjects.len() > 1 { th.text { "target" } }
+                    th { "load" } th { "offered" } th { "achieved" } th { "mean" } th { "p50" } th { "p99" }
+                    th { "windowed p99" } th { "p99.9" } th { "lag p99" } th.text { "trials" }
+                } }
+                tbody {
+                    @for subject in subjects { @for point in &subject.points {
+                        tr class=[(point.usable().count() == 0).then_some("hatched")] {
+                            @if subjects.len() > 1 { th.text scope="row" { (subject.name) } }
+                            td { (point.share.map_or(number::NONE.into(), number::percent)) }
+                            td { (number::rate(Some(point.offered_rps))) }
+                            td { (number::rate(point.spread(|trial| Some(trial.achieved_rps)).map(|s| s.median))) }
+                            @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
+                                td { (number::micros(median(point, metric))) }
+                            }
+                            td { (number::micros(point.spread(|t| t.all.generator_lag.p99_us).map(|s| s.median))) }
+                            @let spoiled = point.usable().count() < point.trials.len();
+                            td.text.hatched[spoiled] { (verdicts(point)) }
+                        }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// `3 valid`, or `2 valid, 1 generator lag`.
+pub(crate) fn verdicts(point: &LoadPoint) -> String {
+    let counts = crate::notes::verdict_counts(point.trials.iter().copied());
+    counts.iter().map(|(label, count)| format!("{count} {label}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Where the response time was spent, and what the generator added, by load and operation.
+pub(crate) fn accounting(subjects: &[Subject]) -> Markup {
+    html! {
+        details {
+            summary { "Response time, service time, connection wait and generator lag side by side" }
+            div.scroll {
+                table {
+                    thead {
+                        tr {
+                            th.text rowspan="2" { "load" } th.text rowspan="2" { "operation" }
+                            @for what in ["response time", "service time", "connection wait", "generator lag"] {
+                                th.group colspan="2" { (what) }
+                            }
+                            th rowspan="2" { "lag limit" }
+                        }
+                        tr { @for _ in 0..4 { th { "p50" } th { "p99" } } }
+                    }
+                    tbody {
+                        @for subject in subjects { @for point in &subject.points {
+                            @for name in operations(point) {
+                                tr {
+                                    th.text scope="row" {
+                                        @if subjects.len() > 1 { (subject.name) " · " }
+                                        (crate::figure::load_label(point))
+                                    }
+                                    td.text { (name) }
+                                    @for figure in FIGURES { td { (number::micros(median_of(point, &name, figure))) } }
+                                    td { (number::micros(point.spread(|t| Some(lag_limit_us(t))).map(|s| s.median))) }
+                                }
+                            }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+type Figure = fn(&results::Operation) -> Option<f64>;
+const FIGURES: [Figure; 8] = [
+    |operation| operation.response_time.p50_us,
+    |operation| operation.response_time.p99_us,
+    |operation| operation.service_time.p50_us,
+    |operation| operation.service_time.p99_us,
+    |operation| operation.connection_wait.p50_us,
+    |operation| operation.connection_wait.p99_us,
+    |operation| operation.generator_lag.p50_us,
+    |operation| operation.generator_lag.p99_us,
+];
+
+/// `all`, and each operation where there are several.
+fn operations(point: &LoadPoint) -> Vec<String> {
+    let mut names = vec!["all".to_owned()];
+    for operation in point.trials.iter().filter(|t| t.operations.len() > 1).flat_map(|t| &t.operations) {
+        if !names.contains(&operation.name) {
+            names.push(operation.name.clone());
+        }
+    }
+    names
+}
+
+fn median_of(point: &LoadPoint, name: &str, figure: Figure) -> Option<f64> {
+    let read = |trial: &Trial| match name {
+        "all" => figure(&trial.all),
+        _ => trial.operations.iter().find(|operation| operation.name == name).and_then(figure),
+    };
+    point.spread(read).map(|spread| spread.median)
+}
+
+/// Every trial, in the order of running; invalid ones hatched, never dropped.
+pub(crate) fn every_trial<'a>(trials: impl Iterator<Item = &'a Trial>) -> Markup {
+    let trials: Vec<&Trial> = trials.collect();
+    html! {
+        details open[trials.len() <= LONG] {
+            summary { "Every trial in the order of running (" (trials.len()) ")" }
+            div.scroll {
+                table.trials {
+                    thead { tr {
+                        th.text { "id" } th.text { "target" } th.text { "purpose" } th { "block" } th { "offered" }
+                        th { "achieved" } th { "mean" } th { "p50" } th { "p99" } th { "windowed p99" } th { "p99.9" }
+                        th { "lag p99" } th { abbr title="errors / time-outs / unfinished" { "err/t-o/unf" } }
+                        th.text { "verdict" }
+                    } }
+                    @for trial in trials { (row(trial)) }
+                }
+            }
+        }
+    }
+}
+
+fn row(trial: &Trial) -> Markup {
+    let response_time = &trial.all.response_time;
+    let arrivals = &trial.arrivals;
+    let lost = [arrivals.errors, arrivals.timeouts, arrivals.unfinished].map(number::count).join(" / ");
+    let plain = matches!(trial.verdict, results::Verdict::Valid);
+    let class = match &trial.verdict {
+        results::Verdict::Valid => "valid",
+        results::Verdict::Overloaded { .. } => "overloaded",
+        results::Verdict::Invalid { .. } => "invalid hatched",
+    };
+    html! {
+        tbody class=(class) {
+            tr {
+                th.text scope="row" { (trial.id) }
+                td.text { (trial.target) }
+                td.text { (purpose_words(trial.purpose)) }
+                td { (trial.block) }
+                td { (number::rate(Some(trial.offered_rps))) }
+                td { (number::rate(Some(trial.achieved_rps))) }
+                td { (number::micros(response_time.mean_us)) }
+                td { (number::micros(response_time.p50_us)) }
+                td { (number::micros(response_time.p99_us)) }
+                td { (number::micros(trial.windowed_p99_us)) }
+                td { (number::micros(response_time.p99_9_us)) }
+                td { (number::micros(trial.all.generator_lag.p99_us)) }
+                td { (lost) }
+                td.text { span.verdict { (trial.verdict.label()) } }
+            }
+            @if !plain { tr.why { td colspan="14" { (trial.verdict) } } }
+        }
+    }
+}
+
+/// The purpose in words.
+pub(crate) fn purpose_words(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Single => "single",
+        Purpose::MaxSearch => "max search",
+        Purpose::LoadPoint => "load point",
+        Purpose::PeakSearch => "peak search",
+    }
+}

@@ -1,0 +1,88 @@
+//! One target with its trials, as the figures and tables see it.
+
+use results::{Comparison, Experiment, Peak, Side, Target, Trial};
+
+use crate::load_point::{LoadPoint, spread};
+
+/// One target and its trials.
+///
+/// An experiment has one or several; a comparison has two, each from an experiment of its own or both from
+/// one. The figures draw subjects and do not care which.
+pub(crate) struct Subject<'a> {
+    /// How figures label it.
+    pub name: &'a str,
+    /// Its place among the subjects of the page, which fixes its colour, dash and marker.
+    pub slot: usize,
+    /// What is known of the server; `None` for trials that name a target the result does not describe.
+    pub target: Option<&'a Target>,
+    /// Every trial with the key under which the tooltips know it.
+    pub trials: Vec<(String, &'a Trial)>,
+    /// The trials gathered by load.
+    pub points: Vec<LoadPoint<'a>>,
+}
+
+impl<'a> Subject<'a> {
+    /// The subjects of `experiment`, in its order.
+    pub(crate) fn of_experiment(experiment: &'a Experiment) -> Vec<Subject<'a>> {
+        let mut names: Vec<&str> = experiment.targets.iter().map(|target| target.name.as_str()).collect();
+        for trial in &experiment.trials {
+            if !names.contains(&trial.target.as_str()) {
+                names.push(&trial.target);
+            }
+        }
+        names.iter().enumerate().map(|(slot, name)| Subject::new(experiment, name, name, slot)).collect()
+    }
+
+    /// The two sides of `comparison`.
+    pub(crate) fn of_comparison(
+        comparison: &'a Comparison,
+        a: &'a Experiment,
+        b: &'a Experiment,
+    ) -> Vec<Subject<'a>> {
+        let side =
+            |side: &'a Side, experiment, slot| Subject::new(experiment, &side.target, &side.label, slot);
+        vec![side(&comparison.a, a, 0), side(&comparison.b, b, 1)]
+    }
+
+    fn new(experiment: &'a Experiment, target: &str, name: &'a str, slot: usize) -> Subject<'a> {
+        let of_target = experiment.trials.iter().enumerate().filter(|(_, trial)| trial.target == target);
+        let trials: Vec<(String, &Trial)> =
+            of_target.map(|(i, trial)| (format!("{slot}t{i}"), trial)).collect();
+        let points = LoadPoint::gather(&trials.iter().map(|(_, trial)| *trial).collect::<Vec<_>>());
+        let target = experiment.targets.iter().find(|known| known.name == target);
+        Subject { name, slot, target, trials, points }
+    }
+
+    /// The load of the same share of the maximum, or else of the nearest rate.
+    pub(crate) fn nearest(&self, share: Option<f64>, offered_rps: f64) -> Option<&LoadPoint<'a>> {
+        let same = |point: &&LoadPoint| {
+            point.share.zip(share).is_some_and(|(own, wanted)| (own - wanted).abs() < 1e-6)
+        };
+        let apart = |point: &LoadPoint| (point.offered_rps - offered_rps).abs();
+        let near = || self.points.iter().min_by(|a, b| apart(a).total_cmp(&apart(b)));
+        self.points.iter().find(same).or_else(near)
+    }
+
+    /// The peak throughput under QoS, where it was searched for.
+    pub(crate) fn peak(&self) -> Option<&'a Peak> {
+        self.target.and_then(|target| target.peak.as_ref())
+    }
+
+    /// The maximum throughput over all blocks: least sustained, typical, and least not sustained. Units: rps.
+    pub(crate) fn max_throughput(&self) -> Option<MaxInterval> {
+        let blocks = &self.target?.max_throughput;
+        let low = spread(blocks.iter().map(|block| block.low_rps))?;
+        let high = spread(blocks.iter().map(|block| block.high_rps))?;
+        Some(MaxInterval { low: low.low, reference: low.median, high: high.high })
+    }
+}
+
+/// The maximum throughput over the blocks of a run. Units: rps.
+pub(crate) struct MaxInterval {
+    /// The lowest of the blocks' sustained rates.
+    pub low: f64,
+    /// The median of the blocks' sustained rates.
+    pub reference: f64,
+    /// The highest of the blocks' rates that were not sustained.
+    pub high: f64,
+}

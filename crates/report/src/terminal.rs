@@ -1,0 +1,9 @@
+//! The same answers for a terminal.
+
+mod comparison;
+mod experiment;
+mod grid;
+mod ink;
+
+pub use comparison::comparison_table;
+pub use experiment::experiment_table;

@@ -1,0 +1,112 @@
+use results::{Experiment, Metric, Trial};
+
+use super::grid::{Grid, Tone};
+use super::ink::{Ink, harmless, wrapped};
+use crate::headline::headline;
+use crate::load_point::LoadPoint;
+use crate::measure::{Target, value};
+use crate::notes::{notes, verdict_counts};
+use crate::number;
+use crate::page::verdicts;
+use crate::subject::Subject;
+
+/// Invalid trials whose reasons are printed; more would push the answer off the screen.
+const LISTED: usize = 6;
+
+/// The answer of `experiment`, its loads and what to know of them, for a terminal of `width` columns.
+///
+/// One row a load, medians over its repeats. Less important columns are left out where the terminal is narrow.
+pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> String {
+    let ink = Ink { color };
+    let subjects = Subject::of_experiment(experiment);
+    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let mut parts = Vec::new();
+    for sentence in headline(experiment) {
+        parts.push(ink.bold(&wrapped(&harmless(&sentence.to_string()), width, 2)));
+    }
+    if subjects.iter().any(|subject| !subject.points.is_empty()) {
+        parts.push(String::new());
+        parts.push(loads(&subjects, &target).render(width, ink));
+    }
+    parts.push(String::new());
+    parts.push(counts(experiment));
+    let invalid: Vec<&Trial> = experiment.trials.iter().filter(|trial| !trial.verdict.is_usable()).collect();
+    for trial in invalid.iter().take(LISTED) {
+        let line = format!("trial {} of {}: {}", trial.id, trial.target, trial.verdict);
+        parts.push(ink.bad(&wrapped(&harmless(&line), width, 4)));
+    }
+    if invalid.len() > LISTED {
+        parts.push(ink.bad(&format!("… and {} more; the report lists them all", invalid.len() - LISTED)));
+    }
+    for note in notes(experiment) {
+        parts.push(ink.dim(&wrapped(&harmless(&format!("· {note}")), width, 2)));
+    }
+    parts.join("\n") + "\n"
+}
+
+fn loads(subjects: &[Subject], target: &Target) -> Grid {
+    let mut grid = Grid::default();
+    if subjects.len() > 1 {
+        grid = grid.words("target", 0);
+    }
+    grid =
+        grid.number("load", 3).number("offered", 0).number("achieved", 5).number("mean", 7).number("p50", 1);
+    // Of the two p99 the judged one stays longest.
+    let (raw, windowed) = if target.figure() == "windowed p99" { (2, 0) } else { (0, 2) };
+    grid = grid.number("p99", raw).number("windowed p99", windowed).number("p99.9", 4);
+    if target.is_extra() {
+        grid = grid.number(&target.figure(), 0);
+    }
+    grid = grid.number("lag p99", 6).words("QoS", 0).words("trials", 0);
+    for (i, subject) in subjects.iter().enumerate() {
+        if i > 0 {
+            grid.gap();
+        }
+        for point in &subject.points {
+            let mut cells = if subjects.len() > 1 { vec![subject.name.to_owned()] } else { Vec::new() };
+            cells.extend(row(point, target));
+            grid.row(tone(point), cells);
+        }
+    }
+    grid
+}
+
+fn row(point: &LoadPoint, target: &Target) -> Vec<String> {
+    let median = |read: &dyn Fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
+    let metric = |metric| number::micros(median(&|trial| value(metric, trial)));
+    let mut cells = vec![
+        point.share.map_or(number::NONE.into(), number::percent),
+        number::rate(Some(point.offered_rps)),
+        number::rate(median(&|trial| Some(trial.achieved_rps))),
+    ];
+    cells.extend([Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999].map(metric));
+    let judged = median(&|trial| target.judged(trial));
+    if target.is_extra() {
+        cells.push(number::micros(judged));
+    }
+    cells.push(number::micros(median(&|trial| trial.all.generator_lag.p99_us)));
+    cells.push(match judged {
+        None => number::NONE.into(),
+        Some(us) if us <= target.limit_us() => "met".into(),
+        Some(_) => "missed".into(),
+    });
+    cells.push(verdicts(point));
+    cells
+}
+
+fn tone(point: &LoadPoint) -> Tone {
+    if point.usable().count() < point.trials.len() {
+        Tone::Bad
+    } else if point.overloaded() {
+        Tone::Warn
+    } else {
+        Tone::Plain
+    }
+}
+
+fn counts(experiment: &Experiment) -> String {
+    let counts = verdict_counts(experiment.trials.iter());
+    let words: Vec<String> = counts.iter().map(|(label, count)| format!("{count} {label}")).collect();
+    let trials = number::plural(experiment.trials.len(), "trial");
+    if words.is_empty() { trials } else { format!("{trials}: {}", words.join(", ")) }
+}

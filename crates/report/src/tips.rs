@@ -1,0 +1,109 @@
+//! The values behind every point of every figure, which the page's script shows near the pointer.
+
+use std::collections::BTreeMap;
+
+use results::{Metric, Trial};
+use serde_json::json;
+
+use crate::figure::load_label;
+use crate::load_point::{LoadPoint, Spread};
+use crate::measure::{Measure, Target, value};
+use crate::number;
+use crate::subject::Subject;
+
+/// The tooltips of a page, by the key that the drawings carry.
+pub(crate) struct Tips {
+    trials: usize,
+    by_key: BTreeMap<String, Tip>,
+}
+
+struct Tip {
+    title: String,
+    rows: Vec<(String, String)>,
+}
+
+impl Tips {
+    /// The tooltips of every trial and every load of `subjects`.
+    pub(crate) fn new(subjects: &[Subject], target: &Target) -> Tips {
+        let mut tips = Tips { trials: 0, by_key: BTreeMap::new() };
+        for subject in subjects {
+            let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
+            for (key, trial) in &subject.trials {
+                tips.trials += 1;
+                tips.add(key, format!("{who}trial {}", trial.id), of_trial(trial));
+            }
+            for (i, point) in subject.points.iter().enumerate() {
+                let key = format!("{}p{i}", subject.slot);
+                tips.add(&key, format!("{who}{}", load_label(point)), of_point(point, target));
+            }
+        }
+        tips
+    }
+
+    pub(crate) fn add(&mut self, key: &str, title: String, rows: Vec<(String, String)>) {
+        self.by_key.insert(key.into(), Tip { title, rows });
+    }
+
+    /// How many there are, which makes a fresh key.
+    pub(crate) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// The model as JSON that may stand inside a `script` element.
+    pub(crate) fn json(&self) -> String {
+        let tips: serde_json::Map<String, serde_json::Value> =
+            self.by_key.iter().map(|(key, tip)| (key.clone(), json!([tip.title, tip.rows]))).collect();
+        let text = json!({ "trials": self.trials, "tips": tips }).to_string();
+        // `</script>` or `<!--` inside a string would end the element or change how it is read.
+        text.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+    }
+}
+
+fn row(label: &str, value: String) -> (String, String) {
+    (label.into(), value)
+}
+
+fn of_trial(trial: &Trial) -> Vec<(String, String)> {
+    let response_time = &trial.all.response_time;
+    vec![
+        row("offered", number::rate(Some(trial.offered_rps))),
+        row("achieved", number::rate(Some(trial.achieved_rps))),
+        row("mean", number::micros(response_time.mean_us)),
+        row("p50", number::micros(response_time.p50_us)),
+        row("p99", number::micros(response_time.p99_us)),
+        row("windowed p99", number::micros(trial.windowed_p99_us)),
+        row("p99.9", number::micros(response_time.p99_9_us)),
+        row("max", number::micros(response_time.max_us)),
+        row("lag p99", number::micros(trial.all.generator_lag.p99_us)),
+        row("generator busy", number::percent(trial.generator.busy_share)),
+        row("verdict", trial.verdict.label().into()),
+    ]
+}
+
+fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
+    let words = |spread: Option<Spread>| match spread {
+        Some(spread) if spread.low < spread.high => {
+            format!(
+                "{} ({})",
+                number::micros(Some(spread.median)),
+                number::micros_range(spread.low, spread.high)
+            )
+        }
+        spread => number::micros(spread.map(|spread| spread.median)),
+    };
+    let usable = point.usable().count();
+    let achieved = point.spread(|trial| Some(trial.achieved_rps)).map(|spread| spread.median);
+    let mut rows = vec![
+        row("median of", format!("{usable} of {}", number::plural(point.trials.len(), "trial"))),
+        row("achieved", number::rate(achieved)),
+    ];
+    for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
+        rows.push(row(metric.words(), words(point.spread(|trial| value(metric, trial)))));
+    }
+    if target.is_extra() {
+        let measure: Measure = target.measure();
+        rows.push(row(&measure.label, words(point.spread(|trial| measure.of(trial)))));
+    }
+    rows.push(row("lag p99", words(point.spread(|trial| trial.all.generator_lag.p99_us))));
+    rows
+}

@@ -1,0 +1,201 @@
+//! What must hold for every page, whatever the result: nothing is lost, nothing is loaded, nothing breaks out.
+
+mod sample;
+
+use report::{comparison_html, experiment_html};
+use results::{Invalid, Reason, Verdict};
+
+const SECTIONS: [&str; 10] = [
+    "summary",
+    "latency",
+    "throughput",
+    "generator",
+    "time",
+    "trials",
+    "repeat",
+    "configuration",
+    "host",
+    "reading",
+];
+
+/// Every page that the samples give, by name.
+fn pages() -> Vec<(String, String)> {
+    let live = sample::live(3);
+    let mut pages = vec![
+        ("sweep".to_owned(), experiment_html(&sample::sweep())),
+        ("live".to_owned(), experiment_html(&live)),
+        ("comparison".to_owned(), comparison_html(&sample::comparison(&live), &live, &live)),
+    ];
+    for (name, experiment) in sample::degenerate() {
+        pages.push((name.to_owned(), experiment_html(&experiment)));
+        let mut comparison = sample::comparison(&live);
+        pages.push((format!("comparison with {name}"), comparison_html(&comparison, &experiment, &live)));
+        comparison.points.clear();
+        comparison.peaks = None;
+        pages.push((
+            format!("{name}, nothing in common"),
+            comparison_html(&comparison, &experiment, &experiment),
+        ));
+    }
+    pages
+}
+
+/// The values of every attribute called `name`.
+fn attributes<'a>(page: &'a str, name: &str) -> impl Iterator<Item = &'a str> {
+    let marker = format!(" {name}=\"");
+    let starts: Vec<usize> = page.match_indices(&marker).map(|(at, found)| at + found.len()).collect();
+    starts.into_iter().map(move |start| &page[start..start + page[start..].find('"').unwrap()])
+}
+
+#[test]
+fn sections_stand_in_order() {
+    let page = experiment_html(&sample::sweep());
+    let places: Vec<usize> = SECTIONS
+        .iter()
+        .map(|id| page.find(&format!("id=\"{id}\"")).unwrap_or_else(|| panic!("no {id}")))
+        .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    assert_eq!(page.matches("<svg class=\"w\"").count(), 1);
+    assert!(
+        page.contains(
+            "peak throughput under QoS 112–117\u{a0}krps (75\u{a0}% of its maximum of 151\u{a0}krps)"
+        )
+    );
+}
+
+#[test]
+fn every_trial_appears_and_invalid_ones_are_hatched() {
+    let experiment = sample::sweep();
+    let page = experiment_html(&experiment);
+    let rows: Vec<&str> = page.split("<tbody class=\"").skip(1).collect();
+    assert_eq!(rows.len(), experiment.trials.len());
+    for (trial, row) in experiment.trials.iter().zip(rows) {
+        assert!(row.contains(&format!(">{}</th>", trial.id)), "{}", trial.id);
+        let hatched = matches!(trial.verdict, Verdict::Invalid { .. });
+        assert_eq!(row.starts_with("invalid hatched"), hatched, "{}", trial.id);
+        if hatched {
+            assert!(row.contains(&trial.verdict.to_string()), "{}", trial.id);
+        }
+    }
+    assert!(page.contains("class=\"mark invalid p99\""));
+    assert!(page.contains("id=\"hatch\""));
+}
+
+#[test]
+fn nothing_is_loaded_from_anywhere() {
+    for (name, page) in pages() {
+        for attribute in ["src", "href", "xlink:href", "action", "data", "srcset", "poster"] {
+            for value in attributes(&page, attribute) {
+                assert!(value.starts_with('#') || value == "data:,", "{name}: {attribute}={value}");
+            }
+        }
+        assert!(page.match_indices("url(").all(|(at, _)| page[at..].starts_with("url(#")), "{name}");
+        for forbidden in
+            ["http://", "https://", "@import", "fetch(", "XMLHttpRequest", "<iframe", "<object", "<embed"]
+        {
+            assert!(!page.contains(forbidden), "{name}: {forbidden}");
+        }
+        assert!(page.contains("default-src 'none'"), "{name}");
+    }
+}
+
+#[test]
+fn coordinates_are_finite_whatever_was_measured() {
+    let names = [
+        "x",
+        "y",
+        "x1",
+        "y1",
+        "x2",
+        "y2",
+        "width",
+        "height",
+        "d",
+        "transform",
+        "viewBox",
+        "data-points",
+        "cx",
+        "cy",
+    ];
+    for (name, page) in pages() {
+        for svg in page.split("<svg ").skip(1).map(|rest| &rest[..rest.find("</svg>").unwrap()]) {
+            let svg = format!(" {svg}");
+            for value in names.iter().flat_map(|attribute| attributes(&svg, attribute)) {
+                assert!(!value.contains("NaN") && !value.contains("inf"), "{name}: {value}");
+                for number in value.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')) {
+                    let parsed = number.parse::<f64>().unwrap_or(0.0);
+                    assert!(parsed.abs() < 10_000.0, "{name}: {number} in {value:.80}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let hostile = r#"</script><script>alert(1)</script>"><img src=x onerror=alert(2)> {{x}} & 'q'"#;
+    let mut experiment = sample::live(3);
+    experiment.name = hostile.into();
+    experiment.notes.push(hostile.into());
+    experiment.interrupted = Some(hostile.into());
+    experiment.complete = false;
+    experiment.command.push(hostile.into());
+    experiment.host = serde_json::json!({ hostile: [hostile, { hostile: hostile }] });
+    experiment.qos_basis_reason = hostile.into();
+    for target in &mut experiment.targets {
+        target.version = hostile.into();
+    }
+    let rename = |name: &mut String| {
+        if name == "sphinx" {
+            *name = hostile.into();
+        }
+    };
+    experiment.targets.iter_mut().for_each(|target| rename(&mut target.name));
+    for trial in &mut experiment.trials {
+        rename(&mut trial.target);
+        trial.id.push_str(hostile);
+        trial.config = serde_json::json!({ hostile: hostile });
+        trial.operations.iter_mut().for_each(|operation| operation.name = hostile.into());
+        trial.generator.pace = hostile.into();
+        if let Verdict::Invalid { reasons } = &mut trial.verdict {
+            reasons.push(Invalid { reason: Reason::ErrorRate, detail: hostile.into() });
+        }
+    }
+    let mut comparison = sample::comparison(&sample::live(3));
+    comparison.notes.push(hostile.into());
+    comparison.differences.push(hostile.into());
+    comparison.a.label = hostile.into();
+    comparison.b.folder = hostile.into();
+    (comparison.a.target, comparison.b.target) = ("memcached".into(), hostile.into());
+    for page in [experiment_html(&experiment), comparison_html(&comparison, &experiment, &experiment)] {
+        assert_eq!(page.matches("<script").count(), 2);
+        assert_eq!(page.matches("</script>").count(), 2);
+        assert!(!page.contains("<img"));
+        assert!(page.contains("&lt;img src=x onerror=alert(2)&gt;"));
+    }
+}
+
+#[test]
+fn several_targets_lie_over_each_other() {
+    let page = experiment_html(&sample::live(3));
+    for class in ["curve s0", "curve s1", "label s0", "label s1", "band s0", "band s1"] {
+        assert!(page.contains(&format!("class=\"{class}\"")), "{class}");
+    }
+}
+
+#[test]
+fn few_repeats_are_not_judged() {
+    let check = |repeats: u32, too_few: bool| {
+        let live = sample::live(repeats);
+        let page = comparison_html(&sample::comparison(&live), &live, &live);
+        assert_eq!(page.contains("too few to judge a difference"), too_few, "{repeats}");
+        assert_eq!(page.contains("sphinx is faster (p"), !too_few, "{repeats}");
+    };
+    check(3, true);
+    check(8, false);
+}
+
+#[test]
+fn the_same_result_gives_the_same_page() {
+    assert_eq!(experiment_html(&sample::sweep()), experiment_html(&sample::sweep()));
+}

@@ -1,0 +1,422 @@
+//! Experiments as a run would write them, made up but shaped like real ones: a server whose response time
+//! rises as in a queue, a host that stalls now and then, overload beyond the maximum, and trials that the
+//! generator spoiled. The same every time.
+
+#![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
+
+use std::collections::BTreeMap;
+
+use results::*;
+use serde_json::json;
+use units::{Nanos, Qos, QosBasis};
+
+/// The shape of a server.
+pub struct Server {
+    pub name: &'static str,
+    pub max_rps: f64,
+    /// The response time of an idle server. Units: µs.
+    pub base_us: f64,
+    /// How much burstier than M/M/1 its tail is.
+    pub burst: f64,
+}
+
+pub const SPHINX: Server = Server { name: "sphinx", max_rps: 150_000.0, base_us: 24.0, burst: 6.0 };
+pub const MEMCACHED: Server = Server { name: "memcached", max_rps: 128_000.0, base_us: 31.0, burst: 8.0 };
+
+/// A number from 0 to 1 that follows from its arguments.
+fn noise(a: u64, b: u64) -> f64 {
+    let mut x = a.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ b.wrapping_mul(0xC2B2_AE3D_27D4_EB4F);
+    for _ in 0..3 {
+        x ^= x >> 29;
+        x = x.wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    }
+    (x >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// What a trial is made from.
+pub struct Plan<'a> {
+    pub server: &'a Server,
+    pub number: u64,
+    pub purpose: Purpose,
+    pub block: u32,
+    pub share: Option<f64>,
+    pub rps: f64,
+    pub window_s: f64,
+    pub lag_us: f64,
+}
+
+/// The response time at `percentile` of `server` under `rps`. Units: µs.
+fn quantile(server: &Server, rps: f64, percentile: f64, window_s: f64, jitter: f64) -> f64 {
+    let tail = -(1.0 - percentile / 100.0).max(1e-7).ln();
+    let utilisation = (rps / (server.max_rps * 1.02)).min(0.985);
+    let wait = server.burst * 1e6 / server.max_rps / (1.0 - utilisation);
+    let host = if percentile > 99.7 { 900.0 * (percentile - 99.7) * (0.4 + jitter) } else { 0.0 };
+    let late = (rps / server.max_rps - 1.0).max(0.0) * window_s * 1e6 * percentile / 100.0;
+    (server.base_us + utilisation * wait * tail * (0.35 + 0.65 * tail / (1.0 + tail)) + host)
+        * (0.94 + 0.12 * jitter)
+        + late
+}
+
+fn summary(count: u64, at: impl Fn(f64) -> f64) -> LatencySummary {
+    let supported = |p: f64| (count as f64 * (1.0 - p / 100.0) >= 10.0).then(|| at(p));
+    let mean = (0..100).map(|i| at(f64::from(i) + 0.5)).sum::<f64>() / 100.0;
+    LatencySummary {
+        count,
+        mean_us: (count > 0).then_some(mean),
+        p50_us: supported(50.0),
+        p90_us: supported(90.0),
+        p95_us: supported(95.0),
+        p99_us: supported(99.0),
+        p99_9_us: supported(99.9),
+        p99_99_us: supported(99.99),
+        max_us: (count > 0).then(|| at(99.9999)),
+    }
+}
+
+pub fn trial(plan: &Plan) -> Trial {
+    let Plan { server, number, rps, window_s, .. } = *plan;
+    let jitter = noise(number, 1);
+    let achieved = rps.min(server.max_rps * (0.995 + 0.01 * noise(number, 2)));
+    let overload = rps > server.max_rps * 1.005;
+    let intended = (rps * window_s) as u64;
+    let unfinished = if overload { ((rps - achieved) * window_s) as u64 } else { 0 };
+    let response = |p: f64| quantile(server, rps, p, window_s, jitter);
+    let lag = |p: f64| plan.lag_us * (0.2 + 0.8 * (-(1.0 - p / 100.0).max(1e-7).ln()) / 4.6);
+    let operation = |name: &str, slower: f64, share: f64| {
+        let count = (intended as f64 * share) as u64;
+        Operation {
+            name: name.into(),
+            response_time: summary(count, |p| slower * response(p)),
+            service_time: summary(count, |p| slower * response(p) * 0.9),
+            connection_wait: summary(count, |p| if p < 80.0 { 0.0 } else { 0.1 * response(p) }),
+            generator_lag: summary(count, lag),
+        }
+    };
+    let windows: Vec<WindowPoint> = (0..(window_s * 10.0) as u64).map(|i| window(plan, i, jitter)).collect();
+    let disturbed = windows.iter().filter(|window| window.disturbed).count() as u64;
+    let mut p99s: Vec<f64> = windows.iter().filter_map(|window| window.p99_us).collect();
+    p99s.sort_by(f64::total_cmp);
+    let verdict = if plan.lag_us > 100.0 {
+        let detail = format!("p99 lag {:.0} µs over the limit of 100 µs", plan.lag_us);
+        let late = Invalid { reason: Reason::GeneratorLag, detail };
+        let saturated = Invalid {
+            reason: Reason::GeneratorSaturated,
+            detail: "the generator was busy 99.2 % of the time, over the limit of 95 %".into(),
+        };
+        Verdict::Invalid { reasons: if plan.lag_us > 300.0 { vec![late, saturated] } else { vec![late] } }
+    } else if overload {
+        Verdict::Overloaded { achieved_share: achieved / rps, backlog_growth_rps: rps - achieved }
+    } else {
+        Verdict::Valid
+    };
+    Trial {
+        id: format!("{number:04}"),
+        target: server.name.into(),
+        purpose: plan.purpose,
+        block: plan.block,
+        load_share: plan.share,
+        started: "2026-03-14T09:26:53Z".into(),
+        offered_rps: rps,
+        achieved_rps: achieved,
+        window_s,
+        warmup_s: 0.5,
+        drain_s: 0.02,
+        arrivals: Arrivals { intended, completed: intended - unfinished, errors: 0, timeouts: 0, unfinished },
+        all: operation("all", 1.0, 1.0),
+        operations: vec![operation("get", 0.98, 0.9), operation("set", 1.15, 0.1)],
+        windowed_p99_us: p99s.get(p99s.len() / 2).copied(),
+        curve: curve(intended, response),
+        windows,
+        generator: Generator {
+            threads: 1,
+            cpus: vec![1],
+            connections: 16,
+            depth: 1,
+            pace: "spin".into(),
+            io: "epoll".into(),
+            busy_share: (rps * 4.1e-6).min(0.99),
+            busy_us_per_request: Some(4.1),
+            backlog_at_end: unfinished,
+            max_in_flight: 16,
+        },
+        noise: Noise {
+            stalls: disturbed * 2,
+            longest_stall_us: if disturbed > 0 { 4_200.0 } else { 0.0 },
+            stall_threshold_us: 100.0,
+            steal_share: Some(0.004),
+            foreign_cpu_share: Some(0.012 * noise(number, 3)),
+            disturbed_windows: disturbed,
+        },
+        counters: BTreeMap::from([("hit_ratio".into(), 1.0)]),
+        config: json!({
+            "workload": "cache",
+            "cache": { "keys": 100_000, "key_bytes": 30, "value_bytes": 200, "get_share": 0.9, "popularity": "uniform" },
+            "load": { "arrivals": "poisson", "rate_rps": rps, "connections": 16, "depth": 1 },
+            "time": { "warmup_ms": 500, "window_ms": window_s * 1e3, "timeout_ms": 1000 },
+            "prefix": "tl:",
+        }),
+        verdict,
+        hlog: Some(format!("trials/{number:04}.hlog")),
+    }
+}
+
+fn window(plan: &Plan, i: u64, jitter: f64) -> WindowPoint {
+    let Plan { server, number, rps, .. } = *plan;
+    let disturbed = noise(number * 1000 + i, 4) > 0.95;
+    let wobble = 0.85 + 0.3 * noise(number * 1000 + i, 5);
+    let stall = if disturbed { 1_500.0 * noise(number * 1000 + i, 6) } else { 0.0 };
+    let late = (rps / server.max_rps - 1.0).max(0.0) * i as f64 * 1e5;
+    let at = |p: f64| quantile(server, rps.min(server.max_rps), p, 0.1, jitter);
+    let count = (rps * 0.1) as u64;
+    WindowPoint {
+        start_ms: i * 100,
+        count,
+        p50_us: (count >= 20).then(|| at(50.0) * (0.97 + 0.06 * wobble) + late),
+        p99_us: (count >= 1000).then(|| at(99.0) * wobble + stall + late),
+        max_us: (count > 0).then(|| at(99.9) * wobble + 2.0 * stall + late),
+        backlog: Some((late * rps / 1e6) as u64),
+        disturbed,
+    }
+}
+
+fn curve(count: u64, response: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = (0..=90).map(f64::from).map(|p| (p, response(p))).collect();
+    for nines in 1..6 {
+        let from = 100.0 - 100.0 / 10f64.powi(nines);
+        points.extend(
+            (1..=18).map(|i| from + f64::from(i) * 5.0 / 10f64.powi(nines)).map(|p| (p, response(p))),
+        );
+    }
+    points.retain(|(p, _)| count as f64 * (1.0 - p / 100.0) >= 10.0);
+    points
+}
+
+/// Adds the trials of one target: in every block a search for the maximum and the loads, then the peak search.
+fn run(server: &Server, repeats: u32, spoil: bool, number: &mut u64, trials: &mut Vec<Trial>) -> Target {
+    let mut target = Target {
+        name: server.name.into(),
+        version: format!("{} 0.1.0", server.name),
+        address: "127.0.0.1:41211".into(),
+        command: vec!["taillight".into(), "serve".into(), server.name.into(), "--cpus".into(), "0".into()],
+        cpus: vec![0],
+        ..Target::default()
+    };
+    let mut add = |purpose, block, share, rps, window_s, lag_us: f64| {
+        *number += 1;
+        let plan = Plan { server, number: *number, purpose, block, share, rps, window_s, lag_us };
+        trials.push(trial(&plan));
+    };
+    for block in 0..repeats {
+        let max = server.max_rps * (0.99 + 0.02 * noise(u64::from(block), 7));
+        for factor in [0.5, 1.0, 1.3, 1.15, 1.02] {
+            add(Purpose::MaxSearch, block, None, factor * max, 1.0, 8.0 + 20.0 * factor);
+        }
+        target.max_throughput.push(MaxThroughput { block, low_rps: max, high_rps: max * 1.02 });
+        for step in 1..=10 {
+            let share = f64::from(step) / 10.0;
+            let slip = spoil && (block, step) == (1, 6) || spoil && block == 2 && step == 9;
+            let lag_us = if slip { 180.0 * f64::from(block) } else { 6.0 + 30.0 * share * share };
+            add(Purpose::LoadPoint, block, Some(share), share * max, 3.0, lag_us);
+        }
+    }
+    let peak = server.max_rps * 0.77;
+    for factor in [0.9, 1.05, 0.97, 1.01] {
+        add(Purpose::PeakSearch, repeats - 1, None, factor * peak, 2.0, 20.0);
+    }
+    target.peak = Some(Peak {
+        low_rps: 0.97 * peak,
+        high_rps: Some(1.01 * peak),
+        share_of_max: Some(0.97 * 0.77),
+        trials: 12,
+        note: spoil.then(|| "2 invalid trials were left out".into()),
+    });
+    target
+}
+
+fn empty(kind: Kind, name: &str, command: &[&str]) -> Experiment {
+    Experiment {
+        schema: SCHEMA,
+        kind,
+        name: name.into(),
+        created: "2026-03-14T09:26:53Z".into(),
+        elapsed_s: 152.0,
+        complete: true,
+        interrupted: None,
+        command: command.iter().map(|word| (*word).into()).collect(),
+        version: "0.1.0".into(),
+        seed: 42,
+        qos: Qos { percentile: 99.0, limit_ns: Nanos::from_micros(500), basis: None },
+        qos_basis: QosBasis::Windowed,
+        qos_basis_reason: "the host stalled during the run, which the raw p99 would charge to the server"
+            .into(),
+        host: json!({
+            "cpu": { "model": "AMD EPYC 7B13", "sockets": 1, "cores": 2, "smt": false, "governor": null,
+                     "caches": { "l2": "512 KiB", "l3": "32 MiB" } },
+            "memory_bytes": 8_322_015_232_u64,
+            "kernel": "6.1.0-28-cloud-amd64",
+            "virtualization": "kvm",
+            "clock": { "source": "kvm-clock", "read_ns": 28 },
+            "limits": { "nofile": 1_048_576 },
+        }),
+        notes: Vec::new(),
+        targets: Vec::new(),
+        trials: Vec::new(),
+    }
+}
+
+/// A sweep over one server with its searches, some trials overloaded and two invalid.
+pub fn sweep() -> Experiment {
+    let mut experiment = empty(
+        Kind::Demo,
+        "20260314-092653-demo",
+        &["taillight", "demo", "--qos", "p99<500us", "--seed", "42"],
+    );
+    let mut number = 0;
+    experiment.targets.push(run(&SPHINX, 3, true, &mut number, &mut experiment.trials));
+    experiment.notes.push("Server and generator have one core each; both cores are virtual.".into());
+    experiment
+}
+
+/// Two servers, interleaved in one run.
+pub fn live(repeats: u32) -> Experiment {
+    let mut experiment = empty(
+        Kind::CompareLive,
+        "20260314-093311-compare",
+        &["taillight", "compare", "--live", "sphinx", "memcached"],
+    );
+    let mut number = 0;
+    for server in [&SPHINX, &MEMCACHED] {
+        let spoil = server.name == "memcached";
+        experiment.targets.push(run(server, repeats, spoil, &mut number, &mut experiment.trials));
+    }
+    experiment
+}
+
+/// The comparison of the two targets of [`live`].
+pub fn comparison(experiment: &Experiment) -> Comparison {
+    let side = |name: &str| Side { label: name.into(), folder: experiment.name.clone(), target: name.into() };
+    let loads = |name: &str, share: f64| -> Vec<&Trial> {
+        let of_load = |t: &&Trial| t.purpose == Purpose::LoadPoint && t.load_share == Some(share);
+        experiment.trials.iter().filter(|t| t.target == name).filter(of_load).collect()
+    };
+    let mut points = Vec::new();
+    for step in 1..=10 {
+        let share = f64::from(step) / 10.0;
+        let (a, b) = (loads("memcached", share), loads("sphinx", share));
+        let usable = |trials: &[&Trial]| trials.iter().filter(|t| t.verdict.is_usable()).count() as u32;
+        let n = usable(&a).min(usable(&b));
+        let metrics = [
+            (Metric::Mean, a[0].all.response_time.mean_us, b[0].all.response_time.mean_us),
+            (Metric::P50, a[0].all.response_time.p50_us, b[0].all.response_time.p50_us),
+            (Metric::P99, a[0].all.response_time.p99_us, b[0].all.response_time.p99_us),
+            (Metric::WindowedP99, a[0].windowed_p99_us, b[0].windowed_p99_us),
+            (Metric::P999, a[0].all.response_time.p99_9_us, b[0].all.response_time.p99_9_us),
+        ];
+        let ratios = metrics.into_iter().filter_map(|(metric, a_us, b_us)| {
+            let (a_us, b_us) = (a_us?, b_us?);
+            let wide = 0.04 + 0.3 * noise(step as u64, metric as u64);
+            let ratio = b_us / a_us;
+            Some(RatioInterval {
+                metric,
+                a_us,
+                b_us,
+                ratio,
+                low: ratio * (1.0 - wide),
+                high: ratio * (1.0 + wide),
+                n,
+                judged: n >= 6,
+                p_value: (n >= 6).then_some(if ratio * (1.0 + wide) < 1.0 { 0.016 } else { 0.31 }),
+            })
+        });
+        points.push(ComparisonPoint {
+            load_share: Some(share),
+            offered_rps_a: a[0].offered_rps,
+            offered_rps_b: b[0].offered_rps,
+            ratios: ratios.collect(),
+            invalid_trials: a.len() as u32 - usable(&a) + b.len() as u32 - usable(&b),
+        });
+    }
+    let peak =
+        |name: &str| experiment.targets.iter().find(|t| t.name == name).and_then(|t| t.peak.clone()).unwrap();
+    let (a, b) = (peak("memcached"), peak("sphinx"));
+    let peaks = PeakPair {
+        ratio: b.low_rps / a.low_rps,
+        low: b.low_rps / a.high_rps.unwrap(),
+        high: b.high_rps.map(|high| high / a.low_rps),
+        a,
+        b,
+    };
+    Comparison {
+        a: side("memcached"),
+        b: side("sphinx"),
+        paired: true,
+        qos: experiment.qos,
+        differences: vec![
+            "sphinx was started by this program, memcached 1.6.18 was found on the machine".into(),
+        ],
+        points,
+        peaks: Some(peaks),
+        notes: vec!["2 invalid trials of memcached were left out.".into()],
+    }
+}
+
+/// Results that a run may leave in trouble, each with its name.
+pub fn degenerate() -> Vec<(&'static str, Experiment)> {
+    let one = |change: &dyn Fn(&mut Trial)| {
+        let mut experiment = sweep();
+        experiment.trials.truncate(6);
+        experiment.trials.drain(..5);
+        experiment.trials.iter_mut().for_each(change);
+        experiment.targets[0].peak = None;
+        experiment.targets[0].max_throughput.clear();
+        experiment
+    };
+    let mut nothing = sweep();
+    nothing.trials.clear();
+    nothing.targets.clear();
+    nothing.complete = false;
+    nothing.interrupted = Some("Ctrl-C".into());
+    let mut all_invalid = sweep();
+    let reasons = vec![Invalid { reason: Reason::RateMissed, detail: "got 10 % of the rate".into() }];
+    all_invalid.trials.iter_mut().for_each(|t| t.verdict = Verdict::Invalid { reasons: reasons.clone() });
+    let mut unnamed = sweep();
+    unnamed.targets.clear();
+    let mut no_reasons = all_invalid.clone();
+    no_reasons.trials.iter_mut().for_each(|t| t.verdict = Verdict::Invalid { reasons: Vec::new() });
+    let zero = |t: &mut Trial| {
+        t.offered_rps = 0.0;
+        t.achieved_rps = 0.0;
+        t.all.response_time = summary(5000, |_| 0.0);
+        t.all.generator_lag = summary(5000, |_| 0.0);
+        t.windowed_p99_us = Some(0.0);
+        t.curve = vec![(0.0, 0.0), (50.0, 0.0), (100.0, 0.0)];
+        t.windows.iter_mut().for_each(|w| (w.p50_us, w.p99_us, w.max_us) = (Some(0.0), Some(0.0), Some(0.0)));
+    };
+    let none = |t: &mut Trial| {
+        t.all = Operation::default();
+        t.operations.clear();
+        t.windowed_p99_us = None;
+        t.curve.clear();
+        t.windows.iter_mut().for_each(|w| (w.p50_us, w.p99_us, w.max_us) = (None, None, None));
+        t.config = serde_json::Value::Null;
+        t.generator = Generator::default();
+    };
+    let huge = |t: &mut Trial| {
+        t.offered_rps = f64::MAX;
+        t.achieved_rps = f64::MIN_POSITIVE;
+        t.all.response_time = summary(5000, |p| if p < 60.0 { f64::MIN_POSITIVE } else { f64::MAX });
+        t.windowed_p99_us = Some(f64::INFINITY);
+        t.generator.busy_share = f64::NAN;
+        t.windows.iter_mut().for_each(|w| w.start_ms = u64::MAX - 1000);
+    };
+    vec![
+        ("no trials", nothing),
+        ("one trial", one(&|_| {})),
+        ("all invalid", all_invalid),
+        ("invalid without a reason", no_reasons),
+        ("nothing measured", one(&none)),
+        ("zeros", one(&zero)),
+        ("out of every range", one(&huge)),
+        ("targets unknown", unnamed),
+    ]
+}

@@ -1,0 +1,73 @@
+//! The tables as they look on a terminal.
+
+mod sample;
+
+use report::{comparison_table, experiment_table};
+
+#[test]
+fn a_sweep() {
+    insta::assert_snapshot!(experiment_table(&sample::sweep(), 140, false));
+}
+
+#[test]
+fn a_sweep_on_a_narrow_terminal() {
+    insta::assert_snapshot!(experiment_table(&sample::sweep(), 60, false));
+}
+
+#[test]
+fn two_targets_in_one_run() {
+    insta::assert_snapshot!(experiment_table(&sample::live(3), 120, false));
+}
+
+#[test]
+fn a_comparison_with_few_repeats() {
+    let live = sample::live(3);
+    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), &live, &live, 120, false));
+}
+
+#[test]
+fn a_comparison_with_enough_repeats() {
+    let live = sample::live(8);
+    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), &live, &live, 80, false));
+}
+
+#[test]
+fn results_in_trouble() {
+    let tables: Vec<String> = sample::degenerate()
+        .iter()
+        .filter(|(name, _)| {
+            *name != "all invalid" && *name != "invalid without a reason" && *name != "targets unknown"
+        })
+        .map(|(name, experiment)| format!("--- {name}\n{}", experiment_table(experiment, 100, false)))
+        .collect();
+    insta::assert_snapshot!(tables.join("\n"));
+}
+
+#[test]
+fn colours_only_where_wanted_and_never_from_a_name() {
+    let mut experiment = sample::sweep();
+    experiment.notes.push("\x1b[2Jcleared\r\n".into());
+    assert!(!experiment_table(&experiment, 100, false).contains(['\x1b', '\r']));
+    assert!(experiment_table(&experiment, 100, true).contains("\x1b[1m"));
+    for (_, experiment) in sample::degenerate() {
+        for width in [0, 1, 20, 80, 500] {
+            assert!(!experiment_table(&experiment, width, true).is_empty());
+        }
+    }
+}
+
+#[test]
+fn lines_fit_the_terminal() {
+    let live = sample::live(8);
+    let comparison = sample::comparison(&live);
+    for width in [80, 100, 120] {
+        for text in [
+            experiment_table(&sample::sweep(), width, false),
+            experiment_table(&live, width, false),
+            comparison_table(&comparison, &live, &live, width, false),
+        ] {
+            let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
+            assert!(longest.chars().count() <= width, "{width}: {longest}");
+        }
+    }
+}
