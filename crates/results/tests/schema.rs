@@ -1,0 +1,107 @@
+//! What was written once can be read for ever: files of the first schema, kept as they were.
+
+use results::{Comparison, Experiment, Kind, Metric, Peak, Purpose, Reason, Verdict};
+use serde_json::Value;
+use units::{Qos, QosBasis};
+
+const EXPERIMENT: &str = include_str!("fixtures/v1-experiment.json");
+const COMPARISON: &str = include_str!("fixtures/v1-comparison.json");
+
+fn experiment() -> Experiment {
+    serde_json::from_str(EXPERIMENT).unwrap()
+}
+
+/// Where `now` lacks something of `then` or says something else; fields that came later are welcome.
+fn lost(then: &Value, now: &Value, path: &str) -> Vec<String> {
+    match (then, now) {
+        (Value::Object(then), Value::Object(now)) => {
+            let below = |(name, value): (&String, &Value)| {
+                lost(value, now.get(name).unwrap_or(&Value::Null), &format!("{path}.{name}"))
+            };
+            then.iter().flat_map(below).collect()
+        }
+        (Value::Array(then), Value::Array(now)) if then.len() == now.len() => {
+            let pairs = then.iter().zip(now).enumerate();
+            pairs.flat_map(|(i, (then, now))| lost(then, now, &format!("{path}[{i}]"))).collect()
+        }
+        _ if then == now => Vec::new(),
+        _ => vec![format!("{path}: {then} became {now}")],
+    }
+}
+
+#[test]
+fn nothing_of_an_old_experiment_is_lost() {
+    let then: Value = serde_json::from_str(EXPERIMENT).unwrap();
+    let now = serde_json::to_value(experiment()).unwrap();
+    assert_eq!(lost(&then, &now, ""), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_of_an_old_comparison_is_lost() {
+    let then: Value = serde_json::from_str(COMPARISON).unwrap();
+    let read: Comparison = serde_json::from_str(COMPARISON).unwrap();
+    assert_eq!(lost(&then, &serde_json::to_value(&read).unwrap(), ""), Vec::<String>::new());
+    let metrics: Vec<Metric> = read.points[0].ratios.iter().map(|ratio| ratio.metric).collect();
+    let all = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
+    assert_eq!(metrics, all);
+}
+
+#[test]
+fn a_loss_would_be_seen() {
+    let check = |then: Value, now: Value, expect: &[&str]| assert_eq!(lost(&then, &now, ""), expect);
+    let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    check(json(r#"{"a": 1}"#), json(r#"{"a": 1, "new": 2}"#), &[]);
+    check(json(r#"{"a": 1}"#), json("{}"), &[".a: 1 became null"]);
+    check(json(r#"{"a": [1, 2]}"#), json(r#"{"a": [1, 3]}"#), &[".a[1]: 2 became 3"]);
+    check(json(r#"{"a": [1]}"#), json(r#"{"a": []}"#), &[".a: [1] became []"]);
+}
+
+#[test]
+fn an_old_experiment_means_what_it_meant() {
+    let experiment = experiment();
+    assert_eq!((experiment.kind, experiment.seed, experiment.complete), (Kind::Sweep, 42, false));
+    assert_eq!((experiment.qos, experiment.qos_basis), (Qos::default(), QosBasis::Windowed));
+    let peak = experiment.targets[0].peak.as_ref().unwrap();
+    assert_eq!((peak.low_rps, peak.high_rps), (112_000.0, Some(118_000.0)));
+    assert_eq!(experiment.trials_of("sphinx").count(), 2);
+    let purposes: Vec<Purpose> = experiment.trials.iter().map(|trial| trial.purpose).collect();
+    assert_eq!(purposes, [Purpose::LoadPoint, Purpose::MaxSearch, Purpose::PeakSearch]);
+    let verdicts: Vec<&str> = experiment.trials.iter().map(|trial| trial.verdict.label()).collect();
+    assert_eq!(verdicts, ["valid", "overloaded", "generator lag"]);
+    let Verdict::Invalid { reasons } = &experiment.trials[2].verdict else { panic!("not invalid") };
+    assert_eq!(reasons.len(), 10);
+    assert_eq!(reasons[9].reason, Reason::ProbeLoss);
+}
+
+#[test]
+fn what_is_written_reads_back_equal() {
+    let experiment = experiment();
+    let text = serde_json::to_string(&experiment).unwrap();
+    assert_eq!(serde_json::from_str::<Experiment>(&text).unwrap(), experiment);
+    let open = Peak { low_rps: 0.0, high_rps: None, share_of_max: None, trials: 0, note: None };
+    let text = serde_json::to_string(&open).unwrap();
+    assert_eq!(serde_json::from_str::<Peak>(&text).unwrap(), open);
+}
+
+#[test]
+fn the_judged_figure_follows_target_and_basis() {
+    let experiment = experiment();
+    let check = |trial: usize, qos: &str, basis: QosBasis, expect: Option<f64>| {
+        let qos: Qos = qos.parse().unwrap();
+        assert_eq!(experiment.trials[trial].qos_figure_us(&qos, basis), expect, "{trial} {qos}");
+    };
+    check(0, "p99<1ms", QosBasis::Windowed, Some(176.0));
+    check(0, "p99<1ms", QosBasis::Raw, Some(181.0));
+    check(0, "raw p99<1ms", QosBasis::Windowed, Some(181.0));
+    check(0, "p50<1ms", QosBasis::Windowed, Some(39.1));
+    check(0, "p95<1ms", QosBasis::Raw, Some(104.0));
+    check(0, "p99.9<1ms", QosBasis::Raw, Some(434.0));
+    // Read from the curve, and only as far as it goes.
+    check(0, "p98<1ms", QosBasis::Raw, Some(181.0));
+    check(0, "p99.5<1ms", QosBasis::Raw, None);
+    // Nothing measured: no figure, whatever is asked.
+    check(1, "p99<1ms", QosBasis::Windowed, None);
+    check(1, "p75<1ms", QosBasis::Raw, None);
+    // No window held enough samples: the raw figure stands in.
+    check(2, "p99<1ms", QosBasis::Windowed, Some(14.0));
+}
