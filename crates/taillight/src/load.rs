@@ -31,6 +31,9 @@ pub(crate) struct LoadArgs {
     /// Print the resolved configuration as JSON and run nothing.
     #[arg(long)]
     resolve: bool,
+    /// Print the trial as JSON.
+    #[arg(long)]
+    json: bool,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod args;
 mod generate;
 mod load;
 mod noise;
+mod selftest;
 mod serve;
 mod trial;
 
@@ -27,6 +28,7 @@ struct Cli {
 enum Command {
     Load(Box<load::LoadArgs>),
     Serve(serve::ServeArgs),
+    Selftest(selftest::SelftestArgs),
 }
 
 /// The exit code of a run that Ctrl-C or SIGTERM ended, as shells report it.
@@ -36,6 +38,7 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Load(args) => load::run(*args),
         Command::Serve(args) => serve::run(&args),
+        Command::Selftest(args) => selftest::run(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {error:#}");
