@@ -11,6 +11,8 @@
 pub mod client;
 mod command;
 mod digits;
+#[doc(hidden)]
+pub mod fuzz;
 pub mod limits;
 mod scan;
 pub mod server;

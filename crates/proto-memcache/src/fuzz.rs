@@ -1,0 +1,110 @@
+//! What the fuzzers run: each parser on the same bytes whole and in pieces, which must give the same.
+//!
+//! Try it: `cargo test -p proto-memcache --test corpus`.
+
+use crate::client::{self, Expect, ResponseParser};
+use crate::server::{self, Request, RequestParser};
+
+/// The longest input that is looked at; the square of it is tried. Units: bytes.
+const LENGTH_MAX: usize = 4096;
+
+/// Parses requests in two ways: each prefix shown as it grows byte by byte, and all at once.
+///
+/// Panics where the two differ, or where something is promised that does not hold.
+pub fn server_requests(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let whole = requests(bytes, bytes.len().max(1));
+    for step in [1, 3] {
+        assert_eq!(requests(bytes, step), whole, "in steps of {step}");
+    }
+}
+
+/// Every request, as text, when the bytes come in steps of that many, and how many bytes are left over.
+fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
+    let mut parser = RequestParser::default();
+    let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
+    loop {
+        match parser.parse(&bytes[start..end]) {
+            server::Parse::NeedMore { at_least } => {
+                assert!(at_least > 0);
+                if end == bytes.len() {
+                    return (seen, bytes.len() - start);
+                }
+                end = (end + step).min(bytes.len());
+            }
+            server::Parse::Skipped { consumed } => {
+                assert!(consumed > 0);
+                start += consumed;
+            }
+            server::Parse::Done { consumed, request } => {
+                assert!(consumed > 0);
+                if let Request::Get { keys, .. } = &request {
+                    let count = keys.clone().map(|key| assert!(!key.is_empty() && key.len() <= 250)).count();
+                    assert_eq!(count, keys.len());
+                    // What the keys borrow differs with the buffer, what they are does not.
+                    seen.push(format!("{:?}", keys.clone().collect::<Vec<_>>()));
+                } else {
+                    seen.push(format!("{request:?}"));
+                }
+                start += consumed;
+            }
+            server::Parse::Close(reason) => {
+                seen.push(format!("{reason:?}"));
+                return (seen, 0);
+            }
+        }
+    }
+}
+
+/// Parses responses in two ways, as [`server_requests`] does. The first byte chooses what is expected.
+pub fn client_responses(bytes: &[u8]) {
+    let [kind, bytes @ ..] = bytes else { return };
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let expect = match kind % 8 {
+        0 => Expect::Values { keys: u32::from(kind / 8) },
+        1 => Expect::Stored,
+        2 => Expect::Deleted,
+        3 => Expect::Counter,
+        4 => Expect::Touched,
+        5 => Expect::Ok,
+        6 => Expect::Version,
+        _ => Expect::Stats,
+    };
+    let whole = responses(expect, bytes, bytes.len().max(1));
+    for step in [1, 3] {
+        assert_eq!(responses(expect, bytes, step), whole, "in steps of {step}");
+    }
+}
+
+fn responses(expect: Expect, bytes: &[u8], step: usize) -> (Vec<String>, usize) {
+    let mut parser = ResponseParser::default();
+    let (mut seen, mut start, mut end) = (Vec::new(), 0, 0);
+    loop {
+        match parser.parse(expect, &bytes[start..end]) {
+            client::Parse::NeedMore { at_least } => {
+                assert!(at_least > 0);
+                if end == bytes.len() {
+                    return (seen, bytes.len() - start);
+                }
+                end = (end + step).min(bytes.len());
+            }
+            client::Parse::Done { consumed, outcome } => {
+                assert!(consumed > 0);
+                if let client::Outcome::Values(values) = outcome {
+                    assert_eq!(values.iter().count(), values.hits() as usize);
+                    let length: u64 = values.iter().map(|value| value.data.len() as u64).sum();
+                    assert_eq!(length, values.value_bytes());
+                }
+                if let client::Outcome::Stats(stats) = outcome {
+                    stats.iter().for_each(|(name, _)| _ = stats.get(&String::from_utf8_lossy(name)));
+                }
+                seen.push(format!("{outcome:?}"));
+                start += consumed;
+            }
+            client::Parse::Malformed(reason) => {
+                seen.push(format!("{reason}"));
+                return (seen, 0);
+            }
+        }
+    }
+}
