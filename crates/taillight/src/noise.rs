@@ -1,23 +1,95 @@
-//! What the host did besides the measurement.
+//! What the host did besides the measurement: time stolen by the hypervisor, and time taken by others.
+//!
+//! The generator's own loop sees stalls of its processor; `/proc/stat` shows the rest, a quarter of a second
+//! at a time. A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their
+//! own: at this pace they touch fewer than one request in two thousand.
 
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use host::cpu_time::{ProcessTicks, Sample, Shares};
 use openloop::Recording;
+use reactor::monotonic_now;
 use results::Noise;
+use units::Time;
 
 use crate::trial;
 
+/// Between two samples.
+const EVERY: Duration = Duration::from_millis(250);
+/// A span in which others took more than this share of all processors is disturbed. Counters tick at 10 ms,
+/// so a span of 250 ms on two processors is exact to about 4 %.
+const FOREIGN: f64 = 0.10;
+/// Likewise for the hypervisor; any whole tick of steal counts.
+const STEAL: f64 = 0.01;
+
+/// The processors' counters at one moment, and how much of them was ours.
+struct Point {
+    at: Time,
+    all: Sample,
+    own_ticks: u64,
+}
+
 /// Watches the machine's processors while a load runs.
 pub(crate) struct Watch {
-    _server_pid: Option<u32>,
+    stop: Sender<()>,
+    thread: JoinHandle<Vec<Point>>,
+    knows_server: bool,
 }
 
 impl Watch {
-    /// Begins to watch.
+    /// Begins to watch. The server's processor time is not foreign where its process is known.
     pub(crate) fn start(server_pid: Option<u32>) -> Watch {
-        Watch { _server_pid: server_pid }
+        let mut own: Vec<u32> = vec![std::process::id()];
+        own.extend(rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32));
+        own.extend(server_pid);
+        let (stop, stopped) = channel();
+        let thread = thread::spawn(move || {
+            let mut points = Vec::new();
+            loop {
+                points.extend(point(&own));
+                if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
+                    points.extend(point(&own));
+                    return points;
+                }
+            }
+        });
+        Watch { stop, thread, knows_server: server_pid.is_some() }
     }
 
     /// Ends it, marks the windows that were disturbed, and sums up.
     pub(crate) fn finish(self, recording: &mut Recording) -> Noise {
-        trial::stalls(recording)
+        drop(self.stop);
+        let points = self.thread.join().unwrap_or_default();
+        let (from, to) = (recording.window_start, recording.window_start + recording.window);
+        let within: Vec<&Point> =
+            points.iter().filter(|p| p.at + EVERY.into() > from && p.at - EVERY.into() < to).collect();
+        for pair in within.windows(2) {
+            let [before, after] = pair else { continue };
+            let disturbed = shares(before, after).is_some_and(|shares| {
+                shares.steal > STEAL || (self.knows_server && shares.foreign > FOREIGN)
+            });
+            if disturbed && after.at > from && before.at < to {
+                recording.windows.mark(before.at.since(from), after.at.since(from));
+            }
+        }
+        let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
+        Noise {
+            steal_share: whole.map(|shares| shares.steal),
+            foreign_cpu_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
+            ..trial::stalls(recording)
+        }
     }
+}
+
+fn shares(before: &Point, after: &Point) -> Option<Shares> {
+    Shares::between(&before.all, &after.all, after.own_ticks.saturating_sub(before.own_ticks))
+}
+
+fn point(own: &[u32]) -> Option<Point> {
+    let root = Path::new("/");
+    let ticks = |pid: &u32| ProcessTicks::read(root, *pid).map_or(0, |ticks| ticks.own);
+    Some(Point { at: monotonic_now(), own_ticks: own.iter().map(ticks).sum(), all: Sample::read(root).ok()? })
 }
