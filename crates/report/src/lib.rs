@@ -5,7 +5,7 @@
 //! only adds tooltips. The terminal gets the same answer as a table.
 //!
 //! [`experiment_html`] and [`comparison_html`] assemble the pages from `page` and `figure`;
-//! [`experiment_table`] and [`comparison_table`] write the terminal's tables. A [`subject::Subject`] is one
+//! [`experiment_table`] and [`comparison_table`] write the terminal's tables. A `subject::Subject` is one
 //! target with its trials gathered by load, which all of them draw.
 //!
 //! Try it: `cargo run -p report --example sample`, then open `/tmp/taillight-sample/sweep.html`.

@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::Metric;
+use results::{Metric, Purpose};
 
 use super::load_chart::{Band, Level, LoadChart};
 use super::scale::Scale;
@@ -43,15 +43,23 @@ pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
 }
 
 fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
+    let judged = target.measure();
+    // The steps of the search for the peak show in the figure that they judged.
+    let with_search =
+        |series: Series, subject: &Subject| series.with(subject, &judged, &[Purpose::PeakSearch]);
     let series: Vec<Series> = match subjects {
         [subject] => {
             let mut measures = Measure::latencies();
             if target.is_extra() {
-                measures.push(target.measure());
+                measures.push(judged.clone());
             }
-            measures.iter().map(|measure| Series::of_measure(subject, measure)).collect()
+            let one = |measure: &Measure| {
+                let series = Series::of_measure(subject, measure);
+                if measure.class == judged.class { with_search(series, subject) } else { series }
+            };
+            measures.iter().map(one).collect()
         }
-        _ => subjects.iter().map(|subject| Series::of_subject(subject, &target.measure())).collect(),
+        _ => subjects.iter().map(|s| with_search(Series::of_subject(s, &judged), s)).collect(),
     };
     let level = Level {
         y: target.limit_us(),

@@ -72,6 +72,7 @@ impl LoadChart<'_> {
         for series in self.series.iter().rev() {
             curve::draw(&mut canvas, &frame, series);
         }
+        self.level_labels(&mut canvas, &frame);
         self.line_labels(&mut canvas, &frame);
         canvas
     }
@@ -119,8 +120,6 @@ impl LoadChart<'_> {
         for level in &self.levels {
             let y = frame.y.at(level.y);
             canvas.line("level", (frame.left, y), (frame.right, y));
-            let label = if canvas.size == Size::Wide { &level.label } else { &level.short };
-            canvas.text("label level-label", (frame.left + 6.0, y - 5.0), Anchor::Start, label);
         }
         if let Some(label) = self.diagonal {
             let most = frame.x.top().min(frame.y.top());
@@ -129,6 +128,15 @@ impl LoadChart<'_> {
             let turn = (to.1 - from.1).atan2(to.0 - from.0).to_degrees();
             let at = frame.at(0.30 * most, 0.30 * most);
             canvas.turned_text("note", (at.0 - 4.0, at.1 - 8.0), Anchor::Middle, turn, label);
+        }
+    }
+
+    /// In front of the curves, which may pass behind.
+    fn level_labels(&self, canvas: &mut Canvas, frame: &Frame) {
+        for level in &self.levels {
+            let label = if canvas.size == Size::Wide { &level.label } else { &level.short };
+            let at = (frame.left + 6.0, frame.y.at(level.y) - 5.0);
+            canvas.text("label level-label", at, Anchor::Start, label);
         }
     }
 

@@ -30,8 +30,8 @@ pub(crate) fn ratios(comparison: &Comparison, tips: &mut Tips) -> Markup {
     }
     let caption = html! {
         "Below 1 " (comparison.b.label) " is faster, above 1 " (comparison.a.label) " is. "
-        "Bars: the 95 % interval from 6 repeats on (filled marks), else the range that was seen (open marks), "
-        "which is too little to judge. Hatched: loads with invalid trials, which are left out."
+        "Solid bars: the 95 % interval, from 6 repeats on. Dotted bars: the range that was seen, too little to judge. "
+        "Hatched: loads with invalid trials, which are left out."
     };
     super::wide(&title, caption, |size| draw(comparison, size))
 }
@@ -53,10 +53,9 @@ fn draw(comparison: &Comparison, size: Size) -> Canvas {
     frame.axes(&mut canvas, &Axis { title: &x_title, tick: &none }, &Axis { title: "ratio", tick: &tick });
     let one = frame.y.at(1.0);
     canvas.line("one", (frame.left, one), (frame.right, one));
-    let (faster_a, faster_b) =
-        (format!("{} faster", comparison.a.label), format!("{} faster", comparison.b.label));
-    canvas.text("note", (frame.right - 4.0, frame.top + font), Anchor::End, format!("↑ {faster_a}"));
-    canvas.text("note", (frame.right - 4.0, frame.bottom - 17.0), Anchor::End, format!("↓ {faster_b}"));
+    let name = |label: &str| super::frame::clip(label, 14);
+    let sides = format!("↑ {} faster · ↓ {} faster", name(&comparison.a.label), name(&comparison.b.label));
+    canvas.text("note", (frame.right, font), Anchor::End, sides);
     legend(&mut canvas, frame.left);
 
     let every = (slots * 4.2 * font / (frame.right - frame.left)).ceil().max(1.0) as usize;
@@ -77,13 +76,13 @@ fn draw(comparison: &Comparison, size: Size) -> Canvas {
             let looks = Measure::of_metric(ratio.metric);
             let x = start + (end - start) * (0.18 + 0.16 * place as f64);
             let at = (x, frame.y.at(ratio.ratio));
+            let unjudged = if ratio.judged { "" } else { " seen" };
             canvas.line(
-                &format!("interval {}", looks.class),
+                &format!("interval{unjudged} {}", looks.class),
                 (x, frame.y.at(ratio.low)),
                 (x, frame.y.at(ratio.high)),
             );
-            let unjudged = if ratio.judged { "" } else { " open" };
-            canvas.mark(&format!("{}{unjudged}", looks.class), looks.shape, at, 3.4);
+            canvas.mark(looks.class, looks.shape, at, 3.4);
             canvas.hover(&format!("r{i}-{j}"), at);
         }
     }

@@ -1,4 +1,4 @@
-use results::{Trial, Verdict};
+use results::{Purpose, Trial, Verdict};
 
 use super::Shape;
 use crate::load_point::Spread;
@@ -94,9 +94,9 @@ impl Series {
         Series { label, class, shape: Some(shape), medians: medians.collect(), dots: dots.collect() }
     }
 
-    /// Adds a dot for every trial of `subject` that is not yet one, such as the steps of a search.
-    pub(crate) fn with_all_trials(mut self, subject: &Subject, measure: &Measure) -> Series {
-        for (key, trial) in &subject.trials {
+    /// Adds a dot for every trial of `subject` with one of `purposes`, such as the steps of a search.
+    pub(crate) fn with(mut self, subject: &Subject, measure: &Measure, purposes: &[Purpose]) -> Series {
+        for (key, trial) in subject.trials.iter().filter(|(_, trial)| purposes.contains(&trial.purpose)) {
             if let Some(y) = measure.of(trial)
                 && !self.dots.iter().any(|dot| dot.key == *key)
             {

@@ -1,4 +1,5 @@
 use maud::{Markup, html};
+use results::Purpose;
 
 use super::load_chart::{Band, LoadChart};
 use super::scale::Scale;
@@ -7,6 +8,8 @@ use super::{Shape, Size};
 use crate::measure::Measure;
 use crate::number;
 use crate::subject::Subject;
+
+const EVERY: [Purpose; 4] = [Purpose::Single, Purpose::MaxSearch, Purpose::LoadPoint, Purpose::PeakSearch];
 
 /// Achieved against offered load, every trial of every purpose.
 pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
@@ -20,7 +23,7 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
             } else {
                 Series::of_subject(subject, &measure)
             };
-            series.with_all_trials(subject, &measure)
+            series.with(subject, &measure, &EVERY)
         })
         .collect();
     let mut bands = Vec::new();
