@@ -132,10 +132,8 @@ impl ResultFolder {
 
     /// Writes `result.json`.
     pub fn save(&self, experiment: &Experiment) -> Result<PathBuf, Error> {
-        let json = serde_json::to_vec_pretty(experiment).map_err(|e| Error::Damaged {
-            path: self.path.join("result.json"),
-            problem: e.to_string(),
-        })?;
+        let json = serde_json::to_vec_pretty(experiment)
+            .map_err(|e| Error::Damaged { path: self.path.join("result.json"), problem: e.to_string() })?;
         self.write("result.json", &json)
     }
 
