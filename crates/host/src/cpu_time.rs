@@ -1,0 +1,18 @@
+//! Where the processors' time went: to us, to others, to interrupts, or to the hypervisor's other guests.
+//!
+//! Time in interrupts is kept apart from the time of processes: packets over loopback are delivered in a soft
+//! interrupt inside the sender's own system call, and the kernel books that to no process. Counting it as
+//! somebody else's would find "foreign load" in every measurement.
+
+mod process;
+mod sample;
+mod shares;
+
+pub use process::ProcessTicks;
+pub use sample::{Sample, Ticks};
+pub use shares::Shares;
+
+/// How many ticks the kernel's counters make per second; 100 on every Linux in use.
+pub fn ticks_per_second() -> f64 {
+    rustix::param::clock_ticks_per_second() as f64
+}

@@ -1,0 +1,82 @@
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Tree;
+use crate::{Cache, Cpu, Frequency, Kernel, Limits, Memory, Network, NumaNode, Virtualization};
+
+/// Facts about a machine, as a result records them.
+///
+/// Units: in the names of the fields. A fact that could not be found out is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// The machine's name.
+    pub name: Option<String>,
+    /// The processors.
+    pub cpu: Cpu,
+    /// Their caches, nearest first.
+    pub caches: Vec<Cache>,
+    /// Memory nodes.
+    pub numa: Vec<NumaNode>,
+    /// Clock and sleep of the processors.
+    pub frequency: Frequency,
+    /// Memory and pages.
+    pub memory: Memory,
+    /// Hypervisor and steal.
+    pub virtualization: Virtualization,
+    /// The network stack.
+    pub network: Network,
+    /// Limits of this process.
+    pub limits: Limits,
+    /// The operating system.
+    pub kernel: Kernel,
+}
+
+impl Host {
+    /// The machine whose file tree starts at `root`: `/`, or a test's.
+    ///
+    /// Cost: about 40 files for each processor; 0.7 ms on a machine of two.
+    pub fn read(root: &Path) -> Host {
+        let tree = Tree::new(root);
+        let cpu = Cpu::read(&tree);
+        Host {
+            name: tree.text("proc/sys/kernel/hostname"),
+            caches: Cache::read(&tree, &cpu.online),
+            numa: NumaNode::read(&tree),
+            frequency: Frequency::read(&tree, &cpu.online),
+            memory: Memory::read(&tree),
+            virtualization: Virtualization::read(&tree),
+            network: Network::read(&tree),
+            limits: Limits::read(&tree),
+            kernel: Kernel::read(&tree),
+            cpu,
+        }
+    }
+
+    /// This machine.
+    pub fn here() -> Host {
+        Host::read(Path::new("/"))
+    }
+}
+
+impl fmt::Display for Host {
+    /// One line: `Intel(R) Xeon(R) Processor, 2 processors, 23.5 GiB, KVM, Linux 6.18.44`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cores = self.cpu.cores.len();
+        let processors = match self.cpu.online.len() {
+            1 => "1 processor".to_owned(),
+            n if self.cpu.smt_on() => format!("{n} processors on {cores} cores"),
+            n => format!("{n} processors"),
+        };
+        let mut facts =
+            vec![self.cpu.model.clone().unwrap_or_else(|| "unknown processor".into()), processors];
+        facts.extend(self.memory.total_bytes.map(|b| format!("{:.1} GiB", b as f64 / f64::from(1 << 30))));
+        if self.virtualization.hypervisor {
+            facts.push(self.virtualization.kind.clone().unwrap_or_else(|| "virtual".into()));
+        }
+        facts.extend(self.kernel.release.as_ref().map(|release| format!("Linux {release}")));
+        f.pad(&facts.join(", "))
+    }
+}
