@@ -53,7 +53,7 @@ pub fn judge(recording: &Recording, rate: Rate, others: Vec<Invalid>) -> Verdict
 
     let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
-    let allowed = LAG_ALLOWED.max(Nanos((LAG_SHARE * response.0 as f64) as u64));
+    let allowed = lag_limit(response);
     if lag > allowed {
         find(
             Reason::GeneratorLag,
@@ -98,6 +98,11 @@ pub fn judge(recording: &Recording, rate: Rate, others: Vec<Invalid>) -> Verdict
     } else {
         Verdict::Valid
     }
+}
+
+/// The most that the p99 of the generator's lag may be at this p99 of the response time.
+pub fn lag_limit(response: Nanos) -> Nanos {
+    LAG_ALLOWED.max(Nanos((LAG_SHARE * response.0 as f64) as u64))
 }
 
 /// How fast the requests outstanding grow, 0 where there is no clear trend. Units: requests per second.

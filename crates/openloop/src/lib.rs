@@ -23,7 +23,7 @@ mod workload;
 pub use completion::{Completion, Outcome};
 pub use engine::{Binding, Engine, Pace, Plan};
 pub use generator::{Failure, Generator};
-pub use judge::judge;
+pub use judge::{judge, lag_limit};
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use recorder::{BacklogPoint, OperationTimes, Recording, Tally};
 pub use schedule::{Arrival, Schedule};

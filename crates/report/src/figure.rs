@@ -20,7 +20,7 @@ mod timeline;
 
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
-pub(crate) use generator::{busy, lag, lag_limit_us};
+pub(crate) use generator::{busy, lag};
 pub(crate) use latency::{latency, latency_panels};
 pub(crate) use ratio::ratios;
 pub(crate) use shape::Shape;

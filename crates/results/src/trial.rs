@@ -162,6 +162,9 @@ pub struct Generator {
     pub busy_share: f64,
     /// Processor time spent working, over completed requests.
     pub busy_us_per_request: Option<f64>,
+    /// The p99 of the generator lag that the verdict allowed.
+    #[serde(default)]
+    pub lag_limit_us: Option<f64>,
     /// Arrivals due and not sent when the window ended.
     pub backlog_at_end: u64,
     /// The most requests that were in flight at once.

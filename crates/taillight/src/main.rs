@@ -4,6 +4,7 @@
 
 mod args;
 mod generate;
+mod host;
 mod load;
 mod noise;
 mod selftest;
@@ -29,6 +30,7 @@ enum Command {
     Load(Box<load::LoadArgs>),
     Serve(serve::ServeArgs),
     Selftest(selftest::SelftestArgs),
+    Host(host::HostArgs),
 }
 
 /// The exit code of a run that Ctrl-C or SIGTERM ended, as shells report it.
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
+        Command::Host(args) => host::run(&args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {error:#}");

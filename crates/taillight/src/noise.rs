@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use host::cpu_time::{ProcessTicks, Sample, Shares};
+use ::host::cpu_time::{ProcessTicks, Sample, Shares};
 use openloop::Recording;
 use reactor::monotonic_now;
 use results::Noise;

@@ -44,6 +44,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         busy_share: recording.busy_share(),
         busy_us_per_request: (recording.answered_in_window > 0)
             .then(|| recording.busy.as_micros_f64() / recording.answered_in_window as f64),
+        lag_limit_us: all.response_time.value_at(99.0).map(|p99| us(openloop::lag_limit(p99))),
         backlog_at_end: recording.backlog.last().map_or(0, |point| point.backlog),
         max_in_flight: recording.max_in_flight,
     };

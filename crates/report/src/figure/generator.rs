@@ -9,15 +9,6 @@ use crate::measure::Measure;
 use crate::number;
 use crate::subject::Subject;
 
-/// The least generator lag that can make a trial invalid. Units: µs. Source: the verdict `GeneratorLag`, whose
-/// limit is the larger of 100 µs and 10 % of the p99 response time.
-const LAG_FLOOR_US: f64 = 100.0;
-
-/// The limit of the generator's p99 lag in `trial`. Units: µs.
-pub(crate) fn lag_limit_us(trial: &Trial) -> f64 {
-    LAG_FLOOR_US.max(0.1 * trial.all.response_time.p99_us.unwrap_or(0.0))
-}
-
 /// The generator's lag against its limit.
 pub(crate) fn lag(subjects: &[Subject]) -> Markup {
     let lag =
@@ -27,7 +18,7 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
         lag("p99", "p99", Shape::Square, |trial| trial.all.generator_lag.p99_us),
         lag("p50", "p50", Shape::Circle, |trial| trial.all.generator_lag.p50_us),
     ];
-    let limit = Measure::new("limit", "limit", Shape::Circle, |trial| Some(lag_limit_us(trial)));
+    let limit = Measure::new("limit", "limit", Shape::Circle, |trial| trial.generator.lag_limit_us);
     let mut series: Vec<Series> = Vec::new();
     for subject in subjects {
         for measure in &measures {

@@ -1,7 +1,6 @@
 use maud::{Markup, html};
 use results::{Metric, Purpose, Trial};
 
-use crate::figure::lag_limit_us;
 use crate::load_point::LoadPoint;
 use crate::measure::value;
 use crate::number;
@@ -76,7 +75,7 @@ pub(crate) fn accounting(subjects: &[Subject]) -> Markup {
                                     }
                                     td.text { (name) }
                                     @for figure in FIGURES { td { (number::micros(median_of(point, &name, figure))) } }
-                                    td { (number::micros(point.spread(|t| Some(lag_limit_us(t))).map(|s| s.median))) }
+                                    td { (number::micros(point.spread(|t| t.generator.lag_limit_us).map(|s| s.median))) }
                                 }
                             }
                         } }

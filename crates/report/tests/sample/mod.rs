@@ -136,6 +136,7 @@ pub fn trial(plan: &Plan) -> Trial {
             io: "epoll".into(),
             busy_share: (rps * 4.1e-6).min(0.99),
             busy_us_per_request: Some(4.1),
+            lag_limit_us: Some((0.1 * response(99.0)).max(100.0)),
             backlog_at_end: unfinished,
             max_in_flight: 16,
         },
