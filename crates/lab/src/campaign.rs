@@ -1,0 +1,201 @@
+//! The order of a whole run: maximum, sweep, peak.
+
+use results::{MaxThroughput, Peak, Purpose};
+
+use crate::seeds::Seeds;
+use crate::{Agenda, Error, MaxSearch, Outcome, PeakSearch, Request, Search, Session, Span, met, sustained};
+
+/// A later block's search for the maximum takes about so many trials.
+const TRIALS_AGAIN: usize = 2;
+/// A search for the peak takes about so many, from a sweep and from nothing.
+const TRIALS_PEAK: (usize, usize) = (3, 11);
+
+/// What to run, on each of the session's targets in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// The loads of the sweep, as shares of the maximum; none for no sweep.
+    pub loads: Vec<f64>,
+    /// How often the sweep is run, each time in a block of its own.
+    pub repeats: u32,
+    /// The trials of the search for the maximum.
+    pub search: Span,
+    /// All others.
+    pub point: Span,
+    /// The width of the interval of the maximum, as a share of it.
+    pub max_tolerance: f64,
+    /// The width of the interval of the peak, as a share of the maximum; `None` for no peak.
+    pub peak_tolerance: Option<f64>,
+}
+
+impl Plan {
+    /// Runs it.
+    ///
+    /// In each block the maximum is measured anew, since machines drift, and the loads come in an order of their
+    /// own, so that drift within a block does not look like an effect of the load. Several targets take turns
+    /// trial by trial under the same offered load: a share of the smaller maximum.
+    pub fn run(&self, session: &mut Session) -> Result<(), Error> {
+        *session.agenda_mut() = Agenda::new(self.search.total(), self.point.total());
+        let targets = session.experiment().targets.len();
+        let blocks = if self.loads.is_empty() { 1 } else { self.repeats.max(1) };
+        let peak_trials = if self.loads.is_empty() { TRIALS_PEAK.1 } else { TRIALS_PEAK.0 };
+        let peak_trials = targets * self.peak_tolerance.map_or(0, |_| peak_trials);
+        session.agenda_mut().expect(Purpose::PeakSearch, peak_trials);
+        let mut reference = 0.0;
+        for block in 0..blocks {
+            let to_come = (blocks - block) as usize * self.loads.len() * targets;
+            session.agenda_mut().expect(Purpose::LoadPoint, to_come);
+            reference = self.maxima(session, block, (blocks - block - 1) as usize)?;
+            self.points(session, block, blocks, reference)?;
+        }
+        session.settle_basis();
+        session.save()?;
+        match self.peak_tolerance {
+            Some(tolerance) => self.peaks(session, blocks - 1, reference, tolerance),
+            None => Ok(()),
+        }
+    }
+
+    /// Measures the maximum of every target; returns the smallest, which the block's loads refer to.
+    fn maxima(&self, session: &mut Session, block: u32, blocks_after: usize) -> Result<f64, Error> {
+        session.phase(&in_block(session, block, "maximum throughput"));
+        let search = |earlier: Option<&MaxThroughput>| match earlier {
+            Some(earlier) => MaxSearch::again(earlier, self.max_tolerance),
+            None => MaxSearch::first(self.max_tolerance),
+        };
+        let targets = &session.experiment().targets;
+        let mut searches: Vec<MaxSearch> = targets.iter().map(|t| search(t.max_throughput.last())).collect();
+        let later = TRIALS_AGAIN * blocks_after * searches.len();
+        let seeds = Seeds(session.experiment().seed);
+        take_turns(session, &mut searches, |session, target, rate, n, left| {
+            session.agenda_mut().expect(Purpose::MaxSearch, left + later);
+            let request = Request {
+                target,
+                purpose: Purpose::MaxSearch,
+                block,
+                load_share: None,
+                rate_rps: rate,
+                span: self.search,
+                seed: seeds.trial(block, Purpose::MaxSearch, n),
+            };
+            Ok(sustained(session.run(&request)?))
+        })?;
+        let mut smallest = f64::INFINITY;
+        for (place, search) in searches.iter().enumerate() {
+            let name = session.experiment().targets[place].name.clone();
+            let note = search.note();
+            let Some(found) = search.interval(block) else {
+                let reason = note.unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
+                return Err(Error::NoThroughput { target: name, reason });
+            };
+            if let Some(note) = note {
+                session.note(format!("Maximum of {name}, block {}: {note}.", block + 1));
+            }
+            smallest = smallest.min(found.reference_rps());
+            session.experiment_mut().targets[place].max_throughput.push(found);
+        }
+        session.save()?;
+        Ok(smallest)
+    }
+
+    fn points(&self, session: &mut Session, block: u32, blocks: u32, reference: f64) -> Result<(), Error> {
+        if self.loads.is_empty() {
+            return Ok(());
+        }
+        session.phase(&in_block(session, block, &format!("sweep {} of {blocks}", block + 1)));
+        let seeds = Seeds(session.experiment().seed);
+        let targets = session.experiment().targets.len();
+        session
+            .agenda_mut()
+            .expect(Purpose::MaxSearch, TRIALS_AGAIN * (blocks - block - 1) as usize * targets);
+        for (n, share) in seeds.order(block, &self.loads).into_iter().enumerate() {
+            for turn in 0..targets {
+                let request = Request {
+                    // Who goes first changes, lest the second always find the machine as the first left it.
+                    target: (turn + n + block as usize) % targets,
+                    purpose: Purpose::LoadPoint,
+                    block,
+                    load_share: Some(share),
+                    rate_rps: share * reference,
+                    span: self.point,
+                    seed: seeds.trial(block, Purpose::LoadPoint, n),
+                };
+                session.run(&request)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn peaks(&self, session: &mut Session, block: u32, reference: f64, tolerance: f64) -> Result<(), Error> {
+        session.phase("peak throughput under QoS");
+        let experiment = session.experiment();
+        let (qos, basis, seeds) = (experiment.qos, experiment.qos_basis, Seeds(experiment.seed));
+        let mut searches: Vec<PeakSearch> = experiment
+            .targets
+            .iter()
+            .map(|target| {
+                let own = target.max_throughput.last().map_or(reference, MaxThroughput::reference_rps);
+                let of_sweep = experiment.trials_of(&target.name).filter(|t| t.purpose == Purpose::LoadPoint);
+                let votes = of_sweep.filter_map(|t| Some((t.load_share?, met(t, &qos, basis).vote)));
+                PeakSearch::new(own / reference, tolerance, votes)
+            })
+            .collect();
+        take_turns(session, &mut searches, |session, target, share, n, left| {
+            session.agenda_mut().expect(Purpose::PeakSearch, left);
+            let request = Request {
+                target,
+                purpose: Purpose::PeakSearch,
+                block,
+                load_share: Some(share),
+                rate_rps: share * reference,
+                span: self.point,
+                seed: seeds.trial(block, Purpose::PeakSearch, n),
+            };
+            Ok(met(session.run(&request)?, &qos, basis))
+        })?;
+        for (target, search) in session.experiment_mut().targets.iter_mut().zip(&searches) {
+            target.peak = Some(peak(search, &target.max_throughput, reference));
+        }
+        session.save()
+    }
+}
+
+/// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate,
+/// the number of its trial and about how many trials all searches still need.
+fn take_turns<S: Search>(
+    session: &mut Session,
+    searches: &mut [S],
+    mut measure: impl FnMut(&mut Session, usize, f64, usize, usize) -> Result<Outcome, Error>,
+) -> Result<(), Error> {
+    for n in 0.. {
+        let mut all_done = true;
+        for place in 0..searches.len() {
+            let Some(rate) = searches[place].next() else { continue };
+            all_done = false;
+            let left = searches.iter().map(|search| search.trials_left().max(1)).sum();
+            let outcome = measure(session, place, rate, n, left)?;
+            searches[place].enter(outcome);
+        }
+        if all_done {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
+    let bracket = search.bracket();
+    let low_rps = bracket.low.unwrap_or(0.0) * reference;
+    let maxima: Vec<f64> = blocks.iter().map(MaxThroughput::reference_rps).collect();
+    Peak {
+        low_rps,
+        high_rps: bracket.high.map(|share| share * reference),
+        share_of_max: stats::median(&maxima).filter(|max| *max > 0.0).map(|max| low_rps / max),
+        trials: search.trials(),
+        note: search.note(),
+    }
+}
+
+fn in_block(session: &Session, block: u32, words: &str) -> String {
+    let targets = session.experiment().targets.len();
+    if targets > 1 { format!("block {}: {words} of {targets} targets", block + 1) } else { words.to_owned() }
+}

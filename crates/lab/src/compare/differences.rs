@@ -1,0 +1,194 @@
+//! What differs between two results besides the target: reasons for doubt.
+
+use std::collections::BTreeMap;
+
+use results::{Experiment, Purpose, Trial};
+use serde_json::Value;
+
+use super::Choice;
+
+/// Host facts that change from minute to minute.
+const VOLATILE: [&str; 4] = ["available_bytes", "huge_pages_free", "steal_s", "steal_share"];
+/// Parts of a trial's configuration that are meant to differ from trial to trial, or follow from the target.
+const OF_THE_TRIAL: [&str; 6] = ["seed", "rate", "rate_rps", "offered_rps", "target", "server_version"];
+/// More differences of one kind are counted rather than listed.
+const LISTED: usize = 12;
+
+/// The differences in words, the most telling first.
+pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<String> {
+    let (x, y) = (a.experiment, b.experiment);
+    let mut found = Vec::new();
+    let mut differ = |what: &str, left: String, right: String| {
+        if left != right {
+            found.push(format!("{what}: {} {left}, {} {right}", labels[0], labels[1]));
+        }
+    };
+    if let (Some(left), Some(right)) = (a.record(), b.record()) {
+        if a.target == b.target {
+            differ("version", text(&left.version), text(&right.version));
+            differ("started as", command(&left.command), command(&right.command));
+        }
+        differ("processors of the server", numbers(&left.cpus), numbers(&right.cpus));
+    }
+    if x == y {
+        return found;
+    }
+    differ("QoS target", x.qos.to_string(), y.qos.to_string());
+    differ(
+        "judged figure",
+        format!("{:?} p99", x.qos_basis).to_lowercase(),
+        format!("{:?} p99", y.qos_basis).to_lowercase(),
+    );
+    differ("taillight", x.version.clone(), y.version.clone());
+    if let (Some(left), Some(right)) = (typical(x, a.target), typical(y, b.target)) {
+        differ("window", format!("{} s", left.window_s), format!("{} s", right.window_s));
+        differ("warm-up", format!("{} s", left.warmup_s), format!("{} s", right.warmup_s));
+        let (p, q) = (&left.generator, &right.generator);
+        differ("generator threads", p.threads.to_string(), q.threads.to_string());
+        differ("processors of the generator", numbers(&p.cpus), numbers(&q.cpus));
+        found.extend(values("", &left.config, &right.config, &OF_THE_TRIAL, labels));
+    }
+    found.extend(values("host ", &x.host, &y.host, &VOLATILE, labels));
+    found
+}
+
+/// A trial that stands for the others.
+fn typical<'a>(experiment: &'a Experiment, target: &'a str) -> Option<&'a Trial> {
+    let of_sweep = experiment.trials_of(target).find(|trial| trial.purpose != Purpose::MaxSearch);
+    of_sweep.or_else(|| experiment.trials_of(target).next())
+}
+
+/// The differences between two trees of values, by their paths.
+fn values(prefix: &str, a: &Value, b: &Value, but: &[&str], labels: [&str; 2]) -> Vec<String> {
+    let (mut left, mut right) = (BTreeMap::new(), BTreeMap::new());
+    flatten("", a, but, &mut left);
+    flatten("", b, but, &mut right);
+    let paths: Vec<String> = left
+        .keys()
+        .chain(right.keys())
+        .cloned()
+        .collect::<std::collections::BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let shown = |value: Option<&String>| value.cloned().unwrap_or_else(|| "–".into());
+    let differing: Vec<String> = paths
+        .iter()
+        .filter(|path| left.get(*path) != right.get(*path))
+        .map(|path| {
+            let (x, y) = (shown(left.get(path)), shown(right.get(path)));
+            format!("{prefix}{path}: {} {x}, {} {y}", labels[0], labels[1])
+        })
+        .collect();
+    let more = differing.len().saturating_sub(LISTED);
+    let mut listed: Vec<String> = differing.into_iter().take(LISTED).collect();
+    if more > 0 {
+        listed.push(format!("{prefix}{more} more facts differ"));
+    }
+    listed
+}
+
+/// The leaves of `value` with their paths; a list of plain values is one leaf.
+fn flatten(path: &str, value: &Value, but: &[&str], into: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields.iter().filter(|(name, _)| !but.contains(&name.as_str())) {
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                flatten(&path, field, but, into);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            for (i, item) in items.iter().enumerate() {
+                flatten(&format!("{path}[{i}]"), item, but, into);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            into.insert(path.into(), text.clone());
+        }
+        other => {
+            into.insert(path.into(), other.to_string());
+        }
+    }
+}
+
+fn text(text: &str) -> String {
+    if text.is_empty() { "unknown".into() } else { text.into() }
+}
+
+fn numbers(cpus: &[usize]) -> String {
+    if cpus.is_empty() {
+        return "not pinned".into();
+    }
+    cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// A command without what changes from start to start: where the program lies, and its port.
+fn command(command: &[String]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for (i, word) in command.iter().enumerate() {
+        let after_port = i > 0 && matches!(command[i - 1].as_str(), "-p" | "--port");
+        let name = if i == 0 { word.rsplit('/').next().unwrap_or(word) } else { word.as_str() };
+        words.push(if after_port { "PORT" } else { name });
+    }
+    if words.is_empty() { "not started here".into() } else { words.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+    use serde_json::json;
+
+    fn differences(change: impl Fn(&mut Experiment)) -> Vec<String> {
+        let mut a = sample::experiment(&["sphinx"]);
+        a.trials.push(sample::trial("sphinx", 1000.0));
+        let mut b = a.clone();
+        b.elapsed_s = 9.0;
+        change(&mut b);
+        let side = |experiment| Choice { experiment, target: "sphinx", folder: "f" };
+        between(&side(&a), &side(&b), ["A", "B"])
+    }
+
+    #[test]
+    fn says_what_differs_and_nothing_else() {
+        let check =
+            |change: &dyn Fn(&mut Experiment), expect: &[&str]| assert_eq!(differences(change), expect);
+        check(&|_| {}, &[]);
+        check(&|b| b.seed = 7, &[]);
+        check(&|b| b.trials[0].config["seed"] = json!(9), &[]);
+        check(&|b| b.host["memory"] = json!({ "available_bytes": 5 }), &[]);
+        check(&|b| b.trials[0].config["connections"] = json!(16), &["connections: A 64, B 16"]);
+        check(&|b| b.trials[0].config["cache"]["keys"] = json!(5), &["cache.keys: A 100000, B 5"]);
+        check(&|b| b.trials[0].config["depth"] = json!(4), &["depth: A –, B 4"]);
+        check(&|b| b.host["cpu"]["model"] = json!("b"), &["host cpu.model: A a, B b"]);
+        check(&|b| b.qos = "p99<2ms".parse().unwrap(), &["QoS target: A p99 ≤ 1 ms, B p99 ≤ 2 ms"]);
+        check(&|b| b.qos_basis = units::QosBasis::Windowed, &["judged figure: A raw p99, B windowed p99"]);
+        check(&|b| b.version = "0.2.0".into(), &["taillight: A 0.1.0, B 0.2.0"]);
+        check(&|b| b.targets[0].cpus = vec![0, 1], &["processors of the server: A not pinned, B 0,1"]);
+        check(&|b| b.trials[0].window_s = 5.0, &["window: A 2 s, B 5 s"]);
+        check(&|b| b.trials[0].generator.cpus = vec![3], &["processors of the generator: A 1, B 3"]);
+        check(&|b| b.targets[0].version = "sphinx 2".into(), &["version: A unknown, B sphinx 2"]);
+    }
+
+    #[test]
+    fn a_port_is_no_difference_and_an_option_is() {
+        let check = |a: &[&str], b: &[&str], same: bool| {
+            let words = |line: &[&str]| command(&line.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+            assert_eq!(words(a) == words(b), same, "{a:?} {b:?}");
+        };
+        check(&["/a/memcached", "-p", "1", "-m", "64"], &["/b/memcached", "-p", "2", "-m", "64"], true);
+        check(&["memcached", "-p", "1"], &["memcached", "-p", "1", "-o", "no_lru_maintainer"], false);
+        check(&[], &["memcached"], false);
+    }
+
+    #[test]
+    fn many_differences_are_counted() {
+        let many = differences(|b| {
+            for i in 0..20 {
+                b.host[format!("fact{i:02}")] = json!(i);
+            }
+        });
+        assert_eq!(many.len(), 13);
+        assert_eq!(many[12], "host 8 more facts differ");
+    }
+}

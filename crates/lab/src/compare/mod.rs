@@ -1,0 +1,122 @@
+//! Two results side by side: what is the ratio, how sure is it, and what else differs.
+//!
+//! Trials that ran in turn within one run are compared pair by pair, block by block: the machine's drift, which
+//! is often larger than what is to be found, cancels. Results of two runs can only be compared by their medians,
+//! and a reader is told so. Under 6 repeats there is a range and no judgement.
+//!
+//! Try it: `taillight compare results/A results/B`, or `cargo test -p lab compare`.
+
+mod differences;
+mod peaks;
+mod points;
+mod ratio;
+
+use results::{Comparison, Experiment, Side, Target};
+
+use points::{Pair, Point};
+
+/// One side of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice<'a> {
+    /// The result.
+    pub experiment: &'a Experiment,
+    /// The name of the target in it.
+    pub target: &'a str,
+    /// Where it lies, as the reader knows it.
+    pub folder: &'a str,
+}
+
+impl<'a> Choice<'a> {
+    fn record(&self) -> Option<&'a Target> {
+        self.experiment.targets.iter().find(|target| target.name == self.target)
+    }
+}
+
+/// Compares `b` with `a`; every ratio is b/a.
+///
+/// Trials count as paired where both sides are targets of one and the same run.
+pub fn compare(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
+    let paired = a.experiment == b.experiment;
+    let (label_a, label_b) = labels(a, b);
+    let labels = [label_a.as_str(), label_b.as_str()];
+    let (points_a, points_b) = (Point::gather(a), Point::gather(b));
+    let pairs = points::pair(&points_a, &points_b);
+    let (peaks, peak_note) = peaks::compare(a, b);
+    let mut notes = notes(a, b, labels, paired, &pairs, [points_a.len(), points_b.len()]);
+    notes.extend(peak_note);
+    Comparison {
+        a: Side { label: label_a.clone(), folder: a.folder.into(), target: a.target.into() },
+        b: Side { label: label_b.clone(), folder: b.folder.into(), target: b.target.into() },
+        paired,
+        qos: a.experiment.qos,
+        differences: differences::between(a, b, labels),
+        points: pairs.iter().map(|pair| pair.compare(paired)).collect(),
+        peaks,
+        notes,
+    }
+}
+
+/// What tables call the two sides: the targets' names, or what tells them apart where those are the same.
+fn labels(a: &Choice<'_>, b: &Choice<'_>) -> (String, String) {
+    let versions = (a.record().map_or("", |t| &t.version), b.record().map_or("", |t| &t.version));
+    if a.target != b.target {
+        (a.target.into(), b.target.into())
+    } else if versions.0 != versions.1 && !versions.0.is_empty() && !versions.1.is_empty() {
+        (versions.0.into(), versions.1.into())
+    } else if a.experiment.name != b.experiment.name {
+        (a.experiment.name.clone(), b.experiment.name.clone())
+    } else {
+        (format!("{} (first)", a.target), format!("{} (second)", b.target))
+    }
+}
+
+fn notes(
+    a: &Choice<'_>,
+    b: &Choice<'_>,
+    labels: [&str; 2],
+    paired: bool,
+    pairs: &[Pair<'_>],
+    points: [usize; 2],
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !paired {
+        notes.push("The two were not run in turn: how the machine changed between them is part of the difference. `taillight compare --live` runs them in turn.".into());
+        let by_share = pairs.iter().any(|pair| pair.share().is_some());
+        let maximum = |side: &Choice<'_>| {
+            let blocks = &side.record()?.max_throughput;
+            stats::median(&blocks.iter().map(|block| block.reference_rps()).collect::<Vec<_>>())
+        };
+        if let (true, Some(max_a), Some(max_b)) = (by_share, maximum(a), maximum(b)) {
+            let words =
+                |rps: f64| units::Rate::new(rps).map_or_else(|_| rps.to_string(), |rate| rate.to_string());
+            notes.push(format!(
+                "Loads are matched as shares of each side’s own maximum ({} {}, {} {}), not by rate.",
+                labels[0],
+                words(max_a),
+                labels[1],
+                words(max_b)
+            ));
+        }
+    }
+    for (label, all) in labels.iter().zip(points) {
+        let alone = all - pairs.len();
+        if alone > 0 {
+            notes
+                .push(format!("{alone} of the {all} loads of {label} have no counterpart and are left out."));
+        }
+    }
+    let invalid: u32 = pairs.iter().map(Pair::invalid_trials).sum();
+    if invalid > 0 {
+        notes.push(format!("{invalid} invalid trials were left out."));
+    }
+    let overloaded: usize = pairs.iter().map(Pair::overloaded_trials).sum();
+    if overloaded > 0 {
+        notes.push(format!(
+            "{overloaded} trials were overloaded: their response times depend on how long the load lasted."
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

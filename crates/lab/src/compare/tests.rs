@@ -1,0 +1,169 @@
+use results::{Invalid, MaxThroughput, Metric, Peak, Reason, Verdict};
+
+use super::*;
+use crate::sample;
+
+/// A run of both targets in turn: `repeats` blocks of 3 loads, b at 0.8 of a's response times.
+fn live(repeats: u32) -> Experiment {
+    let mut experiment = sample::experiment(&["memcached", "sphinx"]);
+    for block in 0..repeats {
+        // The machine drifts by far more than the two differ.
+        let drift = 1.0 + f64::from(block);
+        for share in [0.1, 0.5, 0.9] {
+            for (target, factor) in [("memcached", 1.0), ("sphinx", 0.8)] {
+                let mut trial = sample::trial(target, share * 100_000.0);
+                (trial.block, trial.load_share) = (block, Some(share));
+                trial.all.response_time.p99_us = Some(200.0 * drift * factor);
+                experiment.trials.push(trial);
+            }
+        }
+    }
+    experiment
+}
+
+fn both(experiment: &Experiment) -> Comparison {
+    let side = |target| Choice { experiment, target, folder: "results/x" };
+    compare(&side("memcached"), &side("sphinx"))
+}
+
+fn invalid() -> Verdict {
+    Verdict::Invalid { reasons: vec![Invalid { reason: Reason::GeneratorLag, detail: "1 ms".into() }] }
+}
+
+fn p99(point: &results::ComparisonPoint) -> &results::RatioInterval {
+    point.ratios.iter().find(|ratio| ratio.metric == Metric::P99).unwrap()
+}
+
+#[test]
+fn one_live_run_is_compared_pair_by_pair() {
+    let comparison = both(&live(7));
+    assert!(comparison.paired && comparison.differences.is_empty(), "{:?}", comparison.differences);
+    assert_eq!((comparison.a.label.as_str(), comparison.b.label.as_str()), ("memcached", "sphinx"));
+    let shares: Vec<Option<f64>> = comparison.points.iter().map(|point| point.load_share).collect();
+    assert_eq!(shares, [Some(0.1), Some(0.5), Some(0.9)]);
+    for point in &comparison.points {
+        let ratio = p99(point);
+        assert_eq!((ratio.n, ratio.judged, point.ratios.len()), (7, true, 5));
+        assert!((ratio.ratio - 0.8).abs() < 1e-9 && ratio.high < 0.81 && ratio.low > 0.79, "{ratio:?}");
+    }
+}
+
+#[test]
+fn a_pair_with_an_invalid_side_is_left_out_and_counted() {
+    let mut experiment = live(6);
+    let spoiled = experiment.trials.iter_mut().filter(|t| t.load_share == Some(0.5) && t.target == "sphinx");
+    spoiled.take(2).for_each(|trial| trial.verdict = invalid());
+    let comparison = both(&experiment);
+    let counts: Vec<(u32, u32)> = comparison.points.iter().map(|p| (p.invalid_trials, p99(p).n)).collect();
+    assert_eq!(counts, [(0, 6), (2, 4), (0, 6)]);
+    // The pairs that are left are still those of one block.
+    assert!((p99(&comparison.points[1]).ratio - 0.8).abs() < 1e-9);
+    assert!(
+        comparison.notes.iter().any(|note| note == "2 invalid trials were left out."),
+        "{:?}",
+        comparison.notes
+    );
+}
+
+#[test]
+fn two_runs_are_compared_by_their_medians_and_say_so() {
+    let (a, mut b) = (live(6), live(6));
+    b.name = "other".into();
+    b.trials.retain(|trial| trial.load_share != Some(0.9));
+    for target in &mut b.targets {
+        target.max_throughput.push(MaxThroughput { block: 0, low_rps: 90e3, high_rps: 92e3 });
+    }
+    let mut c = a.clone();
+    c.targets[0].max_throughput.push(MaxThroughput { block: 0, low_rps: 100e3, high_rps: 102e3 });
+    let comparison = compare(
+        &Choice { experiment: &c, target: "memcached", folder: "c" },
+        &Choice { experiment: &b, target: "sphinx", folder: "b" },
+    );
+    assert!(!comparison.paired);
+    assert_eq!(comparison.points.len(), 2);
+    let ratio = p99(&comparison.points[0]);
+    assert_eq!((ratio.judged, ratio.p_value), (true, None));
+    assert!(ratio.low < 0.4 && ratio.high > 1.5, "the drift of 6 × is part of it: {ratio:?}");
+    let notes = comparison.notes.join("\n");
+    assert!(
+        notes.contains("not run in turn") && notes.contains("memcached 100 krps, sphinx 90.0 krps"),
+        "{notes}"
+    );
+    assert!(notes.contains("1 of the 3 loads of memcached have no counterpart"), "{notes}");
+}
+
+#[test]
+fn loads_without_shares_are_matched_by_the_nearest_rate() {
+    let with = |rates: &[f64]| {
+        let mut experiment = sample::experiment(&["x"]);
+        experiment.trials = rates.iter().map(|rate| sample::trial("x", *rate)).collect();
+        experiment
+    };
+    let check = |a: &[f64], b: &[f64], expect: &[(f64, f64)]| {
+        let (mut a, b) = (with(a), with(b));
+        a.name = "a".into();
+        let side = |experiment| Choice { experiment, target: "x", folder: "" };
+        let comparison = compare(&side(&a), &side(&b));
+        let got: Vec<(f64, f64)> =
+            comparison.points.iter().map(|p| (p.offered_rps_a, p.offered_rps_b)).collect();
+        assert_eq!(got, expect);
+        assert_eq!(
+            (comparison.a.label.as_str(), comparison.b.label.as_str()),
+            ("a", "20260314-092653-sweep")
+        );
+    };
+    check(&[1000.0, 5000.0], &[1050.0, 5000.0], &[(1000.0, 1050.0), (5000.0, 5000.0)]);
+    // The nearest of several, each used once; those too far apart not at all.
+    check(&[1000.0, 1040.0], &[1045.0, 9000.0], &[(1040.0, 1045.0)]);
+    check(&[1000.0], &[1200.0], &[]);
+}
+
+#[test]
+fn peaks_have_the_ratio_that_their_intervals_allow() {
+    let check = |a: (f64, Option<f64>), b: (f64, Option<f64>), ratio: f64, low: f64, high: Option<f64>| {
+        let mut experiment = live(1);
+        for (target, (low_rps, high_rps)) in experiment.targets.iter_mut().zip([a, b]) {
+            target.max_throughput.push(MaxThroughput { block: 0, low_rps: 195.0, high_rps: 200.0 });
+            target.peak = Some(Peak { low_rps, high_rps, share_of_max: None, trials: 9, note: None });
+        }
+        let peaks = both(&experiment).peaks.unwrap();
+        assert_eq!((peaks.ratio, peaks.low, peaks.high), (ratio, low, high), "{a:?} {b:?}");
+    };
+    check((80.0, Some(100.0)), (120.0, Some(128.0)), 1.5, 1.2, Some(1.6));
+    // A side that met the target at every load lies below what it cannot sustain.
+    check((80.0, Some(100.0)), (120.0, None), 1.5, 1.2, Some(2.5));
+    check((100.0, None), (50.0, Some(60.0)), 0.5, 0.25, Some(0.6));
+    check((0.0, Some(10.0)), (50.0, Some(60.0)), f64::INFINITY, 5.0, None);
+}
+
+#[test]
+fn peaks_of_different_targets_are_not_compared() {
+    let peak = Peak { low_rps: 1.0, high_rps: None, share_of_max: None, trials: 1, note: None };
+    let mut a = live(1);
+    a.targets.iter_mut().for_each(|target| target.peak = Some(peak.clone()));
+    let mut b = a.clone();
+    b.qos_basis = units::QosBasis::Windowed;
+    let comparison = compare(
+        &Choice { experiment: &a, target: "sphinx", folder: "" },
+        &Choice { experiment: &b, target: "sphinx", folder: "" },
+    );
+    assert_eq!(comparison.peaks, None);
+    assert!(comparison.notes.iter().any(|note| note.contains("different targets")));
+    assert!(comparison.differences.iter().any(|difference| difference.contains("judged figure")));
+}
+
+#[test]
+fn overload_is_compared_and_said() {
+    let mut experiment = live(3);
+    experiment.trials[1].verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0 };
+    let comparison = both(&experiment);
+    assert_eq!(p99(&comparison.points[0]).n, 3);
+    assert!(comparison.notes.iter().any(|note| note.starts_with("1 trials were overloaded")));
+}
+
+#[test]
+fn results_without_trials_have_no_points() {
+    let experiment = sample::experiment(&["memcached", "sphinx"]);
+    let comparison = both(&experiment);
+    assert!(comparison.points.is_empty() && comparison.peaks.is_none());
+}

@@ -1,0 +1,49 @@
+//! Why a run ended before its end.
+
+use thiserror::Error;
+
+/// Why a run could not go on.
+///
+/// Whatever was measured before is in the result folder; the message says what happened and what to do.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("interrupted by {0}")]
+    Interrupted(&'static str),
+    /// The generator refused its options before any server was started. `usage`: they were wrong as such.
+    #[error("{message}")]
+    Refused { message: String, usage: bool },
+    #[error("trial {id} on {target} was not possible: {message}")]
+    Trial { id: String, target: String, message: String },
+    #[error(
+        "trial {id} on {target} did not end within {allowed_s:.0} s and was stopped; is the server stuck? {message}"
+    )]
+    Stuck { id: String, target: String, allowed_s: f64, message: String },
+    #[error("{name} ended while it was measured{message}")]
+    ServerGone { name: String, message: String },
+    #[error("{target} sustained no load at all, so there is no maximum to refer to: {reason}")]
+    NoThroughput { target: String, reason: String },
+    #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
+    Unreachable { address: String, source: std::io::Error },
+    #[error(transparent)]
+    Target(#[from] units::ParseError),
+    #[error(transparent)]
+    Launch(#[from] launch::Error),
+    #[error(transparent)]
+    Results(#[from] results::Error),
+}
+
+impl Error {
+    /// What a partial result says of why it ends here.
+    pub fn in_short(&self) -> String {
+        match self {
+            Error::Interrupted(cause) => (*cause).into(),
+            other => other.to_string(),
+        }
+    }
+
+    /// Whether somebody asked to stop.
+    pub fn is_interrupt(&self) -> bool {
+        matches!(self, Error::Interrupted(_))
+    }
+}

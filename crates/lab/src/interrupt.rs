@@ -1,0 +1,68 @@
+//! Whether somebody asked the run to stop.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+/// The signals that end a run in good order, and what a reader calls them.
+const SIGNALS: [(i32, &str); 3] =
+    [(SIGINT, "Ctrl-C"), (SIGTERM, "SIGTERM"), (SIGHUP, "the end of the terminal session")];
+
+/// A request to stop that any part of a run can look at. Copies share it.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    /// The place of the signal in [`SIGNALS`] plus 1; 0: none came.
+    raised: Arc<AtomicUsize>,
+}
+
+impl Interrupt {
+    /// One that nobody raises but [`Interrupt::raise`].
+    pub fn new() -> Interrupt {
+        Interrupt::default()
+    }
+
+    /// One that Ctrl-C, SIGTERM and SIGHUP raise from now on.
+    ///
+    /// Only call it once in a process. Errors: the handlers cannot be set.
+    pub fn on_signals() -> io::Result<Interrupt> {
+        let interrupt = Interrupt::new();
+        for (i, (signal, _)) in SIGNALS.iter().enumerate() {
+            signal_hook::flag::register_usize(*signal, Arc::clone(&interrupt.raised), i + 1)?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Asks to stop, as Ctrl-C does.
+    pub fn raise(&self) {
+        self.raised.store(1, Ordering::SeqCst);
+    }
+
+    /// Who asked to stop; `None` while nobody did.
+    pub fn cause(&self) -> Option<&'static str> {
+        let raised = self.raised.load(Ordering::SeqCst);
+        raised.checked_sub(1).and_then(|i| SIGNALS.get(i)).map(|(_, name)| *name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_share_the_request() {
+        let interrupt = Interrupt::new();
+        let copy = interrupt.clone();
+        assert_eq!(copy.cause(), None);
+        interrupt.raise();
+        assert_eq!(copy.cause(), Some("Ctrl-C"));
+    }
+
+    #[test]
+    fn a_signal_raises_it_and_does_not_kill() {
+        let interrupt = Interrupt::on_signals().unwrap();
+        signal_hook::low_level::raise(SIGTERM).unwrap();
+        assert_eq!(interrupt.cause(), Some("SIGTERM"));
+    }
+}

@@ -1,0 +1,57 @@
+//! What a run tells whoever watches it.
+
+use std::time::Duration;
+
+use results::{Purpose, Trial};
+
+/// Somebody who watches a run.
+///
+/// Calls are rare, a few for each trial and some each second, so that watching disturbs nobody.
+pub trait Progress {
+    /// Something happened, or time passed.
+    fn event(&mut self, event: &Event<'_>, about: &Where);
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event<'a> {
+    /// A part of the run begins, in words: `block 2 of 3: maximum throughput`.
+    Phase(&'a str),
+    /// A trial begins.
+    Started(&'a Step<'a>),
+    /// It still runs.
+    Tick,
+    /// It is over.
+    Ended(&'a Trial),
+}
+
+/// A trial that is about to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// The target's name.
+    pub target: &'a str,
+    /// Why.
+    pub purpose: Purpose,
+    /// The offered load as a share of the maximum.
+    pub load_share: Option<f64>,
+    /// The offered load.
+    pub rate_rps: f64,
+}
+
+/// How far the run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Where {
+    /// The number of the trial that runs, from 1.
+    pub number: usize,
+    /// About how many there will be.
+    pub about: usize,
+    /// About how long it will still take.
+    pub left: Duration,
+}
+
+/// Nobody watches.
+pub struct Unwatched;
+
+impl Progress for Unwatched {
+    fn event(&mut self, _: &Event<'_>, _: &Where) {}
+}

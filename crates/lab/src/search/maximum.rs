@@ -1,0 +1,288 @@
+//! The search for the maximum throughput.
+
+use results::MaxThroughput;
+
+use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
+
+/// The rate that a server of unknown speed is offered first, to see what comes out under overload. Units: rps.
+///
+/// Source: three times what one core serves without pipelining on the machines that this was written on
+/// (about 150 krps); where a server sustains it, four times as much is offered next.
+const FIRST_OFFER: f64 = 500_000.0;
+/// By how much an offer must exceed what came out to be an overload beyond doubt: more than a stall explains.
+const CLEAR_OVERLOAD: f64 = 1.2;
+/// The first rate to try, over what came out under overload: full queues and batches flatter a server a little.
+const FIRST_GUESS: f64 = 0.96;
+/// A later block that leads further away than this from the interval before starts anew: strides that long cost
+/// more trials than an overload does.
+const FAMILIAR: f64 = 1.2;
+/// No lower rate than this share of what came out under overload is tried.
+const FLOOR: f64 = 0.01;
+
+/// A search for the highest rate that is sustained.
+///
+/// The first of a run offers far too much and starts from what comes out; later ones start from the interval
+/// before, which takes two trials where the machine has not changed.
+#[derive(Clone, Debug)]
+pub struct MaxSearch {
+    tolerance: f64,
+    state: State,
+    /// Where a search that started from an earlier one stays.
+    familiar: Option<(f64, f64)>,
+    /// Trials that led to no vote of `state`, and how many of them were invalid.
+    spent: (u32, u32),
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Probing {
+        offer: f64,
+        retried: bool,
+    },
+    Bisecting(Bisection),
+    /// Not even an overload got anything out of the server.
+    Nothing,
+}
+
+impl MaxSearch {
+    /// A search that knows nothing, for an interval no wider than `tolerance` of its upper end.
+    pub fn first(tolerance: f64) -> MaxSearch {
+        let state = State::Probing { offer: FIRST_OFFER, retried: false };
+        MaxSearch { tolerance, state, familiar: None, spent: (0, 0) }
+    }
+
+    /// A search that starts from the interval of an earlier block.
+    pub fn again(earlier: &MaxThroughput, tolerance: f64) -> MaxSearch {
+        let (low, high) = (earlier.low_rps, earlier.high_rps);
+        if !(low > 0.0 && high > low) {
+            return MaxSearch::first(tolerance);
+        }
+        // One trial each that agrees with what was found before confirms it.
+        let bisection = bisection(high, tolerance).starting_at(&[], high - low);
+        let bisection = bisection.expecting(low, Vote::Pass).expecting(high, Vote::Fail);
+        let familiar = Some((low / FAMILIAR, high * FAMILIAR));
+        MaxSearch { tolerance, state: State::Bisecting(bisection), familiar, spent: (0, 0) }
+    }
+
+    /// The answer so far, as that of `block`; `None` where no rate was sustained.
+    pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
+        let State::Bisecting(bisection) = &self.state else { return None };
+        let Bracket { low: Some(low_rps), high } = bisection.bracket() else { return None };
+        Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
+    }
+
+    /// What a reader must know of the answer, in words.
+    pub fn note(&self) -> Option<String> {
+        let (trials, unusable) = self.trials();
+        if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
+            return Some(format!("the search ended without a narrow interval after {trials} trials"));
+        }
+        (unusable > 0)
+            .then(|| format!("{unusable} of {trials} trials were invalid and counted as not sustained"))
+    }
+
+    /// Trials in all, and how many of them were invalid.
+    fn trials(&self) -> (u32, u32) {
+        let votes = if let State::Bisecting(bisection) = &self.state { bisection.votes() } else { (0, 0) };
+        (self.spent.0 + votes.0, self.spent.1 + votes.1)
+    }
+
+    fn probe(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
+        let Outcome { vote, achieved_rps: achieved } = outcome;
+        let unusable = u32::from(vote == Vote::Unusable);
+        if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
+            self.spent.0 += 1;
+            return State::Probing { offer: (4.0 * offer).min(units::Rate::MAX.rps()), retried: false };
+        }
+        if achieved <= 0.0 || !achieved.is_finite() {
+            self.spent = (self.spent.0 + 1, self.spent.1 + unusable);
+            return if retried { State::Nothing } else { State::Probing { offer, retried: true } };
+        }
+        let stride = (1.0 - FIRST_GUESS) * achieved;
+        let search =
+            bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
+        // Whoever was at fault, an offer that far above what came out is beyond what can be sustained.
+        if offer > CLEAR_OVERLOAD * achieved {
+            self.spent.1 += unusable;
+            return State::Bisecting(search.with_vote(offer, Vote::Fail).expecting(offer, Vote::Fail));
+        }
+        State::Bisecting(search.with_vote(offer, vote))
+    }
+}
+
+fn bisection(about: f64, tolerance: f64) -> Bisection {
+    Bisection::new(FLOOR * about, units::Rate::MAX.rps(), Tolerance::Relative(tolerance))
+}
+
+impl Search for MaxSearch {
+    fn next(&mut self) -> Option<f64> {
+        match &mut self.state {
+            State::Probing { offer, .. } => Some(*offer),
+            State::Nothing => None,
+            State::Bisecting(bisection) => {
+                let rate = bisection.next();
+                if let (Some(rate), Some((low, high))) = (rate, self.familiar)
+                    && !(low..=high).contains(&rate)
+                {
+                    self.spent = self.trials();
+                    self.familiar = None;
+                    self.state = State::Probing { offer: FIRST_OFFER, retried: false };
+                    return Some(FIRST_OFFER);
+                }
+                rate
+            }
+        }
+    }
+
+    fn enter(&mut self, outcome: Outcome) {
+        match self.state {
+            State::Probing { offer, retried } => self.state = self.probe(offer, retried, outcome),
+            State::Bisecting(ref mut bisection) => bisection.enter(outcome),
+            State::Nothing => {}
+        }
+    }
+
+    fn trials_left(&self) -> usize {
+        match &self.state {
+            State::Probing { .. } => 7,
+            State::Bisecting(bisection) => bisection.trials_left(),
+            State::Nothing => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::simulated::{Luck, Server};
+
+    fn find(server: &Server, search: MaxSearch, seed: u64) -> (MaxSearch, Vec<f64>) {
+        let mut search = search;
+        let mut machine = server.run(seed);
+        let mut rates = Vec::new();
+        let measure = |rate| {
+            rates.push(rate);
+            Ok::<_, ()>(machine.throughput(rate))
+        };
+        search.drive(measure).unwrap();
+        (search, rates)
+    }
+
+    /// In how many of 400 seeds the answer holds the truth, within `slack`; and the mean number of trials.
+    fn score(server: &Server, start: impl Fn() -> MaxSearch, slack: f64) -> (usize, f64) {
+        let mut trials = 0;
+        let holds = |seed: &u64| {
+            let (search, rates) = find(server, start(), *seed);
+            trials += rates.len();
+            search.interval(0).is_some_and(|found| {
+                found.low_rps <= server.capacity * (1.0 + slack)
+                    && found.high_rps >= server.capacity * (1.0 - slack)
+                    && found.high_rps - found.low_rps <= 0.03 * found.high_rps * (1.0 + 1e-6)
+            })
+        };
+        let held = (0..400).filter(holds).count();
+        (held, trials as f64 / 400.0)
+    }
+
+    #[test]
+    fn finds_the_capacity_of_slow_and_fast_servers_in_95_of_100_seeds() {
+        for capacity in [900.0, 23_000.0, 150_000.0, 1_100_000.0, 9_000_000.0] {
+            for luck in [
+                Luck::NONE,
+                Luck { bad: 0.05, good: 0.0, invalid: 0.02 },
+                Luck { bad: 0.04, good: 0.04, invalid: 0.0 },
+            ] {
+                let server = Server { capacity, luck, ..Server::TYPICAL };
+                // The edge itself is half a percent wide: see `simulated`.
+                let (held, trials) = score(&server, || MaxSearch::first(0.03), 0.015);
+                assert!(held >= 380, "{capacity} {luck:?}: {held} of 400");
+                assert!(trials < 14.0, "{capacity} {luck:?}: {trials} trials");
+            }
+        }
+    }
+
+    #[test]
+    fn finds_it_where_an_overload_tells_little() {
+        // A server that collapses under overload, and one that queues flatter by half.
+        for flattered in [0.3, 1.5] {
+            let server = Server { flattered, ..Server::TYPICAL };
+            let (held, trials) = score(&server, || MaxSearch::first(0.03), 0.015);
+            assert!(held >= 380 && trials < 28.0, "{flattered}: {held} of 400, {trials} trials");
+        }
+    }
+
+    #[test]
+    fn a_later_block_takes_two_or_three_trials_and_follows_the_machine() {
+        let earlier = |low: f64, high: f64| MaxThroughput { block: 0, low_rps: low, high_rps: high };
+        let server = Server { luck: Luck { bad: 0.05, good: 0.02, invalid: 0.01 }, ..Server::TYPICAL };
+        let same = earlier(0.985 * server.capacity, 1.012 * server.capacity);
+        let (held, trials) = score(&server, || MaxSearch::again(&same, 0.03), 0.015);
+        assert!(held >= 380 && trials < 3.0, "{held} of 400, {trials} trials");
+        // A single unlucky trial that agrees with what has changed is believed; that is the price of two trials.
+        for (drift, least) in [(0.5, 350), (0.9, 360), (0.95, 360), (1.1, 380), (1.8, 380)] {
+            let drifted = earlier(server.capacity * drift * 0.985, server.capacity * drift * 1.012);
+            let (held, trials) = score(&server, || MaxSearch::again(&drifted, 0.03), 0.015);
+            assert!(held >= least && trials < 18.0, "{drift}: {held} of 400, {trials} trials");
+        }
+    }
+
+    #[test]
+    fn an_invalid_trial_is_repeated_once_and_noted() {
+        let mut search = MaxSearch::first(0.03);
+        let mut seen = Vec::new();
+        let measure = |rate: f64| {
+            let first_here = seen.last() != Some(&rate);
+            seen.push(rate);
+            let vote = match rate {
+                rate if rate > 100_500.0 => Vote::Fail,
+                _ if first_here => Vote::Unusable,
+                _ => Vote::Pass,
+            };
+            Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(100_000.0) })
+        };
+        search.drive(measure).unwrap();
+        let found = search.interval(2).unwrap();
+        assert_eq!((found.block, found.low_rps), (2, 100_000.0));
+        assert!(search.note().unwrap().contains("invalid"), "{:?}", search.note());
+    }
+
+    #[test]
+    fn a_generator_that_cannot_keep_up_bounds_the_answer_and_is_noted() {
+        let mut search = MaxSearch::first(0.03);
+        let measure = |rate: f64| {
+            let vote = if rate > 80_000.0 { Vote::Unusable } else { Vote::Pass };
+            Ok::<_, ()>(Outcome { vote, achieved_rps: rate.min(80_000.0) })
+        };
+        search.drive(measure).unwrap();
+        let found = search.interval(0).unwrap();
+        assert!(
+            found.low_rps <= 80_000.0 && found.high_rps > 80_000.0 && found.low_rps > 77_000.0,
+            "{found:?}"
+        );
+        assert!(search.note().unwrap().contains("invalid"));
+    }
+
+    #[test]
+    fn a_server_that_gives_nothing_has_no_maximum() {
+        let mut search = MaxSearch::first(0.03);
+        let measure = |_| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: 0.0 });
+        search.drive(measure).unwrap();
+        assert_eq!(search.interval(0), None);
+        let never = |rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate });
+        let mut search = MaxSearch::first(0.03);
+        search.drive(never).unwrap();
+        assert_eq!(search.interval(0), None);
+    }
+
+    #[test]
+    fn an_error_ends_the_search_at_once() {
+        let mut search = MaxSearch::first(0.03);
+        let mut n = 0;
+        let broken = |_| {
+            n += 1;
+            Err("no trial was possible")
+        };
+        assert_eq!(search.drive(broken), Err("no trial was possible"));
+        assert_eq!(n, 1);
+    }
+}

@@ -1,0 +1,72 @@
+//! Searches for the rate at which a server stops to hold, in the presence of bad luck.
+//!
+//! Both things that are searched for, the maximum throughput and the peak under QoS, are thresholds: below,
+//! trials mostly pass, above, they mostly fail, and now and then one does the opposite, since the machine is
+//! shared. The searches are pure: they ask for a rate ([`Search::next`]) and are told how its trial ended
+//! ([`Search::enter`]), so that they run against simulated servers without any clock, and so that those of
+//! two targets can take turns. [`Ballots`](ballots) weigh the evidence, [`Bisection`] chooses where to look.
+//!
+//! Try it: `cargo test -p lab search`.
+
+mod ballots;
+mod bisection;
+mod maximum;
+mod peak;
+#[cfg(test)]
+mod simulated;
+
+pub use bisection::{Bisection, Tolerance};
+pub use maximum::MaxSearch;
+pub use peak::PeakSearch;
+
+/// What one trial says about one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Vote {
+    /// The rate was sustained, or the target met.
+    Pass,
+    /// It was not.
+    Fail,
+    /// The trial was invalid: it says nothing. The first at a rate is repeated, further ones count as failed.
+    Unusable,
+}
+
+/// A trial as a search sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// What it says of its rate.
+    pub vote: Vote,
+    /// The throughput that came out, whatever the vote. Units: rps.
+    pub achieved_rps: f64,
+}
+
+/// The highest rate that held and the lowest that did not.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bracket {
+    /// The highest that held; `None` where none did.
+    pub low: Option<f64>,
+    /// The lowest that did not; `None` where all did.
+    pub high: Option<f64>,
+}
+
+/// A search that is fed with one trial after the other.
+pub trait Search {
+    /// The rate to try next; `None` once the answer is known.
+    fn next(&mut self) -> Option<f64>;
+
+    /// Tells how the trial at the rate that [`Search::next`] asked for ended.
+    fn enter(&mut self, outcome: Outcome);
+
+    /// About how many trials are still to come.
+    fn trials_left(&self) -> usize;
+
+    /// Runs `measure` to the end of the search, or to its first error.
+    fn drive<E>(&mut self, mut measure: impl FnMut(f64) -> Result<Outcome, E>) -> Result<(), E>
+    where
+        Self: Sized,
+    {
+        while let Some(rate) = self.next() {
+            self.enter(measure(rate)?);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,184 @@
+//! The search for the peak throughput under QoS.
+
+use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
+
+/// A search for the highest load that meets the target.
+///
+/// Loads are shares of the maximum throughput, so that the points of a sweep, measured in several blocks of a
+/// machine that drifts, can vote together with the trials of the search.
+#[derive(Clone, Debug)]
+pub struct PeakSearch {
+    bisection: Bisection,
+}
+
+impl PeakSearch {
+    /// A search up to the load `ceiling` for an interval no wider than `tolerance`, both shares of the maximum.
+    ///
+    /// `votes` are the trials that were run before, of a sweep for instance.
+    pub fn new(ceiling: f64, tolerance: f64, votes: impl IntoIterator<Item = (f64, Vote)>) -> PeakSearch {
+        let start = Bisection::new(0.0, ceiling, Tolerance::Absolute(tolerance));
+        let bisection = votes.into_iter().fold(start, |search, (share, vote)| search.with_vote(share, vote));
+        PeakSearch { bisection }
+    }
+
+    /// The answer so far, in shares.
+    pub fn bracket(&self) -> Bracket {
+        self.bisection.bracket()
+    }
+
+    /// Trials behind the answer.
+    pub fn trials(&self) -> u32 {
+        self.bisection.votes().0
+    }
+
+    /// What a reader must know of the answer, in words.
+    pub fn note(&self) -> Option<String> {
+        let (trials, unusable) = self.bisection.votes();
+        let mut notes = Vec::new();
+        if unusable == trials && trials > 0 {
+            notes.push(format!("all {trials} trials were invalid: nothing is known of the peak"));
+        } else if unusable > 0 {
+            notes.push(format!("{unusable} of {trials} trials were invalid; none of them counts as met"));
+        }
+        let contradictions = self.bisection.contradictions();
+        // Of three votes at each end one may differ without anybody wondering.
+        if contradictions > 2 && unusable < trials {
+            notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
+        }
+        if self.bisection.gave_up() {
+            notes.push("the search ended without a narrow interval".into());
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
+impl Search for PeakSearch {
+    fn next(&mut self) -> Option<f64> {
+        self.bisection.next()
+    }
+
+    fn enter(&mut self, outcome: Outcome) {
+        self.bisection.enter(outcome);
+    }
+
+    fn trials_left(&self) -> usize {
+        self.bisection.trials_left()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::simulated::{Luck, Machine, Server};
+
+    fn find(machine: &mut Machine, mut search: PeakSearch) -> (PeakSearch, usize) {
+        let mut trials = 0;
+        let measure = |share| {
+            trials += 1;
+            Ok::<_, ()>(Outcome { vote: machine.vote(share), achieved_rps: share })
+        };
+        search.drive(measure).unwrap();
+        (search, trials)
+    }
+
+    /// A sweep over 10 … 100 % with `repeats` blocks.
+    fn sweep(machine: &mut Machine, repeats: usize) -> Vec<(f64, Vote)> {
+        let shares = (0..repeats).flat_map(|_| (1..=10).map(|i| f64::from(i) / 10.0));
+        shares.map(|share| (share, machine.vote(share))).collect()
+    }
+
+    fn holds(search: &PeakSearch, peak: f64, slack: f64) -> bool {
+        let Bracket { low, high } = search.bracket();
+        let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(f64::INFINITY));
+        low <= peak + slack && high >= peak - slack && (high.is_infinite() || high - low <= 0.05 + 1e-9)
+    }
+
+    const UNLUCKY: Luck = Luck { bad: 0.05, good: 0.03, invalid: 0.02 };
+
+    #[test]
+    fn finds_the_peak_in_95_of_100_seeds() {
+        for peak in [0.03, 0.14, 0.47, 0.83, 0.98] {
+            for repeats in [0, 1, 3, 6] {
+                for luck in [Luck::NONE, Luck { bad: 0.05, good: 0.02, invalid: 0.03 }] {
+                    let server = Server { capacity: peak, jitter: 0.01, luck, ..Server::TYPICAL };
+                    let mut trials = 0;
+                    let good = (0..400).filter(|&seed| {
+                        let mut machine = server.run(seed);
+                        let votes = sweep(&mut machine, repeats);
+                        let (search, n) = find(&mut machine, PeakSearch::new(1.0, 0.05, votes));
+                        trials += n;
+                        holds(&search, peak, 0.025)
+                    });
+                    let good = good.count();
+                    assert!(good >= 380, "{peak} after {repeats} repeats, {luck:?}: {good} of 400");
+                    let mean = trials as f64 / 400.0;
+                    assert!(
+                        mean < if repeats == 3 { 5.0 } else { 14.0 },
+                        "{peak} {repeats} {luck:?}: {mean} trials"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_server_that_never_meets_the_target_has_no_lower_end() {
+        let server = Server { capacity: 0.0, luck: UNLUCKY, ..Server::TYPICAL };
+        let good = (0..200).filter(|&seed| {
+            let mut machine = server.run(seed);
+            let votes = sweep(&mut machine, 3);
+            let (search, _) = find(&mut machine, PeakSearch::new(1.0, 0.05, votes));
+            search.bracket().low.is_none() && search.bracket().high.is_some_and(|high| high <= 0.05)
+        });
+        assert!(good.count() >= 190);
+    }
+
+    #[test]
+    fn a_server_that_always_meets_it_has_no_upper_end() {
+        let server = Server { capacity: 1.5, luck: Luck { good: 0.0, ..UNLUCKY }, ..Server::TYPICAL };
+        for repeats in [0, 3] {
+            let good = (0..200).filter(|&seed| {
+                let mut machine = server.run(seed);
+                let votes = sweep(&mut machine, repeats);
+                let (search, _) = find(&mut machine, PeakSearch::new(1.0, 0.05, votes));
+                search.bracket() == Bracket { low: Some(1.0), high: None }
+            });
+            let good = good.count();
+            assert!(good >= 185, "{good} after {repeats}");
+        }
+    }
+
+    #[test]
+    fn luck_far_from_the_peak_does_not_move_it_and_is_noted() {
+        let server = Server { capacity: 0.72, jitter: 0.0, ..Server::TYPICAL };
+        let mut machine = server.run(1);
+        let mut votes = sweep(&mut machine, 3);
+        for vote in &mut votes {
+            match vote.0 {
+                0.2 => vote.1 = Vote::Fail,
+                0.9 => vote.1 = Vote::Pass,
+                _ => {}
+            }
+        }
+        let (search, _) = find(&mut machine, PeakSearch::new(1.0, 0.05, votes));
+        assert_eq!(search.bracket(), Bracket { low: Some(0.7), high: Some(0.75) });
+        assert!(search.note().unwrap().contains("6 of 32 trials contradict"), "{:?}", search.note());
+    }
+
+    #[test]
+    fn invalid_trials_never_pass() {
+        let mut search = PeakSearch::new(1.0, 0.05, []);
+        search.drive(|share| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: share })).unwrap();
+        assert_eq!(search.bracket().low, None);
+        let note = search.note().unwrap();
+        assert!(note.starts_with("all ") && note.contains("invalid"), "{note}");
+    }
+
+    #[test]
+    fn a_finished_sweep_with_a_narrow_step_needs_no_more_trials() {
+        let votes = [(0.5, Vote::Pass), (0.5, Vote::Pass), (0.55, Vote::Fail), (0.55, Vote::Fail)];
+        let mut search = PeakSearch::new(1.0, 0.05, votes);
+        assert_eq!(search.next(), None);
+        assert_eq!((search.bracket(), search.note()), (Bracket { low: Some(0.5), high: Some(0.55) }, None));
+    }
+}

@@ -1,0 +1,77 @@
+//! The seeds and the order of trials, all from one seed.
+
+use rand::RngExt;
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use results::Purpose;
+
+/// A seed is kept below this, so that readers of JSON that know only floating-point numbers read it right.
+const EXACT_IN_JSON: u64 = 1 << 53;
+
+/// What follows from the seed of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seeds(pub(crate) u64);
+
+impl Seeds {
+    /// The seed of the `n`-th trial of its purpose in a block.
+    ///
+    /// It does not depend on the target: two that are compared get the same arrivals and keys.
+    pub(crate) fn trial(self, block: u32, purpose: Purpose, n: usize) -> u64 {
+        let purpose = match purpose {
+            Purpose::Single => 0,
+            Purpose::MaxSearch => 1,
+            Purpose::LoadPoint => 2,
+            Purpose::PeakSearch => 3,
+        };
+        self.stream(&[u64::from(block), purpose, n as u64]).random_range(0..EXACT_IN_JSON)
+    }
+
+    /// `loads` in the order in which `block` runs them.
+    pub(crate) fn order(self, block: u32, loads: &[f64]) -> Vec<f64> {
+        let mut order = loads.to_vec();
+        order.shuffle(&mut self.stream(&[u64::from(block)]));
+        order
+    }
+
+    fn stream(self, path: &[u64]) -> Xoshiro256PlusPlus {
+        path.iter().fold(Xoshiro256PlusPlus::seed_from_u64(self.0), |mut rng, step| {
+            Xoshiro256PlusPlus::seed_from_u64(rng.random::<u64>() ^ step)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn trials_have_seeds_of_their_own_that_repeat() {
+        let all = |seed: u64| -> Vec<u64> {
+            let purposes = [Purpose::MaxSearch, Purpose::LoadPoint, Purpose::PeakSearch];
+            let each = |block| {
+                purposes.iter().flat_map(move |p| (0..20).map(move |n| Seeds(seed).trial(block, *p, n)))
+            };
+            (0..4).flat_map(each).collect()
+        };
+        let seeds = all(7);
+        assert_eq!(seeds.iter().collect::<HashSet<_>>().len(), 240);
+        assert_eq!(seeds, all(7));
+        assert_ne!(seeds, all(8));
+        assert!(seeds.iter().all(|seed| *seed < EXACT_IN_JSON));
+    }
+
+    #[test]
+    fn every_block_has_all_loads_in_an_order_of_its_own() {
+        let loads: Vec<f64> = (1..=10).map(f64::from).collect();
+        let orders: Vec<Vec<f64>> = (0..5).map(|block| Seeds(1).order(block, &loads)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_by(f64::total_cmp);
+            assert_eq!(sorted, loads);
+        }
+        assert_eq!(orders.iter().map(|order| format!("{order:?}")).collect::<HashSet<_>>().len(), 5);
+        assert_eq!(orders[0], Seeds(1).order(0, &loads));
+    }
+}

@@ -1,0 +1,196 @@
+//! One run in the making: it runs trials one after the other and keeps all that is known on disk.
+
+use std::time::{Duration, Instant};
+
+use results::{Experiment, Purpose, ResultFolder, Trial};
+
+use crate::{Agenda, Error, Event, Generator, Interrupt, Load, Progress, Server, Step, Where, choose_basis};
+
+/// One run: its servers, its generator, its result so far.
+///
+/// After every trial `result.json` is written anew, whole or not at all, so that whatever ends the run, SIGKILL
+/// included, leaves a result that says that it is partial.
+pub struct Session {
+    experiment: Experiment,
+    folder: ResultFolder,
+    generator: Generator,
+    servers: Vec<Server>,
+    interrupt: Interrupt,
+    progress: Box<dyn Progress>,
+    agenda: Agenda,
+    started: Instant,
+}
+
+/// How long the load of a trial runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Load before the window.
+    pub warmup: Duration,
+    /// Time in which arrivals count.
+    pub window: Duration,
+}
+
+impl Span {
+    /// Warm-up and window together.
+    pub fn total(&self) -> Duration {
+        self.warmup + self.window
+    }
+}
+
+/// A trial to run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// The place of the server among those of the session.
+    pub target: usize,
+    /// Why it is run.
+    pub purpose: Purpose,
+    /// The block that it belongs to.
+    pub block: u32,
+    /// The offered load as a share of the block's maximum.
+    pub load_share: Option<f64>,
+    /// The offered load. Units: rps.
+    pub rate_rps: f64,
+    /// Warm-up and window.
+    pub span: Span,
+    /// Of every random stream. Trials of two targets that are compared have the same.
+    pub seed: u64,
+}
+
+impl Session {
+    /// A run with these servers that writes to `folder`.
+    ///
+    /// Errors: the folder cannot be written to.
+    pub fn begin(
+        mut experiment: Experiment,
+        folder: ResultFolder,
+        generator: Generator,
+        servers: Vec<Server>,
+        interrupt: Interrupt,
+        progress: Box<dyn Progress>,
+    ) -> Result<Session, Error> {
+        experiment.complete = false;
+        experiment.targets = servers.iter().map(|server| server.record().clone()).collect();
+        folder.save(&experiment)?;
+        let agenda = Agenda::new(Duration::ZERO, Duration::ZERO);
+        Ok(Session {
+            experiment,
+            folder,
+            generator,
+            servers,
+            interrupt,
+            progress,
+            agenda,
+            started: Instant::now(),
+        })
+    }
+
+    /// What is known so far.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Changes what is known.
+    pub fn experiment_mut(&mut self) -> &mut Experiment {
+        &mut self.experiment
+    }
+
+    /// Where it is written.
+    pub fn folder(&self) -> &ResultFolder {
+        &self.folder
+    }
+
+    /// What is still to come.
+    pub fn agenda_mut(&mut self) -> &mut Agenda {
+        &mut self.agenda
+    }
+
+    /// Tells who watches that a part of the run begins.
+    pub fn phase(&mut self, words: &str) {
+        let about = self.whereabouts();
+        self.progress.event(&Event::Phase(words), &about);
+    }
+
+    /// Adds what a reader must know, once.
+    pub fn note(&mut self, note: impl Into<String>) {
+        let note = note.into();
+        if !self.experiment.notes.contains(&note) {
+            self.experiment.notes.push(note);
+        }
+    }
+
+    /// Runs one trial, keeps and saves it.
+    ///
+    /// Errors: no trial was possible, somebody asked to stop, or the result cannot be written. What was measured
+    /// before stays.
+    pub fn run(&mut self, request: &Request) -> Result<&Trial, Error> {
+        let id = format!("{:04}", self.experiment.trials.len() + 1);
+        let file = self.folder.path().join("trials").join(format!("{id}.json"));
+        let name = self.experiment.targets[request.target].name.clone();
+        let Request { purpose, load_share, rate_rps, span, seed, .. } = *request;
+        let about = self.whereabouts();
+        let step = Step { target: &name, purpose, load_share, rate_rps };
+        self.progress.event(&Event::Started(&step), &about);
+        let load = Load { rate_rps, seed, warmup: span.warmup, window: span.window };
+        let started = Instant::now();
+        let progress = &mut self.progress;
+        let tick = || {
+            let left = about.left.saturating_sub(started.elapsed());
+            progress.event(&Event::Tick, &Where { left, ..about });
+        };
+        let server = &mut self.servers[request.target];
+        let mut trial = self.generator.run(server, load, &file, &self.interrupt, tick)?;
+        trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
+        (trial.id, trial.target, trial.purpose) = (id, name, purpose);
+        (trial.block, trial.load_share) = (request.block, load_share);
+        self.learn_version(request.target, &trial);
+        self.experiment.trials.push(trial);
+        self.agenda.finished(purpose, started.elapsed());
+        self.save()?;
+        let about = self.whereabouts();
+        let trial = self.experiment.trials.last().expect("it was pushed just now");
+        self.progress.event(&Event::Ended(trial), &about);
+        Ok(trial)
+    }
+
+    /// Ends the run, its servers too, and writes what came of it: complete, or partial with the reason.
+    ///
+    /// Errors: the result cannot be written.
+    pub fn finish(mut self, outcome: &Result<(), Error>) -> Result<(Experiment, ResultFolder), Error> {
+        self.settle_basis();
+        self.experiment.complete = outcome.is_ok();
+        self.experiment.interrupted = outcome.as_ref().err().map(Error::in_short);
+        self.save()?;
+        for server in self.servers {
+            server.stop();
+        }
+        Ok((self.experiment, self.folder))
+    }
+
+    /// Writes what is known.
+    pub fn save(&mut self) -> Result<(), Error> {
+        self.experiment.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.folder.save(&self.experiment)?;
+        Ok(())
+    }
+
+    /// Fixes what the target judges, once, by what was seen so far.
+    pub fn settle_basis(&mut self) {
+        let experiment = &mut self.experiment;
+        if experiment.qos_basis_reason.is_empty() {
+            (experiment.qos_basis, experiment.qos_basis_reason) =
+                choose_basis(&experiment.qos, &experiment.trials);
+        }
+    }
+
+    /// A foreign server tells its version to the generator only.
+    fn learn_version(&mut self, target: usize, trial: &Trial) {
+        let known = &mut self.experiment.targets[target].version;
+        if let (true, Some(version)) = (known.is_empty(), trial.config["server_version"].as_str()) {
+            *known = version.into();
+        }
+    }
+
+    fn whereabouts(&self) -> Where {
+        Where { number: self.agenda.number(), about: self.agenda.about(), left: self.agenda.left() }
+    }
+}
