@@ -43,12 +43,18 @@ pub fn judge(recording: &Recording, rate: Rate, others: Vec<Invalid>) -> Verdict
     if failed_share > ERRORS {
         let first = recording.messages.first().map_or("", String::as_str);
         let detail = format!(
-            "{failed} of {} requests failed, {:.2} % over the limit of {} %: {first}",
+            "{failed} of {} requests failed, {:.2} %, over the limit of {} %: {first}",
             tally.intended,
             100.0 * failed_share,
             100.0 * ERRORS
         );
-        find(Reason::ErrorRate, detail.replace(" over the limit", ", over the limit"));
+        find(Reason::ErrorRate, detail);
+    }
+
+    if recording.unsolicited > 0 {
+        let detail =
+            format!("the server sent bytes that nobody had asked for, {} times", recording.unsolicited);
+        find(Reason::ErrorRate, detail);
     }
 
     let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);

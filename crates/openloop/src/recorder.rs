@@ -95,6 +95,8 @@ pub struct Recording {
     pub stall_count: u64,
     /// How long the drain took.
     pub drain: Nanos,
+    /// How often the server sent bytes that nobody had asked for.
+    pub unsolicited: u64,
     /// What the failed requests were told; the first few different ones.
     pub messages: Vec<String>,
     /// The workload's own figures: name, count, of how many.
@@ -122,6 +124,7 @@ impl Recording {
             stalls: Vec::new(),
             stall_count: 0,
             drain: Nanos::ZERO,
+            unsolicited: 0,
             messages: Vec::new(),
             counters: Vec::new(),
             interrupted: false,
@@ -248,6 +251,7 @@ impl Recording {
         self.stalls.extend_from_slice(&other.stalls);
         self.stall_count += other.stall_count;
         self.drain = self.drain.max(other.drain);
+        self.unsolicited += other.unsolicited;
         for message in &other.messages {
             self.message(message);
         }

@@ -10,6 +10,8 @@ use crate::{Completion, Outcome, Parsed, Workload};
 /// A connection that could not be established again is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
 
+const UNSOLICITED: &str = "the server sent bytes that nobody asked for";
+
 impl<W: Workload> Engine<W> {
     /// Matches what was received with what is in flight, and reuses the places that fall free.
     #[inline]
@@ -37,7 +39,8 @@ impl<W: Workload> Engine<W> {
         while used_up < whole.len() {
             let rest = &whole[used_up..];
             let Some(oldest) = connection.in_flight.front_mut() else {
-                result = Err(format!("the server sent {} bytes that nobody asked for", rest.len()));
+                self.recording.unsolicited += 1;
+                result = Err(UNSOLICITED.into());
                 break;
             };
             oldest.first_byte.get_or_insert(at);
@@ -105,7 +108,7 @@ impl<W: Workload> Engine<W> {
 
     /// Fails all that is in flight on a connection and establishes it anew.
     pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, reason: &str, now: Time) {
-        if !self.connections[index].in_flight.is_empty() {
+        if !self.connections[index].in_flight.is_empty() || reason == UNSOLICITED {
             self.recording.message(reason);
         }
         self.fail_in_flight(index, now, |_| Outcome::Error);

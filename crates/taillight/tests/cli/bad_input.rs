@@ -1,0 +1,92 @@
+use std::net::TcpListener;
+
+use crate::run::{Served, refuses, taillight};
+
+/// `load cache` with these options on a target that does not matter.
+fn load(options: &[&str]) -> std::process::Command {
+    let mut command = taillight(&["load", "cache", "--target", "127.0.0.1:9"]);
+    command.args(options);
+    command
+}
+
+#[test]
+fn rates_that_are_none() {
+    let check = |rate: &str, says: &str| refuses(&mut load(&["--rate", rate]), 2, &[rate, says, "150k"]);
+    check("0", "over 0");
+    check("NaN", "number");
+    check("inf", "number");
+    check("1e12", "over the limit of 1e8 rps");
+    check("10ms", "not a unit of rate");
+    refuses(&mut taillight(&["load", "cache", "--target", "127.0.0.1:9", "--rate=-5"]), 2, &["over 0"]);
+    refuses(&mut load(&[]), 2, &["--rate"]);
+}
+
+#[test]
+fn units_that_are_wrong_or_missing() {
+    let check = |options: &[&str], says: &[&str]| {
+        let mut command = load(&["--rate", "1k"]);
+        refuses(command.args(options), 2, says);
+    };
+    check(&["--window", "5"], &["no unit", "500us or 2s"]);
+    check(&["--window", "5rps"], &["not a unit of time"]);
+    check(&["--value-size", "5 seconds"], &["not a unit of size", "4KiB"]);
+    check(&["--mix", "get:50"], &["add up to 50"]);
+    check(&["--popularity", "zipf:NaN"], &["zipf:0.99"]);
+    check(&["--connections", "0"], &["1..=1000000"]);
+    check(&["--arrivals", "regular"], &["poisson"]);
+    check(&["--cpus", "3-1"], &["0,2-3"]);
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    let check = |options: &[&str], says: &[&str]| {
+        let mut command = load(&["--rate", "1k"]);
+        refuses(command.args(options), 1, says);
+    };
+    check(&["--connections", "2", "--threads", "4"], &["each thread needs at least one", "--connections 4"]);
+    check(&["--window", "1ms"], &["window 1 ms", "--window 5s"]);
+    check(&["--timeout", "0s"], &["every request would fail"]);
+    check(&["--key-size", "5", "--resolve"], &["--key-size 15 or more"]);
+    check(&["--keys", "0", "--resolve"], &["number of keys '0'"]);
+}
+
+#[test]
+fn targets_that_are_not_there() {
+    let port_without_listener = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let check = |target: &str, says: &[&str]| {
+        refuses(&mut taillight(&["load", "cache", "--rate", "1k", "--target", target]), 1, says);
+    };
+    check(&port_without_listener, &["cannot connect to", "refused", "start the server"]);
+    check("127.0.0.1:http", &["not a port", "HOST:PORT"]);
+    check("no-such-host.invalid:11211", &["no-such-host.invalid", "not known"]);
+}
+
+#[test]
+fn a_server_elsewhere_is_not_filled_unasked() {
+    // 192.0.2.0/24 is for documentation (RFC 5737): nobody answers, and nobody is asked.
+    let mut command = taillight(&["load", "cache", "--rate", "1k", "--target", "192.0.2.1:11211"]);
+    refuses(&mut command, 1, &["not on this machine", "--yes", "--fill never", "nothing is flushed"]);
+}
+
+#[test]
+fn more_connections_than_descriptors() {
+    let server = Served::canned();
+    let mut command =
+        taillight(&["load", "cache", "--rate", "1k", "--fill", "never", "--target", &server.address]);
+    refuses(command.args(["--connections", "900000"]), 1, &["900000 connections need", "ulimit"]);
+}
+
+#[test]
+fn a_processor_that_is_not_there() {
+    let server = Served::canned();
+    let mut command =
+        taillight(&["load", "cache", "--rate", "1k", "--fill", "never", "--target", &server.address]);
+    refuses(command.args(["--cpus", "999"]), 1, &["cannot pin", "999"]);
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    refuses(&mut taillight(&["serve", "null", "--listen", &address]), 1, &["cannot listen on", "in use"]);
+}

@@ -1,0 +1,53 @@
+use results::{Trial, Verdict};
+
+use crate::run::{Served, finish, taillight, text};
+
+fn trial(address: &str, options: &[&str]) -> Trial {
+    let mut command = taillight(&["load", "cache", "--target", address, "--warmup", "100ms", "--json"]);
+    let output = finish(command.args(options));
+    assert!(output.status.success(), "{}", text(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_trial_accounts_for_every_arrival() {
+    let server = Served::canned();
+    let options = ["--fill", "never", "--rate", "5k", "--window", "500ms", "--pace", "sleep"];
+    let trial = trial(&server.address, &options);
+    let arrivals = trial.arrivals;
+    assert!(arrivals.intended > 2_000, "{arrivals:?}");
+    assert_eq!(
+        arrivals.intended,
+        arrivals.completed + arrivals.errors + arrivals.timeouts + arrivals.unfinished
+    );
+    assert_eq!(trial.all.response_time.count, arrivals.intended - arrivals.errors);
+    assert_eq!(trial.counters["hit_ratio"], 1.0);
+    assert_eq!(trial.config["cache"]["keys"], 100_000);
+}
+
+#[test]
+fn the_arrivals_depend_on_the_seed_and_not_on_the_threads() {
+    let server = Served::canned();
+    let intended = |seed: &str, threads: &str| {
+        let options =
+            ["--fill", "never", "--rate", "3k", "--window", "300ms", "--pace", "sleep", "--connections", "4"];
+        let mut all = options.to_vec();
+        all.extend(["--seed", seed, "--threads", threads]);
+        trial(&server.address, &all).arrivals.intended
+    };
+    assert_eq!(intended("1", "1"), intended("1", "4"));
+    assert_ne!(intended("1", "1"), intended("2", "1"), "a coincidence has a chance of 1 in 100");
+}
+
+#[test]
+fn an_overload_is_never_valid() {
+    let server = Served::start(
+        &["serve", "null", "--dialect", "memcached", "--service", "constant:1ms"],
+        "null server ready on ",
+    );
+    let options = ["--fill", "never", "--rate", "3k", "--window", "500ms", "--pace", "sleep"];
+    let trial = trial(&server.address, &options);
+    assert_ne!(trial.verdict, Verdict::Valid);
+    assert!(trial.achieved_rps < 1_200.0, "the server cannot do more than 1 krps: {}", trial.achieved_rps);
+    assert!(trial.arrivals.unfinished + trial.arrivals.timeouts > 0 || trial.drain_s > 0.5);
+}

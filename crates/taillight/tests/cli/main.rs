@@ -1,0 +1,8 @@
+//! The program as its user meets it: through the command line, against real and hostile servers.
+//!
+//! Run them: `cargo test -p taillight --test cli`.
+
+mod bad_input;
+mod hostile_servers;
+mod load;
+mod run;

@@ -1,0 +1,85 @@
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Nothing in these tests takes longer, unless it hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The program with these arguments, in a folder and an environment of its own.
+pub(crate) fn taillight(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_taillight"));
+    command.args(arguments).stdin(Stdio::null()).env("NO_COLOR", "1").current_dir(std::env::temp_dir());
+    command
+}
+
+/// Runs to the end, which must come.
+pub(crate) fn finish(command: &mut Command) -> Output {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let pid = rustix::process::Pid::from_child(&child);
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let guard = thread::spawn(move || {
+        if waiting.recv_timeout(LIMIT).is_err() {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+    });
+    let started = Instant::now();
+    let output = child.wait_with_output().expect("it ends");
+    let _ = done.send(());
+    guard.join().unwrap();
+    assert!(started.elapsed() < LIMIT, "it hung: {command:?}");
+    output
+}
+
+/// What it printed, both streams.
+pub(crate) fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Asserts that the program refuses with this exit code and says all of these.
+#[track_caller]
+pub(crate) fn refuses(command: &mut Command, code: i32, says: &[&str]) {
+    let output = finish(command);
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(code), "{text}");
+    for part in says {
+        assert!(text.contains(part), "it does not say '{part}': {text}");
+    }
+    assert!(!text.contains("panicked"), "{text}");
+}
+
+/// A server of the program's own that runs until it is dropped.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Served {
+    /// Starts it and waits for the line that ends in its address.
+    pub(crate) fn start(arguments: &[&str], ready: &str) -> Served {
+        let mut child = taillight(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the server starts");
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = lines
+            .find_map(|line| line.ok().filter(|line| line.starts_with(ready)))
+            .expect("the server says that it is ready");
+        let rest = line[ready.len()..].trim();
+        let address = rest.split([',', ' ']).next().unwrap().to_owned();
+        Served { child, address }
+    }
+
+    /// A server that answers every get with a canned value, at once.
+    pub(crate) fn canned() -> Served {
+        Served::start(&["serve", "null", "--dialect", "memcached"], "null server ready on ")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
