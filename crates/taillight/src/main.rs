@@ -44,7 +44,20 @@ fn main() -> ExitCode {
         Command::Host(args) => host::run(&args),
     };
     result.unwrap_or_else(|error| {
-        anstream::eprintln!("taillight: {error:#}");
+        anstream::eprintln!("taillight: {}", in_full(&error));
         if error.is::<generate::Interrupted>() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
+    })
+}
+
+/// An error and its causes on one line, each said once.
+fn in_full(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| {
+        if text.is_empty() {
+            cause
+        } else if text.contains(&cause) {
+            text
+        } else {
+            format!("{text}: {cause}")
+        }
     })
 }
