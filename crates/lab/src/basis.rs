@@ -26,7 +26,7 @@ pub fn choose_basis<'a>(qos: &Qos, trials: impl IntoIterator<Item = &'a Trial>) 
     let seen = format!("{disturbed} of {windows} windows of 100 ms were disturbed by the host");
     let stolen = format!("up to {:.1} % of processor time was taken by the hypervisor", 100.0 * steal);
     if windows == 0 {
-        (QosBasis::Raw, "no trial was run, so no disturbance was seen".into())
+        (QosBasis::Raw, "no window was recorded, so no disturbance was seen".into())
     } else if disturbed as f64 >= DISTURBED * windows as f64 {
         (QosBasis::Windowed, format!("{seen}, which the raw p99 would charge to the server"))
     } else if steal >= STOLEN {

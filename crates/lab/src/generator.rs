@@ -35,6 +35,8 @@ pub struct Generator {
     /// The processors that it is pinned to.
     cpus: Vec<usize>,
     resolved: Value,
+    /// What a trial may take beside what it says itself.
+    pub(crate) allowance: Duration,
 }
 
 /// What differs from trial to trial.
@@ -61,6 +63,7 @@ impl Generator {
             options: options.to_vec(),
             cpus: cpus.to_vec(),
             resolved: Value::Null,
+            allowance: ALLOWANCE,
         };
         let mut process = Process::spawn(generator.spec().arg("--resolve"))?;
         let status = process.wait(RESOLVE)?;
@@ -188,7 +191,7 @@ impl Generator {
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         [load.warmup, load.window, seconds("drain_s"), seconds("timeout_s"), fill]
             .iter()
-            .fold(ALLOWANCE, |sum, part| sum.saturating_add(*part))
+            .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }
 
     /// What all calls have in common. It is confined to its processors from its first instruction.

@@ -194,3 +194,6 @@ impl Session {
         Where { number: self.agenda.number(), about: self.agenda.about(), left: self.agenda.left() }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,424 @@
+//! Whole runs against a generator and servers that only pretend (`testdata/pretend.sh`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use results::{Kind, Verdict};
+use tempfile::TempDir;
+use units::Bytes;
+
+use super::*;
+use crate::{Plan, ServerOptions, TargetName, sample};
+
+/// Longer than anything here takes, so that only a hang meets it.
+const LONG: Duration = Duration::from_secs(60);
+
+fn pretend() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh")
+}
+
+const SPAN: Span = Span { warmup: Duration::from_millis(100), window: Duration::from_secs(2) };
+
+fn plan() -> Plan {
+    Plan {
+        loads: vec![0.2, 0.5, 0.8, 1.0],
+        repeats: 2,
+        search: SPAN,
+        point: SPAN,
+        max_tolerance: 0.03,
+        peak_tolerance: Some(0.05),
+    }
+}
+
+/// What the watcher saw.
+type Seen = Arc<Mutex<Vec<String>>>;
+
+struct Watcher(Seen);
+
+impl Progress for Watcher {
+    fn event(&mut self, event: &Event<'_>, about: &Where) {
+        let line = match event {
+            Event::Phase(words) => (*words).to_owned(),
+            Event::Started(step) => format!("{} of {}: {}", about.number, about.about, step.target),
+            Event::Tick => "tick".into(),
+            Event::Ended(trial) => format!("ended {}", trial.id),
+        };
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+struct Bench {
+    root: TempDir,
+    interrupt: Interrupt,
+    seen: Seen,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench { root: TempDir::new().unwrap(), interrupt: Interrupt::new(), seen: Seen::default() }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.root.path().join("log")
+    }
+
+    fn calls(&self) -> Vec<String> {
+        fs::read_to_string(self.log()).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    fn server(&self, name: &str) -> Server {
+        let options = ServerOptions {
+            exe: pretend(),
+            threads: 1,
+            memory: Bytes(64 << 20),
+            connections: 64,
+            cpus: crate::allowed_cpus()[..1].to_vec(),
+            extra: Vec::new(),
+        };
+        let mut server = Server::start(&TargetName::Sphinx, &options).unwrap();
+        server.rename(name.into());
+        server
+    }
+
+    fn session(&self, targets: &[&str], options: &[&str]) -> Session {
+        let mut options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        options.extend(["--log".into(), self.log().display().to_string()]);
+        let generator = Generator::new(&pretend(), "cache", &options, &[]).unwrap();
+        let folder = ResultFolder::create(self.root.path(), "run").unwrap();
+        let mut experiment = sample::experiment(&[]);
+        experiment.kind = Kind::Demo;
+        let servers = targets.iter().map(|name| self.server(name)).collect();
+        let watcher = Box::new(Watcher(Arc::clone(&self.seen)));
+        Session::begin(experiment, folder, generator, servers, self.interrupt.clone(), watcher).unwrap()
+    }
+
+    /// Runs `plan` to its end, good or bad, and reads back what lies on disk.
+    fn run(&self, plan: &Plan, mut session: Session) -> (Result<(), Error>, Experiment) {
+        let outcome = plan.run(&mut session);
+        let (_, folder) = session.finish(&outcome).unwrap();
+        let on_disk = ResultFolder::open(folder.path()).unwrap().load().unwrap();
+        (outcome, on_disk)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let listed = fs::read_dir(self.root.path().join("run/trials")).unwrap();
+        let mut names: Vec<String> = listed.map(|f| f.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Whether the process `pid` is there and no zombie.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next()).is_some_and(|state| state != "Z")
+}
+
+#[test]
+fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &["--capacity", "50000"]);
+    let pid = session.servers[0].pid().unwrap();
+    assert!(runs(pid));
+    let (outcome, result) = bench.run(&plan(), session);
+    outcome.unwrap();
+    assert!(!runs(pid), "the server is gone");
+    assert!(result.complete && result.interrupted.is_none() && result.elapsed_s > 0.0);
+    let target = &result.targets[0];
+    assert_eq!(target.max_throughput.len(), 2);
+    for max in &target.max_throughput {
+        assert!(
+            max.low_rps <= 50_000.0 && max.high_rps >= 50_000.0 && max.high_rps - max.low_rps < 1_600.0,
+            "{max:?}"
+        );
+    }
+    // The pretended p99 reaches 1 ms at 90.1 % of 50 krps.
+    let peak = target.peak.as_ref().unwrap();
+    assert!(peak.low_rps <= 45_050.0 && peak.high_rps.unwrap() >= 45_050.0, "{peak:?}");
+    assert!(peak.high_rps.unwrap() - peak.low_rps <= 0.05 * 50_000.0 + 1.0, "{peak:?}");
+    let share = peak.low_rps
+        / stats::median(&[target.max_throughput[0].low_rps, target.max_throughput[1].low_rps]).unwrap();
+    assert!((peak.share_of_max.unwrap() - share).abs() < 1e-9);
+    assert_eq!(peak.note, None);
+    // Each trial has its number, its place and its histograms.
+    for (i, trial) in result.trials.iter().enumerate() {
+        assert_eq!((trial.id.clone(), trial.target.as_str()), (format!("{:04}", i + 1), "sphinx"));
+        assert_eq!(trial.hlog, Some(format!("trials/{:04}.hlog", i + 1)));
+    }
+    let ids: Vec<String> = result.trials.iter().map(|trial| format!("{}.hlog", trial.id)).collect();
+    assert_eq!(bench.files(), ids);
+    assert!(!result.qos_basis_reason.is_empty());
+}
+
+#[test]
+fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &[]);
+    let plan = Plan {
+        repeats: 3,
+        peak_tolerance: None,
+        loads: (1..=6).map(|i| f64::from(i) / 10.0).collect(),
+        ..plan()
+    };
+    let (outcome, result) = bench.run(&plan, session);
+    outcome.unwrap();
+    let of_block = |block: u32| -> Vec<f64> {
+        let points = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint && t.block == block);
+        points.map(|trial| trial.load_share.unwrap()).collect()
+    };
+    for block in 0..3 {
+        let mut sorted = of_block(block);
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(sorted, plan.loads);
+    }
+    assert!(of_block(0) != of_block(1) || of_block(1) != of_block(2));
+    // Each block refers to its own maximum, and begins with it.
+    for trial in result.trials.iter().filter(|trial| trial.purpose == Purpose::LoadPoint) {
+        let max = &result.targets[0].max_throughput[trial.block as usize];
+        assert!((trial.offered_rps / max.reference_rps() - trial.load_share.unwrap()).abs() < 1e-6);
+    }
+    let first = |block| result.trials.iter().find(|t| t.block == block).unwrap().purpose;
+    assert_eq!([first(0), first(1), first(2)], [Purpose::MaxSearch; 3]);
+    let again = result.trials.iter().filter(|t| t.purpose == Purpose::MaxSearch && t.block > 0).count();
+    assert_eq!(again, 4, "two trials confirm the maximum of each later block");
+    assert!(result.targets[0].peak.is_none());
+}
+
+#[test]
+fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
+    let bench = Bench::new();
+    let session = bench.session(&["memcached", "sphinx"], &[]);
+    let (outcome, result) = bench.run(&plan(), session);
+    outcome.unwrap();
+    let points: Vec<&Trial> = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint).collect();
+    assert_eq!(points.len(), 16);
+    for pair in points.chunks(2) {
+        assert_ne!(pair[0].target, pair[1].target);
+        assert_eq!((pair[0].offered_rps, pair[0].load_share), (pair[1].offered_rps, pair[1].load_share));
+        assert_eq!(pair[0].config["seed"], pair[1].config["seed"]);
+    }
+    let firsts: Vec<&str> = points.chunks(2).map(|pair| pair[0].target.as_str()).collect();
+    assert!(firsts.contains(&"memcached") && firsts.contains(&"sphinx"), "{firsts:?}");
+    assert!(result.targets.iter().all(|target| target.peak.is_some() && target.max_throughput.len() == 2));
+    let searches: Vec<&Trial> =
+        result.trials.iter().filter(|t| t.purpose == Purpose::MaxSearch && t.block == 0).collect();
+    assert!(
+        searches
+            .chunks(2)
+            .all(|pair| pair[0].target != pair[1].target && pair[0].offered_rps == pair[1].offered_rps)
+    );
+}
+
+#[test]
+fn the_generator_is_told_rate_seed_spans_server_and_file() {
+    let bench = Bench::new();
+    let mut session = bench.session(&["sphinx"], &["--keys", "1000"]);
+    let pid = session.servers[0].pid().unwrap();
+    let request = Request {
+        target: 0,
+        purpose: Purpose::Single,
+        block: 0,
+        load_share: None,
+        rate_rps: 1234.5,
+        span: SPAN,
+        seed: 77,
+    };
+    session.run(&request).unwrap();
+    let call = bench.calls().pop().unwrap();
+    let expect = format!(
+        "--target 127.0.0.1:1 --rate 1234.5 --seed 77 --warmup 100000000ns --window 2000000000ns --server-pid {pid} --trial {}",
+        bench.root.path().join("run/trials/0001.json").display()
+    );
+    assert!(call.starts_with("load cache --keys 1000 ") && call.ends_with(&expect), "{call}");
+}
+
+#[test]
+fn a_version_that_only_the_generator_learns_is_kept() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &[]);
+    let mut session = session;
+    session.experiment.targets[0].version.clear();
+    let (_, result) = bench.run(&Plan { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    assert_eq!(result.targets[0].version, "pretended 1");
+}
+
+#[test]
+fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
+    for behave in ["hang", "stubborn"] {
+        let bench = Bench::new();
+        let session = bench.session(&["sphinx", "memcached"], &["--behave", behave, "--from", "5"]);
+        let pids: Vec<u32> = session.servers.iter().map(|server| server.pid().unwrap()).collect();
+        let (seen, interrupt) = (Arc::clone(&bench.seen), bench.interrupt.clone());
+        let presser = thread::spawn(move || {
+            let started = Instant::now();
+            // Once the fifth trial hangs: a tick comes only then, since the others take no time.
+            while !seen.lock().unwrap().ends_with(&["tick".into()]) && started.elapsed() < LONG {
+                thread::sleep(Duration::from_millis(5));
+            }
+            interrupt.raise();
+        });
+        let (outcome, result) = bench.run(&plan(), session);
+        presser.join().unwrap();
+        assert!(matches!(outcome, Err(Error::Interrupted("Ctrl-C"))), "{outcome:?}");
+        assert_eq!((result.complete, result.interrupted.as_deref()), (false, Some("Ctrl-C")));
+        assert!(result.trials.len() >= 4, "{behave}: {}", result.trials.len());
+        assert!(pids.iter().all(|pid| !runs(*pid)));
+        assert_eq!(bench.files().len(), result.trials.len(), "no half files: {:?}", bench.files());
+        let generators = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
+            let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            line.contains(&bench.log().display().to_string())
+        });
+        assert_eq!(generators.count(), 0, "the generator is gone");
+    }
+}
+
+#[test]
+fn an_interrupt_before_a_trial_starts_none() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &[]);
+    bench.interrupt.raise();
+    let (outcome, result) = bench.run(&plan(), session);
+    assert!(outcome.unwrap_err().is_interrupt());
+    assert!(result.trials.is_empty() && bench.calls().is_empty());
+}
+
+#[test]
+fn whatever_ends_a_run_leaves_a_partial_result_that_says_why() {
+    let check = |behave: &str, words: &[&str]| {
+        let bench = Bench::new();
+        let session = bench.session(&["sphinx"], &["--behave", behave, "--from", "4"]);
+        let (outcome, result) = bench.run(&plan(), session);
+        let error = outcome.unwrap_err();
+        let message = error.to_string();
+        assert!(words.iter().all(|word| message.contains(word)), "{behave}: {message}");
+        assert!(!error.is_interrupt() && !result.complete);
+        assert_eq!(result.interrupted, Some(message));
+        assert_eq!((result.trials.len(), bench.files().len()), (3, 3), "{behave}: {:?}", bench.files());
+    };
+    check("fail", &["trial 0004 on sphinx", "closed the connection"]);
+    check("nothing", &["trial 0004", "left no", "0004.json"]);
+    check("garbage", &["trial 0004", "damaged"]);
+}
+
+#[test]
+fn a_trial_that_does_not_end_is_stopped() {
+    let bench = Bench::new();
+    let mut session = bench.session(&["sphinx"], &["--keys", "0", "--behave", "stubborn", "--from", "2"]);
+    session.generator.allowance = Duration::ZERO;
+    let (outcome, result) = bench.run(&plan(), session);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("trial 0002 on sphinx did not end within"), "{error}");
+    assert_eq!((result.trials.len(), result.interrupted), (1, Some(error)));
+}
+
+#[test]
+fn a_server_that_died_is_named_as_the_reason() {
+    let bench = Bench::new();
+    let mut session = bench.session(&["sphinx"], &["--behave", "fail", "--from", "2"]);
+    let request = |session: &mut Session| {
+        let span = SPAN;
+        let request = Request {
+            target: 0,
+            purpose: Purpose::Single,
+            block: 0,
+            load_share: None,
+            rate_rps: 10.0,
+            span,
+            seed: 1,
+        };
+        session.run(&request).map(|_| ())
+    };
+    request(&mut session).unwrap();
+    let pid = session.servers[0].pid().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let error = request(&mut session).unwrap_err();
+    assert!(matches!(&error, Error::ServerGone { name, .. } if name == "sphinx"), "{error}");
+}
+
+#[test]
+fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
+    let bench = Bench::new();
+    let mut session = bench.session(&["sphinx"], &["--behave", "full", "--from", "3"]);
+    let error = plan().run(&mut session).unwrap_err();
+    assert!(error.to_string().contains("free some space"), "{error}");
+    let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
+    assert_eq!((on_disk.trials.len(), on_disk.complete), (2, false));
+    // There is room again when the run ends.
+    let (ended, _) = session.finish(&Err(error)).unwrap();
+    assert!(ended.interrupted.unwrap().contains("free some space"));
+    let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
+    assert_eq!(on_disk.trials.len(), 3);
+}
+
+#[test]
+fn a_wrong_option_is_refused_before_any_server_is_started() {
+    let refuse = |options: &[&str]| {
+        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
+        Generator::new(&pretend(), "cache", &options, &[]).err().unwrap()
+    };
+    let error = refuse(&["--behave", "usage"]);
+    assert!(matches!(&error, Error::Refused { usage: true, .. }));
+    assert_eq!(error.to_string(), "unexpected argument '--conections' found");
+    let missing = Generator::new(Path::new("/no/such/program"), "cache", &[], &[]).err().unwrap();
+    assert!(missing.to_string().contains("/no/such/program"), "{missing}");
+    let silent = Generator::new(Path::new("/bin/true"), "cache", &[], &[]).err().unwrap();
+    assert!(matches!(silent, Error::Refused { usage: false, .. }), "{silent}");
+}
+
+#[test]
+fn invalid_trials_are_kept_counted_and_never_a_maximum() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &["--behave", "invalid"]);
+    let (outcome, result) = bench.run(&plan(), session);
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("sphinx sustained no load at all") && error.contains("invalid"), "{error}");
+    assert!(!result.trials.is_empty());
+    assert!(result.trials.iter().all(|trial| matches!(trial.verdict, Verdict::Invalid { .. })));
+}
+
+#[test]
+fn who_watches_is_told_how_far_the_run_is() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &[]);
+    let (outcome, result) = bench.run(&plan(), session);
+    outcome.unwrap();
+    let seen = bench.seen.lock().unwrap();
+    let phases: Vec<&String> =
+        seen.iter().filter(|line| !line.contains(" of ") || line.starts_with("sweep")).collect();
+    let phases: Vec<&str> =
+        phases.iter().map(|s| s.as_str()).filter(|l| !l.starts_with("ended") && *l != "tick").collect();
+    assert_eq!(
+        phases,
+        [
+            "maximum throughput",
+            "sweep 1 of 2",
+            "maximum throughput",
+            "sweep 2 of 2",
+            "peak throughput under QoS"
+        ]
+    );
+    let n = result.trials.len();
+    assert_eq!(seen.iter().filter(|line| line.starts_with("ended")).count(), n);
+    let last = seen.iter().rev().find(|line| line.contains(" of ") && line.contains(": sphinx")).unwrap();
+    assert!(last.starts_with(&format!("{n} of ")), "{last}");
+}
+
+#[test]
+fn a_folder_without_room_is_found_before_anything_runs() {
+    let bench = Bench::new();
+    let generator = Generator::new(&pretend(), "cache", &[], &[]).unwrap();
+    let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
+    let begun = Session::begin(
+        sample::experiment(&[]),
+        folder,
+        generator,
+        Vec::new(),
+        Interrupt::new(),
+        Box::new(crate::Unwatched),
+    );
+    assert!(begun.err().unwrap().to_string().contains("free some space"));
+}

@@ -1,0 +1,98 @@
+#!/bin/sh
+# A generator and a server that only pretend, for the tests of the lab: no load, no time, made-up trials.
+#
+#   pretend.sh serve sphinx …                     says that it is ready and sleeps
+#   pretend.sh load cache … --trial FILE.json     writes a trial as a server of --capacity would give it
+#
+# Options of its own, which the lab hands on without knowing them:
+#   --capacity RPS    beyond it the trial is overloaded (100000)
+#   --behave HOW      ok, fail, usage, hang, stubborn (hangs and ignores SIGTERM), nothing (writes no file),
+#                     garbage, invalid, full (fills the disk under result.json)
+#   --from N          only from the N-th trial on (1)
+#   --log FILE        appends what it was called with
+all="$*"
+command=$1
+capacity=100000 behave=ok from=1 log=/dev/null rate= seed= window=1s file=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --capacity) capacity=$2 ;;
+        --behave) behave=$2 ;;
+        --from) from=$2 ;;
+        --log) log=$2 ;;
+        --rate) rate=$2 ;;
+        --seed) seed=$2 ;;
+        --window) window=$2 ;;
+        --trial) file=$2 ;;
+        --resolve) resolve=yes ;;
+    esac
+    shift
+done
+
+if [ "$command" = serve ]; then
+    echo "sphinxd ready on 127.0.0.1:1 with a pretended thread"
+    exec sleep 600
+fi
+if [ -n "$resolve" ]; then
+    if [ "$behave" = usage ]; then
+        echo "error: unexpected argument '--conections' found" >&2
+        exit 2
+    fi
+    echo '{ "workload": "cache", "cache": { "keys": 1000 },'
+    echo '  "connections": 64, "drain_s": 0.1, "timeout_s": 0.1 }'
+    exit 0
+fi
+
+echo "$all" >>"$log"
+name=${file##*/}
+number=$(expr "${name%.json}" + 0)
+if [ "$number" -lt "$from" ]; then behave=ok; fi
+case $behave in
+    fail)
+        echo "taillight: 127.0.0.1:1 closed the connection" >&2
+        echo "half" >"$file"
+        exit 1
+        ;;
+    hang) exec sleep 600 ;;
+    stubborn)
+        trap '' TERM INT
+        while :; do sleep 1; done
+        ;;
+    nothing) exit 0 ;;
+    garbage)
+        echo '{ "id": ' >"$file"
+        exit 0
+        ;;
+    # result.json is written beside its place first: there the disk is full from now on.
+    full) ln -s /dev/full "${file%/trials/*}/result.partial" ;;
+esac
+
+echo "histograms" >"${file%.json}.hlog"
+awk -v rate="$rate" -v seed="$seed" -v window="$window" -v capacity="$capacity" -v behave="$behave" 'BEGIN {
+    sub(/ns$/, "", window); seconds = window / 1e9
+    over = rate > capacity
+    achieved = over ? capacity : rate
+    intended = int(rate * seconds)
+    p99 = over ? 1e6 : 100 / (1.001 - rate / capacity)
+    verdict = over ? sprintf("{ \"kind\": \"overloaded\", \"achieved_share\": %f, \"backlog_growth_rps\": %f }", \
+        capacity / rate, rate - capacity) : "{ \"kind\": \"valid\" }"
+    if (behave == "invalid") {
+        verdict = "{ \"kind\": \"invalid\", \"reasons\": [{ \"reason\": \"generator_lag\", \"detail\": \"1 ms\" }] }"
+    }
+    times = sprintf("{ \"count\": %d, \"mean_us\": %f, \"p50_us\": %f, \"p99_us\": %f, \"max_us\": %f }", \
+        intended, p99 / 3, p99 / 4, p99, 2 * p99)
+    print "{"
+    print "  \"id\": \"\", \"target\": \"\", \"purpose\": \"single\", \"block\": 0, \"load_share\": null,"
+    printf "  \"started\": \"2026-03-14T09:26:53Z\", \"offered_rps\": %.6f, \"achieved_rps\": %.6f,\n", rate, achieved
+    printf "  \"window_s\": %f, \"warmup_s\": 0.1, \"drain_s\": 0.01,\n", seconds
+    printf "  \"arrivals\": { \"intended\": %d, \"completed\": %d, \"errors\": 0, \"timeouts\": 0, \"unfinished\": %d },\n", \
+        intended, achieved * seconds, intended - int(achieved * seconds)
+    printf "  \"all\": { \"name\": \"all\", \"response_time\": %s, \"service_time\": %s, \"connection_wait\": %s, \"generator_lag\": %s },\n", \
+        times, times, times, times
+    printf "  \"operations\": [], \"windowed_p99_us\": %f, \"windows\": [], \"curve\": [],\n", p99
+    print "  \"generator\": { \"threads\": 1, \"cpus\": [1], \"connections\": 64, \"depth\": 1, \"pace\": \"spin\", \"io\": \"epoll\","
+    print "    \"busy_share\": 0.5, \"busy_us_per_request\": 4.0, \"backlog_at_end\": 0, \"max_in_flight\": 64 },"
+    print "  \"noise\": { \"stalls\": 0, \"longest_stall_us\": 0.0, \"stall_threshold_us\": 100.0, \"steal_share\": null,"
+    print "    \"foreign_cpu_share\": null, \"disturbed_windows\": 0 },"
+    printf "  \"counters\": {}, \"config\": { \"workload\": \"cache\", \"seed\": %s, \"server_version\": \"pretended 1\" },\n", seed
+    printf "  \"verdict\": %s, \"hlog\": null\n}\n", verdict
+}' >"$file"
