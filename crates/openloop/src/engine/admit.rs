@@ -7,7 +7,10 @@ use crate::engine::{Binding, Engine};
 use crate::{Arrival, Outcome, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
-const SENDS_PER_TURN: usize = 8;
+pub(super) const SENDS_PER_TURN: usize = 8;
+/// Sends between two answers of one turn. What is due must not wait until all of up to 64 answers are looked
+/// at, nor the answers until all that is due is sent.
+pub(super) const SENDS_PER_ANSWER: usize = 1;
 
 /// The connections that can take a request, to draw one with equal chance.
 pub(super) struct IdleSet {
@@ -47,10 +50,11 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// Binds the arrivals that are due to connections, and sends those that can be sent at once.
-    pub(super) fn admit<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
+    /// Binds the arrivals that are due to connections, and sends up to `limit` of those that can be sent at once.
+    #[inline]
+    pub(super) fn admit<R: Reactor>(&mut self, reactor: &mut R, now: Time, limit: usize) {
         let mut sends = 0;
-        while sends < SENDS_PER_TURN {
+        while sends < limit {
             let arrival = self.schedule.peek();
             if arrival.intended > now || arrival.intended >= self.end || !self.can_admit() {
                 break;

@@ -164,7 +164,7 @@ impl<W: Workload> Engine<W> {
         if now >= self.next_tick {
             self.tick(reactor, now);
         }
-        self.admit(reactor, now);
+        self.admit(reactor, now, admit::SENDS_PER_TURN);
         let sent_all = self.schedule.peek().intended >= self.end && self.waiting.len() == 0;
         let over = now >= self.end + self.plan.drain || (sent_all && self.in_flight == 0 && now >= self.end);
         if over || self.recording.interrupted {
@@ -216,7 +216,12 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
         self.actions += 1;
         match event {
-            Event::Data { conn, at, bytes } => self.data(reactor, conn, at, bytes),
+            Event::Data { conn, at, bytes } => {
+                self.data(reactor, conn, at, bytes);
+                if self.phase == Phase::Running {
+                    self.admit(reactor, at, admit::SENDS_PER_ANSWER);
+                }
+            }
             Event::Connected { conn } => {
                 if let Some(index) = self.index_of(conn) {
                     self.connections[index].reset(Link::Up(conn), reactor.now());
