@@ -4,7 +4,7 @@
 //! keys and 200 B values. CPU per request is the whole process's user and system time over the requests
 //! that it completed, for every generator alike. mutilate and memtier_benchmark take part where they are
 //! on the PATH; each is run as hard as it goes. Then the generator's lag is measured at a quarter of its
-//! ceiling.
+//! ceiling, against the same server spinning.
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`.
 
@@ -31,6 +31,9 @@ struct Run {
     cpu_us: f64,
 }
 
+/// Runs a generator against an address as hard as it goes; `None` where it cannot.
+type Generator = fn(&str) -> Option<Run>;
+
 fn main() {
     let cpus = allowed_cpus().expect("the processors of this process are known");
     let (Some(&server_cpu), Some(&generator_cpu)) = (cpus.first(), cpus.last()) else { return };
@@ -38,13 +41,13 @@ fn main() {
         println!("skipped: the ceiling needs two processors, and this process may use one");
         return;
     }
-    let mut server = Server::start(server_cpu);
+    let mut server = Server::start(server_cpu, &[]);
     // Children inherit the processor.
     pin_to(generator_cpu).expect("the generator's processor can be used");
-    let mut generators: Vec<(&str, Box<dyn Fn(&str) -> Option<Run>>, Vec<Run>)> = vec![
-        ("taillight", Box::new(taillight), Vec::new()),
-        ("mutilate", Box::new(mutilate), Vec::new()),
-        ("memtier", Box::new(memtier), Vec::new()),
+    let mut generators: Vec<(&str, Generator, Vec<Run>)> = vec![
+        ("taillight", taillight, Vec::new()),
+        ("mutilate", mutilate, Vec::new()),
+        ("memtier", memtier, Vec::new()),
     ];
     for round in 1..=ROUNDS {
         for (name, run, runs) in &mut generators {
@@ -91,18 +94,37 @@ fn main() {
             verdict(ratio <= BAR_CPU)
         );
     }
-    let quarter = load(&server.address, 0.25 * ours_krps * 1e3, SECONDS);
-    let lag = &quarter.all.generator_lag;
-    println!(
-        "lag at 25 % of the ceiling ({:.0} krps): p50 {:.1} µs, p99 {:.1} µs (bar {BAR_LAG_US}): {}; {} stalls of the host, longest {:.0} µs",
-        quarter.offered_rps / 1e3,
-        lag.p50_us.unwrap_or(f64::NAN),
-        lag.p99_us.unwrap_or(f64::NAN),
-        verdict(lag.p99_us.is_some_and(|p99| p99 <= BAR_LAG_US)),
-        quarter.noise.stalls,
-        quarter.noise.longest_stall_us
-    );
     server.stop();
+    lag(server_cpu, generator_cpu, 0.25 * ours_krps * 1e3);
+}
+
+/// The generator's lag at this rate, against a canned-answer server that spins: waking a sleeping one makes each
+/// send 3 µs longer on a virtual machine, and is not the generator's.
+fn lag(server_cpu: usize, generator_cpu: usize, rps: f64) {
+    pin_to(server_cpu).expect("the server's processor can be used");
+    let server = Server::start(server_cpu, &["--spin"]);
+    pin_to(generator_cpu).expect("the generator's processor can be used");
+    let mut p99s = Vec::new();
+    for round in 1..=ROUNDS {
+        let trial = load(&server.address, rps, SECONDS);
+        let lag = &trial.all.generator_lag;
+        println!(
+            "round {round}  lag at {:.0} krps: p50 {:.1} µs, p99 {:.1} µs; {} stalls of the host, longest {:.0} µs",
+            rps / 1e3,
+            lag.p50_us.unwrap_or(f64::NAN),
+            lag.p99_us.unwrap_or(f64::NAN),
+            trial.noise.stalls,
+            trial.noise.longest_stall_us
+        );
+        p99s.extend(lag.p99_us);
+    }
+    p99s.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (p99s.first(), p99s.last()) else { return };
+    let median = p99s[p99s.len() / 2];
+    println!(
+        "p99 lag at 25 % of the ceiling: median {median:.1} µs, {least:.1} to {most:.1} (bar {BAR_LAG_US}): {}",
+        verdict(median <= BAR_LAG_US)
+    );
 }
 
 fn verdict(met: bool) -> &'static str {
@@ -116,9 +138,10 @@ struct Server {
 }
 
 impl Server {
-    fn start(cpu: usize) -> Server {
+    fn start(cpu: usize, options: &[&str]) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_taillight"))
             .args(["serve", "null", "--dialect", "memcached", "--cpus", &cpu.to_string()])
+            .args(options)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
