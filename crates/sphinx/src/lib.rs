@@ -1,1 +1,47 @@
-//! DESC
+//! Sphinx: a memcached-compatible cache in which every thread owns its core, its connections and its keys.
+//!
+//! ```text
+//!            client          client                client
+//!              │               │                     │        SO_REUSEPORT: the kernel gives each
+//!   ┌──────────▼───────────────▼──┐       ┌──────────▼──────┐ connection to one thread for good
+//!   │ Core 0, pinned to cpu 0     │       │ Core 1, cpu 1   │
+//!   │  connections ─▶ parser      │       │                 │
+//!   │        │ key's owner?       │ asks  │                 │
+//!   │        ├─ self ─▶ Store     ├──────▶│ ─▶ Store        │ one bounded queue per pair,
+//!   │        └─ other ─▶ queue    │◀──────┤                 │ direction and kind
+//!   │  replies in request order   │answers│                 │
+//!   └─────────────────────────────┘       └─────────────────┘
+//! ```
+//!
+//! Nothing is shared and nothing is locked. A request for a key of another thread is passed to it as a
+//! message, and its answer comes back as one; the connection's replies wait in line so that they leave in the
+//! order of the requests. After *The Impact of Thread-Per-Core Architecture on Application Tail Latency*
+//! (ANCS'19), §IV-A.
+//!
+//! Read in this order: `server` starts the threads, [`core`](mod@core) is what each of them runs, `client` is
+//! one connection, `link` is the way to another thread, `operation` is what happens to a key.
+//!
+//! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
+
+mod buffers;
+mod client;
+mod clock;
+mod config;
+mod core;
+mod link;
+mod message;
+mod operation;
+mod options;
+mod replies;
+mod run;
+mod server;
+mod stats;
+mod thread;
+
+pub use config::Config;
+pub use options::Options;
+pub use run::run;
+pub use server::Server;
+
+/// What `version` answers: the number comes first, since clients parse it.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-sphinx");

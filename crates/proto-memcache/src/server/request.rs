@@ -98,6 +98,16 @@ impl<'b> Keys<'b> {
     pub(super) fn new(words: &'b [u8], count: usize) -> Keys<'b> {
         Keys { rest: words, count }
     }
+
+    /// What is left of the line, and how many keys that is: to go on with a copy of it later.
+    pub fn rest(&self) -> (&'b [u8], usize) {
+        (self.rest, self.count)
+    }
+
+    /// Goes on with what [`Keys::rest`] gave. Bounds: anything else makes the count of keys wrong, no more.
+    pub fn resume(rest: &'b [u8], count: usize) -> Keys<'b> {
+        Keys { rest, count }
+    }
 }
 
 impl<'b> Iterator for Keys<'b> {
@@ -106,7 +116,7 @@ impl<'b> Iterator for Keys<'b> {
     #[inline]
     fn next(&mut self) -> Option<&'b [u8]> {
         let word = next_word(&mut self.rest)?;
-        self.count -= 1;
+        self.count = self.count.saturating_sub(1);
         Some(word)
     }
 
@@ -134,6 +144,16 @@ pub(super) fn next_word<'b>(rest: &mut &'b [u8]) -> Option<&'b [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_can_be_gone_on_with_later() {
+        let mut keys = Keys::new(b" a  bc d", 3);
+        assert_eq!(keys.next(), Some(&b"a"[..]));
+        let (rest, count) = keys.rest();
+        let copy = rest.to_vec();
+        let later = Keys::resume(&copy, count);
+        assert_eq!((later.len(), later.collect::<Vec<_>>()), (2, vec![&b"bc"[..], b"d"]));
+    }
 
     #[test]
     fn words_are_split_at_blanks() {

@@ -1,0 +1,109 @@
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, ensure};
+use reactor::allowed_cpus;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use units::Bytes;
+
+/// How a server is set up; every field is resolved, nothing is a default any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where to listen; port 0 takes a free one.
+    pub address: SocketAddr,
+    /// The processor of each thread; one that stands here twice carries two threads.
+    pub cpus: Vec<usize>,
+    /// What items and their index may take, over all threads.
+    pub memory: Bytes,
+    /// Connections at once, over all threads.
+    pub connections: usize,
+    /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
+    pub queue: usize,
+}
+
+/// Descriptors of a thread beside its connections: epoll, wake-up, listener, and one to turn clients away.
+const DESCRIPTORS_PER_THREAD: usize = 4;
+/// Descriptors of the process beside its threads': the standard ones, signals, and some to spare.
+const DESCRIPTORS: usize = 16;
+
+impl Config {
+    /// What each thread gets of the memory.
+    pub(crate) fn store(&self, seed: u64) -> cache_store::Config {
+        cache_store::Config::new(self.memory.0 as usize / self.cpus.len(), seed)
+    }
+
+    /// Makes sure that the machine can do what is asked.
+    ///
+    /// Errors: a sentence that names the option to change.
+    pub(crate) fn check(&self) -> Result<()> {
+        let allowed = allowed_cpus().context("cannot read which processors may be used")?;
+        for cpu in &self.cpus {
+            ensure!(
+                allowed.contains(cpu),
+                "there is no cpu {cpu} to use; choose from {} with --cpus",
+                list(&allowed)
+            );
+        }
+        let threads = self.cpus.len();
+        let least = Bytes((self.store(0).memory_min() * threads) as u64);
+        ensure!(
+            self.memory >= least,
+            "{} of memory is too little: {threads} thread{} need at least {least}, two segments each; give more with -m",
+            self.memory,
+            if threads == 1 { "" } else { "s" },
+        );
+        self.raise_descriptor_limit()
+    }
+
+    fn raise_descriptor_limit(&self) -> Result<()> {
+        let needed = (self.connections + DESCRIPTORS_PER_THREAD * self.cpus.len() + DESCRIPTORS) as u64;
+        let limit = getrlimit(Resource::Nofile);
+        if limit.current.is_none_or(|current| current >= needed) {
+            return Ok(());
+        }
+        let maximum = limit.maximum.unwrap_or(u64::MAX);
+        ensure!(
+            needed <= maximum,
+            "{} connections need {needed} descriptors, and {maximum} are allowed; ask for fewer with -c, \
+             or allow more with 'ulimit -n'",
+            self.connections,
+        );
+        setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum: limit.maximum })
+            .context("cannot raise the limit of open descriptors")
+    }
+}
+
+/// `0,1,5`.
+pub(crate) fn list(cpus: &[usize]) -> String {
+    cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        Config {
+            address: "127.0.0.1:0".parse().unwrap(),
+            cpus: vec![allowed_cpus().unwrap()[0]],
+            memory: Bytes(64 << 20),
+            connections: 100,
+            queue: 16,
+        }
+    }
+
+    #[test]
+    fn refuses_what_the_machine_cannot_do() {
+        let check = |config: Config, expect: &str| {
+            let error = config.check().unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        config().check().unwrap();
+        check(Config { cpus: vec![99_999], ..config() }, "no cpu 99999 to use; choose from");
+        let cpu = config().cpus[0];
+        check(
+            Config { memory: Bytes(7 << 20), cpus: vec![cpu; 2], ..config() },
+            "7 MiB of memory is too little: 2 threads need at least 8 MiB, two segments each; give more with -m",
+        );
+        check(Config { connections: 1 << 40, ..config() }, "ask for fewer with -c");
+    }
+}

@@ -1,0 +1,206 @@
+//! What each thread runs: its connections, its partition and its links to the other threads.
+//!
+//! One turn: answer the other threads and take their answers, send what that allows, then look at the sockets;
+//! sleep only when there was nothing to do. While a receive is handled, replies gather in the connection's
+//! output and leave with one send, and each peer that was asked for something is told once.
+
+mod messages;
+mod requests;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cache_store::{KeyHasher, Store};
+use reactor::{Conn, Doorbell, Event, Handler, Reactor, Wait};
+use units::Time;
+
+use crate::buffers::Buffers;
+use crate::client::{Client, State};
+use crate::clock::UnixClock;
+use crate::config::Config;
+use crate::link::Link;
+use crate::stats::CoreStats;
+
+/// What all threads of a server have in common; written to rarely.
+pub(crate) struct Common {
+    pub(crate) config: Config,
+    pub(crate) clock: UnixClock,
+    pub(crate) started: Time,
+    /// Open connections of all threads.
+    pub(crate) connections: AtomicUsize,
+    pub(crate) stop: AtomicBool,
+}
+
+/// One thread of the server.
+pub(crate) struct Core<R: Reactor> {
+    common: Arc<Common>,
+    /// Which thread this is; its keys are those of the partition of the same number.
+    number: usize,
+    store: Store,
+    hasher: KeyHasher,
+    /// By thread; none to itself.
+    links: Vec<Option<Link<R::Waker>>>,
+    doorbell: Doorbell<R::Waker>,
+    /// By the reactor's slot.
+    clients: Vec<Option<Box<Client>>>,
+    /// Connections that wait for room in a link.
+    waiting: VecDeque<Conn>,
+    /// Connections that got replies from elsewhere in this turn.
+    answered: Vec<Conn>,
+    buffers: Buffers,
+    stats: CoreStats,
+    /// The present second, and when it is over.
+    now: u32,
+    now_ends: Time,
+}
+
+impl<R: Reactor> Core<R> {
+    pub(crate) fn new(
+        common: Arc<Common>,
+        number: usize,
+        store: Store,
+        links: Vec<Option<Link<R::Waker>>>,
+        doorbell: Doorbell<R::Waker>,
+    ) -> Core<R> {
+        Core {
+            now: common.clock.seconds(common.started),
+            now_ends: Time(0),
+            common,
+            number,
+            hasher: store.hasher(),
+            store,
+            links,
+            doorbell,
+            clients: Vec::new(),
+            waiting: VecDeque::new(),
+            answered: Vec::new(),
+            buffers: Buffers::default(),
+            stats: CoreStats::default(),
+        }
+    }
+
+    /// Serves until the server is stopped.
+    pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
+        while !self.common.stop.load(Ordering::Relaxed) {
+            let wait = if self.take_messages(reactor) || !self.go_to_sleep() {
+                Wait::Spin(reactor.now())
+            } else {
+                Wait::Sleep(Time::NEVER)
+            };
+            reactor.poll(wait, self)?;
+            self.doorbell.awake();
+        }
+        Ok(())
+    }
+
+    /// Announces that the thread sleeps, unless a message has come meanwhile.
+    fn go_to_sleep(&mut self) -> bool {
+        if self.links.len() == 1 {
+            return true;
+        }
+        self.doorbell.going_to_sleep();
+        // After the announcement: what is pushed from now on comes with a wake-up.
+        self.links.iter_mut().flatten().all(Link::is_quiet)
+    }
+
+    /// The present second of Unix time, at a moment just read.
+    #[inline]
+    fn tell_time(&mut self, at: Time) {
+        if at >= self.now_ends {
+            self.now = self.common.clock.seconds(at);
+            // Up to a ms late is early enough for clocks of seconds, and spares most divisions.
+            self.now_ends = at + units::Nanos::from_millis(1);
+        }
+    }
+
+    fn accept(&mut self, reactor: &mut R, conn: Conn) {
+        let open = self.common.connections.fetch_add(1, Ordering::Relaxed);
+        if open >= self.common.config.connections {
+            self.common.connections.fetch_sub(1, Ordering::Relaxed);
+            self.stats.rejected_connections += 1;
+            reactor.output(conn).extend_from_slice(b"ERROR Too many open connections\r\n");
+            reactor.flush(conn);
+            reactor.close(conn);
+            return;
+        }
+        self.stats.connections += 1;
+        self.stats.total_connections += 1;
+        let slot = conn.slot as usize;
+        if self.clients.len() <= slot {
+            self.clients.resize_with(slot + 1, || None);
+        }
+        self.clients[slot] = Some(Box::new(Client::new(conn)));
+    }
+
+    /// Forgets a connection that the reactor has closed, or closes.
+    fn forget(&mut self, conn: Conn) {
+        if self.client(conn).is_some() {
+            self.clients[conn.slot as usize] = None;
+            self.stats.connections -= 1;
+            self.common.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The connection's state, if it still stands.
+    fn client(&mut self, conn: Conn) -> Option<&mut Client> {
+        let client = self.clients.get_mut(conn.slot as usize)?.as_deref_mut()?;
+        (client.conn == conn).then_some(client)
+    }
+
+    /// Takes the connection's state out, so that it and the thread's can be used together.
+    #[inline]
+    fn take_client(&mut self, conn: Conn) -> Option<Box<Client>> {
+        self.client(conn)?;
+        self.clients[conn.slot as usize].take()
+    }
+
+    /// Puts the connection's state back, sends its replies, and closes it when that was the last.
+    fn put_back(&mut self, reactor: &mut R, mut client: Box<Client>) {
+        let conn = client.conn;
+        let before = reactor.unsent(conn);
+        if before > 0 {
+            reactor.flush(conn);
+        }
+        let hold = client.state == State::Held;
+        if hold != client.paused {
+            client.paused = hold;
+            reactor.pause_reading(conn, hold);
+        }
+        let over = client.state == State::Closing && client.replies.is_empty() && reactor.unsent(conn) == 0;
+        self.clients[conn.slot as usize] = Some(client);
+        if over {
+            self.forget(conn);
+            reactor.close(conn);
+        }
+    }
+
+    /// Tells each peer that was asked or answered, if it sleeps.
+    fn ring(&mut self) {
+        for link in self.links.iter_mut().flatten() {
+            self.stats.wakeups += u64::from(link.ring());
+        }
+    }
+}
+
+impl<R: Reactor> Handler<R> for Core<R> {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => self.accept(reactor, conn),
+            Event::AcceptFailed { .. } => self.stats.accept_failures += 1,
+            Event::Data { conn, at, bytes } => {
+                self.tell_time(at);
+                self.stats.bytes_read += bytes.len() as u64;
+                self.receive(reactor, conn, bytes);
+                self.ring();
+            }
+            Event::Drained { conn } => {
+                self.go_on(reactor, conn);
+                self.ring();
+            }
+            Event::Closed { conn, .. } => self.forget(conn),
+            Event::Connected { .. } | Event::Woken => {}
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What threads do for each other.
+
+use cache_store::{Key, KeyHash};
+use proto_memcache::server::reply;
+use reactor::Reactor;
+
+use super::Core;
+use crate::message::{Answer, Ask, Work};
+use crate::replies::Finish;
+use crate::stats::CoreStats;
+
+/// Messages of each kind taken from one peer before the others and the sockets have their turn.
+const MESSAGES_PER_TURN: usize = 128;
+
+impl<R: Reactor> Core<R> {
+    /// Does what other threads ask, and takes their answers; returns whether there was anything.
+    pub(super) fn take_messages(&mut self, reactor: &mut R) -> bool {
+        if self.links.len() == 1 {
+            return false;
+        }
+        let mut busy = false;
+        for peer in 0..self.links.len() {
+            busy |= self.take_asks(reactor, peer) | self.take_answers(peer);
+        }
+        if busy {
+            self.release_replies(reactor);
+            self.resume_waiting(reactor);
+            self.ring();
+        }
+        busy
+    }
+
+    fn take_asks(&mut self, reactor: &R, peer: usize) -> bool {
+        for taken in 0..MESSAGES_PER_TURN {
+            let Some(ask) = self.links[peer].as_mut().and_then(|link| link.next_ask()) else {
+                return taken > 0;
+            };
+            if taken == 0 {
+                self.tell_time(reactor.now());
+            }
+            let answer = self.do_work(ask);
+            let link = self.links[peer].as_mut().expect("the ask came from it");
+            link.answer(answer);
+        }
+        true
+    }
+
+    fn do_work(&mut self, ask: Ask) -> Answer {
+        let Ask { ticket, work, buffer: question } = ask;
+        let mut buffer = self.buffers.take();
+        let part = match work {
+            Work::Key { hash, key_len, operation } => {
+                let (key, value) = question.split_at(key_len);
+                let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
+                operation.execute(&mut self.store, key, value, self.now, &mut buffer);
+                None
+            }
+            work => Some(Box::new(self.do_everywhere(&work))),
+        };
+        self.buffers.give(question);
+        Answer { ticket, buffer, part }
+    }
+
+    /// This thread's part of what every thread has to do.
+    pub(super) fn do_everywhere(&mut self, work: &Work) -> CoreStats {
+        match *work {
+            Work::Flush { delay } => self.store.flush_all(delay, self.now),
+            Work::Reset => {
+                self.stats.reset();
+                self.store.reset_stats();
+            }
+            Work::Report | Work::Key { .. } => {}
+        }
+        CoreStats { store: self.store.stats(), ..self.stats }
+    }
+
+    /// The reply when every thread has done its part. Cost: only `stats` is long.
+    pub(super) fn finished(&mut self, finish: Finish, stats: &CoreStats) -> Vec<u8> {
+        let mut text = self.buffers.take();
+        match finish {
+            Finish::Ok => text.extend_from_slice(reply::OK),
+            Finish::Reset => text.extend_from_slice(reply::RESET),
+            Finish::Stats => {
+                let now = self.now;
+                let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
+                stats.write(&self.common.config, now, u64::from(uptime), &mut text);
+            }
+        }
+        text
+    }
+
+    fn take_answers(&mut self, peer: usize) -> bool {
+        for taken in 0..MESSAGES_PER_TURN {
+            let Some(answer) = self.links[peer].as_mut().and_then(|link| link.next_answer()) else {
+                return taken > 0;
+            };
+            self.take_answer(answer);
+        }
+        true
+    }
+
+    fn take_answer(&mut self, answer: Answer) {
+        let Answer { ticket, buffer, part } = answer;
+        // Without a reply, or with the connection gone, the answer has done its duty by making room.
+        let Some(mut client) = ticket.reply.and_then(|_| self.take_client(ticket.conn)) else {
+            self.buffers.give(buffer);
+            return;
+        };
+        let number = ticket.reply.expect("it was just looked at");
+        match part {
+            None => client.replies.fill(number, buffer),
+            Some(part) => {
+                self.buffers.give(buffer);
+                let whole = client.replies.add(number, &part).map(|g| (g.finish, g.stats));
+                if let Some((finish, stats)) = whole {
+                    let text = self.finished(finish, &stats);
+                    client.replies.fill(number, text);
+                }
+            }
+        }
+        if self.answered.last() != Some(&ticket.conn) {
+            self.answered.push(ticket.conn);
+        }
+        self.clients[ticket.conn.slot as usize] = Some(client);
+    }
+
+    /// Sends the replies that need not wait any more, and reads on where reading was held for them.
+    fn release_replies(&mut self, reactor: &mut R) {
+        let mut answered = std::mem::take(&mut self.answered);
+        for conn in answered.drain(..) {
+            let Some(mut client) = self.take_client(conn) else { continue };
+            let output = reactor.output(conn);
+            let before = output.len();
+            client.replies.release(output, &mut self.buffers);
+            self.stats.bytes_written += (output.len() - before) as u64;
+            self.clients[conn.slot as usize] = Some(client);
+            self.go_on(reactor, conn);
+        }
+        self.answered = answered;
+    }
+
+    /// Lets the connections go on that waited for room in a link, in the order in which they came.
+    fn resume_waiting(&mut self, reactor: &mut R) {
+        for _ in 0..self.waiting.len() {
+            let Some(conn) = self.waiting.pop_front() else { break };
+            if let Some(client) = self.client(conn) {
+                client.waits = false;
+            }
+            self.go_on(reactor, conn);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+use reactor::Conn;
+
+use crate::operation::Operation;
+use crate::stats::CoreStats;
+
+/// What one thread wants done by the owner of a key, or by every thread.
+pub(crate) struct Ask {
+    /// Whose request it is.
+    pub(crate) ticket: Ticket,
+    /// What to do.
+    pub(crate) work: Work,
+    /// Key and value. The owner keeps the buffer and sends another back.
+    pub(crate) buffer: Vec<u8>,
+}
+
+/// What to do.
+pub(crate) enum Work {
+    /// Something to the key at the start of the buffer, whose hash is known already.
+    Key {
+        /// The key's hash.
+        hash: u64,
+        /// Its length.
+        key_len: usize,
+        /// What.
+        operation: Operation,
+    },
+    /// `flush_all`.
+    Flush {
+        /// As in the protocol.
+        delay: i32,
+    },
+    /// `stats`.
+    Report,
+    /// `stats reset`.
+    Reset,
+}
+
+/// What came of an [`Ask`]. Every ask is answered, since the answer is also what allows the next ask.
+pub(crate) struct Answer {
+    /// From the ask.
+    pub(crate) ticket: Ticket,
+    /// The reply to the client, or nothing.
+    pub(crate) buffer: Vec<u8>,
+    /// For work that is done by every thread.
+    pub(crate) part: Option<Box<CoreStats>>,
+}
+
+/// Where an answer belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    /// The connection; it may be gone by then.
+    pub(crate) conn: Conn,
+    /// The place of the reply; none if the client wants none.
+    pub(crate) reply: Option<u64>,
+}

@@ -1,0 +1,139 @@
+use cache_store::{Counted, Expiry, Key, Store, Stored};
+use proto_memcache::server::{Refusal, reply};
+use proto_memcache::{Reply, StoreVerb};
+
+/// What can be done to one key, wherever it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// One key of a `get`.
+    Get {
+        /// With the unique number, for `gets`.
+        with_cas: bool,
+        /// The last key of its request, so that `END` follows.
+        last: bool,
+    },
+    /// A storage command.
+    Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
+    /// `delete`.
+    Delete { reply: Reply },
+    /// `incr`, `decr`.
+    Count { up: bool, delta: u64, reply: Reply },
+    /// `touch`.
+    Touch { exptime: i32, reply: Reply },
+    /// A `set` whose value was too large, so that the old value must go too.
+    RefuseTooLarge { reply: Reply },
+}
+
+impl Operation {
+    /// Whether the client gets a reply.
+    pub(crate) fn reply(&self) -> Reply {
+        match *self {
+            Operation::Get { .. } => Reply::Wanted,
+            Operation::Store { reply, .. }
+            | Operation::Delete { reply }
+            | Operation::Count { reply, .. }
+            | Operation::Touch { reply, .. }
+            | Operation::RefuseTooLarge { reply } => reply,
+        }
+    }
+
+    /// Does it, and appends the reply to `out` if one is wanted.
+    ///
+    /// Units: `now` in seconds of Unix time.
+    #[inline]
+    pub(crate) fn execute(&self, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Vec<u8>) {
+        let line = match *self {
+            Operation::Get { with_cas, last } => {
+                if let Some(item) = store.get(key, now) {
+                    reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
+                }
+                if last { reply::END } else { b"" }
+            }
+            Operation::Store { verb, flags, exptime, .. } => {
+                match store.store(verb, key, flags, Expiry::from_exptime(exptime, now), value, now) {
+                    Stored::Stored => reply::STORED,
+                    Stored::NotStored => reply::NOT_STORED,
+                    Stored::Exists => reply::EXISTS,
+                    Stored::NotFound => reply::NOT_FOUND,
+                    Stored::TooLarge => Refusal::TooLarge.line(),
+                }
+            }
+            Operation::Delete { .. } if store.delete(key, now) => reply::DELETED,
+            Operation::Delete { .. } => reply::NOT_FOUND,
+            Operation::Count { up, delta, reply } => match store.count(key, up, delta, now) {
+                Counted::Now(number) => {
+                    if reply == Reply::Wanted {
+                        reply::counter(out, number);
+                    }
+                    b""
+                }
+                Counted::NotFound => reply::NOT_FOUND,
+                Counted::NonNumeric => Refusal::NonNumeric.line(),
+            },
+            Operation::Touch { exptime, .. } => {
+                match store.touch(key, Expiry::from_exptime(exptime, now), now) {
+                    true => reply::TOUCHED,
+                    false => reply::NOT_FOUND,
+                }
+            }
+            Operation::RefuseTooLarge { .. } => {
+                store.refuse_too_large(Some(key), now);
+                Refusal::TooLarge.line()
+            }
+        };
+        if self.reply() == Reply::Wanted {
+            out.extend_from_slice(line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_has_its_reply() {
+        let mut store = Store::new(cache_store::Config::new(4 << 20, 1)).unwrap();
+        let mut check = |operation: Operation, value: &str, expect: &str| {
+            let mut out = Vec::new();
+            let key = store.hasher().key(b"k");
+            operation.execute(&mut store, key, value.as_bytes(), 1_700_000_000, &mut out);
+            assert_eq!(String::from_utf8_lossy(&out), expect, "{operation:?}");
+        };
+        let reply = Reply::Wanted;
+        let silent = Reply::Suppressed;
+        let store_it = |verb, reply| Operation::Store { verb, flags: 5, exptime: 0, reply };
+        let get = Operation::Get { with_cas: false, last: true };
+        check(get, "", "END\r\n");
+        check(Operation::Delete { reply }, "", "NOT_FOUND\r\n");
+        check(Operation::Touch { exptime: 0, reply }, "", "NOT_FOUND\r\n");
+        check(Operation::Count { up: true, delta: 1, reply }, "", "NOT_FOUND\r\n");
+        check(store_it(StoreVerb::Replace, reply), "9", "NOT_STORED\r\n");
+        check(store_it(StoreVerb::Cas(1), reply), "9", "NOT_FOUND\r\n");
+        check(store_it(StoreVerb::Set, reply), "9", "STORED\r\n");
+        check(store_it(StoreVerb::Add, silent), "8", "");
+        check(store_it(StoreVerb::Cas(0), reply), "9", "EXISTS\r\n");
+        check(get, "", "VALUE k 5 1\r\n9\r\nEND\r\n");
+        check(Operation::Get { with_cas: true, last: false }, "", "VALUE k 5 1 1\r\n9\r\n");
+        check(Operation::Count { up: true, delta: 1, reply: silent }, "", "");
+        check(Operation::Count { up: true, delta: 1, reply }, "", "11\r\n");
+        check(Operation::Touch { exptime: 0, reply }, "", "TOUCHED\r\n");
+        check(Operation::Touch { exptime: 0, reply: silent }, "", "");
+        check(store_it(StoreVerb::Append, reply), "x", "STORED\r\n");
+        check(
+            Operation::Count { up: false, delta: 1, reply },
+            "",
+            "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
+        );
+        check(Operation::RefuseTooLarge { reply }, "", "SERVER_ERROR object too large for cache\r\n");
+        check(get, "", "END\r\n");
+        check(store_it(StoreVerb::Set, silent), "9", "");
+        check(Operation::Delete { reply: silent }, "", "");
+        check(get, "", "END\r\n");
+        check(
+            store_it(StoreVerb::Set, reply),
+            &"v".repeat(1 << 20),
+            "SERVER_ERROR object too large for cache\r\n",
+        );
+    }
+}

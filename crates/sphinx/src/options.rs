@@ -1,0 +1,152 @@
+use std::net::{IpAddr, SocketAddr};
+
+use anyhow::{Context, Result};
+use clap::Args;
+use reactor::allowed_cpus;
+use units::Bytes;
+
+use crate::Config;
+
+/// The command line of the server, with memcached's flags where they mean the same.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Port to listen on; 0 takes a free one and prints it.
+    #[arg(short, long, default_value_t = 11211, value_name = "PORT")]
+    pub port: u16,
+    /// Address to listen on. Anybody who can reach it can read and write everything.
+    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    pub listen: IpAddr,
+    /// Threads, each pinned to a processor of its own while there are enough [default: one per processor].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+    /// Processors to run on, such as 0,2 or 0-3 [default: all that this process may use].
+    #[arg(long, value_name = "LIST", value_parser = parse_cpus)]
+    pub cpus: Option<CpuList>,
+    /// Memory for items and their index: a number of MiB, or a size such as 2GiB.
+    #[arg(short, long, default_value = "64", value_name = "SIZE", value_parser = parse_memory)]
+    pub memory: Bytes,
+    /// Connections at once.
+    #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub connections: u32,
+    /// Requests that may be under way from one thread to another.
+    #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub queue: u32,
+}
+
+/// The processors of `--cpus`, in the order given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuList(pub Vec<usize>);
+
+/// The highest processor number that is read; the kernel's own limit is 8192.
+const CPU_MAX: usize = 8191;
+
+fn parse_cpus(text: &str) -> Result<CpuList, String> {
+    let number = |text: &str| {
+        let number = text.trim().parse::<usize>().ok().filter(|&cpu| cpu <= CPU_MAX);
+        number.ok_or_else(|| {
+            format!("'{text}' is no cpu; write numbers up to {CPU_MAX} and ranges, such as 0,2 or 0-3")
+        })
+    };
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        match part.split_once('-') {
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                if first > last {
+                    return Err(format!("'{part}' runs backwards; write {last}-{first}"));
+                }
+                cpus.extend(first..=last);
+            }
+            None => cpus.push(number(part)?),
+        }
+    }
+    Ok(CpuList(cpus))
+}
+
+fn parse_memory(text: &str) -> Result<Bytes, String> {
+    // memcached's -m counts in megabytes.
+    if let Ok(mebibytes) = text.parse::<u32>() {
+        return Ok(Bytes(u64::from(mebibytes) << 20));
+    }
+    text.parse().map_err(|error: units::ParseError| error.to_string())
+}
+
+impl Options {
+    /// Fills in the defaults that depend on the machine.
+    pub fn resolve(&self) -> Result<Config> {
+        let cpus = match &self.cpus {
+            Some(list) => list.0.clone(),
+            None => allowed_cpus().context("cannot read which processors may be used")?,
+        };
+        let threads = self.threads.map_or(cpus.len(), usize::from);
+        Ok(Config {
+            address: SocketAddr::new(self.listen, self.port),
+            cpus: cpus.iter().copied().cycle().take(threads).collect(),
+            memory: self.memory,
+            connections: self.connections as usize,
+            queue: self.queue as usize,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Cli {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn parse(line: &str) -> Result<Config, String> {
+        let words = ["sphinxd"].into_iter().chain(line.split_whitespace());
+        let cli = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
+        Ok(cli.options.resolve().unwrap())
+    }
+
+    #[test]
+    fn memcacheds_flags_mean_the_same() {
+        let config = parse("-p 0 -l ::1 -t 3 -m 100 -c 7 --cpus 0").unwrap();
+        let expect = Config {
+            address: "[::1]:0".parse().unwrap(),
+            cpus: vec![0, 0, 0],
+            memory: Bytes(100 << 20),
+            connections: 7,
+            queue: 1024,
+        };
+        assert_eq!(config, expect);
+        let default = parse("").unwrap();
+        assert_eq!(default.address.to_string(), "127.0.0.1:11211");
+        assert_eq!((default.memory, default.connections), (Bytes(64 << 20), 1024));
+        assert_eq!(default.cpus, allowed_cpus().unwrap());
+    }
+
+    #[test]
+    fn threads_share_processors_only_when_there_are_too_few() {
+        let check = |line: &str, expect: &[usize]| assert_eq!(parse(line).unwrap().cpus, expect, "{line}");
+        check("--cpus 4,2", &[4, 2]);
+        check("--cpus 1-3,7", &[1, 2, 3, 7]);
+        check("--cpus 1-3 -t 2", &[1, 2]);
+        check("--cpus 1,5 -t 5", &[1, 5, 1, 5, 1]);
+    }
+
+    #[test]
+    fn refuses_with_a_reason() {
+        let check = |line: &str, expect: &str| {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(expect), "{line}: {error}");
+        };
+        check("-p 70000", "70000");
+        check("-l nowhere", "invalid IP address");
+        check("-t 0", "0 is not in 1..=256");
+        check("-m lots", "write bytes, or a number with KiB");
+        check("-m -5", "unexpected argument");
+        check("-c 0", "0 is not in 1..");
+        check("--cpus x", "'x' is no cpu");
+        check("--cpus 3-1", "write 1-3");
+        check("--cpus 0-99999", "'99999' is no cpu");
+    }
+}

@@ -1,0 +1,177 @@
+use std::collections::VecDeque;
+
+use crate::buffers::Buffers;
+use crate::stats::CoreStats;
+
+/// The replies of one connection that wait for those before them.
+///
+/// ```text
+///   oldest                                    newest
+///   [answer of core 1] [text] [answer of core 3] [text…]
+///        waiting        made       waiting        grows
+/// ```
+///
+/// Shape: empty as long as all keys are the connection's own thread's; replies then bypass it.
+#[derive(Default)]
+pub(crate) struct Replies {
+    slots: VecDeque<Slot>,
+    /// The number of the oldest slot.
+    first: u64,
+    /// Replies that are made and wait. Units: bytes.
+    bytes: usize,
+    /// Slots that wait for another thread.
+    waiting: usize,
+}
+
+enum Slot {
+    Made(Vec<u8>),
+    Waiting,
+    Gathering(Box<Gathering>),
+}
+
+/// A reply that needs a part from every other thread.
+pub(crate) struct Gathering {
+    /// Parts that are still missing.
+    pub(crate) left: usize,
+    /// What the reply is made from.
+    pub(crate) stats: CoreStats,
+    /// How it is made.
+    pub(crate) finish: Finish,
+}
+
+/// What to answer when all threads have done their part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    Ok,
+    Reset,
+    Stats,
+}
+
+impl Replies {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Replies that are made and wait. Units: bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Replies that wait for another thread.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Makes a reply now: in `output` if nothing is before it, else in line.
+    #[inline]
+    pub(crate) fn make(
+        &mut self,
+        output: &mut Vec<u8>,
+        buffers: &mut Buffers,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
+        if self.slots.is_empty() {
+            return write(output);
+        }
+        if !matches!(self.slots.back(), Some(Slot::Made(_))) {
+            self.slots.push_back(Slot::Made(buffers.take()));
+        }
+        let Some(Slot::Made(text)) = self.slots.back_mut() else { unreachable!("it was just pushed") };
+        let before = text.len();
+        write(text);
+        self.bytes += text.len() - before;
+    }
+
+    /// Keeps a place for a reply that another thread makes; returns its number.
+    pub(crate) fn expect(&mut self) -> u64 {
+        self.push(Slot::Waiting)
+    }
+
+    /// Keeps a place for a reply that all threads have a part in; returns its number.
+    pub(crate) fn gather(&mut self, gathering: Gathering) -> u64 {
+        self.push(Slot::Gathering(Box::new(gathering)))
+    }
+
+    fn push(&mut self, slot: Slot) -> u64 {
+        self.slots.push_back(slot);
+        self.waiting += 1;
+        self.first + self.slots.len() as u64 - 1
+    }
+
+    /// Puts a reply into its place.
+    pub(crate) fn fill(&mut self, number: u64, text: Vec<u8>) {
+        self.bytes += text.len();
+        self.waiting -= 1;
+        let slot = &mut self.slots[(number - self.first) as usize];
+        debug_assert!(!matches!(slot, Slot::Made(_)), "a reply came twice");
+        *slot = Slot::Made(text);
+    }
+
+    /// Adds a thread's part; returns the whole when it was the last.
+    pub(crate) fn add(&mut self, number: u64, part: &CoreStats) -> Option<&Gathering> {
+        let Slot::Gathering(gathering) = &mut self.slots[(number - self.first) as usize] else {
+            unreachable!("only gatherings get parts")
+        };
+        gathering.stats += *part;
+        gathering.left -= 1;
+        (gathering.left == 0).then_some(gathering)
+    }
+
+    /// Appends to `output` what need not wait any more; returns whether there was anything.
+    pub(crate) fn release(&mut self, output: &mut Vec<u8>, buffers: &mut Buffers) -> bool {
+        let before = self.first;
+        while let Some(Slot::Made(text)) = self.slots.front_mut() {
+            output.extend_from_slice(text);
+            self.bytes -= text.len();
+            buffers.give(std::mem::take(text));
+            self.slots.pop_front();
+            self.first += 1;
+        }
+        self.first != before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_leave_in_the_order_of_their_requests() {
+        let (mut replies, mut buffers, mut output) = (Replies::default(), Buffers::default(), Vec::new());
+        let write = |text: &'static str| move |out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes());
+        replies.make(&mut output, &mut buffers, write("1 "));
+        let second = replies.expect();
+        replies.make(&mut output, &mut buffers, write("3 "));
+        replies.make(&mut output, &mut buffers, write("4 "));
+        let fifth = replies.expect();
+        let sixth = replies.expect();
+        assert_eq!((replies.bytes(), replies.waiting()), (4, 3));
+        replies.fill(sixth, b"6 ".to_vec());
+        assert!(!replies.release(&mut output, &mut buffers));
+        replies.fill(second, b"2 ".to_vec());
+        assert!(replies.release(&mut output, &mut buffers));
+        assert_eq!(output, b"1 2 3 4 ");
+        replies.make(&mut output, &mut buffers, write("7 "));
+        replies.fill(fifth, b"5 ".to_vec());
+        assert!(replies.release(&mut output, &mut buffers));
+        assert_eq!(output, b"1 2 3 4 5 6 7 ");
+        assert!(replies.is_empty());
+        assert_eq!((replies.bytes(), replies.waiting()), (0, 0));
+        replies.make(&mut output, &mut buffers, write("8"));
+        assert_eq!(output, b"1 2 3 4 5 6 7 8");
+    }
+
+    #[test]
+    fn a_gathering_is_whole_with_its_last_part() {
+        let mut replies = Replies::default();
+        let one = CoreStats { connections: 1, ..CoreStats::default() };
+        let number = replies.gather(Gathering { left: 2, stats: one, finish: Finish::Stats });
+        assert!(replies.add(number, &one).is_none());
+        let whole = replies.add(number, &one).unwrap();
+        assert_eq!((whole.stats.connections, whole.finish), (3, Finish::Stats));
+        replies.fill(number, b"done".to_vec());
+        let mut output = Vec::new();
+        assert!(replies.release(&mut output, &mut Buffers::default()));
+        assert_eq!(output, b"done");
+    }
+}

@@ -1,0 +1,158 @@
+use std::ops::AddAssign;
+
+use proto_memcache::server::reply;
+
+use crate::config::Config;
+
+macro_rules! core_stats {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// What one thread holds and has done. Those of all threads add up.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub(crate) struct CoreStats {
+            /// Of its partition.
+            pub(crate) store: cache_store::Stats,
+            $($(#[$doc])* pub(crate) $name: u64,)*
+        }
+
+        impl AddAssign for CoreStats {
+            fn add_assign(&mut self, other: CoreStats) {
+                self.store += other.store;
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+core_stats! {
+    /// Open connections.
+    connections,
+    /// Connections ever accepted.
+    total_connections,
+    /// Connections turned away because there were too many.
+    rejected_connections,
+    /// Connections that the system could not give.
+    accept_failures,
+    /// Units: bytes.
+    bytes_read,
+    /// Units: bytes.
+    bytes_written,
+    /// Requests passed to other threads.
+    asks,
+    /// Sleeping threads woken.
+    wakeups,
+    /// Times that a connection had to wait for a full queue.
+    queue_waits,
+    /// Times that a connection had to wait for its own replies to leave.
+    output_waits,
+}
+
+impl CoreStats {
+    /// Sets what counts events to 0.
+    pub(crate) fn reset(&mut self) {
+        *self = CoreStats { store: self.store, connections: self.connections, ..CoreStats::default() };
+        self.store.reset();
+    }
+
+    /// Appends the answer to `stats`, with memcached's names where they mean the same.
+    ///
+    /// Units: `now` and `uptime` in seconds.
+    pub(crate) fn write(&self, config: &Config, now: u32, uptime: u64, out: &mut Vec<u8>) {
+        let store = &self.store;
+        let numbers = [
+            ("pid", u64::from(std::process::id())),
+            ("uptime", uptime),
+            ("time", u64::from(now)),
+            ("pointer_size", u64::from(usize::BITS)),
+            ("max_connections", config.connections as u64),
+            ("curr_connections", self.connections),
+            ("total_connections", self.total_connections),
+            ("rejected_connections", self.rejected_connections),
+            ("cmd_get", store.cmd_get),
+            ("cmd_set", store.cmd_set),
+            ("cmd_flush", store.cmd_flush / config.cpus.len() as u64),
+            ("cmd_touch", store.cmd_touch),
+            ("get_hits", store.get_hits),
+            ("get_misses", store.get_misses),
+            ("get_expired", store.get_expired),
+            ("get_flushed", store.get_flushed),
+            ("delete_misses", store.delete_misses),
+            ("delete_hits", store.delete_hits),
+            ("incr_misses", store.incr_misses),
+            ("incr_hits", store.incr_hits),
+            ("decr_misses", store.decr_misses),
+            ("decr_hits", store.decr_hits),
+            ("cas_misses", store.cas_misses),
+            ("cas_hits", store.cas_hits),
+            ("cas_badval", store.cas_badval),
+            ("touch_hits", store.touch_hits),
+            ("touch_misses", store.touch_misses),
+            ("store_too_large", store.store_too_large),
+            ("bytes_read", self.bytes_read),
+            ("bytes_written", self.bytes_written),
+            ("limit_maxbytes", config.memory.0),
+            ("threads", config.cpus.len() as u64),
+            ("bytes", store.bytes),
+            ("curr_items", store.items),
+            ("total_items", store.total_items),
+            ("evictions", store.evictions),
+            ("expired", store.expired),
+            ("segments", store.segments),
+            ("segments_reclaimed", store.reclaimed_segments),
+            ("index_bytes", store.index_bytes),
+            ("accept_failures", self.accept_failures),
+            ("messages", self.asks),
+            ("wakeups", self.wakeups),
+            ("queue_waits", self.queue_waits),
+            ("output_waits", self.output_waits),
+        ];
+        reply::stat(out, "version", crate::VERSION);
+        for (name, number) in numbers {
+            reply::stat(out, name, &number.to_string());
+        }
+        out.extend_from_slice(reply::END);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser};
+    use units::Bytes;
+
+    #[test]
+    fn stats_are_memcacheds_lines() {
+        let mut one = CoreStats { connections: 2, asks: 5, ..CoreStats::default() };
+        one.store.get_hits = 7;
+        one.store.cmd_flush = 1;
+        let mut both = one;
+        both += one;
+        let address = "127.0.0.1:1".parse().unwrap();
+        let config = Config { address, cpus: vec![0, 1], memory: Bytes(64 << 20), connections: 9, queue: 4 };
+        let mut out = Vec::new();
+        both.write(&config, 1_700_000_000, 60, &mut out);
+        let mut parser = ResponseParser::default();
+        let Parse::Done { consumed, outcome: Outcome::Stats(stats) } = parser.parse(Expect::Stats, &out)
+        else {
+            panic!("{}", out.escape_ascii())
+        };
+        assert_eq!(consumed, out.len());
+        let check = |name: &str, expect: &str| {
+            assert_eq!(
+                stats.get(name).map(|v| v.escape_ascii().to_string()).as_deref(),
+                Some(expect),
+                "{name}"
+            );
+        };
+        check("curr_connections", "4");
+        check("get_hits", "14");
+        check("cmd_flush", "1");
+        check("messages", "10");
+        check("threads", "2");
+        check("limit_maxbytes", "67108864");
+        check("uptime", "60");
+        check("time", "1700000000");
+        check("version", crate::VERSION);
+        both.reset();
+        assert_eq!((both.connections, both.asks, both.store.get_hits), (4, 0, 0));
+    }
+}

@@ -1,0 +1,105 @@
+//! The life of one thread: it makes what is its own, waits for the others, serves, and says why it ended.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use anyhow::{Context, Result, anyhow};
+use cache_store::Store;
+use reactor::{Doorbell, Epoll, Reactor, pin_to};
+
+use crate::config::Config;
+use crate::core::{Common, Core};
+use crate::link::Link;
+use crate::server::End;
+
+/// What wakes a thread.
+pub(crate) type Waker = <Epoll as Reactor>::Waker;
+
+/// A thread that is pinned, listens, and waits for its neighbours.
+pub(crate) struct CoreThread {
+    pub(crate) address: SocketAddr,
+    pub(crate) waker: Waker,
+    go: Sender<Neighbours>,
+    thread: JoinHandle<()>,
+}
+
+/// What a thread needs of the others.
+pub(crate) struct Neighbours {
+    pub(crate) common: Arc<Common>,
+    pub(crate) links: Vec<Option<Link<Waker>>>,
+    pub(crate) doorbell: Doorbell<Waker>,
+}
+
+impl CoreThread {
+    /// Starts thread `number`, which makes its reactor and its partition itself: both stay on its core, and
+    /// the memory comes from near it. Whatever ends it later is told to `ended`.
+    pub(crate) fn start(number: usize, config: Config, seed: u64, ended: Sender<End>) -> Result<CoreThread> {
+        let (ready_at, ready) = channel();
+        let (go, neighbours) = channel::<Neighbours>();
+        let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
+            let (mut reactor, store, address) = match prepare(number, &config, seed) {
+                Ok(made) => made,
+                Err(error) => return drop(ready_at.send(Err(error))),
+            };
+            let _ = ready_at.send(Ok((address, reactor.waker())));
+            // The start was given up where there are none.
+            let Ok(Neighbours { common, links, doorbell }) = neighbours.recv() else { return };
+            let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
+            let result = Core::new(common, number, store, links, doorbell).run(&mut reactor);
+            guard.end(result.err().map(|error| error.to_string()));
+        });
+        let thread = thread.context("cannot start a thread")?;
+        let (address, waker) = ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
+        Ok(CoreThread { address, waker, go, thread })
+    }
+
+    /// Lets it serve.
+    pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<()> {
+        // It waits for this; if it does not, it has panicked, which joining tells.
+        let _ = self.go.send(neighbours);
+        self.thread
+    }
+}
+
+fn prepare(number: usize, config: &Config, seed: u64) -> Result<(Epoll, Store, SocketAddr)> {
+    pin_to(config.cpus[number])?;
+    let mut reactor = Epoll::new().context("cannot set up an event loop")?;
+    let address = reactor.listen(config.address).map_err(|error| cannot_listen(config.address, &error))?;
+    let store = Store::new(config.store(seed)).context("give less memory with -m")?;
+    Ok((reactor, store, address))
+}
+
+/// Why there is no listening at `address`, and what to change.
+pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> anyhow::Error {
+    let lever = match error.kind() {
+        io::ErrorKind::AddrInUse => "the port is taken; choose another with -p, or 0 for a free one",
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address; choose one of its own with -l",
+        io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege; choose another with -p",
+        _ => return anyhow!("cannot listen on {address}: {error}"),
+    };
+    anyhow!("cannot listen on {address}: {lever}")
+}
+
+/// Reports the end of a thread that was not asked to end, even by a panic.
+struct EndGuard {
+    number: usize,
+    ended: Sender<End>,
+    reason: Option<String>,
+}
+
+impl EndGuard {
+    fn end(mut self, reason: Option<String>) {
+        self.reason = reason;
+    }
+}
+
+impl Drop for EndGuard {
+    fn drop(&mut self) {
+        if let Some(reason) = self.reason.take() {
+            let _ = self.ended.send(End::Failed(format!("thread {} ended: {reason}", self.number)));
+        }
+    }
+}

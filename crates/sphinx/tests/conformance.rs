@@ -1,0 +1,69 @@
+//! Holds the conversations of `tests/transcripts` with Sphinx and with memcached, which must answer alike.
+//!
+//! Try it: `cargo test -p sphinx --test conformance`.
+
+mod support;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use support::client::Client;
+use support::transcript::{Pieces, hold};
+
+fn transcripts() -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
+    files.sort();
+    assert!(files.len() >= 9, "only {} transcripts are left", files.len());
+    let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|path| (name(path), fs::read_to_string(path).unwrap())).collect()
+}
+
+/// Holds every conversation with the server, each on an empty cache.
+fn hold_all(server: &str, address: SocketAddr) {
+    for (name, text) in transcripts() {
+        for pieces in [Pieces::Whole, Pieces::Bytes] {
+            assert_eq!(Client::connect(address).ask("flush_all"), "OK");
+            println!("{server}: {name}, {pieces:?}");
+            hold(&format!("{server}: {name}, {pieces:?}"), &text, address, pieces);
+        }
+    }
+}
+
+#[test]
+fn memcached_answers_as_written() {
+    if let Some(memcached) = support::memcached() {
+        hold_all("memcached", memcached.address);
+    }
+}
+
+#[test]
+fn sphinx_answers_as_written_on_one_thread() {
+    hold_all("sphinx -t 1", support::sphinxd("-t 1").address);
+}
+
+#[test]
+fn sphinx_answers_as_written_on_two_threads() {
+    hold_all("sphinx -t 2", support::sphinxd("-t 2").address);
+}
+
+#[test]
+fn sphinx_answers_as_written_on_four_threads_with_short_queues() {
+    hold_all("sphinx -t 4 --queue 1", support::sphinxd("-t 4 --queue 1").address);
+}
+
+#[test]
+fn a_wrong_answer_is_found() {
+    let server = support::sphinxd("-t 1");
+    let check = |text: &str| {
+        let held = std::panic::catch_unwind(|| hold("wrong", text, server.address, Pieces::Whole));
+        assert!(held.is_err(), "{text}");
+    };
+    check("> get k\n< STORED");
+    check("> get k\n");
+    check("> get k\n> get k\n< END");
+    check("> get k\n<closed");
+    check("> set k 0 0 1\n> x\n< STORED\n> get k\n< VALUE k 0 1\n< y\n< END");
+}
