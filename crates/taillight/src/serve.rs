@@ -23,6 +23,8 @@ pub(crate) struct ServeArgs {
 
 #[derive(Subcommand, Debug)]
 enum Server {
+    /// The cache, a memcached-compatible server with a thread per core; the same as sphinxd.
+    Sphinx(sphinx::Options),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
 }
@@ -90,6 +92,7 @@ const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
+        Server::Sphinx(options) => sphinx::run(options.resolve()?).map(|()| ExitCode::SUCCESS),
         Server::Null(null) => serve_null(null),
     }
 }
