@@ -52,6 +52,12 @@ impl Agenda {
         }
     }
 
+    /// About how long `trials` of `purpose` take.
+    pub fn cost(&self, purpose: Purpose, trials: usize) -> Duration {
+        let part = self.parts.iter().find(|part| part.0 == purpose);
+        part.map_or(Duration::ZERO, |part| (part.2 + self.overhead).saturating_mul(trials as u32))
+    }
+
     /// The number of the trial that runs now, from 1.
     pub fn number(&self) -> usize {
         self.done + 1

@@ -1,5 +1,7 @@
 //! The order of a whole run: maximum, sweep, peak.
 
+use std::time::Duration;
+
 use results::{MaxThroughput, Peak, Purpose};
 
 use crate::seeds::Seeds;
@@ -25,6 +27,9 @@ pub struct Plan {
     pub max_tolerance: f64,
     /// The width of the interval of the peak, as a share of the maximum; `None` for no peak.
     pub peak_tolerance: Option<f64>,
+    /// The run is to end after about this time: blocks that do not fit are left out, and a search for the peak ends
+    /// with the interval that it has. A note says so. `None` for no limit.
+    pub time: Option<Duration>,
 }
 
 impl Plan {
@@ -36,12 +41,21 @@ impl Plan {
     pub fn run(&self, session: &mut Session) -> Result<(), Error> {
         *session.agenda_mut() = Agenda::new(self.search.total(), self.point.total());
         let targets = session.experiment().targets.len();
-        let blocks = if self.loads.is_empty() { 1 } else { self.repeats.max(1) };
+        let blocks = self.blocks();
         let peak_trials = if self.loads.is_empty() { TRIALS_PEAK.1 } else { TRIALS_PEAK.0 };
         let peak_trials = targets * self.peak_tolerance.map_or(0, |_| peak_trials);
         session.agenda_mut().expect(Purpose::PeakSearch, peak_trials);
-        let mut reference = 0.0;
+        let (mut reference, mut last) = (0.0, 0);
         for block in 0..blocks {
+            if block > 0 && !self.has_time_for_block(session, targets, peak_trials) {
+                let left_out = blocks - block;
+                session.note(format!(
+                    "{left_out} of {blocks} blocks were left out to end in time: the machine was too restless, or the \
+                     server too slow, for more."
+                ));
+                break;
+            }
+            last = block;
             let to_come = (blocks - block) as usize * self.loads.len() * targets;
             session.agenda_mut().expect(Purpose::LoadPoint, to_come);
             reference = self.maxima(session, block, (blocks - block - 1) as usize)?;
@@ -50,14 +64,32 @@ impl Plan {
         session.settle_basis();
         session.save()?;
         match self.peak_tolerance {
-            Some(tolerance) => self.peaks(session, blocks - 1, reference, tolerance),
+            Some(tolerance) => self.peaks(session, last, reference, tolerance),
             None => Ok(()),
         }
     }
 
+    /// Whether another block and the search for the peak can end in time.
+    fn has_time_for_block(&self, session: &Session, targets: usize, peak_trials: usize) -> bool {
+        let Some(time) = self.time else { return true };
+        let agenda = session.agenda();
+        let block = agenda.cost(Purpose::MaxSearch, TRIALS_AGAIN * targets)
+            + agenda.cost(Purpose::LoadPoint, self.loads.len() * targets);
+        session.elapsed() + block + agenda.cost(Purpose::PeakSearch, peak_trials) <= time
+    }
+
+    fn is_out_of_time(&self, session: &Session) -> bool {
+        self.time.is_some_and(|time| session.elapsed() >= time)
+    }
+
+    /// Blocks that are wanted.
+    fn blocks(&self) -> u32 {
+        if self.loads.is_empty() { 1 } else { self.repeats.max(1) }
+    }
+
     /// Measures the maximum of every target; returns the smallest, which the block's loads refer to.
     fn maxima(&self, session: &mut Session, block: u32, blocks_after: usize) -> Result<f64, Error> {
-        session.phase(&in_block(session, block, "maximum throughput"));
+        session.phase(&in_block(block, self.blocks(), "maximum throughput"));
         let search = |earlier: Option<&MaxThroughput>| match earlier {
             Some(earlier) => MaxSearch::again(earlier, self.max_tolerance),
             None => MaxSearch::first(self.max_tolerance),
@@ -66,19 +98,24 @@ impl Plan {
         let mut searches: Vec<MaxSearch> = targets.iter().map(|t| search(t.max_throughput.last())).collect();
         let later = TRIALS_AGAIN * blocks_after * searches.len();
         let seeds = Seeds(session.experiment().seed);
-        take_turns(session, &mut searches, |session, target, rate, n, left| {
-            session.agenda_mut().expect(Purpose::MaxSearch, left + later);
-            let request = Request {
-                target,
-                purpose: Purpose::MaxSearch,
-                block,
-                load_share: None,
-                rate_rps: rate,
-                span: self.search,
-                seed: seeds.trial(block, Purpose::MaxSearch, n),
-            };
-            Ok(sustained(session.run(&request)?))
-        })?;
+        take_turns(
+            session,
+            &mut searches,
+            |_| false,
+            |session, target, rate, n, left| {
+                session.agenda_mut().expect(Purpose::MaxSearch, left + later);
+                let request = Request {
+                    target,
+                    purpose: Purpose::MaxSearch,
+                    block,
+                    load_share: None,
+                    rate_rps: rate,
+                    span: self.search,
+                    seed: seeds.trial(block, Purpose::MaxSearch, n),
+                };
+                Ok(sustained(session.run(&request)?))
+            },
+        )?;
         let mut smallest = f64::INFINITY;
         for (place, search) in searches.iter().enumerate() {
             let name = session.experiment().targets[place].name.clone();
@@ -101,7 +138,7 @@ impl Plan {
         if self.loads.is_empty() {
             return Ok(());
         }
-        session.phase(&in_block(session, block, &format!("sweep {} of {blocks}", block + 1)));
+        session.phase(&in_block(block, blocks, "sweep"));
         let seeds = Seeds(session.experiment().seed);
         let targets = session.experiment().targets.len();
         session
@@ -139,7 +176,8 @@ impl Plan {
                 PeakSearch::new(own / reference, tolerance, votes)
             })
             .collect();
-        take_turns(session, &mut searches, |session, target, share, n, left| {
+        let late = |session: &Session| self.is_out_of_time(session);
+        let whole = take_turns(session, &mut searches, late, |session, target, share, n, left| {
             session.agenda_mut().expect(Purpose::PeakSearch, left);
             let request = Request {
                 target,
@@ -152,6 +190,9 @@ impl Plan {
             };
             Ok(met(session.run(&request)?, &qos, basis))
         })?;
+        if !whole {
+            session.note("The search for the peak was ended to keep to the time; its interval is wider than asked for.");
+        }
         for (target, search) in session.experiment_mut().targets.iter_mut().zip(&searches) {
             target.peak = Some(peak(search, &target.max_throughput, reference));
         }
@@ -160,17 +201,22 @@ impl Plan {
 }
 
 /// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate,
-/// the number of its trial and about how many trials all searches still need.
+/// the number of its trial and about how many trials all searches still need. Returns whether they ended by
+/// themselves and not because `stop` said so.
 fn take_turns<S: Search>(
     session: &mut Session,
     searches: &mut [S],
+    stop: impl Fn(&Session) -> bool,
     mut measure: impl FnMut(&mut Session, usize, f64, usize, usize) -> Result<Outcome, Error>,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     for n in 0.. {
         let mut all_done = true;
         for place in 0..searches.len() {
             let Some(rate) = searches[place].next() else { continue };
             all_done = false;
+            if stop(session) {
+                return Ok(false);
+            }
             let left = searches.iter().map(|search| search.trials_left().max(1)).sum();
             let outcome = measure(session, place, rate, n, left)?;
             searches[place].enter(outcome);
@@ -179,7 +225,7 @@ fn take_turns<S: Search>(
             break;
         }
     }
-    Ok(())
+    Ok(true)
 }
 
 fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
@@ -195,7 +241,6 @@ fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     }
 }
 
-fn in_block(session: &Session, block: u32, words: &str) -> String {
-    let targets = session.experiment().targets.len();
-    if targets > 1 { format!("block {}: {words} of {targets} targets", block + 1) } else { words.to_owned() }
+fn in_block(block: u32, blocks: u32, words: &str) -> String {
+    if blocks > 1 { format!("block {} of {blocks}: {words}", block + 1) } else { words.to_owned() }
 }

@@ -33,6 +33,13 @@ pub struct ServerOptions {
     pub extra: Vec<String>,
 }
 
+impl ServerOptions {
+    /// The connections that it must take at once: servers count listeners and the like among them.
+    fn connection_limit(&self) -> usize {
+        (self.connections + 64).max(1024)
+    }
+}
+
 /// A server under test. Dropping it ends the process, if it was started here.
 pub struct Server {
     record: results::Target,
@@ -57,6 +64,7 @@ impl Server {
         let mebibytes = (options.memory.0 >> 20).max(1);
         let mut args = vec!["--port".into(), "0".into(), "--cpus".into(), cpus.join(",")];
         args.extend(["-t".into(), options.threads.to_string(), "-m".into(), mebibytes.to_string()]);
+        args.extend(["-c".into(), options.connection_limit().to_string()]);
         args.extend(options.extra.iter().cloned());
         let spec = sphinx::spec(&options.exe, args).cpus(options.cpus.iter().copied());
         let mut process = Process::spawn(spec)?;
@@ -70,8 +78,7 @@ impl Server {
         let set_up = memcached::Options {
             threads: options.threads,
             memory: options.memory,
-            // memcached keeps some for itself, and counts its listeners among them.
-            connections: (options.connections + 64).max(1024),
+            connections: options.connection_limit(),
             cpus: Some(options.cpus.clone()),
             extra: options.extra.clone(),
         };

@@ -99,7 +99,17 @@ impl Session {
         &self.folder
     }
 
+    /// How long it has taken so far.
+    pub fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// What is still to come.
+    pub fn agenda(&self) -> &Agenda {
+        &self.agenda
+    }
+
+    /// Changes it.
     pub fn agenda_mut(&mut self) -> &mut Agenda {
         &mut self.agenda
     }

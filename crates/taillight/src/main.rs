@@ -3,12 +3,22 @@
 //! Try it: `cargo run --release -- demo`.
 
 mod args;
+mod compare;
+mod demo;
 mod generate;
+mod handed_on;
 mod host;
 mod load;
 mod noise;
+mod peak;
+mod progress;
+mod report;
+mod run;
 mod selftest;
 mod serve;
+mod sweep;
+mod targets;
+mod terminal;
 mod trial;
 
 use std::process::ExitCode;
@@ -27,6 +37,11 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Demo(Box<demo::DemoArgs>),
+    Sweep(Box<sweep::SweepArgs>),
+    Peak(Box<peak::PeakArgs>),
+    Compare(Box<compare::CompareArgs>),
+    Report(report::ReportArgs),
     Load(Box<load::LoadArgs>),
     Serve(serve::ServeArgs),
     Selftest(selftest::SelftestArgs),
@@ -38,6 +53,11 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(*args),
+        Command::Sweep(args) => sweep::run(*args),
+        Command::Peak(args) => peak::run(*args),
+        Command::Compare(args) => compare::run(*args),
+        Command::Report(args) => report::run(&args),
         Command::Load(args) => load::run(*args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
@@ -45,7 +65,10 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {}", in_full(&error));
-        if error.is::<generate::Interrupted>() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
+        if error.is::<generate::Interrupted>() {
+            return ExitCode::from(INTERRUPTED);
+        }
+        run::code_of(&error).unwrap_or(ExitCode::FAILURE)
     })
 }
 

@@ -74,11 +74,14 @@ impl MaxSearch {
     /// What a reader must know of the answer, in words.
     pub fn note(&self) -> Option<String> {
         let (trials, unusable) = self.trials();
-        if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
-            return Some(format!("the search ended without a narrow interval after {trials} trials"));
+        let mut notes = Vec::new();
+        if unusable > 0 {
+            notes.push(format!("{unusable} of {trials} trials were invalid and counted as not sustained"));
         }
-        (unusable > 0)
-            .then(|| format!("{unusable} of {trials} trials were invalid and counted as not sustained"))
+        if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
+            notes.push(format!("the search ended without a narrow interval after {trials} trials"));
+        }
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 
     /// Trials in all, and how many of them were invalid.

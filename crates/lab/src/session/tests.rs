@@ -29,6 +29,7 @@ fn plan() -> Plan {
         point: SPAN,
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
+        time: None,
     }
 }
 
@@ -184,6 +185,26 @@ fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
     let again = result.trials.iter().filter(|t| t.purpose == Purpose::MaxSearch && t.block > 0).count();
     assert_eq!(again, 4, "two trials confirm the maximum of each later block");
     assert!(result.targets[0].peak.is_none());
+}
+
+#[test]
+fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &[]);
+    let (outcome, result) = bench.run(&Plan { repeats: 3, time: Some(Duration::ZERO), ..plan() }, session);
+    outcome.unwrap();
+    assert!(result.complete);
+    assert_eq!(result.targets[0].max_throughput.len(), 1, "the first block always runs");
+    assert_eq!(result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint).count(), 4);
+    assert_eq!(result.trials.iter().filter(|t| t.purpose == Purpose::PeakSearch).count(), 0);
+    let notes = result.notes.join("\n");
+    assert!(
+        notes.contains("2 of 3 blocks were left out") && notes.contains("ended to keep to the time"),
+        "{notes}"
+    );
+    // What the sweep shows of the peak is still said.
+    let peak = result.targets[0].peak.as_ref().unwrap();
+    assert!(peak.low_rps > 0.0 && peak.high_rps.unwrap() > peak.low_rps, "{peak:?}");
 }
 
 #[test]
@@ -386,20 +407,12 @@ fn who_watches_is_told_how_far_the_run_is() {
     let (outcome, result) = bench.run(&plan(), session);
     outcome.unwrap();
     let seen = bench.seen.lock().unwrap();
-    let phases: Vec<&String> =
-        seen.iter().filter(|line| !line.contains(" of ") || line.starts_with("sweep")).collect();
-    let phases: Vec<&str> =
-        phases.iter().map(|s| s.as_str()).filter(|l| !l.starts_with("ended") && *l != "tick").collect();
-    assert_eq!(
-        phases,
-        [
-            "maximum throughput",
-            "sweep 1 of 2",
-            "maximum throughput",
-            "sweep 2 of 2",
-            "peak throughput under QoS"
-        ]
-    );
+    let is_phase =
+        |line: &&String| !line.contains(": sphinx") && !line.starts_with("ended") && *line != "tick";
+    let phases: Vec<&str> = seen.iter().filter(is_phase).map(String::as_str).collect();
+    let block = |n: u32| [format!("block {n} of 2: maximum throughput"), format!("block {n} of 2: sweep")];
+    let expect = [block(1).join(", "), block(2).join(", "), "peak throughput under QoS".into()].join(", ");
+    assert_eq!(phases.join(", "), expect);
     let n = result.trials.len();
     assert_eq!(seen.iter().filter(|line| line.starts_with("ended")).count(), n);
     let last = seen.iter().rev().find(|line| line.contains(" of ") && line.contains(": sphinx")).unwrap();

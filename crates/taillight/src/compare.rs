@@ -1,0 +1,204 @@
+//! `taillight compare`: two results, or two servers in one run, side by side.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use lab::{Choice, Plan, TargetName};
+use results::{Comparison, Experiment, Kind, ResultFolder};
+
+use crate::args::{CacheOptions, LoadOptions};
+use crate::handed_on::handed_on;
+use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::sweep::rising;
+use crate::targets::ServerArgs;
+use crate::terminal::{say, table_width, uses_color};
+
+/// Set two results side by side, or with --live run two servers in turn and compare those.
+///
+/// A and B are result folders; FOLDER@TARGET chooses one of several targets in it. One folder alone compares the
+/// two targets of a live comparison. With --live, A and B are servers: sphinx, memcached or HOST:PORT. Ratios are
+/// B over A.
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// A folder, or with --live a server.
+    #[arg(value_name = "A")]
+    a: String,
+    /// The other.
+    #[arg(value_name = "B", required_if_eq("live", "true"))]
+    b: Option<String>,
+    /// Run both servers now, trial by trial in turn, so that the machine's drift cancels.
+    #[arg(long)]
+    live: bool,
+    /// Page to write [default: compare-A-B.html here; with --live compare.html in the result's folder].
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// With --live: loads in per cent of the smaller maximum throughput.
+    #[arg(long, default_value = "10,20,30,40,50,60,70,80,90,100", value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
+    loads: Vec<f64>,
+    /// With --live: blocks, that is pairs at each load. From 6 on differences can be judged.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.
+    #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
+    tolerance: f64,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    load: LoadOptions,
+    #[command(flatten)]
+    cache: CacheOptions,
+}
+
+pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
+    if args.live { live(args) } else { folders(&args) }
+}
+
+fn live(args: CompareArgs) -> Result<ExitCode> {
+    let names = [Some(&args.a), args.b.as_ref()];
+    let targets: Vec<TargetName> = names
+        .into_iter()
+        .flatten()
+        .map(|text| text.parse())
+        .collect::<Result<_, _>>()
+        .map_err(lab::Error::Target)?;
+    let point = run::span(args.load.warmup, args.load.window);
+    let job = Job {
+        kind: Kind::CompareLive,
+        suffix: "compare",
+        targets,
+        workload: "cache",
+        options: handed_on::<CompareArgs>(&std::env::args().collect::<Vec<_>>()),
+        plan: Plan {
+            loads: rising(args.loads),
+            repeats: args.repeats,
+            search: run::search_span(point),
+            point,
+            max_tolerance: 0.03,
+            peak_tolerance: Some(args.tolerance),
+            time: None,
+        },
+        seed: args.load.seed,
+        server: args.server,
+        cpus: args.load.cpus,
+        result: args.result,
+    };
+    let finished = run::run(&job)?;
+    finished.tell()?;
+    if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {
+        let page = report::comparison_html(&comparison, &finished.experiment, &finished.experiment);
+        let written = match &args.html {
+            Some(file) => write(file, &page)?,
+            None => finished.folder.write("compare.html", page.as_bytes())?,
+        };
+        tell(&comparison, &finished.experiment, &finished.experiment, &written)?;
+    }
+    Ok(finished.code(false))
+}
+
+/// The comparison of the two targets of one run, where it has two.
+pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<Comparison> {
+    let [a, b] = &experiment.targets[..] else { return None };
+    let folder = folder.path().display().to_string();
+    let side = |name| Choice { experiment, target: name, folder: &folder };
+    Some(lab::compare(&side(&a.name), &side(&b.name)))
+}
+
+fn folders(args: &CompareArgs) -> Result<ExitCode> {
+    let a = Opened::open(&args.a)?;
+    let Some(b) = &args.b else {
+        let comparison = of_one(&a.experiment, &a.folder).with_context(|| {
+            format!(
+                "{} has {} targets, not two to compare; give a second folder",
+                args.a,
+                a.experiment.targets.len()
+            )
+        })?;
+        return finish(args, &comparison, &a.experiment, &a.experiment, &a.name());
+    };
+    let b = Opened::open(b)?;
+    let (target_a, target_b) = (a.target()?, b.target()?);
+    if a.experiment == b.experiment && target_a == target_b {
+        bail!(
+            "{} and {} are the same result: there is nothing to compare",
+            args.a,
+            args.b.as_deref().unwrap_or_default()
+        );
+    }
+    let (folder_a, folder_b) = (a.folder.path().display().to_string(), b.folder.path().display().to_string());
+    let comparison = lab::compare(
+        &Choice { experiment: &a.experiment, target: &target_a, folder: &folder_a },
+        &Choice { experiment: &b.experiment, target: &target_b, folder: &folder_b },
+    );
+    let name = format!("{}-{}", a.name(), b.name());
+    finish(args, &comparison, &a.experiment, &b.experiment, &name)
+}
+
+fn finish(
+    args: &CompareArgs,
+    comparison: &Comparison,
+    a: &Experiment,
+    b: &Experiment,
+    name: &str,
+) -> Result<ExitCode> {
+    let file = args.html.clone().unwrap_or_else(|| PathBuf::from(format!("compare-{name}.html")));
+    let written = write(&file, &report::comparison_html(comparison, a, b))?;
+    tell(comparison, a, b, &written)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(comparison: &Comparison, a: &Experiment, b: &Experiment, page: &Path) -> Result<()> {
+    say(&format!("\n{}", report::comparison_table(comparison, a, b, table_width(), uses_color())))?;
+    say(&format!("\nComparison: {}\n", page.display()))
+}
+
+fn write(file: &Path, page: &str) -> Result<PathBuf> {
+    std::fs::write(file, page)
+        .with_context(|| format!("cannot write {}; choose another file with --html", file.display()))?;
+    Ok(file.into())
+}
+
+/// A result as it was named: its folder, and which of its targets.
+struct Opened {
+    folder: ResultFolder,
+    experiment: Experiment,
+    chosen: Option<String>,
+}
+
+impl Opened {
+    fn open(text: &str) -> Result<Opened> {
+        let whole = Path::new(text);
+        // A folder may have an @ in its name.
+        let (path, chosen) = match text.rsplit_once('@') {
+            Some((path, target)) if !whole.exists() => (Path::new(path), Some(target.to_owned())),
+            _ => (whole, None),
+        };
+        let folder = ResultFolder::open(path)?;
+        let experiment = folder.load()?;
+        Ok(Opened { folder, experiment, chosen })
+    }
+
+    fn name(&self) -> String {
+        let target = self.chosen.as_ref().map_or(String::new(), |target| format!("@{target}"));
+        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@') { c } else { '-' };
+        format!("{}{target}", self.experiment.name).chars().map(plain).collect()
+    }
+
+    /// The target that is meant.
+    fn target(&self) -> Result<String> {
+        let names: Vec<&str> = self.experiment.targets.iter().map(|target| target.name.as_str()).collect();
+        let path = self.folder.path().display();
+        match (&self.chosen, &names[..]) {
+            (Some(chosen), _) if names.contains(&chosen.as_str()) => Ok(chosen.clone()),
+            (Some(chosen), _) => bail!("{path} has no target '{chosen}'; it has {}", names.join(", ")),
+            (None, [only]) => Ok((*only).to_owned()),
+            (None, []) => bail!("{path} has no target: nothing was measured there"),
+            (None, [first, ..]) => {
+                bail!("{path} has the targets {}; choose one, such as {path}@{first}", names.join(", "))
+            }
+        }
+    }
+}

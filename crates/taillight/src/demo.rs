@@ -1,0 +1,100 @@
+//! `taillight demo`: everything at once on the embedded server, with nothing to set.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use lab::{Plan, Span, TargetName};
+use results::Kind;
+
+use crate::args::CpuList;
+use crate::run::{self, Job, ResultArgs};
+use crate::targets::ServerArgs;
+
+/// Measure the embedded Sphinx from idle to its limit, and show the picture.
+///
+/// Finds the maximum throughput, sweeps open-loop Poisson load over 10 to 100 % of it, and finds the peak
+/// throughput under the quality-of-service (QoS) target. Takes under 3 minutes; needs no root.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Take about 15 s: fewer loads, once each, in short trials. Shows that all works, not how fast it is.
+    #[arg(long)]
+    quick: bool,
+    /// Seed of everything that is drawn; the same seed offers the same requests.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Processors of the load generator [default: the last one].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    result: ResultArgs,
+}
+
+/// What is asked of the server: the set-up of most published measurements of Memcached.
+const OPTIONS: [&str; 12] = [
+    "--connections",
+    "64",
+    "--depth",
+    "1",
+    "--keys",
+    "100000",
+    "--key-size",
+    "30",
+    "--value-size",
+    "200",
+    "--mix",
+    "get:100",
+];
+
+/// When a demo is to end even on a restless machine: 3 minutes less the first fill, the last trial and the report.
+const TIME: Duration = Duration::from_secs(165);
+
+pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
+    let job = Job {
+        kind: Kind::Demo,
+        suffix: "demo",
+        targets: vec![TargetName::Sphinx],
+        workload: "cache",
+        options: OPTIONS.iter().map(|word| (*word).to_owned()).collect(),
+        plan: if args.quick { quick() } else { full() },
+        seed: args.seed,
+        server: args.server,
+        cpus: args.cpus,
+        result: args.result,
+    };
+    let finished = run::run(&job)?;
+    finished.tell()?;
+    Ok(finished.code(false))
+}
+
+fn span(warmup_ms: u64, window_ms: u64) -> Span {
+    Span { warmup: Duration::from_millis(warmup_ms), window: Duration::from_millis(window_ms) }
+}
+
+/// About 45 trials of 2.5 s and 15 of 1.5 s.
+fn full() -> Plan {
+    Plan {
+        loads: (1..=10).map(|i| f64::from(i) / 10.0).collect(),
+        repeats: 3,
+        search: span(300, 1000),
+        point: span(300, 2000),
+        max_tolerance: 0.03,
+        peak_tolerance: Some(0.05),
+        time: Some(TIME),
+    }
+}
+
+fn quick() -> Plan {
+    Plan {
+        loads: vec![0.2, 0.5, 0.8, 1.0],
+        repeats: 1,
+        search: span(100, 400),
+        point: span(100, 600),
+        max_tolerance: 0.06,
+        peak_tolerance: Some(0.1),
+        time: Some(TIME),
+    }
+}

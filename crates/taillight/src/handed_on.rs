@@ -1,0 +1,61 @@
+//! Which words of a command line are the generator's.
+//!
+//! The lab hands them on as they were typed: it starts generators as processes and knows no workload's options.
+
+use clap::{Arg, Args, Command};
+
+use crate::args::{CacheOptions, LoadOptions};
+
+/// Options of the generator that the lab sets for each trial itself.
+const SET_BY_THE_LAB: [&str; 4] = ["seed", "warmup", "window", "cpus"];
+
+/// The words of `argv` that are options of the generator, with their values.
+///
+/// `A` is what the whole command line was read as, so that it is known to be in order.
+pub(crate) fn handed_on<A: Args>(argv: &[String]) -> Vec<String> {
+    let all = A::augment_args(Command::new("all"));
+    let of_generator = CacheOptions::augment_args(LoadOptions::augment_args(Command::new("generator")));
+    let mut kept = Vec::new();
+    let mut words = argv.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word.strip_prefix("--") else { continue };
+        let name = text.split_once('=').map_or(text, |(name, _)| name);
+        let Some(option) = find(&all, name) else { continue };
+        let value = if takes_value(option) && !text.contains('=') { words.next() } else { None };
+        if find(&of_generator, name).is_some() && !SET_BY_THE_LAB.contains(&name) {
+            kept.push(word.clone());
+            kept.extend(value.cloned());
+        }
+    }
+    kept
+}
+
+fn find<'a>(command: &'a Command, long: &str) -> Option<&'a Arg> {
+    command.get_arguments().find(|arg| arg.get_long() == Some(long))
+}
+
+fn takes_value(option: &Arg) -> bool {
+    option.get_action().takes_values()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::SweepArgs;
+
+    #[test]
+    fn only_the_generators_words_are_handed_on() {
+        let check = |line: &str, expect: &str| {
+            let argv: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(handed_on::<SweepArgs>(&argv).join(" "), expect, "{line}");
+        };
+        check("sweep cache", "");
+        check("sweep cache --target sphinx --connections 16", "--connections 16");
+        check("sweep cache --connections=16 --repeats 5 --depth 4", "--connections=16 --depth 4");
+        check("sweep --mix get:90,set:10 cache --yes --gate", "--mix get:90,set:10 --yes");
+        // The lab sets these itself.
+        check("sweep cache --seed 3 --window 2s --warmup=1s --cpus 1 --fill never", "--fill never");
+        // A value that looks like an option of the generator is none.
+        check("sweep cache --memcached-arg --keys --keys 5", "--keys 5");
+    }
+}

@@ -1,0 +1,71 @@
+//! `taillight peak`: the highest load that meets the quality-of-service target.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use lab::{Plan, TargetName};
+use results::Kind;
+
+use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::handed_on::handed_on;
+use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::targets::ServerArgs;
+
+/// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
+///
+/// Measures the maximum throughput, then halves between loads that meet the target and loads that miss it, each
+/// judged by two of three trials.
+#[derive(Args, Debug)]
+pub(crate) struct PeakArgs {
+    /// What to send.
+    #[arg(value_enum)]
+    workload: WorkloadName,
+    /// The server: sphinx (embedded), memcached (found on this machine) or HOST:PORT of one that runs.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET")]
+    target: TargetName,
+    /// Width of the interval of the peak, in per cent of the maximum throughput.
+    #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
+    tolerance: f64,
+    /// Width of the interval of the maximum throughput, in per cent of it.
+    #[arg(long, default_value = "3", value_name = "PERCENT", value_parser = parse_percent)]
+    max_tolerance: f64,
+    /// Exit with 99 if the QoS is met at no load or a trial is invalid.
+    #[arg(long)]
+    gate: bool,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    load: LoadOptions,
+    #[command(flatten)]
+    cache: CacheOptions,
+}
+
+pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
+    let point = run::span(args.load.warmup, args.load.window);
+    let job = Job {
+        kind: Kind::Peak,
+        suffix: "peak",
+        targets: vec![args.target],
+        workload: run::words(args.workload),
+        options: handed_on::<PeakArgs>(&std::env::args().collect::<Vec<_>>()),
+        plan: Plan {
+            loads: Vec::new(),
+            repeats: 1,
+            search: run::search_span(point),
+            point,
+            max_tolerance: args.max_tolerance,
+            peak_tolerance: Some(args.tolerance),
+            time: None,
+        },
+        seed: args.load.seed,
+        server: args.server,
+        cpus: args.load.cpus,
+        result: args.result,
+    };
+    let finished = run::run(&job)?;
+    finished.tell()?;
+    Ok(finished.code(args.gate))
+}

@@ -1,0 +1,257 @@
+//! What all commands that run trials share: from the command line to a result folder and a picture.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use jiff::{Timestamp, Zoned};
+use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
+use results::{Experiment, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
+use units::{Nanos, Qos};
+
+use crate::args::{CpuList, WorkloadName};
+use crate::progress::Teller;
+use crate::targets::{self, ServerArgs};
+use crate::terminal::{say, table_width, uses_color};
+
+/// A gate failed.
+const GATE: u8 = 99;
+/// Wrong usage, as clap exits.
+const USAGE: u8 = 2;
+/// Somebody asked to stop, as shells report it.
+const INTERRUPTED: u8 = 130;
+
+/// Where a result goes and what it judges.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Result")]
+pub(crate) struct ResultArgs {
+    /// The target that response times are held to: 'p99<1ms', 'windowed p99<1ms' (the median over windows of
+    /// 100 ms of each window's p99), 'raw p99.9<5ms'. A plain p99 is judged windowed where the host disturbs.
+    #[arg(long, default_value = "p99<1ms", value_name = "TARGET")]
+    pub qos: Qos,
+    /// Folder in which the result gets a folder of its own.
+    #[arg(long, default_value = "results", value_name = "FOLDER")]
+    pub out: PathBuf,
+    /// Name of the result's folder [default: the time and the command].
+    #[arg(long, value_name = "NAME", value_parser = parse_name)]
+    pub name: Option<String>,
+}
+
+/// A name for a folder that stays in the folder where it belongs.
+fn parse_name(text: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | '@');
+    if text.is_empty() || text.starts_with(['.', '-']) || text.len() > 120 || !text.chars().all(fits) {
+        return Err("use letters, digits and - _ . + @, such as before-the-patch".into());
+    }
+    Ok(text.into())
+}
+
+/// Everything about a run that its command decides.
+pub(crate) struct Job {
+    pub kind: Kind,
+    /// The end of the folder's default name.
+    pub suffix: &'static str,
+    pub targets: Vec<TargetName>,
+    pub workload: &'static str,
+    /// Handed on to the generator as they are.
+    pub options: Vec<String>,
+    pub plan: Plan,
+    pub seed: u64,
+    pub server: ServerArgs,
+    /// The generator's processors.
+    pub cpus: Option<CpuList>,
+    pub result: ResultArgs,
+}
+
+/// A run that is over, whole or not.
+pub(crate) struct Finished {
+    pub experiment: Experiment,
+    pub folder: ResultFolder,
+    outcome: Result<(), lab::Error>,
+}
+
+/// Runs `job`, and writes and prints what came of it.
+///
+/// Errors: it could not even begin. Otherwise there is a result, partial perhaps.
+pub(crate) fn run(job: &Job) -> Result<Finished> {
+    let interrupt = Interrupt::on_signals()?;
+    let placement = job.server.placement(job.cpus.as_ref());
+    let generator =
+        Generator::new(&lab::this_program()?, job.workload, &options(job, &placement), &placement.generator)?;
+    let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
+    let servers = match job.server.start(&job.targets, &placement, generator.connections()) {
+        Ok(servers) => servers,
+        Err(error) => {
+            // Nothing was measured: an empty folder would only be in the way.
+            let _ = fs::remove_dir_all(folder.path());
+            return Err(error);
+        }
+    };
+    let experiment = experiment(job, &placement, &folder);
+    let mut session =
+        Session::begin(experiment, folder, generator, servers, interrupt, Box::new(Teller::new()))?;
+    let outcome = job.plan.run(&mut session);
+    let (experiment, folder) = match session.finish(&outcome) {
+        Ok(finished) => finished,
+        Err(error) => bail!(outcome.err().unwrap_or(error)),
+    };
+    Ok(Finished { experiment, folder, outcome })
+}
+
+impl Finished {
+    /// Writes the report, prints the answer and where everything lies.
+    pub(crate) fn tell(&self) -> Result<()> {
+        say(&report::experiment_table(&self.experiment, table_width(), uses_color()))?;
+        let report =
+            self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;
+        say(&format!("\nReport: {}\n", report.display()))
+    }
+
+    /// The exit code. An error that ended the run, and where its partial result lies, goes to standard error.
+    pub(crate) fn code(&self, gate: bool) -> ExitCode {
+        if let Err(error) = &self.outcome {
+            anstream::eprintln!("taillight: {error}");
+            anstream::eprintln!(
+                "A partial result of {} trials is in {}",
+                self.experiment.trials.len(),
+                self.folder.path().display()
+            );
+            return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
+        }
+        let failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
+        for failure in &failed {
+            anstream::eprintln!("taillight: gate failed: {failure}");
+        }
+        if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(GATE) }
+    }
+}
+
+/// The exit code of an error that ended a command before there was a result.
+pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
+    match error.downcast_ref::<lab::Error>() {
+        Some(lab::Error::Interrupted(_)) => Some(ExitCode::from(INTERRUPTED)),
+        Some(lab::Error::Refused { usage: true, .. } | lab::Error::Target(_)) => Some(ExitCode::from(USAGE)),
+        _ => None,
+    }
+}
+
+/// Why a gate that wants valid trials and a target met at some load does not open.
+fn gate_failures(experiment: &Experiment) -> Vec<String> {
+    let mut failures = Vec::new();
+    for target in &experiment.targets {
+        let trials =
+            || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
+        let invalid = trials().filter(|trial| matches!(trial.verdict, Verdict::Invalid { .. })).count();
+        if invalid > 0 {
+            failures.push(format!("{invalid} trials of {} are invalid", target.name));
+        }
+        let met = match &target.peak {
+            Some(peak) => peak.low_rps > 0.0,
+            None => trials()
+                .any(|trial| lab::met(trial, &experiment.qos, experiment.qos_basis).vote == lab::Vote::Pass),
+        };
+        if !met {
+            failures.push(format!("{} met {} at no load", target.name, experiment.qos));
+        }
+    }
+    failures
+}
+
+/// What is handed on to the generator. One that spins on a core that it shares would starve the server.
+fn options(job: &Job, placement: &Placement) -> Vec<String> {
+    let mut options = job.options.clone();
+    let started_here = job.targets.iter().any(|target| !matches!(target, TargetName::Foreign(_)));
+    let says_pace = options.iter().any(|word| word == "--pace" || word.starts_with("--pace="));
+    if started_here && placement.is_shared() && !says_pace {
+        options.extend(["--pace".into(), "sleep".into()]);
+    }
+    options
+}
+
+fn folder_name(job: &Job) -> String {
+    let by_time = || format!("{}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"), job.suffix);
+    job.result.name.clone().unwrap_or_else(by_time)
+}
+
+fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experiment {
+    let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Experiment {
+        schema: SCHEMA,
+        kind: job.kind,
+        name,
+        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        elapsed_s: 0.0,
+        complete: false,
+        interrupted: None,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        seed: job.seed,
+        qos: job.result.qos,
+        qos_basis: job.result.qos.basis.unwrap_or(units::QosBasis::Raw),
+        qos_basis_reason: String::new(),
+        host: serde_json::to_value(host::Host::here()).unwrap_or(serde_json::Value::Null),
+        notes: targets::notes(&job.targets, placement),
+        targets: Vec::new(),
+        trials: Vec::new(),
+    }
+}
+
+/// The workload as the command line names it.
+pub(crate) fn words(workload: WorkloadName) -> &'static str {
+    match workload {
+        WorkloadName::Cache => "cache",
+        WorkloadName::Null => "null",
+    }
+}
+
+/// Warm-up and window of a trial.
+pub(crate) fn span(warmup: Nanos, window: Nanos) -> Span {
+    Span { warmup: warmup.into(), window: window.into() }
+}
+
+/// Warm-up and window of the trials that search for the maximum: they come in numbers and ask less.
+pub(crate) fn search_span(point: Span) -> Span {
+    const LONGEST: Duration = Duration::from_secs(1);
+    Span { warmup: point.warmup.min(LONGEST / 2), window: point.window.min(LONGEST) }
+}
+
+/// A share given in per cent, over 0: 5, 12.5.
+pub(crate) fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 1000.0 => Ok(percent / 100.0),
+        _ => Err("write a number of per cent over 0, such as 5 or 12.5".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_stays_in_its_folder() {
+        let check = |text: &str, expect: bool| assert_eq!(parse_name(text).is_ok(), expect, "{text}");
+        check("before-the-patch_2", true);
+        check("../up", false);
+        check("/tmp/x", false);
+        check(".hidden", false);
+        check("", false);
+        check("a b", false);
+    }
+
+    #[test]
+    fn per_cents_are_shares() {
+        let check = |text: &str, expect: Option<f64>| assert_eq!(parse_percent(text).ok(), expect, "{text}");
+        check("5", Some(0.05));
+        check("12.5 %", Some(0.125));
+        check("110", Some(1.1));
+        check("0", None);
+        check("-5", None);
+        check("NaN", None);
+        check("inf", None);
+        check("x", None);
+    }
+}

@@ -1,0 +1,80 @@
+//! `taillight sweep`: response times against offered load.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use lab::{Plan, TargetName};
+use results::Kind;
+
+use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::handed_on::handed_on;
+use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::targets::ServerArgs;
+
+/// Measure response times from low load to the maximum, in interleaved blocks.
+///
+/// Each block measures the maximum throughput anew and runs every load once, in an order of its own.
+#[derive(Args, Debug)]
+pub(crate) struct SweepArgs {
+    /// What to send.
+    #[arg(value_enum)]
+    workload: WorkloadName,
+    /// The server: sphinx (embedded), memcached (found on this machine) or HOST:PORT of one that runs.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET")]
+    target: TargetName,
+    /// Loads in per cent of the maximum throughput.
+    #[arg(long, default_value = "10,20,30,40,50,60,70,80,90,100", value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
+    loads: Vec<f64>,
+    /// Blocks: how often each load is run. From 6 on differences can be judged.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// Width of the interval of the maximum throughput, in per cent of it.
+    #[arg(long, default_value = "3", value_name = "PERCENT", value_parser = parse_percent)]
+    max_tolerance: f64,
+    /// Exit with 99 if the QoS is met at no load or a trial is invalid.
+    #[arg(long)]
+    gate: bool,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    load: LoadOptions,
+    #[command(flatten)]
+    cache: CacheOptions,
+}
+
+pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
+    let point = run::span(args.load.warmup, args.load.window);
+    let job = Job {
+        kind: Kind::Sweep,
+        suffix: "sweep",
+        targets: vec![args.target],
+        workload: run::words(args.workload),
+        options: handed_on::<SweepArgs>(&std::env::args().collect::<Vec<_>>()),
+        plan: Plan {
+            loads: rising(args.loads),
+            repeats: args.repeats,
+            search: run::search_span(point),
+            point,
+            max_tolerance: args.max_tolerance,
+            peak_tolerance: None,
+            time: None,
+        },
+        seed: args.load.seed,
+        server: args.server,
+        cpus: args.load.cpus,
+        result: args.result,
+    };
+    let finished = run::run(&job)?;
+    finished.tell()?;
+    Ok(finished.code(args.gate))
+}
+
+/// `loads` from the lowest to the highest, each once.
+pub(crate) fn rising(mut loads: Vec<f64>) -> Vec<f64> {
+    loads.sort_by(f64::total_cmp);
+    loads.dedup();
+    loads
+}

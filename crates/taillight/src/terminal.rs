@@ -1,0 +1,35 @@
+//! What standard output is, and how to write to it.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anyhow::Result;
+use rustix::termios::tcgetwinsize;
+
+/// Columns of a table that goes into a pipe or a file.
+const IN_A_PIPE: usize = 120;
+
+/// Columns that a table may take.
+pub(crate) fn table_width() -> usize {
+    if !io::stdout().is_terminal() {
+        return IN_A_PIPE;
+    }
+    tcgetwinsize(io::stdout())
+        .map_or(IN_A_PIPE, |size| if size.ws_col == 0 { IN_A_PIPE } else { size.ws_col.into() })
+}
+
+/// Whether standard output takes colours: a terminal, and `NO_COLOR` is not set.
+pub(crate) fn uses_color() -> bool {
+    AutoStream::choice(&io::stdout()) != ColorChoice::Never
+}
+
+/// Writes `text` to standard output.
+///
+/// Errors: it cannot be written. A reader that has seen enough (`| head`) is none.
+pub(crate) fn say(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
