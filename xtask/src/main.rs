@@ -1,1 +1,68 @@
-fn main() {}
+//! Checks of this repository, for people and for CI alike.
+//!
+//! `tidy` holds the tree to what the documents promise: the arrows that crates must never draw, the
+//! architecture's tables, the length of files, the words. `ci` is the README's test command: from an empty
+//! machine it installs what the tests need, runs every check and ends with one line that counts the tests.
+//!
+//! Try it: `cargo xtask tidy`.
+
+mod ci;
+mod finding;
+mod markdown;
+mod metadata;
+mod repository;
+mod rust_text;
+mod tidy;
+
+use std::process::ExitCode;
+
+use repository::Repository;
+
+const HELP: &str = "\
+Checks of this repository.
+
+cargo xtask tidy             the rules that no compiler checks: dependencies between crates, documents
+                             against the tree, length of files, words
+cargo xtask ci               install what the tests need, then format, clippy, tidy, deny, tests, documentation
+cargo xtask ci --no-install  the same with what is there; says what that leaves out
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["tidy"] => tidy(),
+        ["ci"] => ci::run(true),
+        ["ci", "--no-install" | "--offline"] => ci::run(false),
+        ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(true)
+        }
+        [] => Err(format!("no task is given\n\n{HELP}")),
+        given => Err(format!("there is no task '{}'\n\n{HELP}", given.join(" "))),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(message) => {
+            eprintln!("xtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints what tidy finds; true where that is nothing.
+fn tidy() -> Result<bool, String> {
+    let repository = Repository::read()?;
+    let packages = metadata::read(repository.root())?;
+    let findings = tidy::findings(&repository, &packages);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => println!("tidy: {} checks, nothing to say", tidy::CHECKS),
+        1 => println!("tidy: 1 finding"),
+        n => println!("tidy: {n} findings"),
+    }
+    Ok(findings.is_empty())
+}

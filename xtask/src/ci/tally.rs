@@ -1,0 +1,165 @@
+/// What became of the tests, counted from the lines that they print.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    /// What was left out and why, in words.
+    pub(super) skipped: Vec<String>,
+    /// Tests that the harness ignored; it prints their reasons itself.
+    ignored: u64,
+    /// The part of the output that the next line belongs to.
+    part: Part,
+    /// Tests of the running program that passed by saying that they were skipped.
+    said: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Part {
+    /// Progress, results and failures.
+    #[default]
+    Shown,
+    /// What passing tests printed; `said` once the test at hand has said that it was skipped.
+    Successes { said: bool },
+}
+
+impl Tally {
+    /// Takes one line of `cargo test -- --show-output`; true where a reader should see it.
+    ///
+    /// A test that lacks something prints `skipped: NAME: REASON` and returns. The harness counts it as passed and
+    /// shows its output among the successes; here it counts as skipped, once.
+    pub(super) fn line(&mut self, line: &str) -> bool {
+        let test = line.starts_with("---- ") && line.ends_with(" stdout ----");
+        if let Some(result) = line.strip_prefix("test result: ") {
+            self.part = Part::Shown;
+            self.result(result);
+        } else if line == "failures:" {
+            self.part = Part::Shown;
+        } else if line == "successes:" || (test && self.part != Part::Shown) {
+            self.part = Part::Successes { said: false };
+        } else if self.part == (Part::Successes { said: false })
+            && let Some(what) = line.strip_prefix("skipped: ")
+        {
+            self.part = Part::Successes { said: true };
+            self.said += 1;
+            self.skipped.push(what.to_owned());
+        }
+        self.part == Part::Shown
+    }
+
+    /// Reads the rest of a line such as `test result: ok. 5 passed; 0 failed; 1 ignored; 0 measured; …`.
+    fn result(&mut self, result: &str) {
+        let count = |what: &str| -> u64 {
+            let parts = result.split(['.', ';']).map(str::trim);
+            parts.filter_map(|part| part.strip_suffix(what)?.parse::<u64>().ok()).sum()
+        };
+        self.passed += count(" passed").saturating_sub(std::mem::take(&mut self.said));
+        self.failed += count(" failed");
+        self.ignored += count(" ignored");
+    }
+
+    /// Notes one thing that was left out.
+    pub(super) fn skip(&mut self, what: String) {
+        self.skipped.push(what);
+    }
+
+    /// Counts a check that failed without a failed test, such as one that does not compile.
+    pub(super) fn fail_at_least_once(&mut self) {
+        self.failed = self.failed.max(1);
+    }
+
+    /// How many tests and checks were left out.
+    pub(super) fn skipped_count(&self) -> u64 {
+        self.ignored + self.skipped.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(output: &str) -> (Tally, Vec<&str>) {
+        let mut tally = Tally::default();
+        let shown = output.lines().filter(|line| tally.line(line)).collect();
+        (tally, shown)
+    }
+
+    #[test]
+    fn adds_up_the_results() {
+        let check = |output: &str, expect: (u64, u64, u64)| {
+            let (tally, _) = read(output);
+            assert_eq!((tally.passed, tally.failed, tally.skipped_count()), expect, "{output}");
+        };
+        check("", (0, 0, 0));
+        check("running 1 test\ntest a ... ok\n", (0, 0, 0));
+        let ok =
+            "test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out; finished in 0.02s\n";
+        let bad = "test result: FAILED. 1 passed; 3 failed; 0 ignored; 0 measured; 9 filtered out; finished in 1.5s\n";
+        check(ok, (5, 0, 2));
+        check(&format!("{ok}{bad}{ok}"), (11, 3, 4));
+    }
+
+    #[test]
+    fn a_test_that_says_so_is_skipped_once() {
+        let output = "\
+test a ... ok
+test b ... ok
+
+successes:
+
+---- a stdout ----
+skipped: a: no memcached
+skipped: a: said twice
+
+---- b stdout ----
+it talks
+skipped to the end
+
+successes:
+    a
+    b
+
+test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+";
+        let (tally, shown) = read(output);
+        assert_eq!((tally.passed, tally.skipped_count()), (1, 1));
+        assert_eq!(tally.skipped, ["a: no memcached"]);
+        assert_eq!(shown.len(), 4, "what passing tests say is not shown: {shown:?}");
+    }
+
+    #[test]
+    fn failures_are_shown() {
+        let output = "\
+successes:
+
+---- a stdout ----
+hello
+
+successes:
+    a
+
+failures:
+
+---- b stdout ----
+skipped: not really
+panicked
+
+failures:
+    b
+
+test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s
+";
+        let (tally, shown) = read(output);
+        assert_eq!((tally.passed, tally.failed, tally.skipped_count()), (1, 1, 0));
+        assert!(shown.contains(&"panicked") && !shown.contains(&"hello"), "{shown:?}");
+    }
+
+    #[test]
+    fn a_check_that_fails_counts() {
+        let mut tally = Tally::default();
+        tally.fail_at_least_once();
+        assert_eq!(tally.failed, 1);
+        tally.failed = 3;
+        tally.fail_at_least_once();
+        assert_eq!(tally.failed, 3);
+    }
+}

@@ -1,0 +1,160 @@
+//! What the checks need besides the Rust toolchain, and how it comes onto an empty machine.
+
+use std::env;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A program that some tests need.
+struct Package {
+    program: &'static str,
+    /// Its name in Debian.
+    package: &'static str,
+    /// What is left out without it.
+    without: &'static str,
+}
+
+const PACKAGES: [Package; 2] = [
+    Package { program: "memcached", package: "memcached", without: "tests against a real memcached" },
+    Package {
+        program: "chromium",
+        package: "chromium",
+        without: "the test that opens the report in a browser",
+    },
+];
+
+/// Components of the toolchain: how each answers, and its name.
+const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// Where `cargo install` puts what only the checks need; `target/` is nobody's but cargo's.
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
+
+/// What was found or fetched.
+pub(super) struct Tools {
+    /// cargo-deny, or why it is not there.
+    pub(super) deny: Result<PathBuf, String>,
+    /// What is not there, and what that leaves out.
+    pub(super) missing: Vec<String>,
+}
+
+/// Looks for everything and, with `install`, fetches what is missing; says what it does.
+pub(super) fn prepare(install: bool) -> Tools {
+    for (subcommand, component) in COMPONENTS {
+        if install && !quiet(Command::new("cargo").args([subcommand, "--version"])) {
+            // Where this fails, the check itself says what is missing.
+            run(Command::new("rustup").args(["component", "add", component]));
+        }
+    }
+    if install {
+        install_packages(&absent());
+    }
+    let hint = |package: &Package| {
+        format!(
+            "{}: no {} here; `apt-get install {}` brings it",
+            package.without, package.program, package.package
+        )
+    };
+    let missing = absent().into_iter().map(hint).collect::<Vec<_>>();
+    missing.iter().for_each(|what| println!("skipping {what}"));
+    Tools { deny: deny(install), missing }
+}
+
+fn absent() -> Vec<&'static Package> {
+    PACKAGES.iter().filter(|package| find(package.program).is_none()).collect()
+}
+
+fn install_packages(packages: &[&Package]) {
+    if packages.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = packages.iter().map(|package| package.package).collect();
+    if find("apt-get").is_none() || !is_root() {
+        println!("cannot install {}: that takes root and apt-get", names.join(", "));
+        return;
+    }
+    let apt = |arguments: &[&str]| {
+        run(Command::new("apt-get")
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdout(Stdio::null()))
+    };
+    // A stale list of packages names files that are gone.
+    if apt(&["update", "-qq"]) {
+        apt(&[&["install", "-y", "-qq", "--no-install-recommends"], names.as_slice()].concat());
+    }
+}
+
+fn deny(install: bool) -> Result<PathBuf, String> {
+    let built = Path::new(TOOLS).join("bin/cargo-deny");
+    let found = || find("cargo-deny").or_else(|| is_executable(&built).then(|| built.clone()));
+    if found().is_none() && install {
+        println!("building cargo-deny takes some minutes, once");
+        run(Command::new("cargo").args(["install", "--quiet", "--locked", "cargo-deny", "--root", TOOLS]));
+    }
+    found().ok_or_else(|| "no cargo-deny here; `cargo install --locked cargo-deny` brings it".into())
+}
+
+/// Whether this process is root, by its own entry in `/proc`.
+fn is_root() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| effective_user(&status) == Some(0))
+}
+
+/// The second number of the line `Uid:`. Source: `proc_pid_status(5)`.
+fn effective_user(status: &str) -> Option<u32> {
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn find(program: &str) -> Option<PathBuf> {
+    let path = env::var_os("PATH")?;
+    env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_executable(file))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+/// Runs a command, showing it; true where it succeeds.
+fn run(command: &mut Command) -> bool {
+    println!("{} {}", command.get_program().display(), arguments(command));
+    command.status().is_ok_and(|status| status.success())
+}
+
+fn quiet(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn arguments(command: &Command) -> String {
+    command.get_args().map(|argument| argument.display().to_string()).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_programs_and_only_those() {
+        let check = |program: &str, expect: bool| assert_eq!(find(program).is_some(), expect, "{program}");
+        check("sh", true);
+        check("no-such-program-here", false);
+        assert!(!is_executable(Path::new("/etc/passwd")));
+    }
+
+    #[test]
+    fn knows_who_it_is() {
+        let check =
+            |status: &str, expect: Option<u32>| assert_eq!(effective_user(status), expect, "{status}");
+        check("Name:\tx\nUid:\t1000\t0\t0\t0\n", Some(0));
+        check("Uid:\t0\t1000\t0\t0\n", Some(1000));
+        check("Gid:\t0\t0\n", None);
+    }
+
+    #[test]
+    fn tells_how_a_command_ended() {
+        let check =
+            |script: &str, expect: bool| assert_eq!(quiet(Command::new("sh").args(["-c", script])), expect);
+        check("exit 0", true);
+        check("exit 1", false);
+        assert!(!quiet(&mut Command::new("no-such-program-here")));
+    }
+}

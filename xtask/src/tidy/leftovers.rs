@@ -1,0 +1,67 @@
+//! Nothing is left half done in the tree: what is open is an issue, and a test that does not run says why.
+
+use crate::finding::Finding;
+use crate::markdown::prose;
+use crate::metadata::Package;
+use crate::repository::Repository;
+use crate::rust_text;
+
+const NOTES: [&str; 4] = ["TODO", "FIXME", "XXX", "HACK"];
+const MACROS: [&str; 3] = ["todo!", "unimplemented!", "dbg!"];
+
+pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, text) in repository.ending(".md") {
+        for (number, line) in prose(text) {
+            findings.extend(note(&line).map(|problem| Finding::line(file, number, problem, FINISH)));
+        }
+    }
+    for (file, text) in repository.ending(".rs") {
+        for (i, line) in rust_text::lines(text).iter().enumerate() {
+            let problem = note(&line.comment).or_else(|| unfinished(&line.code));
+            findings.extend(problem.map(|problem| Finding::line(file, i + 1, problem, FINISH)));
+            if line.code.contains("#[ignore]") {
+                let remedy = "write #[ignore = \"reason\"], or let it run";
+                findings.push(Finding::line(file, i + 1, "a test is ignored without a reason", remedy));
+            }
+        }
+    }
+    findings
+}
+
+const FINISH: &str = "finish it, or open an issue and remove it";
+
+fn note(text: &str) -> Option<String> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    words.find(|word| NOTES.contains(word)).map(|word| format!("a note '{word}'"))
+}
+
+fn unfinished(code: &str) -> Option<String> {
+    let found = MACROS.iter().find(|name| {
+        code.match_indices(*name)
+            .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))
+    });
+    found.map(|name| format!("{name} in the code"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_what_was_left() {
+        let check_line = |file: &str, line: &str, expect: bool| {
+            assert_eq!(!check(&Repository::of(&[(file, line)]), &[]).is_empty(), expect, "{line}");
+        };
+        check_line("a.rs", "// TODO: later", true);
+        check_line("a.rs", "/// FIXME", true);
+        check_line("a.rs", "let a = \"TODO\"; // TODOS", false);
+        check_line("a.rs", "    todo!()", true);
+        check_line("a.rs", "unimplemented!(\"x\")", true);
+        check_line("a.rs", "my_todo!()", false);
+        check_line("a.rs", "#[ignore]", true);
+        check_line("a.rs", "#[ignore = \"needs root\"]", false);
+        check_line("a.md", "XXX", true);
+        check_line("a.md", "`TODO`", false);
+    }
+}
