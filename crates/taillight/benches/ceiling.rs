@@ -209,7 +209,7 @@ fn mutilate(address: &str) -> Option<Run> {
     command.args(["-s", address, "--noload", "-K", "30", "-V", "200", "-r", "100000", "-T", "1", "-d", "1"]);
     command.args(["-c", &CONNECTIONS.to_string(), "-t", &SECONDS.to_string()]);
     let (text, cpu) = timed(&mut command)?;
-    // Total QPS = 126000.0 (378000 / 3.0s)
+    // `Total QPS = 126000.0 (378000 / 3.0s)`
     let line = text.lines().find(|line| line.starts_with("Total QPS"))?;
     let krps = line.split_whitespace().nth(3)?.parse::<f64>().ok()? / 1e3;
     let requests: f64 = line.split('(').nth(1)?.split_whitespace().next()?.parse().ok()?;
