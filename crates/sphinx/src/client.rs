@@ -15,6 +15,8 @@ pub(crate) struct Client {
     pub(crate) get: Option<RestOfGet>,
     /// Whether it stands in the thread's list of connections that wait for room in a link.
     pub(crate) waits: bool,
+    /// Output that was there after the kernel was last offered some. Units: bytes.
+    pub(crate) offered: usize,
     /// Why no request is read at the moment.
     pub(crate) state: State,
     /// Whether the reactor was told to read no more.
@@ -47,6 +49,12 @@ pub(crate) struct RestOfGet {
 /// Units: bytes.
 const KEEP_INPUT: usize = 64 << 10;
 
+/// Output that may wait for a slow reader before its next request is read; one value comes on top.
+/// Units: bytes. What the kernel has taken does not count here, so more than this would gain nothing.
+const OUTPUT_MAX: usize = 1 << 20;
+/// Answers of other threads that one connection may wait for: with the largest values they are memory.
+const ASKS_MAX: usize = 64;
+
 impl Client {
     pub(crate) fn new(conn: Conn) -> Client {
         Client {
@@ -56,9 +64,16 @@ impl Client {
             replies: Replies::default(),
             get: None,
             waits: false,
+            offered: 0,
             state: State::Open,
             paused: false,
         }
+    }
+
+    /// Whether it may make more replies while that many bytes have not left.
+    #[inline]
+    pub(crate) fn has_room(&self, unsent: usize) -> bool {
+        self.replies.waiting() < ASKS_MAX && unsent + self.replies.bytes() < OUTPUT_MAX
     }
 
     /// Drops the first `n` bytes of an input buffer, and its memory if that is large and not needed.

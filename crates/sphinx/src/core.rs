@@ -4,6 +4,8 @@
 //! sleep only when there was nothing to do. While a receive is handled, replies gather in the connection's
 //! output and leave with one send, and each peer that was asked for something is told once.
 
+mod dispatch;
+mod get;
 mod messages;
 mod requests;
 
@@ -47,6 +49,8 @@ pub(crate) struct Core<R: Reactor> {
     clients: Vec<Option<Box<Client>>>,
     /// Connections that wait for room in a link.
     waiting: VecDeque<Conn>,
+    /// Connections that were held and whose replies have left meanwhile; they go on in the next turn.
+    ready: VecDeque<Conn>,
     /// Connections that got replies from elsewhere in this turn.
     answered: Vec<Conn>,
     buffers: Buffers,
@@ -75,6 +79,7 @@ impl<R: Reactor> Core<R> {
             doorbell,
             clients: Vec::new(),
             waiting: VecDeque::new(),
+            ready: VecDeque::new(),
             answered: Vec::new(),
             buffers: Buffers::default(),
             stats: CoreStats::default(),
@@ -84,7 +89,8 @@ impl<R: Reactor> Core<R> {
     /// Serves until the server is stopped.
     pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
         while !self.common.stop.load(Ordering::Relaxed) {
-            let wait = if self.take_messages(reactor) || !self.go_to_sleep() {
+            let busy = self.take_messages(reactor) | self.resume_ready(reactor);
+            let wait = if busy || !self.go_to_sleep() {
                 Wait::Spin(reactor.now())
             } else {
                 Wait::Sleep(Time::NEVER)
@@ -159,21 +165,40 @@ impl<R: Reactor> Core<R> {
     /// Puts the connection's state back, sends its replies, and closes it when that was the last.
     fn put_back(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
-        let before = reactor.unsent(conn);
-        if before > 0 {
+        if reactor.unsent(conn) > 0 {
             reactor.flush(conn);
         }
+        client.offered = reactor.unsent(conn);
         let hold = client.state == State::Held;
+        if hold && !client.waits && client.has_room(client.offered) {
+            // The flush has just made the room that was missing, so no event will tell of it. The others
+            // have their turn first: a fast reader could go on like this for ever.
+            self.ready.push_back(conn);
+        }
         if hold != client.paused {
             client.paused = hold;
             reactor.pause_reading(conn, hold);
         }
-        let over = client.state == State::Closing && client.replies.is_empty() && reactor.unsent(conn) == 0;
+        let over = client.state == State::Closing && client.replies.is_empty() && client.offered == 0;
         self.clients[conn.slot as usize] = Some(client);
         if over {
             self.forget(conn);
             reactor.close(conn);
         }
+    }
+
+    /// Goes on with the connections of which [`Core::put_back`] found that they can.
+    fn resume_ready(&mut self, reactor: &mut R) -> bool {
+        let count = self.ready.len();
+        for _ in 0..count {
+            if let Some(conn) = self.ready.pop_front() {
+                self.go_on(reactor, conn);
+            }
+        }
+        if count > 0 {
+            self.ring();
+        }
+        count > 0
     }
 
     /// Tells each peer that was asked or answered, if it sleeps.

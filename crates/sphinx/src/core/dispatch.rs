@@ -1,0 +1,105 @@
+//! From requests to operations: here, at the key's owner, or everywhere.
+
+use proto_memcache::Reply;
+use reactor::Reactor;
+
+use super::Core;
+use super::requests::Flow;
+use crate::client::Client;
+use crate::message::{Ask, Ticket, Work};
+use crate::operation::Operation;
+use crate::replies::{Finish, Gathering};
+
+impl<R: Reactor> Core<R> {
+    /// Does something to a key, here or at its owner.
+    #[inline]
+    pub(super) fn operate(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        operation: Operation,
+        key: &[u8],
+        value: &[u8],
+    ) -> Flow {
+        let key = self.hasher.key(key);
+        let owner = key.hash.partition(self.links.len());
+        if owner == self.number {
+            let (output, store, now) = (reactor.output(client.conn), &mut self.store, self.now);
+            let before = output.len();
+            client.replies.make(output, &mut self.buffers, |out| {
+                operation.execute(store, key, value, now, out);
+            });
+            self.stats.bytes_written += (output.len() - before) as u64;
+            return Flow::Next;
+        }
+        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
+        if !link.has_room() {
+            return self.wait_for_room(client);
+        }
+        let mut buffer = self.buffers.take();
+        buffer.extend_from_slice(key.bytes);
+        buffer.extend_from_slice(value);
+        let reply = (operation.reply() == Reply::Wanted).then(|| client.replies.expect());
+        let ticket = Ticket { conn: client.conn, reply };
+        let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
+        link.ask(Ask { ticket, work, buffer });
+        self.stats.asks += 1;
+        Flow::Next
+    }
+
+    /// Does something on every thread, and answers when all have done it.
+    pub(super) fn everywhere(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        reply: Reply,
+        finish: Finish,
+        work: impl Fn() -> Work,
+    ) -> Flow {
+        if !self.links.iter().flatten().all(|link| link.has_room()) {
+            return self.wait_for_room(client);
+        }
+        let part = self.do_everywhere(&work());
+        let left = self.links.len() - 1;
+        if left == 0 {
+            let text = self.finished(finish, &part);
+            return self.answer(reactor, client, reply, &text);
+        }
+        let gathering = Gathering { left, stats: part, finish };
+        let ticket = Ticket {
+            conn: client.conn,
+            reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),
+        };
+        for link in self.links.iter_mut().flatten() {
+            link.ask(Ask { ticket, work: work(), buffer: self.buffers.take() });
+            self.stats.asks += 1;
+        }
+        Flow::Next
+    }
+
+    #[cold]
+    fn wait_for_room(&mut self, client: &mut Client) -> Flow {
+        self.stats.queue_waits += 1;
+        if !client.waits {
+            client.waits = true;
+            self.waiting.push_back(client.conn);
+        }
+        Flow::Hold
+    }
+
+    /// Answers with a line, if an answer is wanted.
+    pub(super) fn answer(&mut self, reactor: &mut R, client: &mut Client, reply: Reply, line: &[u8]) -> Flow {
+        if reply == Reply::Wanted {
+            self.make(reactor, client, |out| out.extend_from_slice(line));
+        }
+        Flow::Next
+    }
+
+    /// Makes a reply that comes after those that wait.
+    pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Vec<u8>)) {
+        let output = reactor.output(client.conn);
+        let before = output.len();
+        client.replies.make(output, &mut self.buffers, write);
+        self.stats.bytes_written += (output.len() - before) as u64;
+    }
+}

@@ -1,0 +1,110 @@
+//! How the server starts, refuses to start, and stops.
+
+mod support;
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use launch::Error;
+use support::client::Client;
+use support::{PATIENCE, spawn, sphinxd};
+
+/// Starts the server with arguments that it must refuse; checks exit code and message.
+fn check_refused(args: &str, code: i32, expect: &str) {
+    match spawn(args).wait_success(PATIENCE) {
+        Err(Error::Died { status, stderr, .. }) => {
+            let said = stderr.join("\n");
+            assert_eq!(status.code(), Some(code), "{args}: {said}");
+            assert!(said.contains(expect), "{args}: {said}");
+        }
+        other => panic!("{args}: {other:?}"),
+    }
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    check_refused("-p 70000", 2, "70000 is not in 0..=65535");
+    check_refused("-l somewhere", 2, "invalid value 'somewhere'");
+    check_refused("-t none", 2, "invalid digit");
+    check_refused("--cpus 1,x", 2, "'x' is no cpu");
+    check_refused("-m some", 2, "invalid value 'some'");
+    check_refused("--no-such-option", 2, "unexpected argument");
+}
+
+#[test]
+fn what_the_machine_cannot_do_ends_with_1() {
+    check_refused("-p 0 -l 192.0.2.1", 1, "this machine has no such address; choose one of its own with -l");
+    check_refused("-p 0 --cpus 8000", 1, "there is no cpu 8000 to use; choose from");
+    check_refused(
+        "-p 0 -t 4 -m 15",
+        1,
+        "4 threads need at least 16 MiB, two segments each; give more with -m",
+    );
+    check_refused("-p 0 -c 2000000000", 1, "ask for fewer with -c");
+    check_refused("-p 0 -t 1 -m 4000000GiB", 1, "give less memory with -m");
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    check_refused(&format!("-p {port}"), 1, "the port is taken; choose another with -p");
+    // The threads of one server share a port, but two servers must not.
+    let first = sphinxd("-t 1");
+    check_refused(&format!("-p {}", first.address.port()), 1, "the port is taken");
+    assert!(Client::connect(first.address).ask("version").starts_with("VERSION "));
+}
+
+#[test]
+fn the_port_is_free_again_at_once() {
+    let first = sphinxd("-t 2");
+    let port = first.address.port();
+    let mut client = Client::connect(first.address);
+    client.set("k", "v");
+    first.process.stop(PATIENCE).unwrap();
+    let mut process = spawn(&format!("-p {port} -t 2"));
+    let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
+    assert_eq!(address.port(), port);
+    assert_eq!(Client::connect(address).get("k"), None, "memory is empty after a start");
+}
+
+#[test]
+fn it_listens_where_it_is_told() {
+    let mut process = spawn("-p 0 -l ::1 -t 1");
+    match launch::sphinx::await_ready(&mut process, PATIENCE) {
+        Ok(address) => {
+            assert!(address.is_ipv6());
+            assert!(Client::connect(address).ask("version").starts_with("VERSION "));
+        }
+        // A machine without IPv6 says so.
+        Err(error) => assert!(error.to_string().contains("this machine has no such address"), "{error}"),
+    }
+}
+
+#[test]
+fn signals_stop_it_cleanly_with_clients_connected() {
+    for signal in ["TERM", "INT"] {
+        let mut server = sphinxd("-t 2");
+        let mut client = Client::connect(server.address);
+        client.set("k", "v");
+        let pid = server.process.pid().to_string();
+        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status().unwrap();
+        assert!(sent.success());
+        let status = server.process.wait(PATIENCE).unwrap();
+        assert_eq!(status.code(), Some(0), "{signal}: {:?}", server.process.stderr_tail());
+        assert_eq!(client.line(), None);
+    }
+}
+
+#[test]
+fn help_explains_each_flag() {
+    let mut process = spawn("--help");
+    assert!(process.wait(PATIENCE).unwrap().success());
+    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::from_secs(5))).collect();
+    let help = lines.join("\n");
+    for flag in ["-p, --port", "-l, --listen", "-t, --threads", "--cpus", "-m, --memory", "-c, --connections"]
+    {
+        assert!(help.contains(flag), "{flag} in {help}");
+    }
+    assert!(!help.contains("--queue"), "only tests need it");
+}

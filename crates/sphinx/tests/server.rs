@@ -1,0 +1,168 @@
+//! What the server does with many, slow, rude and departing clients.
+
+mod support;
+
+use std::fs;
+use std::io::Read;
+
+use support::client::Client;
+use support::{Running, sphinxd};
+
+/// What the process holds in memory. Units: bytes.
+fn resident(server: &Running) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.process.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+#[test]
+fn stats_add_up_over_all_threads() {
+    for threads in [1, 2, 4] {
+        let server = sphinxd(&format!("-t {threads} -m 64 -c 77"));
+        let mut client = Client::connect(server.address);
+        for i in 0..100 {
+            client.set(&format!("key-{i}"), "0123456789");
+            assert!(client.get(&format!("key-{i}")).is_some());
+            assert!(client.get(&format!("missing-{i}")).is_none());
+        }
+        let mut check =
+            |name: &str, expect: u64| assert_eq!(client.stat(name), expect, "{name}, {threads} threads");
+        check("threads", threads);
+        check("cmd_set", 100);
+        check("cmd_get", 200);
+        check("get_hits", 100);
+        check("get_misses", 100);
+        check("curr_items", 100);
+        check("total_items", 100);
+        check("limit_maxbytes", 64 << 20);
+        check("max_connections", 77);
+        check("curr_connections", 1);
+        check("total_connections", 1);
+        check("pid", u64::from(server.process.pid()));
+        let read = client.stat("bytes_read");
+        assert!(read > 100 * 40, "{read}");
+        let mut other = Client::connect(server.address);
+        assert_eq!(other.ask("flush_all"), "OK");
+        assert_eq!(other.stat("cmd_flush"), 1);
+        assert_eq!(other.stat("curr_connections"), 2);
+        assert_eq!(other.ask("stats reset"), "RESET");
+        assert_eq!((other.stat("cmd_get"), other.stat("cmd_set")), (0, 0));
+        assert_eq!(other.stat("curr_connections"), 2);
+    }
+}
+
+#[test]
+fn connections_over_the_limit_are_told_so() {
+    let server = sphinxd("-t 2 -c 3");
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(server.address)).collect();
+    for client in &mut clients {
+        assert!(client.ask("version").starts_with("VERSION "));
+    }
+    for _ in 0..5 {
+        let mut extra = Client::connect(server.address);
+        assert_eq!(extra.text(), "ERROR Too many open connections");
+        assert_eq!(extra.line(), None);
+    }
+    assert_eq!(clients[0].stat("rejected_connections"), 5);
+    // When one leaves there is room again.
+    let mut leaver = clients.pop().unwrap();
+    leaver.send("quit\r\n");
+    assert_eq!(leaver.line(), None);
+    assert!(Client::connect(server.address).ask("version").starts_with("VERSION "));
+}
+
+#[test]
+fn a_slow_reader_holds_up_nobody_and_costs_little() {
+    for threads in [1, 2] {
+        let server = sphinxd(&format!("-t {threads} -m 64"));
+        let mut client = Client::connect(server.address);
+        let value: Vec<u8> = (0..1_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+        for key in ["a", "b", "c", "d"] {
+            client.set(key, &value);
+        }
+        // 800 MB of answers are asked for and not read.
+        let mut slow = Client::connect(server.address);
+        for _ in 0..200 {
+            slow.send("get a b c d\r\n");
+        }
+        // Its requests are being answered, or not even read; others are served meanwhile.
+        for i in 0..100 {
+            client.set(&format!("other-{i}"), "x");
+            assert_eq!(client.get(&format!("other-{i}")).as_deref(), Some(&b"x"[..]));
+        }
+        assert!(client.stat("output_waits") > 0);
+        // 64 MiB of items, the output of one connection, and answers under way; far from 800 MB.
+        let held = resident(&server);
+        assert!(held < 200 << 20, "{held}");
+        // When it reads at last, everything is there and in order.
+        for _ in 0..200 {
+            for key in ["a", "b", "c", "d"] {
+                assert_eq!(slow.text(), format!("VALUE {key} 0 1000000"));
+                assert!(slow.bytes(1_000_002).starts_with(&value));
+            }
+            assert_eq!(slow.text(), "END");
+        }
+    }
+}
+
+#[test]
+fn a_get_of_thousands_of_keys_passes_a_queue_of_one() {
+    let server = sphinxd("-t 4 --queue 1");
+    let mut client = Client::connect(server.address);
+    let keys: Vec<String> = (0..5_000).map(|i| format!("key-{i}")).collect();
+    for key in keys.iter().step_by(2) {
+        client.send(format!("set {key} 0 0 {} noreply\r\n{key}\r\n", key.len()));
+    }
+    client.send(format!("get {}\r\nversion\r\n", keys.join(" ")));
+    for key in keys.iter().step_by(2) {
+        assert_eq!(client.text(), format!("VALUE {key} 0 {}", key.len()));
+        assert_eq!(client.text(), *key);
+    }
+    assert_eq!(client.text(), "END");
+    assert!(client.text().starts_with("VERSION "));
+}
+
+#[test]
+fn clients_that_vanish_leave_nothing_behind() {
+    let server = sphinxd("-t 4 --queue 2");
+    let mut stays = Client::connect(server.address);
+    let descriptors =
+        |server: &Running| fs::read_dir(format!("/proc/{}/fd", server.process.pid())).unwrap().count();
+    assert_eq!(stays.ask("version").split(' ').next(), Some("VERSION"));
+    let before = descriptors(&server);
+    for round in 0..200 {
+        let mut leaves = Client::connect(server.address);
+        let keys: Vec<String> = (0..200).map(|i| format!("key-{}", i * round % 1000)).collect();
+        leaves.send(format!("get {}\r\nset {} 0 0 10\r\nhal", keys.join(" "), keys[0]));
+        // Some leave in the midst of the answer, with bytes unread, which resets the connection.
+        if round % 2 == 0 {
+            let mut byte = [0];
+            leaves.stream.read_exact(&mut byte).unwrap();
+        }
+    }
+    // The server learns of each in its own time, but before long.
+    while stays.stat("curr_connections") > 1 {
+        std::thread::yield_now();
+    }
+    assert_eq!(descriptors(&server), before);
+    assert_eq!(stays.stat("total_connections"), 201);
+    for i in 0..100 {
+        stays.set(&format!("key-{i}"), "still here");
+        assert!(stays.get(&format!("key-{i}")).is_some());
+    }
+}
+
+#[test]
+fn evicted_items_make_room_for_new_ones() {
+    let server = sphinxd("-t 2 -m 8");
+    let mut client = Client::connect(server.address);
+    let value = vec![b'v'; 10_000];
+    for i in 0..3_000 {
+        client.set(&format!("key-{i}"), &value);
+        assert_eq!(client.get(&format!("key-{i}")).as_ref(), Some(&value));
+    }
+    let (items, evictions) = (client.stat("curr_items"), client.stat("evictions"));
+    assert_eq!(items + evictions, 3_000);
+    assert!((400..=840).contains(&items), "{items}");
+    assert!(client.stat("bytes") <= 8 << 20);
+}
