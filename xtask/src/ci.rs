@@ -19,13 +19,12 @@ pub(crate) fn run(install: bool) -> Result<bool, String> {
     let start = Instant::now();
     let tools = tools::prepare(install);
     times.push(("tools", start.elapsed()));
-    tools.missing.iter().for_each(|what| tally.skip(what.clone()));
     let steps = step::all(&tools);
     let mut left = steps.iter();
     for step in left.by_ref() {
         println!("\n== {}: {}", step.name, step.shown());
         let start = Instant::now();
-        let outcome = step.run(&mut tally);
+        let outcome = step.run(&mut tally, &mut std::io::stdout());
         times.push((step.name, start.elapsed()));
         match outcome {
             Outcome::Passed => println!("== {}: passed in {:.1} s", step.name, start.elapsed().as_secs_f64()),

@@ -14,11 +14,11 @@ fn options() -> Options {
     Options { threads: 1, memory: Bytes(16 << 20), connections: 64, cpus: None, extra: vec![] }
 }
 
-fn installed(test: &str) -> Option<Memcached> {
+fn installed() -> Option<Memcached> {
     match memcached::find() {
         Ok(found) => Some(found),
         Err(error @ Error::NotFound { .. }) => {
-            println!("skipped: {test}: {error}");
+            println!("skipped: {error}");
             None
         }
         Err(error) => panic!("{error}"),
@@ -27,7 +27,7 @@ fn installed(test: &str) -> Option<Memcached> {
 
 #[test]
 fn answers_on_loopback_and_ends_when_told() {
-    let Some(memcached) = installed("answers_on_loopback_and_ends_when_told") else { return };
+    let Some(memcached) = installed() else { return };
     let (process, address) = memcached.start(&options(), LONG).unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
@@ -41,7 +41,7 @@ fn answers_on_loopback_and_ends_when_told() {
 
 #[test]
 fn a_taken_port_is_told_apart_from_a_server() {
-    let Some(memcached) = installed("a_taken_port_is_told_apart_from_a_server") else { return };
+    let Some(memcached) = installed() else { return };
     let (_first, address) = memcached.start(&options(), LONG).unwrap();
     let mut second = Process::spawn(memcached.spec(address.port(), &options())).unwrap();
     let error = second.await_port(address, LONG).unwrap_err();
@@ -51,7 +51,7 @@ fn a_taken_port_is_told_apart_from_a_server() {
 
 #[test]
 fn a_wrong_argument_is_told_in_its_own_words() {
-    let Some(memcached) = installed("a_wrong_argument_is_told_in_its_own_words") else { return };
+    let Some(memcached) = installed() else { return };
     let options = Options { extra: vec!["--no-such-option".into()], ..options() };
     let error = memcached.start(&options, LONG).err().unwrap();
     assert!(error.to_string().contains("no-such-option"), "{error}");

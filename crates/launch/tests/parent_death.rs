@@ -52,7 +52,7 @@ fn a_child_dies_with_its_parent() {
 #[test]
 fn a_child_of_another_user_dies_with_its_parent() {
     if !User::is_root() || User::nobody().is_none() {
-        println!("skipped: a_child_of_another_user_dies_with_its_parent: needs root");
+        println!("skipped: needs root");
         return;
     }
     dies_with_its_parent("nobody");

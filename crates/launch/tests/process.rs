@@ -189,7 +189,7 @@ fn gets_its_environment_and_its_own_process_group() {
 #[test]
 fn root_can_run_it_as_nobody() {
     let Some(nobody) = User::is_root().then(User::nobody).flatten() else {
-        println!("skipped: root_can_run_it_as_nobody: needs root");
+        println!("skipped: needs root");
         return;
     };
     let uid = nobody.uid;

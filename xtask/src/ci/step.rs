@@ -1,4 +1,4 @@
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -77,17 +77,17 @@ impl Step {
         }
     }
 
-    /// Runs it; what it says streams by.
-    pub(super) fn run(&self, tally: &mut Tally) -> Outcome {
+    /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output.
+    pub(super) fn run(&self, tally: &mut Tally, out: &mut dyn Write) -> Outcome {
         let words = match &self.command {
             Ok(words) => words,
             Err(why) => return Outcome::Skipped(why.clone()),
         };
-        self.run_words(words, tally)
+        self.run_words(words, tally, out)
             .unwrap_or_else(|error| Outcome::Failed(format!("cannot run {}: {error}", words[0])))
     }
 
-    fn run_words(&self, words: &[String], tally: &mut Tally) -> io::Result<Outcome> {
+    fn run_words(&self, words: &[String], tally: &mut Tally, out: &mut dyn Write) -> io::Result<Outcome> {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).envs(self.env);
         let (status, lacking) = match self.reading {
@@ -96,7 +96,7 @@ impl Step {
                 let mut child = command.stdout(Stdio::piped()).spawn()?;
                 for line in lines(child.stdout.take()) {
                     if tally.line(&line) {
-                        println!("{line}");
+                        writeln!(out, "{line}")?;
                     }
                 }
                 (child.wait()?, None)
@@ -108,7 +108,7 @@ impl Step {
                     if line.contains(said) {
                         lacking = Some(why);
                     }
-                    eprintln!("{line}");
+                    writeln!(out, "{line}")?;
                 }
                 (child.wait()?, lacking)
             }
@@ -138,7 +138,7 @@ mod tests {
             let command = command.map(|script| ["sh", "-c", script].map(str::to_owned).to_vec());
             let step =
                 Step { name: "x", command: command.map_err(str::to_owned), env: Some(("A", "b")), reading };
-            assert_eq!(step.run(&mut Tally::default()), expect);
+            assert_eq!(step.run(&mut Tally::default(), &mut Vec::new()), expect);
         };
         let lacking = Reading::Lacking { said: "no network", why: "offline" };
         let failed = || Outcome::Failed("exit status: 3".into());
@@ -158,13 +158,16 @@ mod tests {
             "echo 'test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured'; printf 'last \\377'; exit 1";
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
         let step = Step { name: "x", command: Ok(command), env: None, reading: Reading::Tests };
-        assert_eq!(step.run(&mut tally), Outcome::Failed("exit status: 1".into()));
+        let mut out = Vec::new();
+        assert_eq!(step.run(&mut tally, &mut out), Outcome::Failed("exit status: 1".into()));
         assert_eq!(tally.passed, 4);
+        let expect = "test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured\nlast \u{fffd}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expect);
     }
 
     #[test]
     fn shows_what_to_type() {
-        let tools = Tools { deny: Ok("/x/cargo-deny".into()), missing: vec![] };
+        let tools = Tools { deny: Ok("/x/cargo-deny".into()) };
         let shown: Vec<String> = all(&tools).iter().map(Step::shown).collect();
         assert_eq!(shown[0], "cargo fmt --all --check");
         assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");

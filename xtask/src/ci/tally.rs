@@ -9,6 +9,8 @@ pub(super) struct Tally {
     ignored: u64,
     /// The part of the output that the next line belongs to.
     part: Part,
+    /// The passing test whose output is shown.
+    test: String,
     /// Tests of the running program that passed by saying that they were skipped.
     said: u64,
 }
@@ -25,23 +27,26 @@ enum Part {
 impl Tally {
     /// Takes one line of `cargo test -- --show-output`; true where a reader should see it.
     ///
-    /// A test that lacks something prints `skipped: NAME: REASON` and returns. The harness counts it as passed and
+    /// A test that lacks something prints `skipped: REASON` and returns. The harness counts it as passed and
     /// shows its output among the successes; here it counts as skipped, once.
     pub(super) fn line(&mut self, line: &str) -> bool {
-        let test = line.starts_with("---- ") && line.ends_with(" stdout ----");
+        let test = line.strip_prefix("---- ").and_then(|line| line.strip_suffix(" stdout ----"));
         if let Some(result) = line.strip_prefix("test result: ") {
             self.part = Part::Shown;
             self.result(result);
         } else if line == "failures:" {
             self.part = Part::Shown;
-        } else if line == "successes:" || (test && self.part != Part::Shown) {
+        } else if line == "successes:" {
             self.part = Part::Successes { said: false };
+        } else if let Some(test) = test.filter(|_| self.part != Part::Shown) {
+            self.part = Part::Successes { said: false };
+            self.test = test.to_owned();
         } else if self.part == (Part::Successes { said: false })
             && let Some(what) = line.strip_prefix("skipped: ")
         {
             self.part = Part::Successes { said: true };
             self.said += 1;
-            self.skipped.push(what.to_owned());
+            self.skipped.push(format!("{}: {what}", self.test));
         }
         self.part == Part::Shown
     }
@@ -107,8 +112,8 @@ test b ... ok
 successes:
 
 ---- a stdout ----
-skipped: a: no memcached
-skipped: a: said twice
+skipped: no memcached
+skipped: said twice
 
 ---- b stdout ----
 it talks

@@ -15,7 +15,7 @@ struct Package {
 }
 
 const PACKAGES: [Package; 2] = [
-    Package { program: "memcached", package: "memcached", without: "tests against a real memcached" },
+    Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
     Package {
         program: "chromium",
         package: "chromium",
@@ -33,8 +33,6 @@ const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 pub(super) struct Tools {
     /// cargo-deny, or why it is not there.
     pub(super) deny: Result<PathBuf, String>,
-    /// What is not there, and what that leaves out.
-    pub(super) missing: Vec<String>,
 }
 
 /// Looks for everything and, with `install`, fetches what is missing; says what it does.
@@ -48,15 +46,11 @@ pub(super) fn prepare(install: bool) -> Tools {
     if install {
         install_packages(&absent());
     }
-    let hint = |package: &Package| {
-        format!(
-            "{}: no {} here; `apt-get install {}` brings it",
-            package.without, package.program, package.package
-        )
-    };
-    let missing = absent().into_iter().map(hint).collect::<Vec<_>>();
-    missing.iter().for_each(|what| println!("skipping {what}"));
-    Tools { deny: deny(install), missing }
+    for Package { program, package, without } in absent() {
+        // The tests themselves say so once more, and are counted.
+        println!("no {program} here, which leaves out {without}; `apt-get install {package}` brings it");
+    }
+    Tools { deny: deny(install) }
 }
 
 fn absent() -> Vec<&'static Package> {
@@ -89,7 +83,7 @@ fn deny(install: bool) -> Result<PathBuf, String> {
     let found = || find("cargo-deny").or_else(|| is_executable(&built).then(|| built.clone()));
     if found().is_none() && install {
         println!("building cargo-deny takes some minutes, once");
-        run(Command::new("cargo").args(["install", "--quiet", "--locked", "cargo-deny", "--root", TOOLS]));
+        run(Command::new("cargo").args(["install", "--locked", "cargo-deny", "--root", TOOLS]));
     }
     found().ok_or_else(|| "no cargo-deny here; `cargo install --locked cargo-deny` brings it".into())
 }

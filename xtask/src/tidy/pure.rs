@@ -1,4 +1,4 @@
-//! Pure crates read no clock and open no socket: not by a crate, not by std, not by a system call.
+//! Pure crates read no clock, open no socket and start no thread: not by a crate, not by std, not by a system call.
 //!
 //! clippy holds the compiler's view of it (`crates/clippy-pure.toml`, which each pure crate links to as its own
 //! `clippy.toml`); this holds the text, so that a link that is missing or an `allow` is seen too.
@@ -13,7 +13,7 @@ use crate::rust_text;
 const CLIPPY: &str = "crates/clippy-pure.toml";
 
 /// Names that the code of a pure crate does without.
-const IMPURE: [&str; 10] = [
+const IMPURE: [&str; 11] = [
     "Instant",
     "SystemTime",
     "TcpStream",
@@ -21,6 +21,7 @@ const IMPURE: [&str; 10] = [
     "UdpSocket",
     "UnixStream",
     "std::net",
+    "std::thread",
     "rustix::net",
     "rustix::time",
     "rustix::event",
@@ -40,7 +41,12 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
                 let impure = IMPURE.iter().find(|name| has_word(&line.code, name));
                 findings.extend(impure.map(|impure| {
                     let problem = format!("{impure} in a pure crate");
-                    Finding::line(file, i + 1, problem, "take the time or the bytes as an argument")
+                    Finding::line(
+                        file,
+                        i + 1,
+                        problem,
+                        "take the time or the bytes as an argument, and leave threads to the caller",
+                    )
                 }));
             }
         }
@@ -69,6 +75,7 @@ mod tests {
         check_line("use std::{net::UdpSocket, io};", true);
         check_line("let now = std::time::SystemTime::now();", true);
         check_line("use std::net::IpAddr;", true);
+        check_line("std::thread::spawn(f);", true);
         check_line("use rustix::time::clock_gettime;", true);
         check_line("use std::time::Duration;", false);
         check_line("struct Instantly; // not an Instant", false);
