@@ -24,7 +24,7 @@ impl TargetName {
     /// Where a foreign server is.
     ///
     /// Errors: the host is not known.
-    pub(crate) fn address(host_port: &str) -> Result<SocketAddr, ParseError> {
+    pub fn address(host_port: &str) -> Result<SocketAddr, ParseError> {
         let problem = |problem: String| error(host_port, problem);
         let mut found =
             host_port.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;

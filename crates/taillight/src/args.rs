@@ -1,8 +1,8 @@
 //! The options of the load generator, and the record that they resolve to.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dist::{Popularity, Process, Size};
 use openloop::{Binding, Pace, Plan};
@@ -236,19 +236,6 @@ impl CacheOptions {
     }
 }
 
-/// The address behind `HOST:PORT`.
-pub(crate) fn resolve_address(text: &str) -> Result<SocketAddr> {
-    let lever = "write HOST:PORT, such as 127.0.0.1:11211";
-    let (_, port) =
-        text.rsplit_once(':').with_context(|| format!("target '{text}': it has no port; {lever}"))?;
-    if port.parse::<u16>().ok().is_none_or(|port| port == 0) {
-        bail!("target '{text}': '{port}' is not a port from 1 to 65535; {lever}");
-    }
-    let mut addresses =
-        text.to_socket_addrs().with_context(|| format!("target '{text}': the host is not known; {lever}"))?;
-    addresses.next().with_context(|| format!("target '{text}': the host has no address; {lever}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,14 +251,5 @@ mod tests {
         check("3-1", None);
         check("a", None);
         check("99999", None);
-    }
-
-    #[test]
-    fn addresses_need_host_and_port() {
-        assert_eq!(resolve_address("127.0.0.1:80").unwrap().port(), 80);
-        for wrong in ["127.0.0.1", "127.0.0.1:", "127.0.0.1:0", "127.0.0.1:99999", "127.0.0.1:x"] {
-            let error = resolve_address(wrong).unwrap_err().to_string();
-            assert!(error.contains("HOST:PORT"), "{error}");
-        }
     }
 }

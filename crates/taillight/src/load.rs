@@ -7,10 +7,15 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use lab::TargetName;
+use results::Kind;
 use units::Rate;
 
-use crate::args::{CacheOptions, LoadOptions, WorkloadName, resolve_address};
+use crate::args::{CacheOptions, CpuList, LoadOptions, WorkloadName};
 use crate::generate::{self, Task};
+use crate::handed_on::handed_on;
+use crate::run::{self, Job, ResultArgs, Work};
+use crate::targets::ServerArgs;
 
 /// Offer one load to one server and report its response times.
 #[derive(Args, Debug)]
@@ -20,20 +25,30 @@ pub(crate) struct LoadArgs {
     workload: WorkloadName,
     /// The server: sphinx (embedded), memcached (found on this machine) or HOST:PORT of one that runs.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
-    target: String,
+    target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
     #[arg(long, value_name = "RATE", required_unless_present = "resolve")]
     rate: Option<Rate>,
+    /// How often the load is run. From 6 on differences can be judged.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    repeats: u32,
+    /// Exit with 99 if the QoS is not met or a trial is invalid.
+    #[arg(long)]
+    gate: bool,
+    /// Print one trial as JSON and write no result.
+    #[arg(long, conflicts_with_all = ["repeats", "gate"])]
+    json: bool,
+    /// Print the resolved configuration as JSON and run nothing.
+    #[arg(long)]
+    resolve: bool,
+    #[command(flatten)]
+    result: ResultArgs,
+    #[command(flatten)]
+    server: ServerArgs,
     #[command(flatten)]
     load: LoadOptions,
     #[command(flatten)]
     cache: CacheOptions,
-    /// Print the resolved configuration as JSON and run nothing.
-    #[arg(long)]
-    resolve: bool,
-    /// Print the trial as JSON.
-    #[arg(long)]
-    json: bool,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
@@ -45,31 +60,80 @@ pub(crate) struct LoadArgs {
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     args.load.check()?;
     if args.resolve {
-        let cache = match args.workload {
-            WorkloadName::Cache => Some(args.cache.config(args.load.seed)?),
-            WorkloadName::Null => None,
-        };
-        println!("{}", serde_json::to_string_pretty(&args.load.resolve(cache))?);
-        return Ok(ExitCode::SUCCESS);
+        return resolve(&args);
     }
-    let task = Task {
-        workload: args.workload,
-        server: resolve_address(&args.target)?,
-        rate: args.rate.context("give the offered load with --rate, such as --rate 50k")?,
-        load: args.load,
-        cache: args.cache,
-        server_pid: args.server_pid,
+    let rate = args.rate.context("give the offered load with --rate, such as --rate 50k")?;
+    match (&args.trial, args.json) {
+        (Some(file), _) => {
+            let file = file.clone();
+            generate::write(&one(args, rate)?, &file)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        (None, true) => {
+            println!("{}", serde_json::to_string_pretty(&one(args, rate)?.trial)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        (None, false) => kept(args, rate),
+    }
+}
+
+fn resolve(args: &LoadArgs) -> Result<ExitCode> {
+    let cache = match args.workload {
+        WorkloadName::Cache => Some(args.cache.config(args.load.seed)?),
+        WorkloadName::Null => None,
+    };
+    println!("{}", serde_json::to_string_pretty(&args.load.resolve(cache))?);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One trial in this process, on a server that is started for it where it does not run already.
+fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
+    let (address, server) = match &args.target {
+        TargetName::Foreign(address) => (TargetName::address(address)?, None),
+        _ => {
+            let placement = args.server.placement(args.load.cpus.as_ref());
+            let connections = args.load.connections as usize;
+            let mut started = args.server.start(&[args.target.clone()], &placement, connections)?;
+            args.load.cpus.get_or_insert(CpuList(placement.generator));
+            let server = started.pop().context("the server did not start")?;
+            (server.address(), Some(server))
+        }
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let done = generate::run(&task, &stop)?;
-    match &args.trial {
-        Some(file) => {
-            generate::write(&done, file)?;
-        }
-        None => println!("{}", serde_json::to_string_pretty(&done.trial)?),
+    let task = Task {
+        workload: args.workload,
+        server: address,
+        rate,
+        load: args.load,
+        cache: args.cache,
+        server_pid: args.server_pid.or_else(|| server.as_ref().and_then(lab::Server::pid)),
+    };
+    let done = generate::run(&task, &stop);
+    if let Some(server) = server {
+        server.stop();
     }
-    Ok(ExitCode::SUCCESS)
+    done
+}
+
+/// The load as often as asked for, each trial by a generator of its own, kept as a result.
+fn kept(args: LoadArgs, rate: Rate) -> Result<ExitCode> {
+    let span = run::span(args.load.warmup, args.load.window);
+    let job = Job {
+        kind: Kind::Load,
+        suffix: "load",
+        targets: vec![args.target],
+        workload: run::words(args.workload),
+        options: handed_on::<LoadArgs>(&std::env::args().collect::<Vec<_>>()),
+        work: Work::Load { rate, repeats: args.repeats, span },
+        seed: args.load.seed,
+        server: args.server,
+        cpus: args.load.cpus,
+        result: args.result,
+    };
+    let finished = run::run(&job)?;
+    finished.tell()?;
+    Ok(finished.code(args.gate))
 }

@@ -4,7 +4,7 @@ use crate::run::{Served, refuses, taillight};
 
 /// `load cache` with these options on a target that does not matter.
 fn load(options: &[&str]) -> std::process::Command {
-    let mut command = taillight(&["load", "cache", "--target", "127.0.0.1:9"]);
+    let mut command = taillight(&["load", "cache", "--json", "--target", "127.0.0.1:9"]);
     command.args(options);
     command
 }
@@ -53,34 +53,53 @@ fn options_that_do_not_go_together() {
 #[test]
 fn targets_that_are_not_there() {
     let port_without_listener = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let check = |target: &str, says: &[&str]| {
-        refuses(&mut taillight(&["load", "cache", "--rate", "1k", "--target", target]), 1, says);
+    let check = |target: &str, code: i32, says: &[&str]| {
+        refuses(&mut taillight(&["load", "cache", "--json", "--rate", "1k", "--target", target]), code, says);
     };
-    check(&port_without_listener, &["cannot connect to", "refused", "start the server"]);
-    check("127.0.0.1:http", &["not a port", "HOST:PORT"]);
-    check("no-such-host.invalid:11211", &["no-such-host.invalid", "not known"]);
+    check(&port_without_listener, 1, &["cannot connect to", "refused", "start the server"]);
+    check("127.0.0.1:http", 2, &["not a port", "HOST:PORT"]);
+    check("redis", 2, &["sphinx (embedded), memcached"]);
+    check("no-such-host.invalid:11211", 1, &["no-such-host.invalid", "not known"]);
 }
 
 #[test]
 fn a_server_elsewhere_is_not_filled_unasked() {
     // 192.0.2.0/24 is for documentation (RFC 5737): nobody answers, and nobody is asked.
-    let mut command = taillight(&["load", "cache", "--rate", "1k", "--target", "192.0.2.1:11211"]);
+    let mut command = taillight(&["load", "cache", "--json", "--rate", "1k", "--target", "192.0.2.1:11211"]);
     refuses(&mut command, 1, &["not on this machine", "--yes", "--fill never", "nothing is flushed"]);
 }
 
 #[test]
 fn more_connections_than_descriptors() {
     let server = Served::canned();
-    let mut command =
-        taillight(&["load", "cache", "--rate", "1k", "--fill", "never", "--target", &server.address]);
+    let mut command = taillight(&[
+        "load",
+        "cache",
+        "--json",
+        "--rate",
+        "1k",
+        "--fill",
+        "never",
+        "--target",
+        &server.address,
+    ]);
     refuses(command.args(["--connections", "900000"]), 1, &["900000 connections need", "ulimit"]);
 }
 
 #[test]
 fn a_processor_that_is_not_there() {
     let server = Served::canned();
-    let mut command =
-        taillight(&["load", "cache", "--rate", "1k", "--fill", "never", "--target", &server.address]);
+    let mut command = taillight(&[
+        "load",
+        "cache",
+        "--json",
+        "--rate",
+        "1k",
+        "--fill",
+        "never",
+        "--target",
+        &server.address,
+    ]);
     refuses(command.args(["--cpus", "999"]), 1, &["cannot pin", "999"]);
 }
 
