@@ -15,7 +15,7 @@ const WEIGHT: f64 = 0.2;
 /// How many trials a search takes is not known beforehand, so all of this is an estimate.
 #[derive(Clone, Debug)]
 pub struct Agenda {
-    parts: [(Purpose, usize, Duration); 3],
+    parts: [(Purpose, usize, Duration); 4],
     done: usize,
     overhead: Duration,
 }
@@ -25,6 +25,7 @@ impl Agenda {
     pub fn new(search: Duration, point: Duration) -> Agenda {
         Agenda {
             parts: [
+                (Purpose::Single, 0, point),
                 (Purpose::MaxSearch, 0, search),
                 (Purpose::LoadPoint, 0, point),
                 (Purpose::PeakSearch, 0, point),

@@ -200,6 +200,25 @@ impl Plan {
     }
 }
 
+/// Runs one load on each of the session's targets in turn, `repeats` times.
+pub fn run_load(session: &mut Session, rate_rps: f64, repeats: u32, span: Span) -> Result<(), Error> {
+    let (targets, seeds) = (session.experiment().targets.len(), Seeds(session.experiment().seed));
+    *session.agenda_mut() = Agenda::new(span.total(), span.total());
+    session.agenda_mut().expect(Purpose::Single, targets * repeats as usize);
+    session.phase("load");
+    for block in 0..repeats {
+        // The first repeat has the seed that was asked for, so that it can be run again by itself.
+        let seed =
+            if block == 0 { session.experiment().seed } else { seeds.trial(block, Purpose::Single, 0) };
+        for turn in 0..targets {
+            let target = (turn + block as usize) % targets;
+            let purpose = Purpose::Single;
+            session.run(&Request { target, purpose, block, load_share: None, rate_rps, span, seed })?;
+        }
+    }
+    Ok(())
+}
+
 /// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate,
 /// the number of its trial and about how many trials all searches still need. Returns whether they ended by
 /// themselves and not because `stop` said so.

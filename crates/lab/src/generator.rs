@@ -7,7 +7,7 @@ use launch::{Process, Spec};
 use results::Trial;
 use serde_json::Value;
 
-use crate::{Error, Interrupt, Server};
+use crate::{Error, Interrupt, Server, Span};
 
 /// How often a running generator is looked after; between, this process sleeps and disturbs nobody.
 const LOOK: Duration = Duration::from_millis(200);
@@ -46,17 +46,21 @@ pub struct Load {
     pub rate_rps: f64,
     /// Of every random stream.
     pub seed: u64,
-    /// Load before the window.
-    pub warmup: Duration,
-    /// Time in which arrivals count.
-    pub window: Duration,
+    /// Warm-up and window.
+    pub span: Span,
 }
 
 impl Generator {
-    /// The generator `exe load workload options…`, after it agreed to the options.
+    /// The generator `exe load workload options…`, after it agreed to the options and to trials of `span`.
     ///
     /// Errors: it refuses them; nothing was started then.
-    pub fn new(exe: &Path, workload: &str, options: &[String], cpus: &[usize]) -> Result<Generator, Error> {
+    pub fn new(
+        exe: &Path,
+        workload: &str,
+        options: &[String],
+        cpus: &[usize],
+        span: Span,
+    ) -> Result<Generator, Error> {
         let mut generator = Generator {
             exe: exe.into(),
             workload: workload.into(),
@@ -65,7 +69,7 @@ impl Generator {
             resolved: Value::Null,
             allowance: ALLOWANCE,
         };
-        let mut process = Process::spawn(generator.spec().arg("--resolve"))?;
+        let mut process = Process::spawn(generator.spec().args(of_span(span)).arg("--resolve"))?;
         let status = process.wait(RESOLVE)?;
         if !status.success() {
             return Err(Error::Refused {
@@ -189,7 +193,7 @@ impl Generator {
         };
         let keys = config["cache"]["keys"].as_u64().unwrap_or(UNKNOWN_KEYS);
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
-        [load.warmup, load.window, seconds("drain_s"), seconds("timeout_s"), fill]
+        [load.span.total(), seconds("drain_s"), seconds("timeout_s"), fill]
             .iter()
             .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }
@@ -206,15 +210,19 @@ impl Generator {
     }
 
     fn trial_spec(&self, server: &Server, load: Load, file: &Path) -> Spec {
-        let nanos = |span: Duration| format!("{}ns", span.as_nanos());
         let spec = self.spec().args(["--target".into(), server.address().to_string()]);
         let spec =
             spec.args(["--rate".into(), load.rate_rps.to_string(), "--seed".into(), load.seed.to_string()]);
-        let spec = spec.args(["--warmup".into(), nanos(load.warmup), "--window".into(), nanos(load.window)]);
+        let spec = spec.args(of_span(load.span));
         let spec =
             spec.args(server.pid().map(|pid| ["--server-pid".into(), pid.to_string()]).into_iter().flatten());
         spec.arg("--trial").arg(file.display().to_string())
     }
+}
+
+fn of_span(span: Span) -> [String; 4] {
+    let nanos = |time: Duration| format!("{}ns", time.as_nanos());
+    ["--warmup".into(), nanos(span.warmup), "--window".into(), nanos(span.window)]
 }
 
 /// What a generator that failed said, without the program's name before it, which the caller prints again.

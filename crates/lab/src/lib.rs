@@ -28,7 +28,7 @@ mod vote;
 
 pub use agenda::Agenda;
 pub use basis::choose_basis;
-pub use campaign::Plan;
+pub use campaign::{Plan, run_load};
 pub use compare::{Choice, compare};
 pub use error::Error;
 pub use generator::{Generator, Load};

@@ -140,7 +140,7 @@ impl Session {
         let about = self.whereabouts();
         let step = Step { target: &name, purpose, load_share, rate_rps };
         self.progress.event(&Event::Started(&step), &about);
-        let load = Load { rate_rps, seed, warmup: span.warmup, window: span.window };
+        let load = Load { rate_rps, seed, span };
         let started = Instant::now();
         let progress = &mut self.progress;
         let tick = || {

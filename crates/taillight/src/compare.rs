@@ -10,7 +10,7 @@ use results::{Comparison, Experiment, Kind, ResultFolder};
 
 use crate::args::{CacheOptions, LoadOptions};
 use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::run::{self, Job, ResultArgs, Work, parse_percent};
 use crate::sweep::rising;
 use crate::targets::ServerArgs;
 use crate::terminal::{say, table_width, uses_color};
@@ -72,7 +72,7 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
         targets,
         workload: "cache",
         options: handed_on::<CompareArgs>(&std::env::args().collect::<Vec<_>>()),
-        plan: Plan {
+        work: Work::Plan(Plan {
             loads: rising(args.loads),
             repeats: args.repeats,
             search: run::search_span(point),
@@ -80,7 +80,7 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
             max_tolerance: 0.03,
             peak_tolerance: Some(args.tolerance),
             time: None,
-        },
+        }),
         seed: args.load.seed,
         server: args.server,
         cpus: args.load.cpus,

@@ -9,7 +9,7 @@ use lab::{Plan, Span, TargetName};
 use results::Kind;
 
 use crate::args::CpuList;
-use crate::run::{self, Job, ResultArgs};
+use crate::run::{self, Job, ResultArgs, Work};
 use crate::targets::ServerArgs;
 
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
@@ -59,7 +59,7 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
         targets: vec![TargetName::Sphinx],
         workload: "cache",
         options: OPTIONS.iter().map(|word| (*word).to_owned()).collect(),
-        plan: if args.quick { quick() } else { full() },
+        work: Work::Plan(if args.quick { quick() } else { full() }),
         seed: args.seed,
         server: args.server,
         cpus: args.cpus,

@@ -9,7 +9,7 @@ use results::Kind;
 
 use crate::args::{CacheOptions, LoadOptions, WorkloadName};
 use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::run::{self, Job, ResultArgs, Work, parse_percent};
 use crate::targets::ServerArgs;
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
@@ -51,7 +51,7 @@ pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
         targets: vec![args.target],
         workload: run::words(args.workload),
         options: handed_on::<PeakArgs>(&std::env::args().collect::<Vec<_>>()),
-        plan: Plan {
+        work: Work::Plan(Plan {
             loads: Vec::new(),
             repeats: 1,
             search: run::search_span(point),
@@ -59,7 +59,7 @@ pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
             max_tolerance: args.max_tolerance,
             peak_tolerance: Some(args.tolerance),
             time: None,
-        },
+        }),
         seed: args.load.seed,
         server: args.server,
         cpus: args.load.cpus,

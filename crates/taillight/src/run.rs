@@ -10,7 +10,7 @@ use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
 use results::{Experiment, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
-use units::{Nanos, Qos};
+use units::{Nanos, Qos, Rate};
 
 use crate::args::{CpuList, WorkloadName};
 use crate::progress::Teller;
@@ -58,12 +58,30 @@ pub(crate) struct Job {
     pub workload: &'static str,
     /// Handed on to the generator as they are.
     pub options: Vec<String>,
-    pub plan: Plan,
+    pub work: Work,
     pub seed: u64,
     pub server: ServerArgs,
     /// The generator's processors.
     pub cpus: Option<CpuList>,
     pub result: ResultArgs,
+}
+
+/// What is run on each target.
+pub(crate) enum Work {
+    /// Searches and sweeps.
+    Plan(Plan),
+    /// One load, so many times.
+    Load { rate: Rate, repeats: u32, span: Span },
+}
+
+impl Work {
+    /// Warm-up and window of its trials.
+    fn span(&self) -> Span {
+        match self {
+            Work::Plan(plan) => plan.point,
+            Work::Load { span, .. } => *span,
+        }
+    }
 }
 
 /// A run that is over, whole or not.
@@ -79,8 +97,8 @@ pub(crate) struct Finished {
 pub(crate) fn run(job: &Job) -> Result<Finished> {
     let interrupt = Interrupt::on_signals()?;
     let placement = job.server.placement(job.cpus.as_ref());
-    let generator =
-        Generator::new(&lab::this_program()?, job.workload, &options(job, &placement), &placement.generator)?;
+    let (exe, options, span) = (lab::this_program()?, options(job, &placement), job.work.span());
+    let generator = Generator::new(&exe, job.workload, &options, &placement.generator, span)?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
     let servers = match job.server.start(&job.targets, &placement, generator.connections()) {
         Ok(servers) => servers,
@@ -93,7 +111,10 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let experiment = experiment(job, &placement, &folder);
     let mut session =
         Session::begin(experiment, folder, generator, servers, interrupt, Box::new(Teller::new()))?;
-    let outcome = job.plan.run(&mut session);
+    let outcome = match &job.work {
+        Work::Plan(plan) => plan.run(&mut session),
+        Work::Load { rate, repeats, span } => lab::run_load(&mut session, rate.rps(), *repeats, *span),
+    };
     let (experiment, folder) = match session.finish(&outcome) {
         Ok(finished) => finished,
         Err(error) => bail!(outcome.err().unwrap_or(error)),

@@ -9,7 +9,7 @@ use results::Kind;
 
 use crate::args::{CacheOptions, LoadOptions, WorkloadName};
 use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, parse_percent};
+use crate::run::{self, Job, ResultArgs, Work, parse_percent};
 use crate::targets::ServerArgs;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
         targets: vec![args.target],
         workload: run::words(args.workload),
         options: handed_on::<SweepArgs>(&std::env::args().collect::<Vec<_>>()),
-        plan: Plan {
+        work: Work::Plan(Plan {
             loads: rising(args.loads),
             repeats: args.repeats,
             search: run::search_span(point),
@@ -61,7 +61,7 @@ pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
             max_tolerance: args.max_tolerance,
             peak_tolerance: None,
             time: None,
-        },
+        }),
         seed: args.load.seed,
         server: args.server,
         cpus: args.load.cpus,

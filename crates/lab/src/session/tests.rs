@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use units::Bytes;
 
 use super::*;
-use crate::{Plan, ServerOptions, TargetName, sample};
+use crate::{Plan, ServerOptions, TargetName, run_load, sample};
 
 /// Longer than anything here takes, so that only a hang meets it.
 const LONG: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ impl Bench {
     fn session(&self, targets: &[&str], options: &[&str]) -> Session {
         let mut options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
         options.extend(["--log".into(), self.log().display().to_string()]);
-        let generator = Generator::new(&pretend(), "cache", &options, &[]).unwrap();
+        let generator = Generator::new(&pretend(), "cache", &options, &[], SPAN).unwrap();
         let folder = ResultFolder::create(self.root.path(), "run").unwrap();
         let mut experiment = sample::experiment(&[]);
         experiment.kind = Kind::Demo;
@@ -205,6 +205,19 @@ fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
     // What the sweep shows of the peak is still said.
     let peak = result.targets[0].peak.as_ref().unwrap();
     assert!(peak.low_rps > 0.0 && peak.high_rps.unwrap() > peak.low_rps, "{peak:?}");
+}
+
+#[test]
+fn one_load_is_repeated_with_other_seeds() {
+    let bench = Bench::new();
+    let mut session = bench.session(&["sphinx"], &[]);
+    let outcome = run_load(&mut session, 5000.0, 3, SPAN);
+    let (result, _) = session.finish(&outcome).unwrap();
+    let of = |read: fn(&Trial) -> f64| result.trials.iter().map(read).collect::<Vec<f64>>();
+    assert_eq!(of(|trial| trial.offered_rps), [5000.0; 3]);
+    let seeds = of(|trial| trial.config["seed"].as_f64().unwrap());
+    assert!(seeds[0] == 1.0 && seeds[0] != seeds[1] && seeds[1] != seeds[2], "{seeds:?}");
+    assert!(result.trials.iter().all(|trial| trial.purpose == Purpose::Single && trial.load_share.is_none()));
 }
 
 #[test]
@@ -378,14 +391,14 @@ fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
 fn a_wrong_option_is_refused_before_any_server_is_started() {
     let refuse = |options: &[&str]| {
         let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        Generator::new(&pretend(), "cache", &options, &[]).err().unwrap()
+        Generator::new(&pretend(), "cache", &options, &[], SPAN).err().unwrap()
     };
     let error = refuse(&["--behave", "usage"]);
     assert!(matches!(&error, Error::Refused { usage: true, .. }));
     assert_eq!(error.to_string(), "unexpected argument '--conections' found");
-    let missing = Generator::new(Path::new("/no/such/program"), "cache", &[], &[]).err().unwrap();
+    let missing = Generator::new(Path::new("/no/such/program"), "cache", &[], &[], SPAN).err().unwrap();
     assert!(missing.to_string().contains("/no/such/program"), "{missing}");
-    let silent = Generator::new(Path::new("/bin/true"), "cache", &[], &[]).err().unwrap();
+    let silent = Generator::new(Path::new("/bin/true"), "cache", &[], &[], SPAN).err().unwrap();
     assert!(matches!(silent, Error::Refused { usage: false, .. }), "{silent}");
 }
 
@@ -422,7 +435,7 @@ fn who_watches_is_told_how_far_the_run_is() {
 #[test]
 fn a_folder_without_room_is_found_before_anything_runs() {
     let bench = Bench::new();
-    let generator = Generator::new(&pretend(), "cache", &[], &[]).unwrap();
+    let generator = Generator::new(&pretend(), "cache", &[], &[], SPAN).unwrap();
     let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
     let begun = Session::begin(

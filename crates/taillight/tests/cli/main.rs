@@ -4,5 +4,6 @@
 
 mod bad_input;
 mod hostile_servers;
+mod lab;
 mod load;
 mod run;
