@@ -106,7 +106,11 @@ fn damaged_files_leave_their_facts_out() {
 
 #[test]
 fn a_record_is_stored_and_read_back() {
-    for host in [read("two-core-vm"), read("two-socket-xeon"), Host::here(), Host::default()] {
+    // A share that a careless reader of JSON gets wrong in the last bit.
+    let steal_share = Some(0.000_415_856_850_551_148_43);
+    let mut awkward = Host::default();
+    awkward.virtualization.steal_share = steal_share;
+    for host in [read("two-core-vm"), read("two-socket-xeon"), Host::here(), awkward] {
         let text = serde_json::to_string(&host).unwrap();
         assert_eq!(serde_json::from_str::<Host>(&text).unwrap(), host);
     }
