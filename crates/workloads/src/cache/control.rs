@@ -88,12 +88,11 @@ impl Control {
     ///
     /// Returns the version that the server says it has.
     pub fn connect(server: SocketAddr) -> Result<(Control, String), ControlError> {
-        let stream = TcpStream::connect_timeout(&server, PATIENCE)
-            .map_err(|source| match source.kind() {
-                // Accepted and ended before it was looked at.
-                io::ErrorKind::ConnectionReset => ControlError::Closed { server, asked: "version" },
-                _ => ControlError::Connect { server, source },
-            })?;
+        let stream = TcpStream::connect_timeout(&server, PATIENCE).map_err(|source| match source.kind() {
+            // Accepted and ended before it was looked at.
+            io::ErrorKind::ConnectionReset => ControlError::Closed { server, asked: "version" },
+            _ => ControlError::Connect { server, source },
+        })?;
         let io_error = |source| ControlError::Io { server, source };
         stream.set_nodelay(true).map_err(io_error)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(io_error)?;
