@@ -3,7 +3,7 @@
 mod support;
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read, Write};
 
 use support::client::Client;
 use support::{Running, sphinxd};
@@ -103,6 +103,32 @@ fn a_slow_reader_holds_up_nobody_and_costs_little() {
             assert_eq!(slow.text(), "END");
         }
     }
+}
+
+#[test]
+fn a_client_that_never_reads_is_not_read_from_either() {
+    let server = sphinxd("-t 2 -m 64");
+    let mut client = Client::connect(server.address);
+    client.set("large", vec![b'v'; 1_000_000]);
+    let mut rude = Client::connect(server.address);
+    rude.stream.set_nonblocking(true).unwrap();
+    let requests = "get large\r\n".repeat(10_000);
+    let (mut sent, mut refusals) = (0, 0);
+    // What the kernel takes for both sides is some MiB; the server's part in it must end.
+    while refusals < 100 {
+        match rude.stream.write(requests.as_bytes()) {
+            Ok(n) => (sent, refusals) = (sent + n, 0),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                refusals += 1;
+                // Whoever answers this has had a turn in which to read.
+                client.stat("threads");
+            }
+        }
+        assert!(sent < 100 << 20, "the server has read {sent} bytes of requests");
+    }
+    let held = resident(&server);
+    assert!(held < 200 << 20, "{held}");
 }
 
 #[test]
