@@ -193,8 +193,14 @@ impl Plan {
         if !whole {
             session.note("The search for the peak was ended to keep to the time; its interval is wider than asked for.");
         }
-        for (target, search) in session.experiment_mut().targets.iter_mut().zip(&searches) {
-            target.peak = Some(peak(search, &target.max_throughput, reference));
+        for (place, search) in searches.iter().enumerate() {
+            let target = &mut session.experiment_mut().targets[place];
+            target.peak = search.is_known().then(|| peak(search, &target.max_throughput, reference));
+            if let (None, Some(note)) = (&target.peak, search.note()) {
+                let note =
+                    format!("The peak of {} is not known: no load met the target, and {note}.", target.name);
+                session.note(note);
+            }
         }
         session.save()
     }
@@ -250,13 +256,20 @@ fn take_turns<S: Search>(
 fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
     let bracket = search.bracket();
     let low_rps = bracket.low.unwrap_or(0.0) * reference;
+    let mut note = search.note();
+    let latest = blocks.last().map_or(reference, |block| block.high_rps);
+    if low_rps > latest {
+        let words =
+            "it lies above the maximum of the last block, which was measured while the machine was slower";
+        note = Some(note.map_or(words.into(), |note| format!("{note}; {words}")));
+    }
     let maxima: Vec<f64> = blocks.iter().map(MaxThroughput::reference_rps).collect();
     Peak {
         low_rps,
         high_rps: bracket.high.map(|share| share * reference),
         share_of_max: stats::median(&maxima).filter(|max| *max > 0.0).map(|max| low_rps / max),
         trials: search.trials(),
-        note: search.note(),
+        note,
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) struct Teller {
     step: String,
     /// What came out last.
     last: String,
+    /// What the line says.
+    shown: String,
 }
 
 impl Teller {
@@ -29,21 +31,25 @@ impl Teller {
             let style = ProgressStyle::with_template("{wide_msg}").expect("the template is a constant");
             ProgressBar::new_spinner().with_style(style)
         });
-        Teller { line, phase: String::new(), step: String::new(), last: String::new() }
+        Teller { line, phase: String::new(), step: String::new(), last: String::new(), shown: String::new() }
     }
 
-    fn show(&self, about: &Where) {
+    fn show(&mut self, about: &Where) {
         let Some(line) = &self.line else { return };
+        // What one looks for first stands first, for terminals that cut the rest off.
         let parts = [
+            &format!("{} left", clock(about.left)),
             self.phase.as_str(),
             &format!("trial {} of about {}", about.number.min(about.about), about.about),
             &self.step,
             &self.last,
-            &format!("{} left", clock(about.left)),
         ];
         let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        line.set_message(parts.join(" · "));
-        line.tick();
+        let text = parts.join(" · ");
+        if text != self.shown {
+            line.set_message(text.clone());
+            self.shown = text;
+        }
     }
 }
 

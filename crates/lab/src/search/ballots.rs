@@ -95,6 +95,14 @@ impl Ballots {
         self.at(rate).is_some_and(Ballot::is_empty)
     }
 
+    /// The lowest rate above `low` at which a valid trial failed.
+    ///
+    /// The upper end of the bracket may stand on invalid trials alone, which are no evidence of anything.
+    pub(super) fn lowest_failure(&self, low: Option<f64>) -> Option<f64> {
+        let above = self.rising.iter().filter(|ballot| low.is_none_or(|low| ballot.rate > low));
+        above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
+    }
+
     /// Votes that the bracket contradicts.
     pub(super) fn contradictions(&self) -> u32 {
         let high = self.bracket().high.unwrap_or(f64::INFINITY);
@@ -171,6 +179,18 @@ mod tests {
         check("?++", false, true, None);
         check("?+?", false, false, Some(5.0));
         check("+?", false, false, None);
+    }
+
+    #[test]
+    fn only_valid_trials_are_evidence_of_a_failure() {
+        let check = |votes: &[(f64, &str)], expect: Option<f64>| {
+            let ballots = ballots(votes);
+            assert_eq!(ballots.lowest_failure(ballots.bracket().low), expect, "{votes:?}");
+        };
+        check(&[(1.0, "++"), (2.0, "--")], Some(2.0));
+        check(&[(1.0, "++"), (2.0, "???"), (3.0, "--")], Some(3.0));
+        check(&[(1.0, "++-"), (2.0, "???")], None);
+        check(&[(2.0, "???"), (3.0, "-?")], Some(3.0));
     }
 
     #[test]

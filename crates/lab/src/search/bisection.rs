@@ -72,9 +72,20 @@ impl Bisection {
         self
     }
 
+    /// Allows higher rates.
+    pub fn raise_ceiling(&mut self, ceiling: f64) {
+        self.ceiling = self.ceiling.max(ceiling);
+    }
+
     /// The answer so far.
     pub fn bracket(&self) -> Bracket {
         self.ballots.bracket()
+    }
+
+    /// The answer so far by valid trials alone: its upper end is wider where the search met invalid ones.
+    pub fn bracket_of_valid(&self) -> Bracket {
+        let low = self.bracket().low;
+        Bracket { low, high: self.ballots.lowest_failure(low) }
     }
 
     /// Votes that the answer contradicts.

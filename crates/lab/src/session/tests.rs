@@ -448,3 +448,22 @@ fn a_folder_without_room_is_found_before_anything_runs() {
     );
     assert!(begun.err().unwrap().to_string().contains("free some space"));
 }
+
+#[test]
+fn a_peak_that_only_invalid_trials_speak_of_is_not_known() {
+    let bench = Bench::new();
+    // The maximum is found first; every trial of the search for the peak is invalid.
+    let session = bench.session(&["sphinx"], &["--behave", "invalid", "--from", "10"]);
+    let (outcome, result) = bench.run(&Plan { loads: Vec::new(), ..plan() }, session);
+    outcome.unwrap();
+    let first = result.trials.iter().position(|trial| trial.purpose == Purpose::PeakSearch).unwrap();
+    assert!(first <= 9, "the maximum took {first} trials");
+    assert_eq!(result.targets[0].peak.is_none(), first == 9, "{:?}", result.targets[0].peak);
+    if first == 9 {
+        assert!(
+            result.notes.iter().any(|note| note.contains("peak of sphinx is not known")),
+            "{:?}",
+            result.notes
+        );
+    }
+}
