@@ -3,7 +3,7 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// One up-front reservation of memory, which the system provides page by page as it is first written.
+/// One up-front reservation of memory.
 ///
 /// It starts at a huge page and asks for huge pages: with small ones a look-up in 25 MB of items spends more
 /// time on address translation than on everything else.
@@ -21,8 +21,10 @@ unsafe impl Send for Arena {}
 const HUGE_PAGE: usize = 2 << 20;
 
 impl Arena {
-    /// Reserves `length` bytes, which read as 0. Errors: `None` where the system refuses.
-    pub(crate) fn new(length: usize) -> Option<Arena> {
+    /// Reserves `length` bytes, which read as 0, and has them provided at once if `now` says so.
+    ///
+    /// Errors: `None` where the system refuses.
+    pub(crate) fn new(length: usize, now: bool) -> Option<Arena> {
         let mapped = length.checked_add(HUGE_PAGE)?;
         // SAFETY: a new private mapping at an address of the system's choice touches nobody else's memory.
         let mapping = unsafe {
@@ -39,6 +41,10 @@ impl Arena {
         // SAFETY: the advice changes how the mapping above is backed, not what it holds. Where there are no
         // huge pages it is refused, and small ones do.
         let _ = unsafe { madvise(start, length, Advice::LinuxHugepage) };
+        if now {
+            // SAFETY: as above. Linux before 5.14 refuses, and then pages come when they are written.
+            let _ = unsafe { madvise(start, length, Advice::LinuxPopulateWrite) };
+        }
         Some(Arena { start: NonNull::new(start.cast())?, length, mapping: (mapping, mapped) })
     }
 }
@@ -76,7 +82,7 @@ mod tests {
     #[test]
     fn starts_as_zeros_and_keeps_what_is_written() {
         for length in [1, 4096, 1 << 16, (2 << 20) + 1] {
-            let mut arena = Arena::new(length).unwrap();
+            let mut arena = Arena::new(length, length % 2 == 0).unwrap();
             assert_eq!((arena.len(), arena.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
             assert!(arena.iter().all(|&b| b == 0));
             arena[length - 1] = 7;
@@ -86,7 +92,7 @@ mod tests {
 
     #[test]
     fn refuses_what_cannot_be() {
-        assert!(Arena::new(usize::MAX).is_none());
-        assert!(Arena::new(1 << 47).is_none());
+        assert!(Arena::new(usize::MAX, false).is_none());
+        assert!(Arena::new(1 << 47, false).is_none());
     }
 }

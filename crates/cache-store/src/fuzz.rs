@@ -68,7 +68,13 @@ struct Model {
 ///
 /// With `collide` all keys have one hash.
 pub fn operations(segments: usize, collide: bool, ops: &[Op]) {
-    let config = Config { memory: INDEX + segments * SEGMENT, seed: 1, segment: SEGMENT, item_max: ITEM_MAX };
+    let config = Config {
+        memory: INDEX + segments * SEGMENT,
+        seed: 1,
+        segment: SEGMENT,
+        item_max: ITEM_MAX,
+        populate: false,
+    };
     let hasher = if collide { KeyHasher::with_function(1, |_, _| 0xdead_beef) } else { KeyHasher::new(1) };
     let store = Store::with_hasher(config, hasher).expect("the configuration is legal");
     let mut model = Model { store, map: HashMap::new(), flush_at: None, now: 1_700_000_000, last_cas: 0 };

@@ -52,7 +52,7 @@ impl Log {
         // 40 bits of an index entry hold a location and the mark of an empty one.
         let arena = Some(count * config.segment)
             .filter(|&length| length / record::ALIGN < 1 << 40)
-            .and_then(Arena::new)
+            .and_then(|length| Arena::new(length, config.populate))
             .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
         Ok(Log {
             arena,

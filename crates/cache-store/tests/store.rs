@@ -9,7 +9,14 @@ const INDEX: usize = 64 << 10;
 /// A store of `segments` segments of 4 KiB, beside the smallest index.
 fn small(segments: usize) -> Store {
     let segment = 4 << 10;
-    Store::new(Config { memory: INDEX + segments * segment, seed: 3, segment, item_max: segment }).unwrap()
+    Store::new(Config {
+        memory: INDEX + segments * segment,
+        seed: 3,
+        segment,
+        item_max: segment,
+        populate: false,
+    })
+    .unwrap()
 }
 
 fn set(store: &mut Store, key: &str, value: &str) {
@@ -122,7 +129,7 @@ fn a_segment_whose_items_were_all_deleted_while_it_was_filled() {
 #[test]
 fn the_index_grows_at_the_cost_of_segments() {
     // 2 MiB for segments and index; items of 40 B, so that the index takes a quarter.
-    let config = Config { memory: 2 << 20, seed: 1, segment: 16 << 10, item_max: 4 << 10 };
+    let config = Config { memory: 2 << 20, seed: 1, segment: 16 << 10, item_max: 4 << 10, populate: false };
     let mut store = Store::new(config).unwrap();
     let mut most = 0;
     for i in 0..300_000u32 {
@@ -139,7 +146,7 @@ fn the_index_grows_at_the_cost_of_segments() {
 
 #[test]
 fn segments_are_given_up_when_the_index_grows_late() {
-    let config = Config { memory: 2 << 20, seed: 1, segment: 16 << 10, item_max: 4 << 10 };
+    let config = Config { memory: 2 << 20, seed: 1, segment: 16 << 10, item_max: 4 << 10, populate: false };
     let mut store = Store::new(config).unwrap();
     for i in 0..2_000 {
         set(&mut store, &format!("large-{i}"), &"v".repeat(2_000));

@@ -14,6 +14,8 @@ pub struct Config {
     pub cpus: Vec<usize>,
     /// What items and their index may take, over all threads.
     pub memory: Bytes,
+    /// Whether memory is provided as it fills, and not at the start.
+    pub lazy_memory: bool,
     /// Connections at once, over all threads.
     pub connections: usize,
     /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
@@ -28,7 +30,8 @@ const DESCRIPTORS: usize = 16;
 impl Config {
     /// What each thread gets of the memory.
     pub(crate) fn store(&self, seed: u64) -> cache_store::Config {
-        cache_store::Config::new(self.memory.0 as usize / self.cpus.len(), seed)
+        let share = self.memory.0 as usize / self.cpus.len();
+        cache_store::Config { populate: !self.lazy_memory, ..cache_store::Config::new(share, seed) }
     }
 
     /// Makes sure that the machine can do what is asked.
@@ -86,6 +89,7 @@ mod tests {
             address: "127.0.0.1:0".parse().unwrap(),
             cpus: vec![allowed_cpus().unwrap()[0]],
             memory: Bytes(64 << 20),
+            lazy_memory: true,
             connections: 100,
             queue: 16,
         }

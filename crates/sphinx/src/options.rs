@@ -25,6 +25,10 @@ pub struct Options {
     /// Memory for items and their index: a number of MiB, or a size such as 2GiB.
     #[arg(short, long, default_value = "64", value_name = "SIZE", value_parser = parse_memory)]
     pub memory: Bytes,
+    /// Take memory as it fills. By default all of it is taken at the start, which takes a second for some
+    /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
+    #[arg(long)]
+    pub lazy_memory: bool,
     /// Connections at once.
     #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
@@ -83,6 +87,7 @@ impl Options {
             address: SocketAddr::new(self.listen, self.port),
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
             memory: self.memory,
+            lazy_memory: self.lazy_memory,
             connections: self.connections as usize,
             queue: self.queue as usize,
         })
@@ -109,11 +114,12 @@ mod tests {
 
     #[test]
     fn memcacheds_flags_mean_the_same() {
-        let config = parse("-p 0 -l ::1 -t 3 -m 100 -c 7 --cpus 0").unwrap();
+        let config = parse("-p 0 -l ::1 -t 3 -m 100 --lazy-memory -c 7 --cpus 0").unwrap();
         let expect = Config {
             address: "[::1]:0".parse().unwrap(),
             cpus: vec![0, 0, 0],
             memory: Bytes(100 << 20),
+            lazy_memory: true,
             connections: 7,
             queue: 1024,
         };
@@ -121,6 +127,7 @@ mod tests {
         let default = parse("").unwrap();
         assert_eq!(default.address.to_string(), "127.0.0.1:11211");
         assert_eq!((default.memory, default.connections), (Bytes(64 << 20), 1024));
+        assert!(!default.lazy_memory);
         assert_eq!(default.cpus, allowed_cpus().unwrap());
     }
 

@@ -127,7 +127,14 @@ mod tests {
         let mut both = one;
         both += one;
         let address = "127.0.0.1:1".parse().unwrap();
-        let config = Config { address, cpus: vec![0, 1], memory: Bytes(64 << 20), connections: 9, queue: 4 };
+        let config = Config {
+            address,
+            cpus: vec![0, 1],
+            memory: Bytes(64 << 20),
+            lazy_memory: true,
+            connections: 9,
+            queue: 4,
+        };
         let mut out = Vec::new();
         both.write(&config, 1_700_000_000, 60, &mut out);
         let mut parser = ResponseParser::default();

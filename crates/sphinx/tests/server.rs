@@ -72,6 +72,15 @@ fn connections_over_the_limit_are_told_so() {
 }
 
 #[test]
+fn memory_is_taken_at_the_start_unless_told_otherwise() {
+    let (whole, lazy) = (sphinxd("-t 2 -m 64"), sphinxd("-t 2 -m 64 --lazy-memory"));
+    let (whole, lazy) = (resident(&whole), resident(&lazy));
+    // Within 16 MiB for the program, its stacks and its buffers.
+    assert!((64 << 20..80 << 20).contains(&whole), "{whole}");
+    assert!(lazy < 16 << 20, "{lazy}");
+}
+
+#[test]
 fn a_slow_reader_holds_up_nobody_and_costs_little() {
     for threads in [1, 2] {
         let server = sphinxd(&format!("-t {threads} -m 64"));
