@@ -55,6 +55,10 @@ impl Operation {
                     Stored::NotStored => reply::NOT_STORED,
                     Stored::Exists => reply::EXISTS,
                     Stored::NotFound => reply::NOT_FOUND,
+                    // memcached says no more than this when the old and the new value are too large together.
+                    Stored::TooLarge if matches!(verb, StoreVerb::Append | StoreVerb::Prepend) => {
+                        reply::NOT_STORED
+                    }
                     Stored::TooLarge => Refusal::TooLarge.line(),
                 }
             }
