@@ -8,6 +8,8 @@ use lab::{Event, Progress, Step, Where};
 use results::{Purpose, Trial};
 use units::{Nanos, Rate};
 
+use crate::terminal::tell;
+
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
     /// `None` where standard error is no terminal.
@@ -59,7 +61,7 @@ impl Progress for Teller {
             Event::Phase(words) => {
                 self.phase = (*words).to_owned();
                 if self.line.is_none() {
-                    eprintln!("{words} (about {} left)", clock(about.left));
+                    tell(&format!("{words} (about {} left)", clock(about.left)));
                 }
             }
             Event::Started(step) => self.step = step_words(step),
@@ -67,14 +69,9 @@ impl Progress for Teller {
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
                 if self.line.is_none() {
-                    eprintln!(
-                        "  trial {} of about {}: {}: {} ({} left)",
-                        about.number - 1,
-                        about.about,
-                        self.step,
-                        outcome_words(trial),
-                        clock(about.left)
-                    );
+                    let (number, of, left) = (about.number - 1, about.about, clock(about.left));
+                    let outcome = outcome_words(trial);
+                    tell(&format!("  trial {number} of about {of}: {}: {outcome} ({left} left)", self.step));
                 }
             }
         }

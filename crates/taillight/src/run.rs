@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
@@ -15,7 +15,7 @@ use units::{Nanos, Qos, Rate};
 use crate::args::{CpuList, WorkloadName};
 use crate::progress::Teller;
 use crate::targets::{self, ServerArgs};
-use crate::terminal::{say, table_width, uses_color};
+use crate::terminal::{say, table_width, tell, uses_color};
 
 /// A gate failed.
 const GATE: u8 = 99;
@@ -93,7 +93,7 @@ pub(crate) struct Finished {
 
 /// Runs `job`, and writes and prints what came of it.
 ///
-/// Errors: it could not even begin. Otherwise there is a result, partial perhaps.
+/// Errors: nothing was measured, and no folder is left. Otherwise there is a result, partial perhaps.
 pub(crate) fn run(job: &Job) -> Result<Finished> {
     let interrupt = Interrupt::on_signals()?;
     let placement = job.server.placement(job.cpus.as_ref());
@@ -103,7 +103,6 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let servers = match job.server.start(&job.targets, &placement, generator.connections()) {
         Ok(servers) => servers,
         Err(error) => {
-            // Nothing was measured: an empty folder would only be in the way.
             let _ = fs::remove_dir_all(folder.path());
             return Err(error);
         }
@@ -115,11 +114,22 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
         Work::Plan(plan) => plan.run(&mut session),
         Work::Load { rate, repeats, span } => lab::run_load(&mut session, rate.rps(), *repeats, *span),
     };
+    let path = session.folder().path().to_owned();
     let (experiment, folder) = match session.finish(&outcome) {
         Ok(finished) => finished,
-        Err(error) => bail!(outcome.err().unwrap_or(error)),
+        Err(error) => {
+            tell(&format!("What could be written of the result is in {}", path.display()));
+            return Err(outcome.err().unwrap_or(error).into());
+        }
     };
-    Ok(Finished { experiment, folder, outcome })
+    match outcome {
+        // Nothing was measured: an empty result would only be in the way.
+        Err(error) if experiment.trials.is_empty() => {
+            let _ = fs::remove_dir_all(folder.path());
+            Err(error.into())
+        }
+        outcome => Ok(Finished { experiment, folder, outcome }),
+    }
 }
 
 impl Finished {
@@ -134,17 +144,14 @@ impl Finished {
     /// The exit code. An error that ended the run, and where its partial result lies, goes to standard error.
     pub(crate) fn code(&self, gate: bool) -> ExitCode {
         if let Err(error) = &self.outcome {
-            anstream::eprintln!("taillight: {error}");
-            anstream::eprintln!(
-                "A partial result of {} trials is in {}",
-                self.experiment.trials.len(),
-                self.folder.path().display()
-            );
+            tell(&format!("taillight: {error}"));
+            let (trials, path) = (self.experiment.trials.len(), self.folder.path().display());
+            tell(&format!("A partial result of {trials} trials is in {path}"));
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
         let failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
         for failure in &failed {
-            anstream::eprintln!("taillight: gate failed: {failure}");
+            tell(&format!("taillight: gate failed: {failure}"));
         }
         if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(GATE) }
     }

@@ -33,3 +33,8 @@ pub(crate) fn say(text: &str) -> Result<()> {
         other => Ok(other?),
     }
 }
+
+/// Writes a line to standard error. That nobody reads it is no reason to stop measuring.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

@@ -224,6 +224,20 @@ fn targets_and_options_that_make_no_sense_start_nothing() {
 }
 
 #[test]
+fn a_server_that_hangs_up_leaves_no_result() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let out = TempDir::new().unwrap();
+    refuses(
+        &mut lab("sweep", out.path(), &["cache", "--target", &address]),
+        1,
+        &["trial 0001", &address, "closed the connection"],
+    );
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn what_is_no_result_is_said() {
     let folder = TempDir::new().unwrap();
     refuses(taillight(&["report"]).arg(folder.path()), 1, &["cannot read", "result.json"]);
