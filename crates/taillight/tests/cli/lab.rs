@@ -123,7 +123,8 @@ fn a_gate_closes_with_99() {
     assert!(text(&output).contains("gate failed") && text(&output).contains("p50 ≤ 100 µs at no load"));
     let (folder, result) = result_of(out.path());
     assert!(result.complete && folder.path().ends_with("gated"));
-    assert_eq!(result.targets[0].peak.as_ref().unwrap().low_rps, 0.0);
+    // No peak at all where the machine was too busy for a valid trial.
+    assert_eq!(result.targets[0].peak.as_ref().map_or(0.0, |peak| peak.low_rps), 0.0);
 }
 
 /// Processes whose parent is `pid`.
