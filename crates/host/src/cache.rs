@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::CpuList;
 use crate::tree::Tree;
+use units::CpuList;
 
 /// One kind of processor cache; all of a kind are taken to be alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

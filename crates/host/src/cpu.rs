@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::CpuList;
 use crate::tree::Tree;
+use units::CpuList;
 
 /// The processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::CpuList;
 use crate::tree::Tree;
+use units::CpuList;
 
 /// How the processors' clock and sleep are governed; all `None` in most virtual machines, where the host decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -10,7 +10,6 @@
 
 mod cache;
 mod cpu;
-mod cpu_list;
 pub mod cpu_time;
 mod frequency;
 mod kernel;
@@ -24,7 +23,6 @@ mod virtualization;
 
 pub use cache::Cache;
 pub use cpu::Cpu;
-pub use cpu_list::CpuList;
 pub use frequency::Frequency;
 pub use kernel::Kernel;
 pub use limits::Limits;
@@ -32,4 +30,5 @@ pub use memory::Memory;
 pub use network::Network;
 pub use numa::NumaNode;
 pub use record::Host;
+pub use units::CpuList;
 pub use virtualization::Virtualization;

@@ -1,8 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use crate::CpuList;
 use crate::memory::kibibytes;
 use crate::tree::Tree;
+use units::CpuList;
 
 /// A memory node (NUMA): memory that is near to some of the processors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ fn wrong_usage_ends_with_2() {
     check_refused("-p 70000", 2, "70000 is not in 0..=65535");
     check_refused("-l somewhere", 2, "invalid value 'somewhere'");
     check_refused("-t none", 2, "invalid digit");
-    check_refused("--cpus 1,x", 2, "'x' is no cpu");
+    check_refused("--cpus 1,x", 2, "'x' is not a number");
     check_refused("-m some", 2, "invalid value 'some'");
     check_refused("--no-such-option", 2, "unexpected argument");
 }

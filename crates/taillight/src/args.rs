@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use dist::{Popularity, Process, Size};
 use openloop::{Binding, Pace, Plan};
 use serde::Serialize;
-use units::{Nanos, Rate};
+use units::{CpuList, Nanos, Rate};
 use workloads::cache::{CacheConfig, FillPolicy, Mix, Prefix};
 
 /// The workloads that there are.
@@ -109,30 +109,6 @@ impl From<FillArg> for FillPolicy {
     }
 }
 
-/// A list of processors, such as `0,2-3`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CpuList(pub Vec<usize>);
-
-impl std::str::FromStr for CpuList {
-    type Err = String;
-    fn from_str(text: &str) -> Result<CpuList, String> {
-        let error = |part: &str| {
-            format!("'{part}' is not a processor or a range of them; write a list such as 1 or 0,2-3")
-        };
-        let mut cpus = Vec::new();
-        for part in text.split(',') {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            let number = |text: &str| text.trim().parse::<usize>().ok().filter(|n| *n < 4096);
-            let (first, last) = number(first).zip(number(last)).ok_or_else(|| error(part))?;
-            if first > last {
-                return Err(error(part));
-            }
-            cpus.extend(first..=last);
-        }
-        Ok(CpuList(cpus))
-    }
-}
-
 /// What the load is after all defaults were filled in; recorded with every trial.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Resolved {
@@ -160,7 +136,7 @@ const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
 
 impl LoadOptions {
     pub(crate) fn threads(&self) -> u32 {
-        self.threads.unwrap_or_else(|| self.cpus.as_ref().map_or(1, |cpus| cpus.0.len() as u32))
+        self.threads.unwrap_or_else(|| self.cpus.as_ref().map_or(1, |cpus| cpus.len() as u32))
     }
 
     /// Checks that the options go together.
@@ -191,7 +167,7 @@ impl LoadOptions {
             connections: self.connections,
             depth: self.depth,
             threads: self.threads(),
-            cpus: self.cpus.clone().map_or(Vec::new(), |cpus| cpus.0),
+            cpus: self.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
             warmup_s: self.warmup.as_secs_f64(),
             window_s: self.window.as_secs_f64(),
             drain_s: self.drain.as_secs_f64(),
@@ -233,23 +209,5 @@ impl CacheOptions {
         };
         config.check()?;
         Ok(config)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reads_processor_lists() {
-        let check = |text: &str, expect: Option<&[usize]>| {
-            assert_eq!(text.parse::<CpuList>().ok().map(|l| l.0).as_deref(), expect, "{text}");
-        };
-        check("1", Some(&[1]));
-        check("0,2-3", Some(&[0, 2, 3]));
-        check("", None);
-        check("3-1", None);
-        check("a", None);
-        check("99999", None);
     }
 }

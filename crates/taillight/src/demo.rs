@@ -8,7 +8,7 @@ use clap::Args;
 use lab::{Plan, Span, TargetName};
 use results::Kind;
 
-use crate::args::CpuList;
+use units::CpuList;
 use crate::run::{self, Job, ResultArgs, Work};
 use crate::targets::ServerArgs;
 

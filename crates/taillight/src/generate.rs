@@ -46,7 +46,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let generator = Generator {
         plan: task.load.plan(task.server, task.rate),
         threads: task.load.threads(),
-        cpus: task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.0),
+        cpus: task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
         stop: Arc::clone(stop),
     };
     let mut others = Vec::new();

@@ -11,7 +11,7 @@ use lab::TargetName;
 use results::Kind;
 use units::Rate;
 
-use crate::args::{CacheOptions, CpuList, LoadOptions, WorkloadName};
+use crate::args::{CacheOptions, LoadOptions, WorkloadName};
 use crate::generate::{self, Task};
 use crate::handed_on::handed_on;
 use crate::run::{self, Job, ResultArgs, Work};
@@ -94,7 +94,7 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
             let placement = args.server.placement(args.load.cpus.as_ref());
             let connections = args.load.connections as usize;
             let mut started = args.server.start(&[args.target.clone()], &placement, connections)?;
-            args.load.cpus.get_or_insert(CpuList(placement.generator));
+            args.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
             (server.address(), Some(server))
         }

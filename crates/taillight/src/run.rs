@@ -10,9 +10,9 @@ use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
 use results::{Experiment, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
-use units::{Nanos, Qos, Rate};
+use units::{CpuList, Nanos, Qos, Rate};
 
-use crate::args::{CpuList, WorkloadName};
+use crate::args::WorkloadName;
 use crate::progress::Teller;
 use crate::targets::{self, ServerArgs};
 use crate::terminal::{say, table_width, tell, uses_color};

@@ -10,9 +10,7 @@ use clap::{Args, Subcommand};
 use dist::Gap;
 use null_server::{Dialect, NullServer, Service, Stalls};
 use reactor::{Epoll, Reactor, pin_to};
-use units::{Bytes, Nanos};
-
-use crate::args::CpuList;
+use units::{Bytes, CpuList, Nanos};
 
 /// Run one of the servers that the laboratory brings along.
 #[derive(Args, Debug)]
@@ -98,7 +96,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
 }
 
 fn serve_null(args: &NullArgs) -> Result<ExitCode> {
-    if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.0.first()) {
+    if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.as_slice().first()) {
         pin_to(*cpu)?;
     }
     let mut reactor = Epoll::new().context("cannot set up the event loop")?;

@@ -3,9 +3,7 @@
 use anyhow::Result;
 use clap::Args;
 use lab::{Placement, Server, ServerOptions, TargetName, allowed_cpus};
-use units::Bytes;
-
-use crate::args::CpuList;
+use units::{Bytes, CpuList};
 
 /// How the servers that are started here are set up.
 #[derive(Args, Clone, Debug)]
@@ -33,8 +31,8 @@ impl ServerArgs {
     /// Which processors server and generator get, where both are on this machine.
     pub(crate) fn placement(&self, generator: Option<&CpuList>) -> Placement {
         let threads = usize::from(self.server_threads);
-        let server = self.server_cpus.as_ref().map(|list| &list.0[..]);
-        Placement::new(&allowed_cpus(), threads, server, generator.map(|list| &list.0[..]))
+        let server = self.server_cpus.as_ref().map(|list| list.as_slice());
+        Placement::new(&allowed_cpus(), threads, server, generator.map(|list| list.as_slice()))
     }
 
     /// Starts every target, or looks whether it runs. Two of the same name are told apart by a number.

@@ -1,4 +1,4 @@
-//! Quantities with their units, so that a number never travels without one.
+//! Quantities with their units, so that a number never travels without one; and lists of processors.
 //!
 //! Inside the program a quantity is a newtype ([`Time`], [`Nanos`], [`Rate`], [`Bytes`]); on disk it is
 //! a plain number whose field name ends in its unit (`latency_us_p99`, `offered_rps`). What a person
@@ -7,12 +7,14 @@
 //! Try it: `cargo test -p units`.
 
 mod bytes;
+mod cpu_list;
 mod error;
 mod qos;
 mod rate;
 mod time;
 
 pub use bytes::Bytes;
+pub use cpu_list::CpuList;
 pub use error::ParseError;
 pub use qos::{Qos, QosBasis};
 pub use rate::Rate;

@@ -3,6 +3,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ParseError;
+
 /// A set of logical processors, ascending; written as the kernel does: `0-3,8`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,18 +45,25 @@ impl FromIterator<usize> for CpuList {
 }
 
 impl FromStr for CpuList {
-    type Err = String;
+    type Err = ParseError;
 
-    /// Reads `0-3,8`, and nothing at all as the empty set.
-    fn from_str(text: &str) -> Result<CpuList, String> {
-        let error = || format!("'{text}' is not a list of processors such as '0-3,8'");
+    /// Reads `0-3,8`. Bounds: at least one processor, numbers below 8192.
+    fn from_str(text: &str) -> Result<CpuList, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "list of processors",
+            given: text.into(),
+            problem,
+            lever: "write numbers and ranges of them, such as 1 or 0,2-3",
+        };
         let mut cpus = Vec::new();
-        for range in text.trim().split(',').filter(|range| !range.is_empty()) {
+        for range in text.trim().split(',') {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            let (first, last) =
-                (first.parse().map_err(|_| error())?, last.parse::<usize>().map_err(|_| error())?);
-            if first > last || last >= MOST {
-                return Err(error());
+            let number = |text: &str| text.trim().parse::<usize>().ok().filter(|cpu| *cpu < MOST);
+            let (first, last) = number(first)
+                .zip(number(last))
+                .ok_or_else(|| error(format!("'{range}' is not a number below {MOST} or a range of them")))?;
+            if first > last {
+                return Err(error(format!("'{range}' runs backwards")));
             }
             cpus.extend(first..=last);
         }
@@ -73,9 +82,10 @@ impl fmt::Display for CpuList {
 }
 
 impl TryFrom<String> for CpuList {
-    type Error = String;
-    fn try_from(text: String) -> Result<CpuList, String> {
-        text.parse()
+    type Error = ParseError;
+    /// As [`FromStr`], but nothing at all is the empty set, as the kernel writes it.
+    fn try_from(text: String) -> Result<CpuList, ParseError> {
+        if text.trim().is_empty() { Ok(CpuList::default()) } else { text.parse() }
     }
 }
 
@@ -92,7 +102,7 @@ mod tests {
     #[test]
     fn reads_and_prints() {
         let check = |text: &str, cpus: &[usize], shown: &str| {
-            let list: CpuList = text.parse().unwrap();
+            let list = CpuList::try_from(text.to_owned()).unwrap();
             assert_eq!((list.as_slice(), list.to_string().as_str()), (cpus, shown), "{text}");
         };
         check("", &[], "");
@@ -104,8 +114,9 @@ mod tests {
 
     #[test]
     fn refuses_what_is_none() {
-        for text in ["x", "1-", "-1", "3-1", "0-99999999999", "1;2"] {
-            assert!(text.parse::<CpuList>().is_err(), "{text}");
+        for text in ["", "x", "1-", "-1", "3-1", "0-99999999999", "1;2", "8192", "1,,2"] {
+            let error = text.parse::<CpuList>().unwrap_err().to_string();
+            assert!(error.contains("such as 1 or 0,2-3"), "{error}");
         }
     }
 
