@@ -7,8 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use lab::{Plan, Span, TargetName};
 use results::Kind;
-
 use units::CpuList;
+
 use crate::run::{self, Job, ResultArgs, Work};
 use crate::targets::ServerArgs;
 

@@ -12,6 +12,8 @@ pub(super) struct Ballot {
     passes: u32,
     fails: u32,
     unusable: u32,
+    /// Invalid trials that no longer count.
+    forgotten: u32,
     /// What was known before the search.
     expected: Option<Vote>,
 }
@@ -103,6 +105,13 @@ impl Ballots {
         above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
     }
 
+    /// Forgets the invalid trials of rates that have no others, so that they may be tried anew.
+    pub(super) fn forget_invalid(&mut self) {
+        for ballot in self.rising.iter_mut().filter(|ballot| ballot.passes + ballot.fails == 0) {
+            ballot.forgotten += std::mem::take(&mut ballot.unusable);
+        }
+    }
+
     /// Votes that the bracket contradicts.
     pub(super) fn contradictions(&self) -> u32 {
         let high = self.bracket().high.unwrap_or(f64::INFINITY);
@@ -112,7 +121,7 @@ impl Ballots {
 
     /// Trials in all, and how many of them were invalid.
     pub(super) fn total(&self) -> (u32, u32) {
-        let unusable = self.rising.iter().map(|ballot| ballot.unusable).sum();
+        let unusable = self.rising.iter().map(|ballot| ballot.unusable + ballot.forgotten).sum();
         (self.rising.iter().map(|ballot| ballot.passes + ballot.fails).sum::<u32>() + unusable, unusable)
     }
 
@@ -191,6 +200,15 @@ mod tests {
         check(&[(1.0, "++"), (2.0, "???"), (3.0, "--")], Some(3.0));
         check(&[(1.0, "++-"), (2.0, "???")], None);
         check(&[(2.0, "???"), (3.0, "-?")], Some(3.0));
+    }
+
+    #[test]
+    fn rates_with_invalid_trials_alone_can_be_tried_anew() {
+        let mut ballots = ballots(&[(1.0, "++"), (2.0, "???"), (3.0, "-??-")]);
+        assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(2.0) });
+        ballots.forget_invalid();
+        assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(3.0) });
+        assert_eq!(ballots.total(), (9, 5), "they still count as trials");
     }
 
     #[test]

@@ -72,6 +72,12 @@ impl Bisection {
         self
     }
 
+    /// Tries rates anew of which only invalid trials speak.
+    pub fn retry_invalid(&mut self) {
+        self.ballots.forget_invalid();
+        self.asked = None;
+    }
+
     /// Allows higher rates.
     pub fn raise_ceiling(&mut self, ceiling: f64) {
         self.ceiling = self.ceiling.max(ceiling);

@@ -15,6 +15,8 @@ pub struct PeakSearch {
     /// The next step beyond the ceiling.
     step: f64,
     limit: f64,
+    /// Whether loads with invalid trials alone were tried anew.
+    retried: bool,
 }
 
 /// No load over this multiple of the first ceiling is tried.
@@ -27,7 +29,7 @@ impl PeakSearch {
     pub fn new(ceiling: f64, tolerance: f64, votes: impl IntoIterator<Item = (f64, Vote)>) -> PeakSearch {
         let start = Bisection::new(0.0, ceiling, Tolerance::Absolute(tolerance));
         let bisection = votes.into_iter().fold(start, |search, (share, vote)| search.with_vote(share, vote));
-        PeakSearch { bisection, ceiling, step: tolerance, limit: LIMIT * ceiling }
+        PeakSearch { bisection, ceiling, step: tolerance, limit: LIMIT * ceiling, retried: false }
     }
 
     /// The answer so far, in shares. Both ends stand on valid trials.
@@ -54,6 +56,9 @@ impl PeakSearch {
         } else if unusable > 0 {
             notes.push(format!("{unusable} of {trials} trials were invalid; none of them counts as met"));
         }
+        if self.bracket() != self.bisection.bracket() && unusable < trials {
+            notes.push("just above it no trial was valid, so it may be higher".into());
+        }
         let contradictions = self.bisection.contradictions();
         // Of three votes at each end one may differ without anybody wondering.
         if contradictions > 2 && unusable < trials {
@@ -70,14 +75,21 @@ impl Search for PeakSearch {
     fn next(&mut self) -> Option<f64> {
         loop {
             let rate = self.bisection.next();
-            let Bracket { low, high } = self.bisection.bracket();
-            let may_go_on = low.is_some() && high.is_none() && self.ceiling < self.limit;
-            if rate.is_some() || !may_go_on || self.bisection.gave_up() {
+            if rate.is_some() || self.bisection.gave_up() {
                 return rate;
             }
-            self.ceiling = (self.ceiling + self.step).min(self.limit);
-            self.step *= 2.0;
-            self.bisection.raise_ceiling(self.ceiling);
+            let Bracket { low, high } = self.bisection.bracket();
+            if high.is_some() && high != self.bracket().high && !self.retried {
+                // It ended at a load of which only invalid trials speak. What disturbed them may be over.
+                self.retried = true;
+                self.bisection.retry_invalid();
+            } else if low.is_some() && high.is_none() && self.ceiling < self.limit {
+                self.ceiling = (self.ceiling + self.step).min(self.limit);
+                self.step *= 2.0;
+                self.bisection.raise_ceiling(self.ceiling);
+            } else {
+                return None;
+            }
         }
     }
 
@@ -212,6 +224,29 @@ mod tests {
     }
 
     #[test]
+    fn loads_that_were_disturbed_are_tried_anew() {
+        let mut search = PeakSearch::new(1.0, 0.05, []);
+        let mut trials = 0;
+        // The first eight trials fall into a disturbance of the machine.
+        let measure = |share: f64| {
+            trials += 1;
+            let vote = match share {
+                _ if trials <= 8 => Vote::Unusable,
+                share if share <= 0.7 => Vote::Pass,
+                _ => Vote::Fail,
+            };
+            Ok::<_, ()>(Outcome { vote, achieved_rps: share })
+        };
+        search.drive(measure).unwrap();
+        let Bracket { low, high } = search.bracket();
+        assert!(
+            low.unwrap() > 0.65 && low.unwrap() <= 0.7 && high.unwrap() > 0.7 && high.unwrap() < 0.75,
+            "{low:?} {high:?}"
+        );
+        assert!(search.note().unwrap().starts_with("8 of "), "{:?}", search.note());
+    }
+
+    #[test]
     fn what_was_never_validly_measured_is_left_open() {
         // Valid only up to 40 % and from 80 % on: the peak lies somewhere between.
         let mut search = PeakSearch::new(1.0, 0.05, []);
@@ -230,7 +265,11 @@ mod tests {
         search.drive(measure).unwrap();
         let Bracket { low, high } = search.bracket();
         assert!(low.unwrap() > 0.34 && low.unwrap() <= 0.4 && high == Some(0.8), "{low:?} {high:?}");
-        assert!(search.is_known() && search.note().unwrap().contains("invalid"));
+        assert!(
+            search.is_known() && search.note().unwrap().contains("it may be higher"),
+            "{:?}",
+            search.note()
+        );
     }
 
     #[test]
