@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use results::{MaxThroughput, Peak, Purpose};
+use results::{Experiment, MaxThroughput, Peak, Purpose, Reason, Trial, Verdict};
 
 use crate::seeds::Seeds;
 use crate::{Agenda, Error, MaxSearch, Outcome, PeakSearch, Request, Search, Session, Span, met, sustained};
@@ -125,7 +125,8 @@ impl Plan {
                 return Err(Error::NoThroughput { target: name, reason });
             };
             if let Some(note) = note {
-                session.note(format!("Maximum of {name}, block {}: {note}.", block + 1));
+                let why = invalid_because(session.experiment(), &name, block);
+                session.note(format!("Maximum of {name}, block {}: {note}{why}.", block + 1));
             }
             smallest = smallest.min(found.reference_rps());
             session.experiment_mut().targets[place].max_throughput.push(found);
@@ -271,6 +272,24 @@ fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
         trials: search.trials(),
         note,
     }
+}
+
+/// What made the invalid trials of a search for the maximum invalid, and what that means for the maximum.
+fn invalid_because(experiment: &Experiment, target: &str, block: u32) -> String {
+    let of_search = |trial: &&Trial| trial.purpose == Purpose::MaxSearch && trial.block == block;
+    let mut reasons: Vec<&str> = Vec::new();
+    let mut generators = false;
+    for trial in experiment.trials_of(target).filter(of_search) {
+        let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
+        let of_generator = [Reason::GeneratorLag, Reason::GeneratorSaturated, Reason::RateMissed];
+        generators |= found.iter().any(|invalid| of_generator.contains(&invalid.reason));
+        if !reasons.contains(&trial.verdict.label()) {
+            reasons.push(trial.verdict.label());
+        }
+    }
+    let meaning =
+        if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
+    if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
 }
 
 fn in_block(block: u32, blocks: u32, words: &str) -> String {

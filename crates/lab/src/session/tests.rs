@@ -414,6 +414,16 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
 }
 
 #[test]
+fn a_maximum_that_the_generator_may_have_set_says_so() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx"], &["--behave", "invalid", "--from", "8"]);
+    let (outcome, result) = bench.run(&Plan { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    outcome.unwrap();
+    let expect = "3 of 10 trials were invalid and counted as not sustained (generator lag); the limit may be the generator’s";
+    assert!(result.notes.iter().any(|note| note.contains(expect)), "{:?}", result.notes);
+}
+
+#[test]
 fn who_watches_is_told_how_far_the_run_is() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);
