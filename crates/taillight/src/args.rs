@@ -115,6 +115,9 @@ pub(crate) struct Resolved {
     pub workload: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheConfig>,
+    /// What the server says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
     pub arrivals: String,
     pub binding: String,
     pub pace: String,
@@ -161,6 +164,7 @@ impl LoadOptions {
         Resolved {
             workload: if cache.is_some() { "cache" } else { "null" },
             cache,
+            server_version: None,
             arrivals: self.arrivals.to_string(),
             binding: self.binding.to_string(),
             pace: self.pace.to_string(),

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use openloop::{Failure, Generator, Recording, judge};
 use results::{Invalid, Reason, Trial};
 use units::Rate;
-use workloads::cache::{Cache, CacheConfig, Control, DataSet, FillPolicy, Items, prepare};
+use workloads::cache::{Cache, Control, DataSet, FillPolicy, Items, prepare};
 use workloads::null::Null;
 
 use crate::args::{CacheOptions, LoadOptions, Resolved, WorkloadName};
@@ -56,7 +56,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         WorkloadName::Cache => {
             let config = task.cache.config(task.load.seed)?;
             let items = Arc::new(Items::new(&config));
-            let data_set = fill(task, &items)?;
+            let (data_set, version) = fill(task, &items)?;
             if !data_set.is_complete() && task.cache.fill != crate::args::FillArg::Never {
                 others.push(incomplete(&data_set));
             }
@@ -66,8 +66,10 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 Cache::new(&config, Arc::clone(&items), thread).expect("the configuration was checked")
             });
             let watched = watched(watch, recording, stop)?;
-            others.extend(evicted(&watched.0, &config, task));
-            (task.load.resolve(Some(config)), watched)
+            others.extend(evicted(&watched.0, task));
+            let mut resolved = task.load.resolve(Some(config));
+            resolved.server_version = Some(version);
+            (resolved, watched)
         }
         WorkloadName::Null => {
             let watch = Watch::start(task.server_pid);
@@ -107,7 +109,8 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-fn fill(task: &Task, items: &Items) -> Result<DataSet> {
+/// Fills the server where that is asked for; returns what it holds then, and the version that it says it has.
+fn fill(task: &Task, items: &Items) -> Result<(DataSet, String)> {
     let policy = FillPolicy::from(task.cache.fill);
     let stores = policy != FillPolicy::Never || task.cache.mix.set > 0.0;
     if stores && !task.server.ip().is_loopback() && !task.cache.yes {
@@ -118,8 +121,8 @@ fn fill(task: &Task, items: &Items) -> Result<DataSet> {
             task.cache.key_prefix
         );
     }
-    let (mut control, _version) = Control::connect(task.server)?;
-    Ok(prepare(&mut control, items, policy, task.load.seed, |_| {})?)
+    let (mut control, version) = Control::connect(task.server)?;
+    Ok((prepare(&mut control, items, policy, task.load.seed, |_| {})?, version))
 }
 
 fn incomplete(data_set: &DataSet) -> Invalid {
@@ -132,7 +135,7 @@ fn incomplete(data_set: &DataSet) -> Invalid {
 }
 
 /// Whether items were lost during the window although they had been there.
-fn evicted(recording: &Recording, _: &CacheConfig, task: &Task) -> Option<Invalid> {
+fn evicted(recording: &Recording, task: &Task) -> Option<Invalid> {
     let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
     let ratio = *hits as f64 / (*gets).max(1) as f64;
     let lost = *gets > 0 && ratio < 0.999 && task.cache.fill != crate::args::FillArg::Never;
