@@ -108,6 +108,12 @@ pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<C
 }
 
 fn folders(args: &CompareArgs) -> Result<ExitCode> {
+    let of_a_load = handed_on::<CompareArgs>(&std::env::args().collect::<Vec<_>>());
+    if let Some(option) = of_a_load.first() {
+        bail!(
+            "{option} says how to measure, but results that exist are compared; add --live to measure two targets"
+        );
+    }
     let a = Opened::open(&args.a)?;
     let Some(b) = &args.b else {
         let comparison = of_one(&a.experiment, &a.folder).with_context(|| {

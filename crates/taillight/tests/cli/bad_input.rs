@@ -104,6 +104,12 @@ fn a_processor_that_is_not_there() {
 }
 
 #[test]
+fn a_comparison_of_results_takes_no_load() {
+    let mut command = taillight(&["compare", "one", "other", "--connections", "8"]);
+    refuses(&mut command, 1, &["--connections", "--live"]);
+}
+
+#[test]
 fn a_port_that_is_taken() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
