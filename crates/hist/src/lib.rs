@@ -1,10 +1,9 @@
 //! Histograms of response times, and the figures that may honestly be read from them.
 //!
 //! [`Latency`] keeps every sample to three significant digits in bounded memory, so that histograms of
-//! many threads merge without loss and no percentile is ever averaged. [`Summary`] is the row that a
-//! table prints. [`Windows`] keeps the same samples by the 100 ms in which they were *intended*, for the
-//! windowed p99 that a single stall of the host does not move. [`hlog`] writes and reads them in the
-//! format of the HdrHistogram tools.
+//! many threads merge without loss and no percentile is ever averaged. [`Windows`] keeps the same samples
+//! by the 100 ms in which they were *intended*, for the windowed p99 that a single stall of the host does
+//! not move. [`hlog`] writes and reads them in the format of the HdrHistogram tools.
 //!
 //! A percentile with fewer than [`MIN_BEYOND`] samples beyond it is `None` and is printed as "–": such a
 //! number is one request's luck.
@@ -15,10 +14,8 @@ pub mod hlog;
 mod latency;
 mod rank;
 mod sparse;
-mod summary;
 mod windows;
 
 pub use latency::Latency;
 pub use rank::MIN_BEYOND;
-pub use summary::Summary;
 pub use windows::{WINDOW, Window, Windows};

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use openloop::{Failure, Generator, Recording, judge};
 use results::{Invalid, Reason, Trial};
 use units::Rate;
-use workloads::cache::{Cache, Control, DataSet, FillPolicy, Items, prepare};
+use workloads::cache::{Cache, Control, DataSet, FILLED, FillPolicy, Items, prepare};
 use workloads::null::Null;
 
 use crate::args::{CacheOptions, LoadOptions, Resolved, WorkloadName};
@@ -138,7 +138,7 @@ fn incomplete(data_set: &DataSet) -> Invalid {
 fn evicted(recording: &Recording, task: &Task) -> Option<Invalid> {
     let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
     let ratio = *hits as f64 / (*gets).max(1) as f64;
-    let lost = *gets > 0 && ratio < 0.999 && task.cache.fill != crate::args::FillArg::Never;
+    let lost = *gets > 0 && ratio < FILLED && task.cache.fill != crate::args::FillArg::Never;
     lost.then(|| Invalid {
         reason: Reason::FillFailed,
         detail: format!(

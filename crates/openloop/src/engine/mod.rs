@@ -153,11 +153,6 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// The workload, to ask it what it has seen.
-    pub fn workload(&self) -> &W {
-        &self.workload
-    }
-
     fn turn<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<bool> {
         let now = reactor.now();
         self.account(now, reactor.waited());

@@ -1,5 +1,6 @@
 use dist::Gap;
 use null_server::Stalls;
+use stats::Queue;
 use units::Nanos;
 
 use crate::simulation::{Setup, assert_close};
@@ -7,20 +8,20 @@ use crate::simulation::{Setup, assert_close};
 const SERVICE_NS: f64 = 200_000.0;
 
 /// M/M/1: with Poisson arrivals at rate λ and exponential service at rate µ, the response time is
-/// exponential with rate µ − λ. Source: Kleinrock, *Queueing Systems* I, §3.2.
+/// exponential with rate µ − λ; `stats::Queue` holds the formulas and their sources.
 fn mm1(utilisation: f64, seed: u64) {
     let rps = utilisation * 1e9 / SERVICE_NS;
     let mut setup = Setup::new(rps, Gap::Exponential(SERVICE_NS), Stalls::default(), seed);
     // The response times of neighbours are correlated over about 1 / (1 − ρ)² services, so long runs are needed.
     setup.plan.window = Nanos::from_secs(400);
     let all = setup.run().all();
-    let mean = SERVICE_NS / (1.0 - utilisation);
+    let queue = Queue::new(utilisation, SERVICE_NS).unwrap();
     let response = &all.response_time;
     // At 80 % the standard error of the mean over 1.6 M arrivals is near 0.7 %; the tolerances are 4 of them.
-    assert_close("mean", response.mean(), mean, 0.03);
-    assert_close("p50", response.percentile(50.0), mean * 2f64.ln(), 0.03);
-    assert_close("p99", response.percentile(99.0), mean * 100f64.ln(), 0.05);
-    assert_close("p99.9", response.percentile(99.9), mean * 1000f64.ln(), 0.10);
+    assert_close("mean", response.mean(), queue.mm1_mean(), 0.03);
+    assert_close("p50", response.percentile(50.0), queue.mm1_percentile(50.0), 0.03);
+    assert_close("p99", response.percentile(99.0), queue.mm1_percentile(99.0), 0.05);
+    assert_close("p99.9", response.percentile(99.9), queue.mm1_percentile(99.9), 0.10);
     assert_eq!(all.generator_lag.max(), Some(Nanos::ZERO), "a simulated generator is never late");
 }
 
@@ -49,7 +50,7 @@ fn mm1_at_80_percent() {
 fn md1_mean_at_60_percent() {
     let mut setup = Setup::new(0.6 * 1e9 / SERVICE_NS, Gap::Constant(SERVICE_NS), Stalls::default(), 15);
     setup.plan.window = Nanos::from_secs(200);
-    let mean = SERVICE_NS * (1.0 + 0.6 / (2.0 * 0.4));
+    let mean = Queue::new(0.6, SERVICE_NS).unwrap().md1_mean();
     assert_close("mean", setup.run().all().response_time.mean(), mean, 0.02);
 }
 

@@ -18,7 +18,7 @@ const KEYS_PER_GET: u64 = 50;
 /// 20 000 leave a standard error of 0.02 % for a hit ratio of 99.9 %.
 const VERIFIED: u64 = 20_000;
 /// The least hit ratio of a data set that counts as filled.
-const FILLED: f64 = 0.999;
+pub const FILLED: f64 = 0.999;
 
 /// What went wrong while a server was prepared.
 #[derive(Debug, Error)]

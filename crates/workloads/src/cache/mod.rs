@@ -7,7 +7,7 @@ mod mix;
 mod requests;
 
 pub use config::{CacheConfig, ConfigError, Prefix};
-pub use control::{Control, ControlError, DataSet, FillPolicy, prepare};
+pub use control::{Control, ControlError, DataSet, FILLED, FillPolicy, prepare};
 pub use items::Items;
 pub use mix::Mix;
 pub use requests::Cache;
