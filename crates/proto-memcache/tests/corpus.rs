@@ -1,22 +1,9 @@
 //! Replays the fuzzers' corpus through the code that they fuzz.
 
-use std::fs;
-use std::path::Path;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
-/// Runs `target` on each file of its corpus; there must be some.
-fn replay(name: &str, target: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(name);
-    let files = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    let mut count = 0;
-    for file in files {
-        let path = file.unwrap().path();
-        let bytes = fs::read(&path).unwrap();
-        println!("{}", path.display());
-        target(&bytes);
-        count += 1;
-    }
-    assert!(count >= 10, "{} holds {count} files; something has emptied it", folder.display());
-}
+use replay::replay;
 
 #[test]
 fn server_requests() {

@@ -8,11 +8,10 @@ use clap::Args;
 use lab::{Choice, Plan, TargetName};
 use results::{Comparison, Experiment, Kind, ResultFolder};
 
-use crate::args::{CacheOptions, LoadOptions};
+use crate::args::WorkloadName;
 use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, Work, parse_percent};
+use crate::run::{self, Setting, Work, parse_percent};
 use crate::sweep::rising;
-use crate::targets::ServerArgs;
 use crate::terminal::{say, table_width, uses_color};
 
 /// Set two results side by side, or with --live run two servers in turn and compare those.
@@ -44,13 +43,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
     #[command(flatten)]
-    result: ResultArgs,
-    #[command(flatten)]
-    server: ServerArgs,
-    #[command(flatten)]
-    load: LoadOptions,
-    #[command(flatten)]
-    cache: CacheOptions,
+    setting: Setting,
 }
 
 pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
@@ -65,27 +58,18 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
         .map(|text| text.parse())
         .collect::<Result<_, _>>()
         .map_err(lab::Error::Target)?;
-    let point = run::span(args.load.warmup, args.load.window);
-    let job = Job {
-        kind: Kind::CompareLive,
-        suffix: "compare",
-        targets,
-        workload: "cache",
-        options: handed_on::<CompareArgs>(&std::env::args().collect::<Vec<_>>()),
-        work: Work::Plan(Plan {
-            loads: rising(args.loads),
-            repeats: args.repeats,
-            search: run::search_span(point),
-            point,
-            max_tolerance: 0.03,
-            peak_tolerance: Some(args.tolerance),
-            time: None,
-        }),
-        seed: args.load.seed,
-        server: args.server,
-        cpus: args.load.cpus,
-        result: args.result,
-    };
+    let point = args.setting.span();
+    let work = Work::Plan(Plan {
+        loads: rising(args.loads),
+        repeats: args.repeats,
+        search: run::search_span(point),
+        point,
+        max_tolerance: 0.03,
+        peak_tolerance: Some(args.tolerance),
+        time: None,
+    });
+    let job =
+        args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, WorkloadName::Cache, work);
     let finished = run::run(&job)?;
     finished.tell()?;
     if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {

@@ -11,11 +11,9 @@ use lab::TargetName;
 use results::Kind;
 use units::Rate;
 
-use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::args::WorkloadName;
 use crate::generate::{self, Task};
-use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, Work};
-use crate::targets::ServerArgs;
+use crate::run::{self, Setting, Work};
 
 /// Offer one load to one server and report its response times.
 #[derive(Args, Debug)]
@@ -42,13 +40,7 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     resolve: bool,
     #[command(flatten)]
-    result: ResultArgs,
-    #[command(flatten)]
-    server: ServerArgs,
-    #[command(flatten)]
-    load: LoadOptions,
-    #[command(flatten)]
-    cache: CacheOptions,
+    setting: Setting,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
@@ -58,7 +50,7 @@ pub(crate) struct LoadArgs {
 }
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
-    args.load.check()?;
+    args.setting.load.check()?;
     if args.resolve {
         return resolve(&args);
     }
@@ -79,10 +71,10 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
 
 fn resolve(args: &LoadArgs) -> Result<ExitCode> {
     let cache = match args.workload {
-        WorkloadName::Cache => Some(args.cache.config(args.load.seed)?),
+        WorkloadName::Cache => Some(args.setting.cache.config(args.setting.load.seed)?),
         WorkloadName::Null => None,
     };
-    println!("{}", serde_json::to_string_pretty(&args.load.resolve(cache))?);
+    println!("{}", serde_json::to_string_pretty(&args.setting.load.resolve(cache))?);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -91,10 +83,10 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
     let (address, server) = match &args.target {
         TargetName::Foreign(address) => (TargetName::address(address)?, None),
         _ => {
-            let placement = args.server.placement(args.load.cpus.as_ref());
-            let connections = args.load.connections as usize;
-            let mut started = args.server.start(&[args.target.clone()], &placement, connections)?;
-            args.load.cpus.get_or_insert(placement.generator.into_iter().collect());
+            let placement = args.setting.server.placement(args.setting.load.cpus.as_ref());
+            let connections = args.setting.load.connections as usize;
+            let mut started = args.setting.server.start(&[args.target.clone()], &placement, connections)?;
+            args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
             (server.address(), Some(server))
         }
@@ -107,8 +99,8 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
         workload: args.workload,
         server: address,
         rate,
-        load: args.load,
-        cache: args.cache,
+        load: args.setting.load,
+        cache: args.setting.cache,
         server_pid: args.server_pid.or_else(|| server.as_ref().and_then(lab::Server::pid)),
     };
     let done = generate::run(&task, &stop);
@@ -120,19 +112,9 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.
 fn kept(args: LoadArgs, rate: Rate) -> Result<ExitCode> {
-    let span = run::span(args.load.warmup, args.load.window);
-    let job = Job {
-        kind: Kind::Load,
-        suffix: "load",
-        targets: vec![args.target],
-        workload: run::words(args.workload),
-        options: handed_on::<LoadArgs>(&std::env::args().collect::<Vec<_>>()),
-        work: Work::Load { rate, repeats: args.repeats, span },
-        seed: args.load.seed,
-        server: args.server,
-        cpus: args.load.cpus,
-        result: args.result,
-    };
+    let span = args.setting.span();
+    let work = Work::Load { rate, repeats: args.repeats, span };
+    let job = args.setting.job::<LoadArgs>(Kind::Load, "load", vec![args.target], args.workload, work);
     let finished = run::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))

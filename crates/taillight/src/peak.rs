@@ -7,10 +7,8 @@ use clap::Args;
 use lab::{Plan, TargetName};
 use results::Kind;
 
-use crate::args::{CacheOptions, LoadOptions, WorkloadName};
-use crate::handed_on::handed_on;
-use crate::run::{self, Job, ResultArgs, Work, parse_percent};
-use crate::targets::ServerArgs;
+use crate::args::WorkloadName;
+use crate::run::{self, Setting, Work, parse_percent};
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
 ///
@@ -34,37 +32,21 @@ pub(crate) struct PeakArgs {
     #[arg(long)]
     gate: bool,
     #[command(flatten)]
-    result: ResultArgs,
-    #[command(flatten)]
-    server: ServerArgs,
-    #[command(flatten)]
-    load: LoadOptions,
-    #[command(flatten)]
-    cache: CacheOptions,
+    setting: Setting,
 }
 
 pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
-    let point = run::span(args.load.warmup, args.load.window);
-    let job = Job {
-        kind: Kind::Peak,
-        suffix: "peak",
-        targets: vec![args.target],
-        workload: run::words(args.workload),
-        options: handed_on::<PeakArgs>(&std::env::args().collect::<Vec<_>>()),
-        work: Work::Plan(Plan {
-            loads: Vec::new(),
-            repeats: 1,
-            search: run::search_span(point),
-            point,
-            max_tolerance: args.max_tolerance,
-            peak_tolerance: Some(args.tolerance),
-            time: None,
-        }),
-        seed: args.load.seed,
-        server: args.server,
-        cpus: args.load.cpus,
-        result: args.result,
-    };
+    let point = args.setting.span();
+    let work = Work::Plan(Plan {
+        loads: Vec::new(),
+        repeats: 1,
+        search: run::search_span(point),
+        point,
+        max_tolerance: args.max_tolerance,
+        peak_tolerance: Some(args.tolerance),
+        time: None,
+    });
+    let job = args.setting.job::<PeakArgs>(Kind::Peak, "peak", vec![args.target], args.workload, work);
     let finished = run::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))

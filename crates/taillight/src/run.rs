@@ -10,9 +10,10 @@ use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
 use results::{Experiment, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
-use units::{CpuList, Nanos, Qos, Rate};
+use units::{CpuList, Qos, Rate};
 
-use crate::args::WorkloadName;
+use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::handed_on::handed_on;
 use crate::progress::Teller;
 use crate::targets::{self, ServerArgs};
 use crate::terminal::{say, table_width, tell, uses_color};
@@ -47,6 +48,49 @@ fn parse_name(text: &str) -> Result<String, String> {
         return Err("use letters, digits and - _ . + @, such as before-the-patch".into());
     }
     Ok(text.into())
+}
+
+/// How it is measured: what all commands that take a load have in common.
+#[derive(Args, Debug)]
+pub(crate) struct Setting {
+    #[command(flatten)]
+    pub result: ResultArgs,
+    #[command(flatten)]
+    pub server: ServerArgs,
+    #[command(flatten)]
+    pub load: LoadOptions,
+    #[command(flatten)]
+    pub cache: CacheOptions,
+}
+
+impl Setting {
+    /// Warm-up and window of a trial.
+    pub(crate) fn span(&self) -> Span {
+        Span { warmup: self.load.warmup.into(), window: self.load.window.into() }
+    }
+
+    /// The job of a command whose command line was read as `A`.
+    pub(crate) fn job<A: Args>(
+        self,
+        kind: Kind,
+        suffix: &'static str,
+        targets: Vec<TargetName>,
+        workload: WorkloadName,
+        work: Work,
+    ) -> Job {
+        Job {
+            kind,
+            suffix,
+            targets,
+            workload: words(workload),
+            options: handed_on::<A>(&std::env::args().collect::<Vec<_>>()),
+            work,
+            seed: self.load.seed,
+            server: self.server,
+            cpus: self.load.cpus,
+            result: self.result,
+        }
+    }
 }
 
 /// Everything about a run that its command decides.
@@ -228,16 +272,11 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
 }
 
 /// The workload as the command line names it.
-pub(crate) fn words(workload: WorkloadName) -> &'static str {
+fn words(workload: WorkloadName) -> &'static str {
     match workload {
         WorkloadName::Cache => "cache",
         WorkloadName::Null => "null",
     }
-}
-
-/// Warm-up and window of a trial.
-pub(crate) fn span(warmup: Nanos, window: Nanos) -> Span {
-    Span { warmup: warmup.into(), window: window.into() }
 }
 
 /// Warm-up and window of the trials that search for the maximum: they come in numbers and ask less.
