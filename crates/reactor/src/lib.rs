@@ -11,6 +11,7 @@
 //!
 //! Try it: `cargo test -p reactor`.
 
+mod address;
 mod clock;
 mod doorbell;
 mod epoll;
@@ -19,6 +20,7 @@ pub mod queue;
 mod seam;
 pub mod sim;
 
+pub use address::Address;
 pub use clock::monotonic_now;
 pub use doorbell::Doorbell;
 pub use epoll::Epoll;

@@ -1,7 +1,8 @@
 use std::io;
-use std::net::SocketAddr;
 
 use units::{Nanos, Time};
+
+use crate::Address;
 
 /// A connection of one reactor.
 ///
@@ -99,10 +100,13 @@ pub trait Reactor: Sized {
 
     /// Accepts clients at `addr`, sharing the port with other reactors (`SO_REUSEPORT`). Port 0 takes a
     /// free one; the address taken is returned.
-    fn listen(&mut self, addr: SocketAddr) -> io::Result<SocketAddr>;
+    ///
+    /// Errors: the port is taken; [`io::ErrorKind::Unsupported`] for a kind of address that this backend does not
+    /// know.
+    fn listen(&mut self, addr: &Address) -> io::Result<Address>;
 
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.
-    fn connect(&mut self, addr: SocketAddr) -> io::Result<Conn>;
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
 
     /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].
     ///

@@ -67,7 +67,11 @@ impl CoreThread {
 fn prepare(number: usize, config: &Config, seed: u64) -> Result<(Epoll, Store, SocketAddr)> {
     pin_to(config.cpus[number])?;
     let mut reactor = Epoll::new().context("cannot set up an event loop")?;
-    let address = reactor.listen(config.address).map_err(|error| cannot_listen(config.address, &error))?;
+    let address = reactor
+        .listen(&config.address.into())
+        .map_err(|error| cannot_listen(config.address, &error))?
+        .socket()
+        .expect("a port was asked for");
     let store = Store::new(config.store(seed)).context("give less memory with -m")?;
     Ok((reactor, store, address))
 }

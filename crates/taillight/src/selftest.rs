@@ -202,7 +202,7 @@ const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Ad
 fn simulate(plan: Plan, seed: u64) -> Recording {
     let mut world = World::new(Nanos::ZERO);
     let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
-    server.listen(plan.server).expect("a simulated port is free");
+    server.listen(&plan.server.into()).expect("a simulated port is free");
     let limit = Time(10 * (plan.warmup + plan.window + plan.drain).0);
     let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
     engine.connect(&mut client).expect("a simulated connection stands");

@@ -101,7 +101,7 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     }
     let mut reactor = Epoll::new().context("cannot set up the event loop")?;
     let address = reactor
-        .listen(args.listen)
+        .listen(&args.listen.into())
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", args.listen))?;
     let dialect = match args.dialect.as_str() {
         "memcached" => Dialect::memcached(args.value_size.0 as usize),

@@ -133,7 +133,7 @@ impl<W: Workload> Engine<W> {
 
     /// Opens a new socket for a connection.
     pub(super) fn establish<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
-        match reactor.connect(self.plan.server) {
+        match reactor.connect(&self.plan.server.into()) {
             Ok(conn) => {
                 self.connections[index].reset(Link::Connecting(conn), now);
                 self.note_slot(conn, index);

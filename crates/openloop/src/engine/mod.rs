@@ -103,7 +103,7 @@ impl<W: Workload> Engine<W> {
     /// Errors: no descriptors left, or no route.
     pub fn connect<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
         for index in 0..self.plan.connections {
-            let conn = reactor.connect(self.plan.server)?;
+            let conn = reactor.connect(&self.plan.server.into())?;
             self.connections.push(Connection::new(conn, self.plan.depth, reactor.now()));
             self.note_slot(conn, index);
         }

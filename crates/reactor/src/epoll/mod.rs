@@ -7,7 +7,6 @@ mod socket;
 mod table;
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use units::{Nanos, Time};
 
 use crate::epoll::table::{State, Table};
-use crate::{Conn, Event, Handler, Reactor, Wait, Waker, monotonic_now};
+use crate::{Address, Conn, Event, Handler, Reactor, Wait, Waker, monotonic_now};
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB).
 const RECEIVE_BUFFER: usize = 64 * 1024;
@@ -222,17 +221,19 @@ impl Reactor for Epoll {
         self.waited
     }
 
-    fn listen(&mut self, addr: SocketAddr) -> io::Result<SocketAddr> {
-        let fd = socket::listen(addr)?;
+    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
+        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
+        let fd = socket::listen(socket)?;
         let taken = socket::local_address(&fd)?;
         let data = EventData::new_u64(LISTENER | self.listeners.len() as u64);
         sys::add(&self.epoll, &fd, data, EventFlags::IN)?;
         self.listeners.push(fd);
-        Ok(taken)
+        Ok(Address::Tcp(taken))
     }
 
-    fn connect(&mut self, addr: SocketAddr) -> io::Result<Conn> {
-        self.add(socket::connect(addr)?, State::Connecting)
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
+        self.add(socket::connect(socket)?, State::Connecting)
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 use super::*;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 /// Records what happens, and echoes data where asked to.
@@ -46,8 +46,8 @@ fn until(reactor: &mut Epoll, witness: &mut Witness, done: impl Fn(&Witness) -> 
 
 fn server() -> (Epoll, SocketAddr) {
     let mut reactor = Epoll::new().unwrap();
-    let addr = reactor.listen("127.0.0.1:0".parse().unwrap()).unwrap();
-    (reactor, addr)
+    let addr = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    (reactor, addr.socket().unwrap())
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn output_larger_than_the_socket_drains_in_time() {
     const SIZE: usize = 8 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut reactor = Epoll::new().unwrap();
-    let conn = reactor.connect(listener.local_addr().unwrap()).unwrap();
+    let conn = reactor.connect(&listener.local_addr().unwrap().into()).unwrap();
     let mut witness = Witness::default();
     until(&mut reactor, &mut witness, |w| w.connected.len() == 1);
     let (mut peer, _) = listener.accept().unwrap();
@@ -93,7 +93,7 @@ fn output_larger_than_the_socket_drains_in_time() {
 fn a_refused_connection_is_closed_with_the_reason() {
     let port_without_listener = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut reactor = Epoll::new().unwrap();
-    reactor.connect(port_without_listener).unwrap();
+    reactor.connect(&port_without_listener.into()).unwrap();
     let mut witness = Witness::default();
     until(&mut reactor, &mut witness, |w| !w.closed.is_empty());
     assert_eq!(witness.closed, [Some(io::ErrorKind::ConnectionRefused)]);
@@ -152,5 +152,5 @@ fn a_stale_connection_touches_nobody() {
 fn threads_share_a_port() {
     let (_first, addr) = server();
     let mut second = Epoll::new().unwrap();
-    assert_eq!(second.listen(addr).unwrap(), addr);
+    assert_eq!(second.listen(&addr.into()).unwrap(), addr.into());
 }

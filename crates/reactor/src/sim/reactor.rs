@@ -1,13 +1,12 @@
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
 use std::io;
-use std::net::SocketAddr;
 use std::rc::Rc;
 
 use units::{Nanos, Time};
 
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
-use crate::{Conn, Event, Handler, Reactor, Wait, Waker};
+use crate::{Address, Conn, Event, Handler, Reactor, Wait, Waker};
 
 /// Deliveries taken per poll, as the real backend bounds its events.
 const EVENTS_PER_POLL: usize = 64;
@@ -139,7 +138,8 @@ impl Reactor for SimReactor {
         self.machine().waited
     }
 
-    fn listen(&mut self, mut addr: SocketAddr) -> io::Result<SocketAddr> {
+    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
+        let &Address::Tcp(mut addr) = addr else { return Err(addr.unsupported(Self::NAME)) };
         let mut wires = self.wires.borrow_mut();
         if addr.port() == 0 {
             wires.next_port += 1;
@@ -148,10 +148,11 @@ impl Reactor for SimReactor {
         if wires.listeners.insert(addr, self.index).is_some() {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        Ok(addr)
+        Ok(Address::Tcp(addr))
     }
 
-    fn connect(&mut self, addr: SocketAddr) -> io::Result<Conn> {
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        let &Address::Tcp(addr) = addr else { return Err(addr.unsupported(Self::NAME)) };
         let conn = self.insert(None);
         let at = self.now();
         let mut wires = self.wires.borrow_mut();

@@ -1,6 +1,10 @@
 use super::*;
 use crate::sim::{Costs, Program, World};
 
+fn at(addr: &str) -> Address {
+    Address::Tcp(addr.parse().unwrap())
+}
+
 /// Answers every byte with itself.
 struct Echo;
 
@@ -80,8 +84,8 @@ const LIMIT: Time = Time(1_000_000_000);
 fn ping(costs: Costs, stall: Option<(Time, Nanos)>) -> Ping {
     let mut world = World::new(DELAY);
     let (mut client, mut server) = (world.machine(costs), world.machine(costs));
-    let addr = server.listen("10.0.0.1:0".parse().unwrap()).unwrap();
-    client.connect(addr).unwrap();
+    let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+    client.connect(&addr).unwrap();
     if let Some((from, span)) = stall {
         world.stall(&client, from, span);
     }
@@ -111,7 +115,7 @@ fn a_frozen_machine_is_late_and_can_tell() {
 fn nobody_listens() {
     let mut world = World::new(DELAY);
     let mut client = world.machine(Costs::default());
-    client.connect("10.0.0.1:1".parse().unwrap()).unwrap();
+    client.connect(&at("10.0.0.1:1")).unwrap();
     let mut ping = Ping::new(Time(1_000_000));
     world.run(&mut [(&mut ping, &mut client)], LIMIT);
     assert!(ping.closed);

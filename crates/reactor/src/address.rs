@@ -1,0 +1,57 @@
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// Where a service listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A UDP port: each flush leaves as one datagram, each datagram that comes in is one
+    /// [`Event::Data`](crate::Event::Data). Datagrams get lost; nothing tells.
+    Udp(SocketAddr),
+    /// A Unix stream socket in the file system.
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// The network address, if it is one.
+    pub fn socket(&self) -> Option<SocketAddr> {
+        match self {
+            Address::Tcp(address) | Address::Udp(address) => Some(*address),
+            Address::Unix(_) => None,
+        }
+    }
+
+    /// Whether each message travels alone and may get lost or overtaken.
+    pub fn is_datagram(&self) -> bool {
+        matches!(self, Address::Udp(_))
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        self.socket().is_none_or(|address| address.ip().is_loopback())
+    }
+
+    /// What a backend answers that does not know this kind of address.
+    pub(crate) fn unsupported(&self, backend: &str) -> io::Error {
+        io::Error::new(io::ErrorKind::Unsupported, format!("{backend} cannot use the address {self}"))
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Address {
+        Address::Tcp(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Udp(address) => f.pad(&format!("udp://{address}")),
+            Address::Unix(path) => f.pad(&format!("unix:{}", path.display())),
+        }
+    }
+}
