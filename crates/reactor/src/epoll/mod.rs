@@ -311,6 +311,3 @@ impl Reactor for Epoll {
         EventFd(Arc::clone(&self.wake))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,28 @@
+//! What every backend on real sockets must do, as one suite that runs on each of them.
+//!
+//! A backend joins by implementing [`Backend`] and by one line per kind of address that it knows:
+//! `streams!(name, Type, Net::Tcp)`. The peer is always a plain socket of `std` on a thread of its own, so
+//! that no backend is tested against itself.
+//!
+//! Try it: `cargo test -p reactor --test conformance`.
+
+mod peer;
+mod streams;
+mod witness;
+
+use reactor::{Epoll, Reactor};
+
+/// A reactor that can be made for a test.
+trait Backend: Reactor {
+    /// A fresh reactor, or `None`, having printed `skipped: REASON`, where this machine has no such thing.
+    fn start() -> Option<Self>;
+}
+
+impl Backend for Epoll {
+    fn start() -> Option<Epoll> {
+        Some(Epoll::new().expect("epoll is there on every Linux"))
+    }
+}
+
+streams!(epoll_tcp, Epoll, Net::Tcp);
+shared_port!(epoll_shared_tcp_port, Epoll);

@@ -1,0 +1,86 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+use reactor::Address;
+use tempfile::TempDir;
+
+/// As long as the witness waits, so that a peer's thread does not hang either.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A kind of stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Net {
+    Tcp,
+    #[allow(dead_code, reason = "until a backend knows Unix sockets")]
+    Unix,
+}
+
+/// A place to listen at, and the folder that it may need.
+pub(crate) struct Place {
+    pub(crate) address: Address,
+    _folder: TempDir,
+}
+
+impl Net {
+    /// Somewhere free.
+    pub(crate) fn place(self) -> Place {
+        let folder = TempDir::new().unwrap();
+        let address = match self {
+            Net::Tcp => Address::Tcp("127.0.0.1:0".parse().unwrap()),
+            Net::Unix => Address::Unix(folder.path().join("socket")),
+        };
+        Place { address, _folder: folder }
+    }
+}
+
+/// The other side's end of a connection.
+pub(crate) trait Stream: Read + Write + Send {}
+
+impl<T: Read + Write + Send> Stream for T {}
+
+/// Connects as a client that knows nothing of reactors.
+pub(crate) fn connect(address: &Address) -> Box<dyn Stream> {
+    match address {
+        Address::Tcp(address) => {
+            let stream = TcpStream::connect(address).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            Box::new(stream)
+        }
+        Address::Unix(path) => {
+            let stream = UnixStream::connect(path).unwrap();
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            Box::new(stream)
+        }
+        Address::Udp(_) => unreachable!("a datagram is no stream"),
+    }
+}
+
+/// A server's listening socket.
+pub(crate) enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Listens at `place`; returns the address taken, too.
+    pub(crate) fn at(place: &Place) -> (Listener, Address) {
+        match &place.address {
+            Address::Tcp(address) => {
+                let listener = TcpListener::bind(address).unwrap();
+                let taken = Address::Tcp(listener.local_addr().unwrap());
+                (Listener::Tcp(listener), taken)
+            }
+            Address::Unix(path) => (Listener::Unix(UnixListener::bind(path).unwrap()), place.address.clone()),
+            Address::Udp(_) => unreachable!("a datagram is no stream"),
+        }
+    }
+
+    pub(crate) fn accept(&self) -> Box<dyn Stream> {
+        match self {
+            Listener::Tcp(listener) => Box::new(listener.accept().unwrap().0),
+            Listener::Unix(listener) => Box::new(listener.accept().unwrap().0),
+        }
+    }
+}

@@ -1,0 +1,288 @@
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::thread;
+
+use reactor::{Address, Wait, Waker};
+use units::Nanos;
+
+use crate::Backend;
+use crate::peer::{self, Listener, Net, Place};
+use crate::witness::Witness;
+
+/// The tests of byte streams on one backend and one kind of address.
+#[macro_export]
+macro_rules! streams {
+    ($name:ident, $backend:ty, $net:expr) => {
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+            use $crate::peer::Net;
+
+            $crate::streams!(@ $backend, $net,
+                echoes_and_notices_the_end
+                connects_sends_and_receives
+                output_larger_than_the_socket_drains_in_time
+                output_given_before_the_connection_stands_follows
+                a_flush_of_nothing_sends_nothing
+                a_refused_connection_is_closed_with_the_reason
+                a_close_is_seen_by_the_peer_and_makes_no_event
+                a_paused_connection_is_not_read
+                many_connections_keep_their_bytes_apart
+                another_thread_ends_the_sleep
+                a_sleep_ends_at_its_time
+                a_stale_connection_touches_nobody
+            );
+        }
+    };
+    (@ $backend:ty, $net:expr, $($test:ident)*) => {
+        $(#[test]
+        fn $test() {
+            $crate::streams::$test::<$backend>($net);
+        })*
+    };
+}
+
+/// The tests of what only TCP has.
+#[macro_export]
+macro_rules! shared_port {
+    ($name:ident, $backend:ty) => {
+        #[test]
+        fn $name() {
+            $crate::streams::threads_share_a_port::<$backend>();
+        }
+    };
+}
+
+/// A reactor that listens, and where.
+fn server<R: Backend>(net: Net) -> Option<(R, Address, Place)> {
+    let mut reactor = R::start()?;
+    let place = net.place();
+    let address = reactor.listen(&place.address).unwrap();
+    Some((reactor, address, place))
+}
+
+/// A byte that tells where in a long stream it was.
+fn pattern(i: usize) -> u8 {
+    (i % 251) as u8
+}
+
+pub(crate) fn echoes_and_notices_the_end<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let client = thread::spawn(move || {
+        let mut stream = peer::connect(&address);
+        stream.write_all(b"hello").unwrap();
+        let mut back = [0; 5];
+        stream.read_exact(&mut back).unwrap();
+        back
+    });
+    let mut witness = Witness::echoing();
+    witness.until(&mut reactor, |w| !w.closed.is_empty());
+    assert_eq!(&client.join().unwrap(), b"hello");
+    assert_eq!(witness.bytes(), b"hello");
+    assert_eq!(witness.closed, [(witness.accepted[0], None)]);
+}
+
+pub(crate) fn connects_sends_and_receives<R: Backend>(net: Net) {
+    let Some(mut reactor) = R::start() else { return };
+    let place = net.place();
+    let (listener, address) = Listener::at(&place);
+    let server = thread::spawn(move || {
+        let mut stream = listener.accept();
+        let mut got = [0; 4];
+        stream.read_exact(&mut got).unwrap();
+        stream.write_all(b"pong").unwrap();
+        got
+    });
+    let conn = reactor.connect(&address).unwrap();
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.connected.is_empty());
+    assert_eq!(witness.connected, [conn]);
+    let before = reactor.now();
+    reactor.output(conn).extend_from_slice(b"ping");
+    let sent = reactor.flush(conn);
+    assert!(before <= sent && sent <= reactor.now(), "the moment of sending is within the call");
+    witness.until(&mut reactor, |w| !w.closed.is_empty());
+    assert_eq!(&server.join().unwrap(), b"ping");
+    assert_eq!(witness.bytes(), b"pong");
+    assert_eq!(witness.closed, [(conn, None)]);
+}
+
+pub(crate) fn output_larger_than_the_socket_drains_in_time<R: Backend>(net: Net) {
+    const SIZE: usize = 8 << 20;
+    let Some(mut reactor) = R::start() else { return };
+    let place = net.place();
+    let (listener, address) = Listener::at(&place);
+    let conn = reactor.connect(&address).unwrap();
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.connected.len() == 1);
+    let mut peer = listener.accept();
+    reactor.output(conn).extend((0..SIZE).map(pattern));
+    reactor.flush(conn);
+    assert!(reactor.unsent(conn) > 0, "8 MiB cannot fit into a socket's buffer");
+    let reader = thread::spawn(move || {
+        let mut got = vec![0; SIZE];
+        peer.read_exact(&mut got).unwrap();
+        got.iter().enumerate().all(|(i, &b)| b == pattern(i))
+    });
+    witness.until(&mut reactor, |w| w.drained == 1);
+    assert_eq!(reactor.unsent(conn), 0);
+    assert!(reader.join().unwrap(), "the bytes arrive in order");
+}
+
+pub(crate) fn output_given_before_the_connection_stands_follows<R: Backend>(net: Net) {
+    let Some(mut reactor) = R::start() else { return };
+    let place = net.place();
+    let (listener, address) = Listener::at(&place);
+    let conn = reactor.connect(&address).unwrap();
+    reactor.output(conn).extend_from_slice(b"early");
+    reactor.flush(conn);
+    let server = thread::spawn(move || {
+        let mut got = [0; 5];
+        listener.accept().read_exact(&mut got).unwrap();
+        got
+    });
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.closed.is_empty());
+    assert_eq!(&server.join().unwrap(), b"early");
+}
+
+pub(crate) fn a_flush_of_nothing_sends_nothing<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    let conn = witness.accepted[0];
+    reactor.flush(conn);
+    reactor.output(conn).extend_from_slice(b"one");
+    reactor.flush(conn);
+    reactor.flush(conn);
+    witness.look(&mut reactor);
+    assert_eq!(reactor.unsent(conn), 0);
+    reactor.close(conn);
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"one");
+}
+
+pub(crate) fn a_refused_connection_is_closed_with_the_reason<R: Backend>(net: Net) {
+    let Some(mut reactor) = R::start() else { return };
+    let place = net.place();
+    // The listener is gone at once; a Unix socket leaves its file, which nobody serves.
+    let (_, nobody) = Listener::at(&place);
+    let conn = reactor.connect(&nobody).unwrap();
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.closed.is_empty());
+    assert_eq!(witness.closed, [(conn, Some(io::ErrorKind::ConnectionRefused))]);
+    assert!(witness.connected.is_empty());
+}
+
+pub(crate) fn a_close_is_seen_by_the_peer_and_makes_no_event<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    reactor.close(witness.accepted[0]);
+    // A backend that submits its work with the next poll is given one.
+    witness.look(&mut reactor);
+    assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
+    assert!(witness.closed.is_empty());
+}
+
+pub(crate) fn a_paused_connection_is_not_read<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    let conn = witness.accepted[0];
+    reactor.pause_reading(conn, true);
+    client.write_all(b"x").unwrap();
+    witness.look(&mut reactor);
+    assert!(witness.data.is_empty());
+    reactor.pause_reading(conn, false);
+    witness.until(&mut reactor, |w| w.bytes() == b"x");
+    client.write_all(b"y").unwrap();
+    witness.until(&mut reactor, |w| w.bytes() == b"xy");
+}
+
+pub(crate) fn many_connections_keep_their_bytes_apart<R: Backend>(net: Net) {
+    const CLIENTS: usize = 100;
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut clients: Vec<_> = (0..CLIENTS).map(|_| peer::connect(&address)).collect();
+    let mut witness = Witness::echoing();
+    witness.until(&mut reactor, |w| w.accepted.len() == CLIENTS);
+    for (i, client) in clients.iter_mut().enumerate() {
+        client.write_all(&[i as u8; 3]).unwrap();
+    }
+    witness.until(&mut reactor, |w| w.bytes().len() == 3 * CLIENTS);
+    witness.look(&mut reactor);
+    for (i, client) in clients.iter_mut().enumerate() {
+        let mut back = [0; 3];
+        client.read_exact(&mut back).unwrap();
+        assert_eq!(back, [i as u8; 3]);
+    }
+    let distinct: HashSet<_> = witness.accepted.iter().map(|conn| conn.slot).collect();
+    assert_eq!(distinct.len(), CLIENTS);
+    assert!(distinct.iter().all(|&slot| (slot as usize) < CLIENTS), "slots are dense");
+}
+
+pub(crate) fn another_thread_ends_the_sleep<R: Backend>(_: Net) {
+    let Some(mut reactor) = R::start() else { return };
+    let waker = reactor.waker();
+    let mut witness = Witness::default();
+    for times in 1..=3 {
+        let waker = waker.clone();
+        let ringer = thread::spawn(move || waker.wake());
+        witness.until(&mut reactor, |w| w.woken == times);
+        ringer.join().unwrap();
+    }
+}
+
+pub(crate) fn a_sleep_ends_at_its_time<R: Backend>(_: Net) {
+    let Some(mut reactor) = R::start() else { return };
+    let mut witness = Witness::default();
+    let until = reactor.now() + Nanos(2_000_000);
+    while reactor.now() < until {
+        assert_eq!(reactor.poll(Wait::Sleep(until), &mut witness).unwrap(), 0);
+        assert!(reactor.waited() <= Nanos(2_000_000), "it never counts more than it was asked to wait");
+    }
+    assert_eq!(reactor.poll(Wait::Spin(until), &mut witness).unwrap(), 0);
+    assert_eq!(reactor.waited(), Nanos::ZERO);
+}
+
+pub(crate) fn a_stale_connection_touches_nobody<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let first = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    let stale = witness.accepted[0];
+    reactor.close(stale);
+    drop(first);
+    // A backend may need a few turns before it uses the slot again.
+    for clients in 2..100 {
+        let mut client = peer::connect(&address);
+        witness.until(&mut reactor, |w| w.accepted.len() == clients);
+        let fresh = *witness.accepted.last().unwrap();
+        reactor.output(stale).extend_from_slice(b"wrong");
+        reactor.flush(stale);
+        reactor.close(stale);
+        reactor.output(fresh).extend_from_slice(b"right");
+        reactor.flush(fresh);
+        assert_eq!(reactor.unsent(stale), 0);
+        witness.look(&mut reactor);
+        let mut got = [0; 5];
+        client.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"right");
+        if fresh.slot == stale.slot {
+            assert_ne!(fresh.generation, stale.generation);
+            return;
+        }
+        reactor.close(fresh);
+    }
+    panic!("the slot is never used again");
+}
+
+pub(crate) fn threads_share_a_port<R: Backend>() {
+    let Some((_first, address, _place)) = server::<R>(Net::Tcp) else { return };
+    let Some(mut second) = R::start() else { return };
+    assert_eq!(second.listen(&address).unwrap(), address);
+}

@@ -1,0 +1,68 @@
+use std::io;
+
+use reactor::{Conn, Event, Handler, Reactor, Wait};
+use units::{Nanos, Time};
+
+/// Turns a hang into a failure; no expectation of how long anything takes.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// Records what happens, and echoes data where asked to.
+#[derive(Default)]
+pub(crate) struct Witness {
+    pub(crate) echo: bool,
+    pub(crate) accepted: Vec<Conn>,
+    pub(crate) connected: Vec<Conn>,
+    pub(crate) drained: usize,
+    pub(crate) woken: usize,
+    pub(crate) closed: Vec<(Conn, Option<io::ErrorKind>)>,
+    /// Each receive's connection and bytes.
+    pub(crate) data: Vec<(Conn, Vec<u8>)>,
+}
+
+impl Witness {
+    pub(crate) fn echoing() -> Witness {
+        Witness { echo: true, ..Witness::default() }
+    }
+
+    /// Everything that came in on any connection, in order.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.data.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect()
+    }
+
+    /// Polls until `done`.
+    pub(crate) fn until<R: Reactor>(&mut self, reactor: &mut R, done: impl Fn(&Witness) -> bool) {
+        let deadline = reactor.now() + PATIENCE;
+        while !done(self) {
+            assert!(reactor.now() < deadline, "nothing happened for {PATIENCE}");
+            reactor.poll(Wait::Sleep(deadline), self).unwrap();
+        }
+    }
+
+    /// Polls often enough that whatever is there would have been seen.
+    pub(crate) fn look<R: Reactor>(&mut self, reactor: &mut R) {
+        for _ in 0..100 {
+            reactor.poll(Wait::Spin(Time(0)), self).unwrap();
+        }
+    }
+}
+
+impl<R: Reactor> Handler<R> for Witness {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => self.accepted.push(conn),
+            Event::Connected { conn } => self.connected.push(conn),
+            Event::Data { conn, bytes, at } => {
+                assert!(!bytes.is_empty() && at <= reactor.now());
+                self.data.push((conn, bytes.to_vec()));
+                if self.echo {
+                    reactor.output(conn).extend_from_slice(bytes);
+                    reactor.flush(conn);
+                }
+            }
+            Event::Drained { .. } => self.drained += 1,
+            Event::Woken => self.woken += 1,
+            Event::Closed { conn, error } => self.closed.push((conn, error.map(|e| e.kind()))),
+            Event::AcceptFailed { error } => panic!("{error}"),
+        }
+    }
+}
