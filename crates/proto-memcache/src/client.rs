@@ -25,17 +25,27 @@
 
 mod expect;
 mod malformed;
+mod meta_flag;
+mod meta_reply;
+mod meta_request;
 mod outcome;
 mod request;
 mod response;
+pub mod udp;
 mod values;
 
 pub use expect::{Expect, Parse};
 pub use malformed::{Excerpt, Malformed};
+pub use meta_flag::{MetaFlag, MetaMode};
+pub use meta_reply::{MetaCode, MetaReply};
+pub use meta_request::{
+    meta_count, meta_debug, meta_delete, meta_get, meta_get_many, meta_get_quietly, meta_no_op, meta_set,
+    meta_set_header,
+};
 pub use outcome::{ErrorKind, Outcome, Stats};
 pub use request::{
-    decr, delete, flush_all, get, get_many, gets, gets_many, incr, quit, set, stats, store, touch, verbosity,
-    version,
+    decr, delete, flush_all, gat, gat_many, gats, gats_many, get, get_many, gets, gets_many, incr, quit, set,
+    stats, store, store_header, touch, verbosity, version,
 };
 pub use response::ResponseParser;
 pub use values::{Value, Values};

@@ -2,7 +2,10 @@
 //!
 //! Try it: `cargo test -p proto-memcache --test corpus`.
 
-use crate::client::{self, Expect, ResponseParser};
+use std::collections::BTreeMap;
+
+use crate::client::udp::{Arrived, Defect, Header, Reassembly};
+use crate::client::{self, Expect, MetaCode, ResponseParser};
 use crate::server::{self, Request, RequestParser};
 
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
@@ -70,6 +73,18 @@ pub fn client_responses(bytes: &[u8]) {
         6 => Expect::Version,
         _ => Expect::Stats,
     };
+    in_pieces(expect, bytes);
+}
+
+/// Parses replies to meta commands, as [`client_responses`] does. The first byte says how many keys were asked
+/// for together, 0 for one command.
+pub fn client_meta_responses(bytes: &[u8]) {
+    let [keys, bytes @ ..] = bytes else { return };
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    in_pieces(if *keys == 0 { Expect::Meta } else { Expect::MetaValues { keys: u32::from(*keys) } }, bytes);
+}
+
+fn in_pieces(expect: Expect, bytes: &[u8]) {
     let whole = responses(expect, bytes, bytes.len().max(1));
     for step in [1, 3] {
         assert_eq!(responses(expect, bytes, step), whole, "in steps of {step}");
@@ -95,6 +110,10 @@ fn responses(expect: Expect, bytes: &[u8], step: usize) -> (Vec<String>, usize) 
                     let length: u64 = values.iter().map(|value| value.data.len() as u64).sum();
                     assert_eq!(length, values.value_bytes());
                 }
+                if let client::Outcome::Meta(reply) = outcome {
+                    assert_eq!(reply.code == MetaCode::Value, reply.data.is_some());
+                    reply.flags().for_each(|(letter, _)| assert!(reply.flag(letter).is_some()));
+                }
                 if let client::Outcome::Stats(stats) = outcome {
                     stats.iter().for_each(|(name, _)| _ = stats.get(&String::from_utf8_lossy(name)));
                 }
@@ -106,5 +125,45 @@ fn responses(expect: Expect, bytes: &[u8], step: usize) -> (Vec<String>, usize) 
                 return (seen, 0);
             }
         }
+    }
+}
+
+/// Puts datagrams together, and compares with a plain map from number to payload. Each datagram stands behind one
+/// byte with its length.
+pub fn udp_replies(bytes: &[u8]) {
+    const LIMIT: usize = 512;
+    let mut rest = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let mut reassembly = Reassembly::default();
+    let (mut parts, mut count) = (BTreeMap::new(), None);
+    while let Some((&length, after)) = rest.split_first() {
+        let (datagram, after) = after.split_at(after.len().min(usize::from(length)));
+        rest = after;
+        let arrived = reassembly.push(datagram, LIMIT);
+        let Some((header, payload)) = Header::read(datagram) else {
+            assert_eq!(arrived, Arrived::Broken(Defect::Short { length: datagram.len() }));
+            continue;
+        };
+        let kept: usize = parts.values().map(|part: &Vec<u8>| part.len()).sum();
+        if header.sequence >= header.count
+            || count.is_some_and(|count| count != header.count)
+            || kept + payload.len() > LIMIT
+        {
+            assert!(matches!(arrived, Arrived::Broken(_)), "{header:?}: {arrived:?}");
+            continue;
+        }
+        if parts.contains_key(&header.sequence) {
+            assert_eq!(arrived, Arrived::Duplicate);
+            continue;
+        }
+        let late = parts.keys().next_back().is_some_and(|&highest| highest > header.sequence);
+        count = Some(header.count);
+        parts.insert(header.sequence, payload.to_vec());
+        if parts.len() < usize::from(header.count) {
+            assert_eq!(arrived, Arrived::Partial { late });
+            continue;
+        }
+        let whole: Vec<u8> = parts.values().flatten().copied().collect();
+        assert_eq!(arrived, Arrived::Whole { reply: &whole, late });
+        (parts, count) = (BTreeMap::new(), None);
     }
 }

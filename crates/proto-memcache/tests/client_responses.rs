@@ -28,6 +28,14 @@ fn show(parse: Parse) -> String {
                     assert_eq!(values.iter().map(|v| v.data.len() as u64).sum::<u64>(), values.value_bytes());
                     format!("{} hits, {} B: {}", values.hits(), values.value_bytes(), items.join(" "))
                 }
+                Outcome::Meta(reply) => {
+                    let data = reply.data.map_or(String::new(), |data| format!(" '{}'", data.escape_ascii()));
+                    let flags: Vec<String> = reply
+                        .flags()
+                        .map(|(letter, token)| format!(" {}{}", letter as char, token.escape_ascii()))
+                        .collect();
+                    format!("{:?}{data}{}", reply.code, flags.concat())
+                }
                 Outcome::Version(text) => format!("version {}", text.escape_ascii()),
                 Outcome::Stats(stats) => {
                     let lines: Vec<String> = stats
@@ -92,6 +100,56 @@ fn reads_each_answer() {
         "51: pid=1,libevent=2.1 stable,x=",
     );
     check(Expect::Stats, "RESET\r\n", "7: Ok");
+}
+
+const META_MANY: Expect = Expect::MetaValues { keys: 3 };
+
+#[test]
+fn reads_each_meta_answer() {
+    let check = |expect, text: &str, result: &str| {
+        assert_eq!(parse(expect, text.as_bytes()), result, "{text:?}");
+    };
+    check(Expect::Meta, "HD\r\nmore", "4: Done");
+    check(Expect::Meta, "HD c5 t-1\r\n", "11: Done c5 t-1");
+    check(Expect::Meta, "VA 2 f7 kfoo\r\nhi\r\n", "18: Value 'hi' f7 kfoo");
+    check(Expect::Meta, "VA 0\r\n\r\n", "8: Value ''");
+    check(Expect::Meta, "VA 4\r\n\r\n\r\n\r\n", "12: Value '\\r\\n\\r\\n'");
+    check(Expect::Meta, "VA 2 s2 W\r\n10\r\n", "15: Value '10' s2 W");
+    check(Expect::Meta, "EN\r\n", "4: Miss");
+    check(Expect::Meta, "NF Oabc\r\n", "9: NotFound Oabc");
+    check(Expect::Meta, "NS\r\n", "4: NotStored");
+    check(Expect::Meta, "EX\r\n", "4: Exists");
+    check(Expect::Meta, "MN\r\n", "4: NoOp");
+    check(Expect::Meta, "ERROR\r\n", "7: Unknown: ERROR");
+    check(Expect::Meta, "CLIENT_ERROR duplicate flag\r\n", "29: Client: CLIENT_ERROR duplicate flag");
+    check(META_MANY, "MN\r\n", "4: 0 hits, 0 B: ");
+    check(
+        META_MANY,
+        "VA 1 ka\r\n1\r\nEN\r\nVA 3 f9 kc c4\r\n\r\n3\r\nMN\r\n",
+        "40: 2 hits, 4 B: a=1/0 c=\\r\\n3/9#4",
+    );
+    // An error belongs to one key; the answers to the others and to `mn` follow.
+    check(META_MANY, "CLIENT_ERROR bad\r\nVA 1 ka\r\n1\r\nMN\r\nHD\r\n", "34: Client: CLIENT_ERROR bad");
+    // A server that knows no meta commands: one error for each key and one for `mn`.
+    check(META_MANY, "ERROR\r\nERROR\r\nERROR\r\nERROR\r\nHD\r\n", "28: Unknown: ERROR");
+    check(META_MANY, "ERROR\r\nERROR\r\nERROR\r\n", "need 1");
+}
+
+#[test]
+fn says_why_bytes_are_no_meta_answer() {
+    let check = |expect, text: &str, reason: &str| {
+        let got = parse(expect, text.as_bytes());
+        assert!(got.starts_with("malformed: ") && got.contains(reason), "{text:?}: {got}");
+    };
+    check(Expect::Meta, "STORED\r\n", "'STORED' where a meta reply");
+    check(Expect::Meta, "VA\r\n", "'VA' where 'VA <bytes> <flags>'");
+    check(Expect::Meta, "VA two\r\n", "where 'VA <bytes> <flags>'");
+    check(Expect::Meta, "VA 1\r\nab\r\n", "value of 1 bytes does not end");
+    check(Expect::Meta, "VA 1048577\r\n", "value of 1048577 bytes; at most");
+    check(META_MANY, "VALUE a 0 1\r\n1\r\nEND\r\n", "where VA, EN or MN");
+    check(META_MANY, "HD\r\nMN\r\n", "'HD' where VA, EN or MN");
+    check(META_MANY, "VA 1 ka fx\r\n1\r\nMN\r\n", "where 'VA <bytes> <flags>'");
+    check(Expect::MetaValues { keys: 0 }, "VA 1 ka\r\n1\r\nMN\r\n", "more values than the 0 keys");
 }
 
 #[test]
@@ -193,6 +251,8 @@ fn any_expect() -> impl Strategy<Value = Expect> {
         Just(Expect::Ok),
         Just(Expect::Version),
         Just(Expect::Stats),
+        Just(Expect::Meta),
+        (0u32..4).prop_map(|keys| Expect::MetaValues { keys }),
     ]
 }
 
@@ -202,6 +262,11 @@ fn response_like() -> impl Strategy<Value = Vec<u8>> {
         Just(b"VALUE k 0 3\r\nabc\r\n".to_vec()),
         Just(b"VALUE key 1 0 77\r\n\r\n".to_vec()),
         Just(b"VALUE k 0 4\r\na\r".to_vec()),
+        Just(b"VA 3 kkey c7\r\nabc\r\n".to_vec()),
+        Just(b"VA 2 f1\r\na\r".to_vec()),
+        Just(b"MN\r\n".to_vec()),
+        Just(b"EN\r\n".to_vec()),
+        Just(b"HD c1\r\n".to_vec()),
         Just(b"STAT a b\r\n".to_vec()),
         Just(b"END\r\n".to_vec()),
         Just(b"STORED\r\n".to_vec()),

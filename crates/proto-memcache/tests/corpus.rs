@@ -14,3 +14,13 @@ fn server_requests() {
 fn client_responses() {
     replay("client_responses", proto_memcache::fuzz::client_responses);
 }
+
+#[test]
+fn client_meta_responses() {
+    replay("client_meta_responses", proto_memcache::fuzz::client_meta_responses);
+}
+
+#[test]
+fn udp_replies() {
+    replay("udp_replies", proto_memcache::fuzz::udp_replies);
+}

@@ -4,7 +4,7 @@ use crate::client::outcome::Outcome;
 /// The kind of answer that the oldest unanswered request gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// For `get` and `gets`.
+    /// For `get`, `gets`, `gat` and `gats`.
     Values {
         /// How many keys were asked for; the server may send no more values than that.
         keys: u32,
@@ -23,6 +23,13 @@ pub enum Expect {
     Version,
     /// For `stats`.
     Stats,
+    /// For one meta command that is answered: `mg`, `ms`, `md`, `ma`, `mn`, `me`.
+    Meta,
+    /// For quiet `mg`s with `mn` behind them, as [`meta_get_many`](super::meta_get_many) writes them.
+    MetaValues {
+        /// How many keys were asked for; the server may send no more values than that.
+        keys: u32,
+    },
 }
 
 /// What [`ResponseParser::parse`](super::ResponseParser::parse) found.

@@ -33,6 +33,12 @@ pub enum Malformed {
         /// The line.
         line: Excerpt,
     },
+    /// A `VA` line whose length cannot be read.
+    #[error("the server sent '{line}' where 'VA <bytes> <flags>' was expected")]
+    BadMetaHeader {
+        /// The line.
+        line: Excerpt,
+    },
     /// A value longer than the reader allows.
     #[error("the server announced a value of {length} bytes; at most {limit} are read")]
     ValueTooLong {

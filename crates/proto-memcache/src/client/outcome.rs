@@ -1,10 +1,14 @@
+use crate::client::meta_reply::MetaReply;
 use crate::client::values::Values;
 
 /// What a whole response says. Slices point into the bytes that were parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<'b> {
-    /// The answer to `get` and `gets`; no hits where every key is missing.
+    /// The answer to `get`, `gets`, `gat`, `gats` and a get of many keys by meta commands; no hits where every
+    /// key is missing.
     Values(Values<'b>),
+    /// The answer to one meta command.
+    Meta(MetaReply<'b>),
     /// `STORED`.
     Stored,
     /// `NOT_STORED`: the condition of `add`, `replace`, `append` or `prepend` did not hold.

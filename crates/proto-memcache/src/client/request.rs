@@ -26,6 +26,32 @@ pub fn gets_many<'k>(out: &mut Vec<u8>, keys: impl IntoIterator<Item = &'k [u8]>
     many(out, b"gets", keys)
 }
 
+/// Appends `gat <exptime> <key>`: a `get` that also sets the expiry time.
+///
+/// Units: `exptime` as in [`set`].
+pub fn gat(out: &mut Vec<u8>, exptime: i32, key: &[u8]) {
+    gat_many(out, exptime, [key]);
+}
+
+/// Appends `gats <exptime> <key>`, whose answer carries the item's unique number.
+pub fn gats(out: &mut Vec<u8>, exptime: i32, key: &[u8]) {
+    gats_many(out, exptime, [key]);
+}
+
+/// Appends `gat` with many keys; returns their number, for [`Expect::Values`](super::Expect::Values).
+pub fn gat_many<'k>(out: &mut Vec<u8>, exptime: i32, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
+    out.extend_from_slice(b"gat ");
+    append_i64(out, i64::from(exptime));
+    many(out, b"", keys)
+}
+
+/// Appends `gats` with many keys; returns their number.
+pub fn gats_many<'k>(out: &mut Vec<u8>, exptime: i32, keys: impl IntoIterator<Item = &'k [u8]>) -> u32 {
+    out.extend_from_slice(b"gats ");
+    append_i64(out, i64::from(exptime));
+    many(out, b"", keys)
+}
+
 /// Appends a `set` that is answered.
 ///
 /// Units: `exptime` in seconds from now, 0 for never; over 30 days it is a Unix time, below 0 it is past.
@@ -45,6 +71,24 @@ pub fn store(
     value: &[u8],
     reply: Reply,
 ) {
+    // 64 bytes hold the name, four numbers, `noreply` and the line ends in all but extreme cases.
+    out.reserve(key.len() + value.len() + 64);
+    store_header(out, verb, key, flags, exptime, value.len(), reply);
+    out.extend_from_slice(value);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the line of a storage command, for a value of `length` bytes that is written in place behind it.
+#[inline]
+pub fn store_header(
+    out: &mut Vec<u8>,
+    verb: StoreVerb,
+    key: &[u8],
+    flags: u32,
+    exptime: i32,
+    length: usize,
+    reply: Reply,
+) {
     let name: &[u8] = match verb {
         StoreVerb::Set => b"set ",
         StoreVerb::Add => b"add ",
@@ -53,8 +97,6 @@ pub fn store(
         StoreVerb::Prepend => b"prepend ",
         StoreVerb::Cas(_) => b"cas ",
     };
-    // 64 bytes hold the name, four numbers, `noreply` and the line ends in all but extreme cases.
-    out.reserve(key.len() + value.len() + 64);
     out.extend_from_slice(name);
     out.extend_from_slice(key);
     out.push(b' ');
@@ -62,14 +104,12 @@ pub fn store(
     out.push(b' ');
     append_i64(out, i64::from(exptime));
     out.push(b' ');
-    append_u64(out, value.len() as u64);
+    append_u64(out, length as u64);
     if let StoreVerb::Cas(unique) = verb {
         out.push(b' ');
         append_u64(out, unique);
     }
     end(out, reply);
-    out.extend_from_slice(value);
-    out.extend_from_slice(b"\r\n");
 }
 
 /// Appends `delete <key>`; answered as [`Expect::Deleted`](super::Expect::Deleted).
@@ -181,6 +221,10 @@ mod tests {
         check(&|o| gets(o, b"k"), "gets k\r\n");
         check(&|o| assert_eq!(get_many(o, [&b"a"[..], b"b", b"c"]), 3), "get a b c\r\n");
         check(&|o| assert_eq!(gets_many(o, [&b"a"[..]]), 1), "gets a\r\n");
+        check(&|o| gat(o, 60, b"k"), "gat 60 k\r\n");
+        check(&|o| gats(o, -1, b"k"), "gats -1 k\r\n");
+        check(&|o| assert_eq!(gat_many(o, 0, [&b"a"[..], b"b"]), 2), "gat 0 a b\r\n");
+        check(&|o| assert_eq!(gats_many(o, 5, [&b"a"[..], b"b"]), 2), "gats 5 a b\r\n");
         check(&|o| set(o, b"k", 7, 0, b"v\r\nw"), "set k 7 0 4\r\nv\r\nw\r\n");
         check(
             &|o| store(o, StoreVerb::Add, b"k", u32::MAX, -1, b"", Reply::Suppressed),

@@ -1,5 +1,6 @@
 use crate::client::expect::{Expect, Parse};
 use crate::client::malformed::{Excerpt, Malformed};
+use crate::client::meta_reply::{MetaCode, MetaReply, value_line};
 use crate::client::outcome::{ErrorKind, Outcome, Stats};
 use crate::client::values::{Header, Values};
 use crate::digits::read_u64;
@@ -23,6 +24,9 @@ pub struct ResponseParser {
     searched: usize,
     hits: u32,
     value_bytes: u64,
+    /// Of a get of many keys by meta commands: error lines so far, and where the first stands.
+    errors: u32,
+    error: (usize, usize),
 }
 
 /// The shortest line, `0\r\n`, in the answer to `incr`.
@@ -52,7 +56,16 @@ impl Default for ResponseParser {
 impl ResponseParser {
     /// A parser that takes values up to `max_value` bytes.
     pub fn with_max_value(max_value: usize) -> ResponseParser {
-        ResponseParser { max_value, need: SHORTEST, line: 0, searched: 0, hits: 0, value_bytes: 0 }
+        ResponseParser {
+            max_value,
+            need: SHORTEST,
+            line: 0,
+            searched: 0,
+            hits: 0,
+            value_bytes: 0,
+            errors: 0,
+            error: (0, 0),
+        }
     }
 
     /// Forgets a partial response, for a new connection.
@@ -91,8 +104,11 @@ impl ResponseParser {
         if let Expect::Values { keys } = expect {
             return self.values(keys, bytes);
         }
-        if expect == Expect::Stats {
-            return self.stats(bytes);
+        match expect {
+            Expect::Stats => return self.stats(bytes),
+            Expect::Meta => return self.meta(bytes),
+            Expect::MetaValues { keys } => return self.meta_values(keys, bytes),
+            _ => {}
         }
         let line = self.take_line(bytes)?;
         let (outcome, expected) = match expect {
@@ -122,9 +138,8 @@ impl ResponseParser {
                 "TOUCHED or NOT_FOUND",
             ),
             Expect::Version => (line.strip_prefix(b"VERSION ").map(Outcome::Version), "VERSION"),
-            Expect::Ok | Expect::Values { .. } | Expect::Stats => {
-                ((line == b"OK").then_some(Outcome::Ok), "OK")
-            }
+            // The others have returned already.
+            _ => ((line == b"OK").then_some(Outcome::Ok), "OK"),
         };
         match outcome {
             Some(outcome) => Ok(outcome),
@@ -149,29 +164,99 @@ impl ResponseParser {
                 return error_line(line, "VALUE or END");
             }
             let length = Header::read(line)?.length;
-            if length > self.max_value as u64 {
-                return Err(Malformed::ValueTooLong { length, limit: self.max_value }.into());
-            }
-            let length = length as usize;
-            let data_end = self.line + length;
-            let Some(end) = bytes.get(data_end..data_end + 2) else {
-                // The header is read once more when the value is here, which costs less than keeping it.
-                self.searched = self.line - 1;
-                self.line = start;
-                self.need = data_end + 2;
-                return Err(Stop::Short);
-            };
-            if end != b"\r\n" {
-                return Err(Malformed::BadValueEnd { length }.into());
-            }
-            if self.hits == keys {
-                return Err(Malformed::TooManyValues { keys }.into());
-            }
-            self.hits += 1;
-            self.value_bytes += length as u64;
-            self.line = data_end + 2;
-            self.searched = self.line;
+            self.take_data(start, length, bytes)?;
+            self.count_value(keys, length)?;
         }
+    }
+
+    /// The value of `length` bytes at `self.line`, whose header starts at `header`; moves `self.line` behind it.
+    #[inline]
+    fn take_data<'b>(&mut self, header: usize, length: u64, bytes: &'b [u8]) -> Result<&'b [u8], Stop> {
+        if length > self.max_value as u64 {
+            return Err(Malformed::ValueTooLong { length, limit: self.max_value }.into());
+        }
+        let length = length as usize;
+        let data_end = self.line + length;
+        let Some(end) = bytes.get(data_end..data_end + 2) else {
+            // The header is read once more when the value is here, which costs less than keeping it.
+            self.searched = self.line - 1;
+            self.line = header;
+            self.need = data_end + 2;
+            return Err(Stop::Short);
+        };
+        if end != b"\r\n" {
+            return Err(Malformed::BadValueEnd { length }.into());
+        }
+        let data = &bytes[self.line..data_end];
+        self.line = data_end + 2;
+        self.searched = self.line;
+        Ok(data)
+    }
+
+    #[inline]
+    fn count_value(&mut self, keys: u32, length: u64) -> Result<(), Malformed> {
+        if self.hits == keys {
+            return Err(Malformed::TooManyValues { keys });
+        }
+        self.hits += 1;
+        self.value_bytes += length;
+        Ok(())
+    }
+
+    #[inline]
+    fn meta<'b>(&mut self, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        let start = self.line;
+        let line = self.take_line(bytes)?;
+        let Some(code) = MetaCode::of(line) else {
+            return error_line(line, "a meta reply such as HD, VA or EN");
+        };
+        if code == MetaCode::Value {
+            let (length, words) = value_line(line).ok_or_else(|| bad_meta_header(line))?;
+            let data = self.take_data(start, length, bytes)?;
+            return Ok(Outcome::Meta(MetaReply { code, data: Some(data), words }));
+        }
+        let words = line[2..].strip_prefix(b" ").unwrap_or_default();
+        Ok(Outcome::Meta(MetaReply { code, data: None, words }))
+    }
+
+    /// Values, misses that were not kept silent and error lines, until `MN`.
+    ///
+    /// A server that does not know `mn` answers it with an error, too; one error more than there are keys ends
+    /// it therefore, and the connection stays in step.
+    fn meta_values<'b>(&mut self, keys: u32, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        loop {
+            let start = self.line;
+            let line = self.take_line(bytes)?;
+            match MetaCode::of(line) {
+                Some(MetaCode::Value) => {
+                    let length = Header::read_meta(line).ok_or_else(|| bad_meta_header(line))?.length;
+                    self.take_data(start, length, bytes)?;
+                    self.count_value(keys, length)?;
+                }
+                Some(MetaCode::Miss) => {}
+                Some(MetaCode::NoOp) if self.errors > 0 => return self.first_error(bytes),
+                Some(MetaCode::NoOp) => {
+                    let (blocks, hits, value_bytes) = (&bytes[..start], self.hits, self.value_bytes);
+                    return Ok(Outcome::Values(Values { blocks, hits, value_bytes }));
+                }
+                Some(_) => return error_line(line, "VA, EN or MN"),
+                None => {
+                    error_line(line, "VA, EN or MN")?;
+                    if self.errors == 0 {
+                        self.error = (start, start + line.len());
+                    }
+                    self.errors += 1;
+                    if self.errors > keys {
+                        return self.first_error(bytes);
+                    }
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn first_error<'b>(&self, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
+        error_line(&bytes[self.error.0..self.error.1], "VA, EN or MN")
     }
 
     fn stats<'b>(&mut self, bytes: &'b [u8]) -> Result<Outcome<'b>, Stop> {
@@ -213,6 +298,11 @@ impl ResponseParser {
         self.searched = self.line;
         Ok(line)
     }
+}
+
+#[cold]
+fn bad_meta_header(line: &[u8]) -> Malformed {
+    Malformed::BadMetaHeader { line: Excerpt::of(line) }
 }
 
 fn found(line: &[u8], yes: &[u8]) -> Option<bool> {

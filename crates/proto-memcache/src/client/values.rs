@@ -1,11 +1,12 @@
 use crate::client::malformed::{Excerpt, Malformed};
+use crate::client::meta_reply::{self, value_line};
 use crate::digits::read_u64;
 use crate::scan::find;
 
-/// One item of a response to `get` or `gets`.
+/// One item of a response to `get`, `gets`, or a get of many keys by meta commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Value<'b> {
-    /// The key, as the server repeats it.
+    /// The key, as the server repeats it; empty in a meta reply that was not asked for it.
     pub key: &'b [u8],
     /// The client's own number, stored with the item.
     pub flags: u32,
@@ -18,7 +19,7 @@ pub struct Value<'b> {
 /// The items of a whole response; those of the keys that the server lacks are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Values<'b> {
-    /// Whole `VALUE` blocks, already checked.
+    /// Whole `VALUE` or `VA` blocks, already checked; lines between the latter say nothing.
     pub(super) blocks: &'b [u8],
     pub(super) hits: u32,
     pub(super) value_bytes: u64,
@@ -39,11 +40,21 @@ impl<'b> Values<'b> {
     pub fn iter(&self) -> impl Iterator<Item = Value<'b>> + use<'b> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {
-            let newline = find(b'\n', rest)?;
-            let header = Header::read(rest[..newline].strip_suffix(b"\r")?).ok()?;
-            let (data, after) = rest[newline + 1..].split_at_checked(header.length as usize)?;
-            rest = after.strip_prefix(b"\r\n")?;
-            Some(Value { key: header.key, flags: header.flags, cas: header.cas, data })
+            loop {
+                let newline = find(b'\n', rest)?;
+                let line = rest[..newline].strip_suffix(b"\r")?;
+                rest = &rest[newline + 1..];
+                let header = match line.starts_with(Header::START) {
+                    true => Header::read(line).ok()?,
+                    false => match Header::read_meta(line) {
+                        Some(header) => header,
+                        None => continue,
+                    },
+                };
+                let (data, after) = rest.split_at_checked(header.length as usize)?;
+                rest = after.strip_prefix(b"\r\n")?;
+                return Some(Value { key: header.key, flags: header.flags, cas: header.cas, data });
+            }
         })
     }
 }
@@ -64,6 +75,21 @@ impl<'b> Header<'b> {
     #[inline]
     pub(super) fn read(line: &'b [u8]) -> Result<Header<'b>, Malformed> {
         Self::fields(line).ok_or_else(|| Malformed::BadHeader { line: Excerpt::of(line) })
+    }
+
+    /// Reads `VA <bytes> <flags>*`, of which it takes the key, the client's number and the unique number.
+    pub(super) fn read_meta(line: &'b [u8]) -> Option<Header<'b>> {
+        let (length, words) = value_line(line)?;
+        let mut header = Header { key: b"", flags: 0, length, cas: None };
+        for (letter, token) in meta_reply::flags(words) {
+            match letter {
+                b'k' => header.key = token,
+                b'f' => header.flags = u32::try_from(read_u64(token)?).ok()?,
+                b'c' => header.cas = Some(read_u64(token)?),
+                _ => {}
+            }
+        }
+        Some(header)
     }
 
     #[inline]

@@ -1,0 +1,231 @@
+use thiserror::Error;
+
+use crate::client::udp::Header;
+
+/// Puts the datagrams of one reply together, in whatever order they come.
+///
+/// Bounds: the bytes that are kept are limited by the caller; a list of 12 B for each datagram.
+/// Cost: a reply of one datagram is passed through, nothing is copied or allocated.
+#[derive(Clone, Debug, Default)]
+pub struct Reassembly {
+    /// How many datagrams the reply has; 0 before the first came.
+    count: u16,
+    /// How many of them are here.
+    received: u16,
+    /// The highest number that came.
+    highest: u16,
+    /// Where each datagram's payload stands in `bytes`; an absent one starts at `ABSENT`.
+    places: Vec<(usize, u32)>,
+    /// The payloads in the order in which they came.
+    bytes: Vec<u8>,
+    /// The whole reply, where they came in another order.
+    sorted: Vec<u8>,
+}
+
+const ABSENT: usize = usize::MAX;
+
+/// What a datagram did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrived<'b> {
+    /// More must come.
+    Partial {
+        /// Whether one with a higher number had come before it: the network changed their order.
+        late: bool,
+    },
+    /// It was here already; it is dropped, whatever it says.
+    Duplicate,
+    /// It was the last that was missing.
+    Whole {
+        /// The reply.
+        reply: &'b [u8],
+        /// As of [`Arrived::Partial`].
+        late: bool,
+    },
+    /// It cannot belong to this reply.
+    Broken(Defect),
+}
+
+/// Why a datagram cannot belong to a reply.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+pub enum Defect {
+    /// It is shorter than the header.
+    #[error("a datagram of {length} bytes is too short for memcached's header of {}", Header::SIZE)]
+    Short {
+        /// Its length.
+        length: usize,
+    },
+    /// Its number is not below the count.
+    #[error("a datagram says that it is number {sequence} of {count}, counted from 0")]
+    Sequence {
+        /// Its number.
+        sequence: u16,
+        /// Its count.
+        count: u16,
+    },
+    /// Its count is not that of the datagrams before it.
+    #[error("a datagram says that its reply has {count} datagrams, the one before it said {before}")]
+    Count {
+        /// Its count.
+        count: u16,
+        /// That of the first.
+        before: u16,
+    },
+    /// The reply is longer than the caller allows.
+    #[error("the datagrams of one reply come to over {limit} bytes")]
+    TooLong {
+        /// The caller's limit.
+        limit: usize,
+    },
+}
+
+impl Reassembly {
+    /// Takes one datagram, header included. `limit` bounds the reply. Units: bytes.
+    ///
+    /// After [`Arrived::Whole`] it is empty again, as soon as the next datagram comes.
+    pub fn push<'b>(&'b mut self, datagram: &'b [u8], limit: usize) -> Arrived<'b> {
+        let Some((header, payload)) = Header::read(datagram) else {
+            return Arrived::Broken(Defect::Short { length: datagram.len() });
+        };
+        if header.sequence >= header.count {
+            let Header { sequence, count, .. } = header;
+            return Arrived::Broken(Defect::Sequence { sequence, count });
+        }
+        if self.count != 0 && self.received == self.count {
+            self.clear();
+        }
+        if self.count != 0 && header.count != self.count {
+            return Arrived::Broken(Defect::Count { count: header.count, before: self.count });
+        }
+        if self.bytes.len() + payload.len() > limit {
+            return Arrived::Broken(Defect::TooLong { limit });
+        }
+        if header.count == 1 {
+            return Arrived::Whole { reply: payload, late: false };
+        }
+        self.keep(header, payload)
+    }
+
+    /// Whether datagrams are here that wait for others.
+    pub fn is_waiting(&self) -> bool {
+        self.received != 0 && self.received != self.count
+    }
+
+    /// Forgets what came, and keeps the memory.
+    pub fn clear(&mut self) {
+        (self.count, self.received, self.highest) = (0, 0, 0);
+        self.places.clear();
+        self.bytes.clear();
+        self.sorted.clear();
+    }
+
+    fn keep(&mut self, header: Header, payload: &[u8]) -> Arrived<'_> {
+        if self.count == 0 {
+            self.count = header.count;
+            self.places.resize(usize::from(header.count), (ABSENT, 0));
+        }
+        let place = &mut self.places[usize::from(header.sequence)];
+        if place.0 != ABSENT {
+            return Arrived::Duplicate;
+        }
+        *place = (self.bytes.len(), payload.len() as u32);
+        self.bytes.extend_from_slice(payload);
+        let late = header.sequence < self.highest;
+        self.highest = self.highest.max(header.sequence);
+        self.received += 1;
+        if self.received < self.count {
+            return Arrived::Partial { late };
+        }
+        if self.places.is_sorted() {
+            return Arrived::Whole { reply: &self.bytes, late };
+        }
+        for &(start, length) in &self.places {
+            self.sorted.extend_from_slice(&self.bytes[start..start + length as usize]);
+        }
+        Arrived::Whole { reply: &self.sorted, late }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn datagram(sequence: u16, count: u16, payload: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Header { request: 1, sequence, count }.append(&mut out);
+        out.extend_from_slice(payload);
+        out
+    }
+
+    #[test]
+    fn one_datagram_is_passed_through() {
+        let mut reply = Reassembly::default();
+        let bytes = datagram(0, 1, b"END\r\n");
+        assert_eq!(reply.push(&bytes, 5), Arrived::Whole { reply: b"END\r\n", late: false });
+        assert!(!reply.is_waiting());
+        assert_eq!(reply.bytes.capacity(), 0);
+    }
+
+    #[test]
+    fn what_cannot_belong_is_refused() {
+        let check = |first: Option<&[u8]>, bytes: &[u8], expect: Defect| {
+            let mut reply = Reassembly::default();
+            if let Some(first) = first {
+                assert_eq!(reply.push(first, 10), Arrived::Partial { late: false });
+            }
+            assert_eq!(reply.push(bytes, 10), Arrived::Broken(expect));
+        };
+        check(None, b"1234567", Defect::Short { length: 7 });
+        check(None, &datagram(0, 0, b""), Defect::Sequence { sequence: 0, count: 0 });
+        check(None, &datagram(2, 2, b""), Defect::Sequence { sequence: 2, count: 2 });
+        check(None, &datagram(0, 1, b"12345678901"), Defect::TooLong { limit: 10 });
+        let first = datagram(1, 3, b"123456");
+        check(Some(&first), &datagram(0, 2, b""), Defect::Count { count: 2, before: 3 });
+        check(Some(&first), &datagram(0, 1, b""), Defect::Count { count: 1, before: 3 });
+        check(Some(&first), &datagram(0, 3, b"12345"), Defect::TooLong { limit: 10 });
+    }
+
+    #[test]
+    fn a_second_copy_is_dropped_even_if_it_differs() {
+        let mut reply = Reassembly::default();
+        assert_eq!(reply.push(&datagram(1, 2, b"b"), 9), Arrived::Partial { late: false });
+        assert!(reply.is_waiting());
+        assert_eq!(reply.push(&datagram(1, 2, b"x"), 9), Arrived::Duplicate);
+        assert_eq!(reply.push(&datagram(0, 2, b"a"), 9), Arrived::Whole { reply: b"ab", late: true });
+        // The next reply starts anew.
+        assert_eq!(reply.push(&datagram(0, 3, b"c"), 9), Arrived::Partial { late: false });
+    }
+
+    proptest! {
+        #[test]
+        fn any_order_gives_the_reply(
+            (parts, order) in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..50), 1..20)
+                .prop_flat_map(|parts| {
+                    let order: Vec<usize> = (0..parts.len()).collect();
+                    (Just(parts), Just(order).prop_shuffle())
+                }),
+            copies in prop::collection::vec(0usize..3, 20),
+        ) {
+            let whole = parts.concat();
+            let count = parts.len() as u16;
+            let mut reassembly = Reassembly::default();
+            let mut highest = None;
+            for (i, &which) in order.iter().enumerate() {
+                let bytes = datagram(which as u16, count, &parts[which]);
+                let late = highest > Some(which);
+                highest = highest.max(Some(which));
+                let expect = match i + 1 == parts.len() {
+                    true => Arrived::Whole { reply: &whole, late },
+                    false => Arrived::Partial { late },
+                };
+                prop_assert_eq!(reassembly.push(&bytes, whole.len()), expect);
+                prop_assert_eq!(reassembly.is_waiting(), i + 1 != parts.len());
+                if i + 1 != parts.len() {
+                    for _ in 0..copies[which] {
+                        prop_assert_eq!(reassembly.push(&bytes, 2 * whole.len()), Arrived::Duplicate);
+                    }
+                }
+            }
+        }
+    }
+}
