@@ -21,8 +21,8 @@ mod seam;
 pub mod sim;
 
 pub use address::Address;
-pub use clock::monotonic_now;
+pub use clock::{WallClock, monotonic_now};
 pub use doorbell::Doorbell;
-pub use epoll::Epoll;
+pub use epoll::{Epoll, Exchange};
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};

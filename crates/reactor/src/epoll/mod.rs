@@ -4,6 +4,7 @@
 //! nothing left. A readiness costs one `recv`, a reply one `send`.
 
 mod socket;
+mod stamps;
 mod table;
 
 use std::io;
@@ -17,6 +18,9 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use units::{Nanos, Time};
 
+pub use stamps::Exchange;
+
+use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
 use crate::{Address, Conn, Event, Handler, Reactor, Wait, Waker, monotonic_now};
 
@@ -45,6 +49,8 @@ pub struct Epoll {
     /// Connections that failed outside a poll; reported by the next one.
     failed: Vec<(Conn, Errno)>,
     waited: Nanos,
+    /// The kernel's own timestamps, where they were asked for.
+    stamps: Option<Box<Stamps>>,
 }
 
 /// Wakes an [`Epoll`] reactor through an `eventfd`.
@@ -76,7 +82,22 @@ impl Epoll {
             spare: socket::spare(),
             failed: Vec::new(),
             waited: Nanos::ZERO,
+            stamps: None,
         })
+    }
+
+    /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), so
+    /// that what it says of a request can be held against what the kernel says of the same one.
+    ///
+    /// `room`: exchanges that are kept; later ones are dropped, since memory for them would have to be fetched in
+    /// the middle of a measurement. Cost: two receives more for each request, and 56 bytes for each exchange.
+    pub fn with_timestamps(room: usize) -> io::Result<Epoll> {
+        Ok(Epoll { stamps: Some(Box::new(Stamps::new(room))), ..Epoll::new()? })
+    }
+
+    /// Takes what [`Epoll::with_timestamps`] has seen so far, in the order in which it ended.
+    pub fn take_exchanges(&mut self) -> Vec<Exchange> {
+        self.stamps.as_mut().map_or(Vec::new(), |stamps| stamps.take())
     }
 
     /// Tells the kernel what to report of `conn`, if that has changed.
@@ -164,7 +185,11 @@ impl Epoll {
     ) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         if entry.state == State::Connecting {
-            match socket::outcome_of_connect(&entry.fd) {
+            let outcome = socket::outcome_of_connect(&entry.fd).and_then(|()| match &mut self.stamps {
+                Some(stamps) => stamps.watch(conn, &entry.fd),
+                None => Ok(()),
+            });
+            match outcome {
                 Ok(()) if flags.contains(EventFlags::OUT) => entry.state = State::Open,
                 Ok(()) => return,
                 Err(error) => return self.closed(conn, Some(error), handler),
@@ -192,14 +217,29 @@ impl Epoll {
         handler: &mut impl Handler<Self>,
     ) {
         let Some(entry) = self.table.get_mut(conn) else { return };
+        // Timestamps of what was sent are announced as errors, too.
+        if flags.contains(EventFlags::ERR)
+            && let Some(stamps) = &mut self.stamps
+            && stamps.departures(conn, &entry.fd)
+            && !flags.intersects(EventFlags::IN | EventFlags::HUP)
+        {
+            return;
+        }
         let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
         if entry.paused && !broken {
             return;
         }
-        match recv(&entry.fd, &mut *buffer, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => self.closed(conn, None, handler),
-            Ok((n, _)) => {
+        let received = match &mut self.stamps {
+            None => recv(&entry.fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
+            Some(stamps) => stamps.receive(conn, &entry.fd, &mut *buffer),
+        };
+        match received {
+            Ok(0) => self.closed(conn, None, handler),
+            Ok(n) => {
                 let at = monotonic_now();
+                if let Some(stamps) = &mut self.stamps {
+                    stamps.received(conn, at);
+                }
                 handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -249,7 +289,12 @@ impl Reactor for Epoll {
             return at;
         }
         match send(entry.fd.as_fd(), &entry.out[entry.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(n) => entry.advance(n),
+            Ok(n) => {
+                entry.advance(n);
+                if let Some(stamps) = &mut self.stamps {
+                    stamps.sent(conn, at, n);
+                }
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => {
                 entry.drop_output();
