@@ -3,7 +3,7 @@
 //! The server, the load generator and the null server are written against the [`Reactor`] trait, in the
 //! style of completions: the reactor reads, and hands the bytes to a [`Handler`]; what is to be sent is
 //! appended to the connection's output and flushed. That shape fits `epoll` ([`Epoll`], readiness hidden),
-//! `io_uring` (a later issue) and a simulated clock and network ([`sim`]) alike, so that the ruler's tests
+//! `io_uring` ([`Uring`]) and a simulated clock and network ([`sim`]) alike, so that the ruler's tests
 //! run the very code that measures, on exact time.
 //!
 //! A reactor belongs to its thread and is never shared. Threads talk through bounded single-producer
@@ -15,14 +15,18 @@ mod address;
 mod clock;
 mod doorbell;
 mod epoll;
+mod io;
 mod pin;
 pub mod queue;
 mod seam;
 pub mod sim;
+mod uring;
 
 pub use address::Address;
 pub use clock::{WallClock, monotonic_now};
 pub use doorbell::Doorbell;
 pub use epoll::{Epoll, Exchange};
+pub use io::{Backend, Choice, Io};
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};
+pub use uring::{Submit, Uring};

@@ -55,7 +55,7 @@ pub struct Epoll {
 
 /// Wakes an [`Epoll`] reactor through an `eventfd`.
 #[derive(Clone, Debug)]
-pub struct EventFd(Arc<OwnedFd>);
+pub struct EventFd(pub(crate) Arc<OwnedFd>);
 
 impl Waker for EventFd {
     fn wake(&self) {

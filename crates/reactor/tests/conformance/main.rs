@@ -10,7 +10,9 @@ mod peer;
 mod streams;
 mod witness;
 
-use reactor::{Epoll, Reactor};
+use std::cell::Cell;
+
+use reactor::{Epoll, Reactor, Submit, Uring};
 
 /// A reactor that can be made for a test.
 trait Backend: Reactor {
@@ -24,5 +26,20 @@ impl Backend for Epoll {
     }
 }
 
+thread_local! {
+    /// How a test's rings submit; each test has a thread of its own.
+    static SUBMIT: Cell<Submit> = const { Cell::new(Submit::AtOnce) };
+}
+
+impl Backend for Uring {
+    fn start() -> Option<Uring> {
+        Uring::new(SUBMIT.get()).inspect_err(|error| println!("skipped: {error}")).ok()
+    }
+}
+
 streams!(epoll_tcp, Epoll, Net::Tcp);
 shared_port!(epoll_shared_tcp_port, Epoll);
+
+streams!(uring_tcp, Uring, Net::Tcp);
+streams!(uring_together_tcp, Uring, Net::Tcp, SUBMIT.set(Submit::Together));
+shared_port!(uring_shared_tcp_port, Uring);

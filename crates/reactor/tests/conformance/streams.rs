@@ -12,13 +12,13 @@ use crate::witness::Witness;
 /// The tests of byte streams on one backend and one kind of address.
 #[macro_export]
 macro_rules! streams {
-    ($name:ident, $backend:ty, $net:expr) => {
+    ($name:ident, $backend:ty, $net:expr $(, $before:expr)?) => {
         mod $name {
             #[allow(unused_imports)]
             use super::*;
             use $crate::peer::Net;
 
-            $crate::streams!(@ $backend, $net,
+            $crate::streams!(@ $backend, $net, { $($before)? },
                 echoes_and_notices_the_end
                 connects_sends_and_receives
                 output_larger_than_the_socket_drains_in_time
@@ -34,9 +34,10 @@ macro_rules! streams {
             );
         }
     };
-    (@ $backend:ty, $net:expr, $($test:ident)*) => {
+    (@ $backend:ty, $net:expr, $before:tt, $($test:ident)*) => {
         $(#[test]
         fn $test() {
+            $before
             $crate::streams::$test::<$backend>($net);
         })*
     };

@@ -1,0 +1,129 @@
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use units::ParseError;
+
+use crate::{Epoll, Reactor, Submit, Uring};
+
+/// Which backend a user wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// The better one of those that can be had.
+    #[default]
+    Auto,
+    /// `epoll`, which every Linux has.
+    Epoll,
+    /// `io_uring`, from Linux 6.0 on and where nothing forbids it.
+    Uring,
+}
+
+/// A backend on real sockets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// [`Epoll`].
+    Epoll,
+    /// [`Uring`].
+    Uring,
+}
+
+/// The backend to use, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Which one.
+    pub backend: Backend,
+    /// The reason, as half a sentence: for whoever wonders, and for the result.
+    pub reason: String,
+}
+
+impl Io {
+    /// Finds the backend to use, by setting up a ring where one may be wanted and giving it back.
+    ///
+    /// Errors: io_uring was asked for and cannot be had; says why.
+    pub fn choose(self) -> io::Result<Choice> {
+        let asked = |backend| Choice { backend, reason: "asked for".into() };
+        match self {
+            Io::Epoll => Ok(asked(Backend::Epoll)),
+            Io::Uring => Uring::new(Submit::AtOnce).map(|_| asked(Backend::Uring)),
+            Io::Auto => Ok(automatic(Uring::new(Submit::AtOnce).map(drop))),
+        }
+    }
+}
+
+fn automatic(ring: io::Result<()>) -> Choice {
+    match ring {
+        Ok(()) => Choice { backend: Backend::Uring, reason: "io_uring can be had".into() },
+        Err(error) => Choice { backend: Backend::Epoll, reason: error.to_string() },
+    }
+}
+
+impl Backend {
+    /// The name by which results record it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Epoll => Epoll::NAME,
+            Backend::Uring => Uring::NAME,
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Io::Auto => "auto",
+            Io::Epoll => "epoll",
+            Io::Uring => "uring",
+        })
+    }
+}
+
+impl FromStr for Io {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Io, ParseError> {
+        match text {
+            "auto" => Ok(Io::Auto),
+            "epoll" => Ok(Io::Epoll),
+            "uring" => Ok(Io::Uring),
+            _ => Err(ParseError {
+                what: "io",
+                given: text.into(),
+                problem: "there is no such one".into(),
+                lever: "write auto, epoll or uring",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_its_names() {
+        for io in [Io::Auto, Io::Epoll, Io::Uring] {
+            assert_eq!(io.to_string().parse(), Ok(io));
+        }
+        let error = "iocp".parse::<Io>().unwrap_err();
+        assert!(error.to_string().contains("auto, epoll or uring"), "{error}");
+    }
+
+    #[test]
+    fn chooses_what_can_be_had() {
+        assert_eq!(Io::Epoll.choose().unwrap().backend, Backend::Epoll);
+        match Io::Uring.choose() {
+            Ok(choice) => assert_eq!(choice.backend, Backend::Uring),
+            Err(error) => assert!(error.to_string().contains("io_uring cannot be had"), "{error}"),
+        }
+        let refused = automatic(Err(io::Error::other("io_uring cannot be had: it is forbidden")));
+        assert_eq!(refused.backend, Backend::Epoll);
+        assert!(refused.reason.contains("forbidden"));
+        assert_eq!(automatic(Ok(())).backend, Backend::Uring);
+    }
+}

@@ -1,0 +1,258 @@
+//! From completions to events.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::rc::Rc;
+
+use io_uring::{opcode, types};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::sockopt;
+use std::os::fd::AsRawFd;
+
+use crate::uring::buffers::{Buffers, Memory};
+use crate::uring::ring::Done;
+use crate::uring::table::{Entry, Receive, State};
+use crate::uring::token::{Op, Token};
+use crate::uring::{Uring, socket};
+use crate::{Conn, Event, Handler};
+
+/// Completions handled per poll; more would delay what is due for sending meanwhile.
+const PER_POLL: usize = 64;
+
+impl Uring {
+    /// Hands what has happened to `handler`. Returns the number of events.
+    pub(super) fn deliver(&mut self, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let mut events = 0;
+        // What the handler's own calls add waits for the next poll.
+        for _ in 0..self.drained.len() {
+            if let Some(conn) = self.drained.pop_front()
+                && self.table.get(conn).is_some()
+            {
+                handler.event(self, Event::Drained { conn });
+                events += 1;
+            }
+        }
+        for _ in 0..self.resumed.len() {
+            if let Some(conn) = self.resumed.pop_front() {
+                events += self.show_held(conn, handler)?;
+            }
+        }
+        if !self.ring.ready.is_empty() {
+            // Held here, so that the bytes stay whatever the handler does with the reactor.
+            let memory = self.buffers.memory();
+            for _ in 0..PER_POLL {
+                let Some(done) = self.ring.ready.pop_front() else { break };
+                events += self.completed(done, &memory, handler)?;
+            }
+        }
+        // Last, so that what a connection received before it failed is shown first.
+        for _ in 0..self.failed.len() {
+            if let Some((conn, error)) = self.failed.pop_front() {
+                events += self.closed(conn, Some(error), handler);
+            }
+        }
+        Ok(events)
+    }
+
+    fn completed(
+        &mut self,
+        done: Done,
+        memory: &Rc<Memory>,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let conn = done.token.conn;
+        match done.token.op {
+            Op::Receive => self.received(done, memory, handler),
+            Op::Connect => self.connected(conn, done.result, handler),
+            Op::Watch => self.ended_unread(conn, done.result),
+            Op::Accept => self.accepted(done, handler),
+            Op::Backlog => self.arm_accept(conn.slot as usize).map(|()| 0),
+            Op::Wake => {
+                self.arm_wake()?;
+                handler.event(self, Event::Woken);
+                Ok(1)
+            }
+            // What was cancelled reports its own end. Sends were looked at before.
+            Op::Cancel | Op::Send => Ok(0),
+        }
+    }
+
+    fn received(
+        &mut self,
+        done: Done,
+        memory: &Rc<Memory>,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let conn = done.token.conn;
+        let mut events = 0;
+        if let Some(entry) = self.table.get_mut(conn) {
+            if !done.more() {
+                entry.receive = Receive::Idle;
+            }
+            match (done.result, done.buffer()) {
+                (Ok(length @ 1..), Some(id)) => {
+                    // SAFETY: the kernel has filled this buffer, and it is given back below, after the last use.
+                    let bytes = unsafe { Buffers::bytes(memory, id, length as usize) };
+                    if entry.reads() && entry.held.is_empty() {
+                        handler.event(self, Event::Data { conn, at: done.at, bytes });
+                        events = 1;
+                    } else {
+                        entry.held.extend_from_slice(bytes);
+                    }
+                }
+                (Ok(_), _) => events = self.ended(conn, None, handler),
+                // No buffer was free, or reading was paused: if it should go on, it is armed again below.
+                (Err(Errno::NOBUFS | Errno::CANCELED | Errno::AGAIN | Errno::INTR), _) => {}
+                (Err(error), _) => events = self.ended(conn, Some(error), handler),
+            }
+        } else if !done.more() {
+            self.table.finished(conn);
+        }
+        if let Some(id) = done.buffer()
+            && Rc::ptr_eq(memory, &self.buffers.memory())
+        {
+            self.buffers.give_back(id);
+        }
+        if !done.more() {
+            self.arm_receive(conn)?;
+            if self
+                .table
+                .get(conn)
+                .is_some_and(|entry| entry.receive == Receive::Idle && entry.ended.is_none())
+            {
+                self.arm_watch(conn)?;
+            }
+        }
+        Ok(events)
+    }
+
+    /// A connection came to its end; what of it was held back, and what the handler does not read yet, goes first.
+    fn ended(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) -> usize {
+        match self.table.get_mut(conn) {
+            Some(entry) if !entry.held.is_empty() || (!entry.reads() && error.is_none()) => {
+                entry.ended = Some(error);
+                0
+            }
+            _ => self.closed(conn, error, handler),
+        }
+    }
+
+    /// Shows what came in before the handler paused.
+    fn show_held(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let Some(entry) = self.table.get_mut(conn).filter(|entry| entry.reads()) else { return Ok(0) };
+        let (bytes, ended) = (std::mem::take(&mut entry.held), entry.ended);
+        let mut events = 0;
+        if !bytes.is_empty() {
+            let at = crate::monotonic_now();
+            handler.event(self, Event::Data { conn, at, bytes: &bytes });
+            events += 1;
+        }
+        if let Some(error) = ended
+            && self.table.get(conn).is_some_and(Entry::reads)
+        {
+            events += self.closed(conn, error, handler);
+        }
+        Ok(events)
+    }
+
+    /// A connection that is not read from broke, or its peer stopped sending.
+    fn ended_unread(&mut self, conn: Conn, result: Result<u32, Errno>) -> io::Result<usize> {
+        let Some(entry) = self.table.get_mut(conn) else {
+            self.table.finished(conn);
+            return Ok(0);
+        };
+        entry.watched = false;
+        let broken = PollFlags::ERR | PollFlags::HUP;
+        if !entry.reads() && result.is_ok_and(|flags| flags & u32::from(broken.bits()) != 0) {
+            // As with epoll, which reports a broken connection whether it is read from or not.
+            entry.broken = true;
+            if !entry.held.is_empty() || entry.ended.is_some() {
+                self.resumed.push_back(conn);
+            }
+            self.arm_receive(conn)?;
+        }
+        Ok(0)
+    }
+
+    fn connected(
+        &mut self,
+        conn: Conn,
+        result: Result<u32, Errno>,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let Some(entry) = self.table.get_mut(conn) else {
+            self.table.finished(conn);
+            return Ok(0);
+        };
+        entry.state = State::Open;
+        entry.address = None;
+        if let Err(error) = result {
+            return Ok(self.closed(conn, Some(error), handler));
+        }
+        let early = !entry.out.is_empty();
+        entry.owed = early;
+        handler.event(self, Event::Connected { conn });
+        self.arm_receive(conn)?;
+        if early {
+            self.queue_send(conn)?;
+        }
+        Ok(1)
+    }
+
+    fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let listener = done.token.conn.slot as usize;
+        let events = match done.result {
+            Ok(fd) => {
+                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+                let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
+                // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
+                let _ = sockopt::set_tcp_nodelay(&fd, true);
+                let conn = self.table.insert(Entry::new(fd, State::Open));
+                handler.event(self, Event::Accepted { conn });
+                self.arm_receive(conn)?;
+                1
+            }
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::CANCELED) => 0,
+            Err(error @ (Errno::MFILE | Errno::NFILE)) => return self.turn_away(listener, error, handler),
+            Err(error) => {
+                handler.event(self, Event::AcceptFailed { error: error.into() });
+                1
+            }
+        };
+        if !done.more() {
+            self.arm_accept(listener)?;
+        }
+        Ok(events)
+    }
+
+    /// Descriptors have run out: gives up the spare one to tell a client so, if there is one. The kernel looks
+    /// for a descriptor before it looks for a client, so that the accept is armed again only when one has come.
+    fn turn_away(
+        &mut self,
+        listener: usize,
+        error: Errno,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        self.spare = None;
+        let turned_away = socket::accept_now(&self.listeners[listener].fd).is_ok();
+        self.spare = socket::spare();
+        let fd = types::Fd(self.listeners[listener].fd.as_raw_fd());
+        let client = opcode::PollAdd::new(fd, u32::from(PollFlags::IN.bits())).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(client, Token::indexed(Op::Backlog, listener)) }?;
+        if turned_away {
+            handler.event(self, Event::AcceptFailed { error: error.into() });
+        }
+        Ok(usize::from(turned_away))
+    }
+
+    fn closed(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) -> usize {
+        if self.table.get(conn).is_none() {
+            return 0;
+        }
+        self.remove(conn);
+        handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
+        1
+    }
+}

@@ -1,0 +1,353 @@
+//! The backend on Linux `io_uring`.
+//!
+//! A connection's receive is armed once and yields buffers until it ends, so that receiving costs no system call
+//! of its own: what has come in is taken by whichever entry into the kernel comes next. Sends are operations, too.
+//! [`Submit`] says when they are handed over, which is where a generator and a server differ.
+//!
+//! Who owns which bytes is the heart of it. The kernel writes into [`buffers::Buffers`] only, which live until the
+//! ring is gone. It reads a connection's output from a buffer of its own, which nobody touches while a send is
+//! under way; what the handler writes meanwhile goes into a second one. When a connection is closed, its slot is
+//! free at once, but descriptor and output stay with the table until every operation has ended.
+
+mod buffers;
+mod deliver;
+mod operations;
+mod ring;
+mod socket;
+mod table;
+mod token;
+mod unavailable;
+
+use std::collections::VecDeque;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use io_uring::{opcode, types};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
+use rustix::net::addr::SocketAddrArg;
+use rustix::net::{Shutdown, shutdown};
+use units::{Nanos, Time};
+
+use crate::epoll::EventFd;
+use crate::uring::buffers::Buffers;
+use crate::uring::ring::{Ring, Waited};
+use crate::uring::table::{Entry, Receive, State, Table};
+use crate::uring::token::{Op, Token};
+use crate::{Address, Conn, Handler, Reactor, Wait, monotonic_now};
+
+/// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
+/// does not wait for long: each costs the kernel some µs.
+const TOGETHER: usize = 32;
+/// Under [`Submit::Together`], output of this size goes at once: its copy takes longer than an entry into the kernel.
+const ALONE: usize = 64 * 1024;
+/// How long a dropped reactor waits for the kernel to let go of its buffers.
+const LETTING_GO: Nanos = Nanos::from_secs(1);
+
+/// When a flush hands its send to the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Submit {
+    /// Within the flush: the moment that it returns is true. For a generator, which measures from it. One
+    /// system call per flush, which takes what has come in meanwhile, too.
+    #[default]
+    AtOnce,
+    /// With the next poll, or when 32 have gathered: the replies of one wake-up are one system call. The moment that
+    /// a flush returns is then too early by the rest of the turn, and [`Reactor::unsent`] falls, with an
+    /// [`Event::Drained`](crate::Event::Drained), only in the next poll. For a server, which uses no such moment.
+    Together,
+}
+
+/// A reactor on `io_uring`.
+pub struct Uring {
+    ring: Ring,
+    buffers: Buffers,
+    submit: Submit,
+    table: ManuallyDrop<Table>,
+    listeners: Vec<Listener>,
+    wake: Arc<OwnedFd>,
+    /// Given up for a moment to turn a client away when descriptors have run out.
+    spare: Option<OwnedFd>,
+    /// Connections whose output, having been held up, has all left.
+    drained: VecDeque<Conn>,
+    /// Connections with something held back that may be shown now.
+    resumed: VecDeque<Conn>,
+    /// Connections that failed while sending.
+    failed: VecDeque<(Conn, Errno)>,
+    waited: Nanos,
+}
+
+struct Listener {
+    fd: OwnedFd,
+}
+
+impl Uring {
+    /// A reactor for the calling thread that submits as `submit` says.
+    ///
+    /// Errors: io_uring is not there, is forbidden, or is older than Linux 6.0; in words.
+    pub fn new(submit: Submit) -> io::Result<Uring> {
+        // DEFER_TASKRUN came with Linux 6.1; what else is needed, with 6.0 (buffer rings, multishot receive).
+        let ring = Ring::new(true).or_else(|error| match Errno::from_io_error(&error) {
+            Some(Errno::INVAL) => Ring::new(false),
+            _ => Err(error),
+        });
+        Uring::on(ring.map_err(unavailable::explained)?, submit)
+    }
+
+    fn on(ring: Ring, submit: Submit) -> io::Result<Uring> {
+        let buffers = Buffers::new(ring.submitter()).map_err(unavailable::explained)?;
+        let mut reactor = Uring {
+            ring,
+            buffers,
+            submit,
+            table: ManuallyDrop::default(),
+            listeners: Vec::new(),
+            wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?),
+            spare: socket::spare(),
+            drained: VecDeque::new(),
+            resumed: VecDeque::new(),
+            failed: VecDeque::new(),
+            waited: Nanos::ZERO,
+        };
+        reactor.arm_wake()?;
+        Ok(reactor)
+    }
+
+    /// Enters the kernel as [`Ring::enter`] does, and looks at the sends that have ended.
+    fn enter(&mut self, want: u32, limit: Option<Nanos>) -> io::Result<Waited> {
+        let waited = self.ring.enter(want, limit)?;
+        self.settle()?;
+        Ok(waited)
+    }
+
+    /// Records what became of sends.
+    fn settle(&mut self) -> io::Result<()> {
+        while let Some(done) = self.ring.sends.pop_front() {
+            let conn = done.token.conn;
+            let Some(entry) = self.table.get_mut(conn) else {
+                self.table.finished(conn);
+                continue;
+            };
+            entry.sends = false;
+            match done.result {
+                Ok(n) => entry.advance(n as usize),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => {
+                    entry.drop_output();
+                    self.failed.push_back((conn, error));
+                    continue;
+                }
+            }
+            if entry.unsent() == 0 {
+                if std::mem::take(&mut entry.owed) {
+                    self.drained.push_back(conn);
+                }
+            } else if entry.owed {
+                self.queue_send(conn)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a connection away, and its operations back.
+    fn remove(&mut self, conn: Conn) {
+        let Some(entry) = self.table.get(conn) else { return };
+        let under_way = [
+            (Op::Receive, entry.receive != Receive::Idle),
+            (Op::Send, entry.sends),
+            (Op::Watch, entry.watched),
+            (Op::Connect, entry.state == State::Connecting),
+        ];
+        let busy = under_way.iter().any(|&(_, yes)| yes);
+        if busy {
+            // The operations keep the socket open until they have ended, in the next poll; the peer shall see
+            // the end now. It fails where the peer has ended the connection itself.
+            let _ = shutdown(&entry.fd, Shutdown::Both);
+        }
+        self.table.remove(conn);
+        for (op, yes) in under_way {
+            if yes {
+                // It fails only when the ring does, which every poll reports.
+                let _ = self.cancel(op, conn);
+            }
+        }
+    }
+
+    /// Whether there is something to deliver without asking the kernel.
+    #[inline]
+    fn has_news(&self) -> bool {
+        !(self.ring.ready.is_empty()
+            && self.drained.is_empty()
+            && self.resumed.is_empty()
+            && self.failed.is_empty())
+    }
+
+    /// Looks for completions, and waits for them as `wait` allows. Returns whether a wait may go on.
+    fn gather(&mut self, wait: Wait) -> io::Result<bool> {
+        let until = match wait {
+            Wait::Sleep(until) if !self.has_news() => until,
+            _ => {
+                if self.ring.pending() {
+                    self.enter(0, None)?;
+                }
+                return Ok(false);
+            }
+        };
+        // What completes as it is submitted would end the wait, and its work must not count as waiting.
+        if self.ring.is_prompt() {
+            self.enter(0, None)?;
+            if self.has_news() {
+                return Ok(false);
+            }
+        }
+        let before = monotonic_now();
+        let limit = (until != Time::NEVER).then(|| until.since(before));
+        let waited = self.enter(1, limit)?;
+        self.waited += monotonic_now().min(until).since(before);
+        Ok(waited == Waited::Events)
+    }
+
+    /// Makes the kernel let go of everything. Returns whether it has.
+    fn quiesce(&mut self) -> io::Result<bool> {
+        let everything = opcode::AsyncCancel2::new(types::CancelBuilder::any().all()).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(everything, Token::indexed(Op::Cancel, 0)) }?;
+        let until = monotonic_now() + LETTING_GO;
+        while self.ring.in_flight > 0 {
+            let now = monotonic_now();
+            if now >= until {
+                return Ok(false);
+            }
+            self.ring.enter(1, Some(until.since(now)))?;
+            self.ring.sends.clear();
+        }
+        Ok(true)
+    }
+}
+
+impl Drop for Uring {
+    fn drop(&mut self) {
+        let quiet = self.quiesce().unwrap_or(false);
+        for done in self.ring.ready.drain(..) {
+            if let (Op::Accept, Ok(fd)) = (done.token.op, done.result) {
+                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+                drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+            }
+        }
+        if quiet {
+            // SAFETY: it is not used again.
+            unsafe { ManuallyDrop::drop(&mut self.table) }
+        } else {
+            // The kernel may still read output and write into buffers: better to lose the memory.
+            std::mem::forget(self.buffers.memory());
+        }
+    }
+}
+
+impl Reactor for Uring {
+    type Waker = EventFd;
+    const NAME: &'static str = "uring";
+
+    #[inline]
+    fn now(&self) -> Time {
+        monotonic_now()
+    }
+
+    fn waited(&self) -> Nanos {
+        self.waited
+    }
+
+    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
+        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
+        let (fd, taken) = socket::listen(socket)?;
+        self.listeners.push(Listener { fd });
+        self.arm_accept(self.listeners.len() - 1)?;
+        Ok(Address::Tcp(taken))
+    }
+
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
+        let mut entry = Entry::new(socket::tcp(socket)?, State::Connecting);
+        let address = entry.address.insert(Box::new(socket.as_any()));
+        let (start, length) = (address.as_ptr().cast(), address.addr_len());
+        let connect = opcode::Connect::new(types::Fd(entry.fd.as_raw_fd()), start, length).build();
+        let conn = self.table.insert(entry);
+        // SAFETY: the address is in a box that stays with the entry, and the entry with the table until the connect has
+        // ended.
+        unsafe { self.ring.push(connect, Token::of(Op::Connect, conn)) }?;
+        if self.submit == Submit::AtOnce {
+            self.enter(0, None)?;
+        }
+        Ok(conn)
+    }
+
+    #[inline]
+    fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
+        self.table.output(conn)
+    }
+
+    #[inline]
+    fn flush(&mut self, conn: Conn) -> Time {
+        let at = monotonic_now();
+        // A ring that fails does so at every entry, and the next poll reports it.
+        if let Ok(true) = self.queue_send(conn) {
+            let now = match self.submit {
+                Submit::AtOnce => true,
+                Submit::Together => self.ring.queued() >= TOGETHER || self.unsent(conn) >= ALONE,
+            };
+            if now {
+                let _ = self.enter(0, None);
+            }
+        }
+        if let Some(entry) = self.table.get_mut(conn)
+            && entry.unsent() > 0
+        {
+            entry.owed = true;
+        }
+        at
+    }
+
+    fn unsent(&self, conn: Conn) -> usize {
+        self.table.get(conn).map_or(0, Entry::unsent)
+    }
+
+    fn pause_reading(&mut self, conn: Conn, pause: bool) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        entry.paused = pause;
+        let (receive, held) = (entry.receive, !entry.held.is_empty() || entry.ended.is_some());
+        // What fails here is the ring, which every poll reports.
+        if !pause {
+            if held {
+                self.resumed.push_back(conn);
+            }
+            let _ = self.arm_receive(conn);
+        } else if receive == Receive::Armed {
+            entry.receive = Receive::Ending;
+            let _ = self.cancel(Op::Receive, conn);
+        }
+    }
+
+    fn close(&mut self, conn: Conn) {
+        self.remove(conn);
+    }
+
+    fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        self.waited = Nanos::ZERO;
+        loop {
+            let go_on = self.gather(wait)?;
+            let events = self.deliver(handler)?;
+            // A completion may be of no interest to the handler: then the wait is not over.
+            if events > 0 || !go_on {
+                return Ok(events);
+            }
+        }
+    }
+
+    fn waker(&self) -> EventFd {
+        EventFd(Arc::clone(&self.wake))
+    }
+}
+
+#[cfg(test)]
+mod tests;

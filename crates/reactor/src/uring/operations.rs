@@ -1,0 +1,79 @@
+//! What the reactor asks the kernel for. Each operation's `SAFETY` says who keeps what it points at.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use io_uring::{opcode, types};
+use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+
+use crate::Conn;
+use crate::uring::table::{Receive, State};
+use crate::uring::token::{Op, Token};
+use crate::uring::{Uring, buffers};
+
+impl Uring {
+    pub(super) fn arm_wake(&mut self) -> io::Result<()> {
+        let fd = types::Fd(self.wake.as_raw_fd());
+        let read = opcode::Read::new(fd, self.buffers.memory().counter(), 8).build();
+        // SAFETY: the counter's place lives as long as the ring, and nobody reads it.
+        unsafe { self.ring.push(read, Token::indexed(Op::Wake, 0)) }
+    }
+
+    pub(super) fn arm_accept(&mut self, listener: usize) -> io::Result<()> {
+        let fd = types::Fd(self.listeners[listener].fd.as_raw_fd());
+        let accept = opcode::AcceptMulti::new(fd).flags(SocketFlags::CLOEXEC.bits() as i32).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(accept, Token::indexed(Op::Accept, listener)) }
+    }
+
+    /// Starts to receive from the connection, if it should and does not.
+    pub(super) fn arm_receive(&mut self, conn: Conn) -> io::Result<()> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
+        let wanted = entry.state == State::Open && entry.reads() && entry.ended.is_none();
+        if !wanted || entry.receive != Receive::Idle {
+            return Ok(());
+        }
+        entry.receive = Receive::Armed;
+        let receive = opcode::RecvMulti::new(types::Fd(entry.fd.as_raw_fd()), buffers::GROUP).build();
+        // SAFETY: it points at nothing; the kernel picks from the buffers that it was given.
+        unsafe { self.ring.push(receive, Token::of(Op::Receive, conn)) }
+    }
+
+    /// Watches a connection that is not read from for its end.
+    pub(super) fn arm_watch(&mut self, conn: Conn) -> io::Result<()> {
+        let Some(entry) = self.table.get_mut(conn).filter(|entry| !entry.watched) else { return Ok(()) };
+        entry.watched = true;
+        // Errors and hang-ups are reported always, so the set of what to report is empty.
+        let watch = opcode::PollAdd::new(types::Fd(entry.fd.as_raw_fd()), 0).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(watch, Token::of(Op::Watch, conn)) }
+    }
+
+    pub(super) fn cancel(&mut self, op: Op, conn: Conn) -> io::Result<()> {
+        let target = types::CancelBuilder::user_data(Token::of(op, conn).pack());
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(opcode::AsyncCancel2::new(target).build(), Token::of(Op::Cancel, conn)) }
+    }
+
+    /// Queues a send of what is to leave next, unless one is under way. Returns whether it did.
+    #[inline]
+    pub(super) fn queue_send(&mut self, conn: Conn) -> io::Result<bool> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
+        if entry.sends || entry.state == State::Connecting {
+            return Ok(false);
+        }
+        let bytes = entry.next_to_leave();
+        if bytes.is_empty() {
+            return Ok(false);
+        }
+        let (start, length) = (bytes.as_ptr(), bytes.len().min(i32::MAX as usize) as u32);
+        // WAITALL: the kernel itself goes on after a send that came up short.
+        let flags = (SendFlags::NOSIGNAL.bits() | RecvFlags::WAITALL.bits()) as i32;
+        let send = opcode::Send::new(types::Fd(entry.fd.as_raw_fd()), start, length).flags(flags).build();
+        entry.sends = true;
+        // SAFETY: the bytes are in `Entry::leaving`, which nobody touches while `Entry::sends`, and which stays with the
+        // table until the send has ended, whatever becomes of the connection.
+        unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
+        Ok(true)
+    }
+}

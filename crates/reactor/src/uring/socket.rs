@@ -1,0 +1,49 @@
+//! Sockets as the ring wants them: blocking, since on others the kernel reports that it would block instead of waiting.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, accept_with, bind, getsockname, listen as sys_listen,
+    socket_with, sockopt,
+};
+
+/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
+const BACKLOG: i32 = 4096;
+
+pub(super) fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // A message must not wait for the acknowledgement of the one before (Nagle's algorithm).
+    sockopt::set_tcp_nodelay(&fd, true)?;
+    Ok(fd)
+}
+
+pub(super) fn listen(addr: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
+    let fd = tcp(addr)?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    sockopt::set_socket_reuseport(&fd, true)?;
+    bind(&fd, &addr)?;
+    sys_listen(&fd, BACKLOG)?;
+    let taken = getsockname(&fd)?.try_into()?;
+    Ok((fd, taken))
+}
+
+/// Takes a client without waiting for one.
+///
+/// Bounds: no accept of the ring may be under way on this listener.
+pub(super) fn accept_now(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = fcntl_getfl(listener)?;
+    fcntl_setfl(listener, flags | OFlags::NONBLOCK)?;
+    let client = accept_with(listener, SocketFlags::CLOEXEC);
+    fcntl_setfl(listener, flags)?;
+    client
+}
+
+/// A descriptor to give up when there are none left.
+pub(super) fn spare() -> Option<OwnedFd> {
+    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
+}

@@ -1,0 +1,234 @@
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::io::Errno;
+use rustix::net::SocketAddrAny;
+
+use crate::Conn;
+use crate::uring::token::GENERATIONS;
+
+/// Output buffers over this size are given back to the allocator once they are empty.
+const KEEP_OUTPUT: usize = 256 * 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Connecting,
+    Open,
+}
+
+/// The multishot receive of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Receive {
+    /// None is under way.
+    Idle,
+    /// One is.
+    Armed,
+    /// One is, and its cancellation was asked for.
+    Ending,
+}
+
+/// One connection's state.
+pub(super) struct Entry {
+    pub(super) fd: OwnedFd,
+    pub(super) state: State,
+    pub(super) receive: Receive,
+    /// Whether the handler does not want to read.
+    pub(super) paused: bool,
+    /// Whether the connection broke while it was paused, so that it is read to its end all the same.
+    pub(super) broken: bool,
+    /// Whether a [`Watch`](super::token::Op::Watch) is under way.
+    pub(super) watched: bool,
+    /// What the handler fills.
+    pub(super) out: Vec<u8>,
+    /// What the kernel reads from while `sends`: not to be touched then.
+    pub(super) leaving: Vec<u8>,
+    /// How much of `leaving` has left.
+    pub(super) left: usize,
+    /// Whether a send is under way.
+    pub(super) sends: bool,
+    /// Whether the handler flushed what it may see as unsent, so that it is told when that is gone.
+    pub(super) owed: bool,
+    /// What had come in when reading was paused.
+    pub(super) held: Vec<u8>,
+    /// How the connection ended while there were bytes held, or while it was paused.
+    pub(super) ended: Option<Option<Errno>>,
+    /// Where to; the kernel reads it when the connect is submitted.
+    pub(super) address: Option<Box<SocketAddrAny>>,
+}
+
+impl Entry {
+    pub(super) fn new(fd: OwnedFd, state: State) -> Entry {
+        Entry {
+            fd,
+            state,
+            receive: Receive::Idle,
+            paused: false,
+            broken: false,
+            watched: false,
+            out: Vec::new(),
+            leaving: Vec::new(),
+            left: 0,
+            sends: false,
+            owed: false,
+            held: Vec::new(),
+            ended: None,
+            address: None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn unsent(&self) -> usize {
+        self.leaving.len() - self.left + self.out.len()
+    }
+
+    /// Whether what comes in is shown to the handler.
+    #[inline]
+    pub(super) fn reads(&self) -> bool {
+        !self.paused || self.broken
+    }
+
+    /// How many operations the kernel has not finished.
+    fn under_way(&self) -> u32 {
+        let connects = self.state == State::Connecting;
+        u32::from(self.receive != Receive::Idle)
+            + u32::from(self.sends)
+            + u32::from(self.watched)
+            + u32::from(connects)
+    }
+
+    /// What is to leave next; the rest of the last send, or else all that the handler has written since.
+    ///
+    /// Bounds: no send is under way.
+    #[inline]
+    pub(super) fn next_to_leave(&mut self) -> &[u8] {
+        debug_assert!(!self.sends, "the kernel reads from this buffer");
+        if self.left == self.leaving.len() {
+            self.drop_leaving();
+            std::mem::swap(&mut self.leaving, &mut self.out);
+        }
+        &self.leaving[self.left..]
+    }
+
+    #[inline]
+    fn drop_leaving(&mut self) {
+        self.left = 0;
+        self.leaving.clear();
+        if self.leaving.capacity() > KEEP_OUTPUT {
+            self.leaving = Vec::new();
+        }
+    }
+
+    /// Records that a send has ended, having taken `n` bytes.
+    #[inline]
+    pub(super) fn advance(&mut self, n: usize) {
+        self.left += n;
+        if self.left == self.leaving.len() {
+            self.drop_leaving();
+        }
+    }
+
+    /// Forgets all output.
+    ///
+    /// Bounds: no send is under way.
+    pub(super) fn drop_output(&mut self) {
+        self.drop_leaving();
+        self.out = Vec::new();
+    }
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    entry: Option<Entry>,
+}
+
+/// What is left of a connection that is gone, until the kernel has finished its operations.
+struct Remains {
+    under_way: u32,
+    /// Holds the descriptor, so that its number is not given to another, and the bytes that the kernel may be
+    /// reading.
+    _entry: Entry,
+}
+
+/// All connections of a reactor.
+#[derive(Default)]
+pub(super) struct Table {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    remains: HashMap<Conn, Remains>,
+    /// What [`crate::Reactor::output`] yields for a connection that is gone.
+    nowhere: Vec<u8>,
+}
+
+impl Table {
+    pub(super) fn insert(&mut self, entry: Entry) -> Conn {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        let place = &mut self.slots[slot as usize];
+        place.generation = (place.generation + 1) % GENERATIONS;
+        place.entry = Some(entry);
+        Conn { slot, generation: place.generation }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, conn: Conn) -> Option<&Entry> {
+        let slot = self.slots.get(conn.slot as usize)?;
+        slot.entry.as_ref().filter(|_| slot.generation == conn.generation)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, conn: Conn) -> Option<&mut Entry> {
+        let slot = self.slots.get_mut(conn.slot as usize)?;
+        slot.entry.as_mut().filter(|_| slot.generation == conn.generation)
+    }
+
+    #[inline]
+    pub(super) fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
+        match self.slots.get_mut(conn.slot as usize) {
+            Some(Slot { generation, entry: Some(entry) }) if *generation == conn.generation => &mut entry.out,
+            _ => {
+                self.nowhere.clear();
+                &mut self.nowhere
+            }
+        }
+    }
+
+    /// Frees the connection's slot. What the kernel is still busy with is kept until it has finished.
+    pub(super) fn remove(&mut self, conn: Conn) {
+        if self.get(conn).is_none() {
+            return;
+        }
+        self.free.push(conn.slot);
+        let entry = self.slots[conn.slot as usize].entry.take().expect("it was just there");
+        let under_way = entry.under_way();
+        if under_way > 0 {
+            self.remains.insert(conn, Remains { under_way, _entry: entry });
+        }
+    }
+
+    /// Records that the kernel has finished an operation of a connection that is gone.
+    pub(super) fn finished(&mut self, conn: Conn) {
+        if let Some(remains) = self.remains.get_mut(&conn) {
+            remains.under_way -= 1;
+            if remains.under_way == 0 {
+                self.remains.remove(&conn);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn counts(&self) -> Counts {
+        let slots = self.slots.len();
+        Counts { slots, in_use: slots - self.free.len(), remains: self.remains.len() }
+    }
+}
+
+/// What a table holds.
+#[cfg(test)]
+pub(super) struct Counts {
+    pub(super) slots: usize,
+    pub(super) in_use: usize,
+    pub(super) remains: usize,
+}
