@@ -90,6 +90,20 @@ impl Latency {
         Some(self.at_rank(rank::guarded(percentile, self.count())?))
     }
 
+    /// How many times are at most `limit`, to the end of its cell: 0.1 % beyond.
+    pub fn count_within(&self, limit: Nanos) -> u64 {
+        self.inner.count_between(0, limit.0.min(HIGHEST.0))
+    }
+
+    /// The same with what a client that waits for each answer left out: for a time longer than `interval`, the
+    /// times of the requests that were due meanwhile, each shorter by one more interval.
+    ///
+    /// Source: HdrHistogram's correction for coordinated omission. Cost: one step for each interval within each
+    /// different time. Without an interval nothing is added.
+    pub fn corrected(&self, interval: Nanos) -> Latency {
+        Latency { inner: self.inner.clone_correct(interval.0) }
+    }
+
     /// The whole distribution for a plot: percentile and value, evenly spaced on a logarithmic axis of 1 − p.
     ///
     /// It ends with the point (100, max), and is not guarded, since a curve shows how thin its end is.

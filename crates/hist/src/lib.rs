@@ -10,12 +10,14 @@
 //!
 //! Try it: `cargo test -p hist`.
 
+mod heat;
 pub mod hlog;
 mod latency;
 mod rank;
 mod sparse;
 mod windows;
 
+pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell};
 pub use latency::Latency;
 pub use rank::MIN_BEYOND;
 pub use windows::{WINDOW, Window, Windows};

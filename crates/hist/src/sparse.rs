@@ -70,6 +70,15 @@ impl Sparse {
         self.at_rank(rank::guarded(percentile, self.count)?)
     }
 
+    /// Each cell that was hit, by the largest value that counts in it.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        let octaves = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));
+        octaves.flat_map(|(i, octave)| {
+            let hit = octave.iter().enumerate().filter(|(_, n)| **n > 0);
+            hit.map(move |(j, &n)| (Nanos(end_of(i * CELLS + j)), u64::from(n)))
+        })
+    }
+
     fn at_rank(&self, rank: u64) -> Option<Nanos> {
         let mut seen = 0;
         let cells = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));

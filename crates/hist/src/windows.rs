@@ -135,6 +135,11 @@ impl Windows {
         self.windows.iter().enumerate().map(figures).collect()
     }
 
+    /// What fell into each cell of [`heat_cell`](crate::heat_cell) in each window, rising, without the empty ones.
+    pub fn heat(&self) -> Vec<Vec<(u32, u64)>> {
+        self.windows.iter().map(|window| crate::heat::gather(window.cells())).collect()
+    }
+
     fn index(&self, offset: Nanos) -> usize {
         (offset.0 / WINDOW.0) as usize
     }
