@@ -41,6 +41,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
             service_time: summary(28.0),
             connection_wait: summary(1.0),
             generator_lag: summary(1.0),
+            ..Operation::default()
         },
         operations: Vec::new(),
         windowed_p99_us: Some(110.0),
@@ -53,6 +54,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
                 max_us: Some(500.0),
                 backlog: Some(0),
                 disturbed: false,
+                ..WindowPoint::default()
             })
             .collect(),
         curve: vec![(0.0, 10.0), (50.0, 30.0), (99.0, 120.0)],
@@ -62,6 +64,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
         config: json!({ "workload": "cache", "cache": { "keys": 100_000 }, "connections": 64, "seed": 1 }),
         verdict: Verdict::Valid,
         hlog: None,
+        ..Trial::default()
     }
 }
 

@@ -1,10 +1,11 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Qos;
 
 use crate::Peak;
 
 /// Two targets side by side: figures at the same load, and their ratios.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// The first side, the denominator of every ratio.
     pub a: Side,
@@ -13,6 +14,7 @@ pub struct Comparison {
     /// Whether the trials alternated within one run, so that the machine's drift cancels.
     pub paired: bool,
     /// The quality-of-service target of both sides.
+    #[schemars(with = "crate::schema::Qos")]
     pub qos: Qos,
     /// What differs between the two besides the target, in words; reasons for doubt.
     pub differences: Vec<String>,
@@ -25,7 +27,7 @@ pub struct Comparison {
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// How the tables call it.
     pub label: String,
@@ -36,7 +38,7 @@ pub struct Side {
 }
 
 /// The two sides at one load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonPoint {
     /// The offered load of both, as a share of the reference maximum where they were run so.
     pub load_share: Option<f64>,
@@ -51,7 +53,7 @@ pub struct ComparisonPoint {
 }
 
 /// Which figure of the response time is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "each variant is its name")]
 pub enum Metric {
@@ -76,7 +78,7 @@ impl Metric {
 }
 
 /// A ratio b/a with its spread over repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioInterval {
     /// The figure.
     pub metric: Metric,
@@ -99,7 +101,7 @@ pub struct RatioInterval {
 }
 
 /// The two peaks and their ratio.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakPair {
     /// Side a.
     pub a: Peak,

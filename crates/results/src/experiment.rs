@@ -1,14 +1,18 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Qos, QosBasis};
 
 use crate::Trial;
 
-/// The version of the schema that this program writes.
-pub const SCHEMA: u32 = 1;
+/// The version of the schema that this program writes; it reads the earlier ones too.
+///
+/// 2 added what a load generator for clusters, datagrams, closed loops and several machines has to say, only as
+/// fields that may be absent.
+pub const SCHEMA: u32 = 2;
 
 /// A set of trials that answers one question, with everything needed to read it later elsewhere.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Experiment {
     /// [`SCHEMA`] when it was written.
     pub schema: u32,
@@ -31,8 +35,10 @@ pub struct Experiment {
     /// The seed of every random stream.
     pub seed: u64,
     /// The target that the search judged.
+    #[schemars(with = "crate::schema::Qos")]
     pub qos: Qos,
     /// What `qos` was taken to judge where it left that open.
+    #[schemars(with = "crate::schema::QosBasis")]
     pub qos_basis: QosBasis,
     /// Why that basis was taken, in words.
     pub qos_basis_reason: String,
@@ -47,7 +53,7 @@ pub struct Experiment {
 }
 
 /// What an experiment asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Maximum, sweep and peak on the embedded server.
@@ -63,7 +69,7 @@ pub enum Kind {
 }
 
 /// A server under test and what was found about it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
     /// `sphinx`, `memcached`, or the address of a foreign server.
     pub name: String,
@@ -82,7 +88,7 @@ pub struct Target {
 }
 
 /// The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MaxThroughput {
     /// The block at whose start it was measured.
     pub block: u32,
@@ -100,7 +106,7 @@ impl MaxThroughput {
 }
 
 /// The peak throughput under QoS, as an interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// The highest offered load that met the target; 0 where none did.
     pub low_rps: f64,

@@ -1,11 +1,12 @@
 use hist::Latency;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 /// The figures of one histogram.
 ///
 /// Units: microseconds. `None` where fewer than 10 samples lie beyond the percentile: print it as "–".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "each field is its name")]
 pub struct LatencySummary {
     pub count: u64,
@@ -33,6 +34,22 @@ impl LatencySummary {
             p99_9_us: us(latency.percentile(99.9)),
             p99_99_us: us(latency.percentile(99.99)),
             max_us: us(latency.max()),
+        }
+    }
+
+    /// The percentiles that are kept, in words.
+    pub(crate) const KEPT: &str = "p50, p90, p95, p99, p99.9 and p99.99";
+
+    /// The figure at one of the percentiles that are kept, which may be absent; `None` for any other percentile.
+    pub fn percentile_us(&self, percentile: f64) -> Option<Option<f64>> {
+        match percentile {
+            50.0 => Some(self.p50_us),
+            90.0 => Some(self.p90_us),
+            95.0 => Some(self.p95_us),
+            99.0 => Some(self.p99_us),
+            99.9 => Some(self.p99_9_us),
+            99.99 => Some(self.p99_99_us),
+            _ => None,
         }
     }
 }

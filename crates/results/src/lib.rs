@@ -7,16 +7,42 @@
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 
+mod agent;
+mod closed_loop;
 mod comparison;
+mod connections;
 mod experiment;
+mod failure;
 mod folder;
+mod gate;
+mod generator;
+mod heat;
 mod latency;
+mod operation;
+mod schema;
+mod server;
+mod traffic;
 mod trial;
 mod verdict;
+mod window;
+mod within;
 
+pub use agent::AgentRecord;
+pub use closed_loop::{ClosedLoop, LoopKind};
 pub use comparison::{Comparison, ComparisonPoint, Metric, PeakPair, RatioInterval, Side};
+pub use connections::ConnectionSpread;
 pub use experiment::{Experiment, Kind, MaxThroughput, Peak, SCHEMA, Target};
+pub use failure::ErrorCount;
 pub use folder::{Error, ResultFolder};
+pub use gate::{Gate, GateResult};
+pub use generator::{Generator, Noise};
+pub use heat::{Heat, HeatColumn};
 pub use latency::LatencySummary;
-pub use trial::{Arrivals, Generator, Noise, Operation, Purpose, Trial, WindowPoint};
+pub use operation::Operation;
+pub use schema::json_schema;
+pub use server::ServerFigures;
+pub use traffic::{Datagrams, Traffic, Transport};
+pub use trial::{Arrivals, Purpose, Trial};
 pub use verdict::{Invalid, Reason, Verdict};
+pub use window::WindowPoint;
+pub use within::Within;

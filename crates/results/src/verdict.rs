@@ -1,11 +1,12 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a trial's figures may be believed, and if not, why.
 ///
 /// A bad measurement is data, not an error: it is kept and shown hatched, and it fails a gate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Verdict {
     /// The figures describe the server.
@@ -26,7 +27,7 @@ pub enum Verdict {
 }
 
 /// One reason against a trial, with its figure.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Invalid {
     /// What went wrong.
     pub reason: Reason,
@@ -35,7 +36,7 @@ pub struct Invalid {
 }
 
 /// What makes a trial invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The generator sent too late.
@@ -75,6 +76,13 @@ impl Reason {
             Reason::AgentLost => "agent lost",
             Reason::ProbeLoss => "probe loss",
         }
+    }
+}
+
+impl Default for Verdict {
+    /// What nobody has judged is not valid.
+    fn default() -> Verdict {
+        Verdict::Invalid { reasons: Vec::new() }
     }
 }
 

@@ -1,11 +1,18 @@
 //! What was written once can be read for ever: files of the first schema, kept as they were.
 
-use results::{Comparison, Experiment, Kind, Metric, Peak, Purpose, Reason, Verdict};
+use results::{Comparison, Experiment, Kind, LoopKind, Metric, Peak, Purpose, Reason, Verdict};
 use serde_json::Value;
 use units::{Qos, QosBasis};
 
 const EXPERIMENT: &str = include_str!("fixtures/v1-experiment.json");
 const COMPARISON: &str = include_str!("fixtures/v1-comparison.json");
+/// Written by version 0.1.0, the last one of schema 1, and since only stripped of white space and, in the live
+/// comparison, of the searches' trials.
+const MEASURED: [(&str, &str); 3] = [
+    ("v1-load", include_str!("fixtures/v1-load.json")),
+    ("v1-sweep", include_str!("fixtures/v1-sweep.json")),
+    ("v1-live", include_str!("fixtures/v1-live.json")),
+];
 
 fn experiment() -> Experiment {
     serde_json::from_str(EXPERIMENT).unwrap()
@@ -34,6 +41,21 @@ fn nothing_of_an_old_experiment_is_lost() {
     let then: Value = serde_json::from_str(EXPERIMENT).unwrap();
     let now = serde_json::to_value(experiment()).unwrap();
     assert_eq!(lost(&then, &now, ""), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_that_was_measured_is_lost() {
+    for (name, text) in MEASURED {
+        let then: Value = serde_json::from_str(text).unwrap();
+        let read: Experiment = serde_json::from_str(text).unwrap();
+        assert_eq!(lost(&then, &serde_json::to_value(&read).unwrap(), ""), Vec::<String>::new(), "{name}");
+        // What schema 1 did not have is absent, and its loads were open.
+        for trial in &read.trials {
+            assert_eq!(trial.loop_kind, LoopKind::Open, "{name}");
+            assert!(trial.heat.is_none() && trial.within.is_empty() && trial.gates.is_empty(), "{name}");
+            assert!(trial.windows.iter().all(|window| window.outstanding().is_none()), "{name}");
+        }
+    }
 }
 
 #[test]

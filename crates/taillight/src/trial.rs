@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use hist::Latency;
 use hist::hlog::{Interval, Log};
 use openloop::{OperationTimes, Recording, STALL_THRESHOLD};
-use results::{Arrivals, Generator, LatencySummary, Noise, Operation, Purpose, Trial, Verdict, WindowPoint};
+use results::{
+    Arrivals, Generator, Heat, LatencySummary, Noise, Operation, Purpose, Trial, Verdict, WindowPoint,
+};
 use serde_json::Value;
 use units::{Nanos, Rate};
 
@@ -83,6 +85,8 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         config: serde_json::to_value(resolved).unwrap_or(Value::Null),
         verdict: about.verdict,
         hlog: None,
+        heat: Some(Heat::of(&recording.windows)),
+        ..Trial::default()
     }
 }
 
@@ -93,6 +97,7 @@ fn operation(times: &OperationTimes) -> Operation {
         service_time: LatencySummary::of(&times.service_time),
         connection_wait: LatencySummary::of(&times.connection_wait),
         generator_lag: LatencySummary::of(&times.generator_lag),
+        ..Operation::default()
     }
 }
 
@@ -100,15 +105,17 @@ fn windows(recording: &Recording) -> Vec<WindowPoint> {
     let us = |t: Option<Nanos>| t.map(Nanos::as_micros_f64);
     let point = |window: &hist::Window| {
         let end = window.start + hist::WINDOW;
-        let backlog = recording.backlog.iter().rev().find(|point| point.offset <= end).map(|p| p.backlog);
+        let at_end = recording.backlog.iter().rev().find(|point| point.offset <= end);
         WindowPoint {
             start_ms: window.start.0 / 1_000_000,
             count: window.count,
             p50_us: us(window.p50),
             p99_us: us(window.p99),
             max_us: us(window.max),
-            backlog,
+            backlog: at_end.map(|point| point.backlog),
+            in_flight: at_end.map(|point| point.in_flight),
             disturbed: window.marked,
+            ..WindowPoint::default()
         }
     };
     recording.windows.series().iter().map(point).collect()

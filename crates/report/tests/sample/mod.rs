@@ -90,6 +90,7 @@ pub fn trial(plan: &Plan) -> Trial {
             service_time: summary(count, |p| slower * response(p) * 0.9),
             connection_wait: summary(count, |p| if p < 80.0 { 0.0 } else { 0.1 * response(p) }),
             generator_lag: summary(count, lag),
+            ..Operation::default()
         }
     };
     let windows: Vec<WindowPoint> = (0..(window_s * 10.0) as u64).map(|i| window(plan, i, jitter)).collect();
@@ -158,6 +159,7 @@ pub fn trial(plan: &Plan) -> Trial {
         }),
         verdict,
         hlog: Some(format!("trials/{number:04}.hlog")),
+        ..Trial::default()
     }
 }
 
@@ -177,6 +179,7 @@ fn window(plan: &Plan, i: u64, jitter: f64) -> WindowPoint {
         max_us: (count > 0).then(|| at(99.9) * wobble + 2.0 * stall + late),
         backlog: Some((late * rps / 1e6) as u64),
         disturbed,
+        ..WindowPoint::default()
     }
 }
 

@@ -1,0 +1,35 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{LatencySummary, Verdict};
+
+/// One machine's part in a trial that several generated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentRecord {
+    /// The name of its machine.
+    pub name: String,
+    /// Where it was reached.
+    pub address: String,
+    /// The version of its program.
+    pub version: String,
+    /// Its clock less the coordinator's, at the start.
+    pub clock_offset_us: Option<f64>,
+    /// How far off that estimate may be.
+    pub clock_offset_error_us: Option<f64>,
+    /// How much faster its clock runs: millionths.
+    pub drift_ppm: Option<f64>,
+    /// The load that it was given.
+    pub offered_rps: f64,
+    /// Requests that it saw answered within the window, per second.
+    pub achieved_rps: f64,
+    /// Arrivals of the window that were its part.
+    pub arrivals: u64,
+    /// The response times that it saw.
+    pub response_time: LatencySummary,
+    /// sent − eligible: its own lag.
+    pub generator_lag: LatencySummary,
+    /// Share of its time that it spent working, 0 to 1.
+    pub busy_share: Option<f64>,
+    /// What it says of its own part.
+    pub verdict: Verdict,
+}

@@ -1,0 +1,149 @@
+use std::fmt;
+
+use units::{Nanos, Rate};
+
+mod evaluate;
+mod parse;
+
+pub use evaluate::GateResult;
+
+/// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%` or `rate>=99%`.
+///
+/// A program asks it of every trial and fails when one does not meet it. A figure that does not exist, because
+/// too few requests were sent or nobody counted it, meets no condition; neither does an invalid trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// The operation that it is asked of; `None` for all of them.
+    operation: Option<String>,
+    /// What is asked.
+    figure: Figure,
+    /// Whether the limit itself is allowed.
+    inclusive: bool,
+    /// The limit.
+    limit: Limit,
+}
+
+/// What of a trial a gate judges.
+#[derive(Clone, Debug, PartialEq)]
+enum Figure {
+    /// A percentile of the response time, over 0 and below 100.
+    Percentile(f64),
+    /// The median over windows of 100 ms of each window's p99.
+    WindowedP99,
+    /// The longest response time.
+    Max,
+    /// The mean response time.
+    Mean,
+    /// Requests answered within a target over all that were due.
+    Within(Nanos),
+    /// Throughput: of what was offered, or absolute.
+    Rate,
+    /// Requests that failed or timed out over all that were due.
+    Errors,
+    /// A ratio that the workload counts, such as `hit_ratio`.
+    Ratio(String),
+}
+
+/// The limit in the unit of the figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    Time(Nanos),
+    Percent(f64),
+    Rate(Rate),
+}
+
+impl Figure {
+    /// Whether less is better.
+    fn is_cost(&self) -> bool {
+        match self {
+            Figure::Percentile(_) | Figure::WindowedP99 | Figure::Max | Figure::Mean | Figure::Errors => true,
+            Figure::Within(_) | Figure::Rate | Figure::Ratio(_) => false,
+        }
+    }
+
+    /// Whether it is a response time or follows from them.
+    fn is_of_time(&self) -> bool {
+        !matches!(self, Figure::Rate | Figure::Errors | Figure::Ratio(_))
+    }
+
+    /// Whether it is known of one operation alone.
+    fn is_of_operations(&self) -> bool {
+        matches!(self, Figure::Percentile(_) | Figure::Max | Figure::Mean | Figure::Errors)
+    }
+}
+
+impl Gate {
+    /// The target of the response time whose share of requests this gate asks for, to be counted while the
+    /// histogram is at hand.
+    pub fn within_target(&self) -> Option<Nanos> {
+        match self.figure {
+            Figure::Within(target) => Some(target),
+            _ => None,
+        }
+    }
+
+    /// The sign between figure and limit.
+    fn sign(&self) -> &'static str {
+        match (self.figure.is_cost(), self.inclusive) {
+            (true, false) => "<",
+            (true, true) => "<=",
+            (false, false) => ">",
+            (false, true) => ">=",
+        }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Figure::Percentile(percentile) => write!(f, "p{percentile}"),
+            Figure::WindowedP99 => f.write_str("windowed_p99"),
+            Figure::Max => f.write_str("max"),
+            Figure::Mean => f.write_str("mean"),
+            Figure::Within(target) => write!(f, "within({})", exact(*target)),
+            Figure::Rate => f.write_str("rate"),
+            Figure::Errors => f.write_str("errors"),
+            Figure::Ratio(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Limit::Time(time) => f.write_str(&exact(*time)),
+            Limit::Percent(percent) => write!(f, "{percent}%"),
+            Limit::Rate(rate) => write!(f, "{}rps", rate.rps()),
+        }
+    }
+}
+
+impl fmt::Display for Gate {
+    /// As it is written on a command line, without loss: reading it gives the same gate.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(operation) = &self.operation {
+            write!(f, "{operation}.")?;
+        }
+        write!(f, "{}{}{}", self.figure, self.sign(), self.limit)
+    }
+}
+
+/// `time` to the nanosecond, in the unit that reads best.
+fn exact(time: Nanos) -> String {
+    let (scale, unit) = match time.0 {
+        0..1_000 => (1, "ns"),
+        1_000..1_000_000 => (1_000, "us"),
+        1_000_000..1_000_000_000 => (1_000_000, "ms"),
+        _ => (1_000_000_000, "s"),
+    };
+    let (whole, rest) = (time.0 / scale, time.0 % scale);
+    if rest == 0 {
+        return format!("{whole}{unit}");
+    }
+    let digits = scale.ilog10() as usize;
+    let fraction = format!("{rest:0digits$}");
+    format!("{whole}.{}{unit}", fraction.trim_end_matches('0'))
+}
+
+#[cfg(test)]
+mod tests;

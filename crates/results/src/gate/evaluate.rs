@@ -1,0 +1,195 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Rate};
+
+use super::{Figure, Gate, Limit};
+use crate::{LatencySummary, Operation, Trial, Verdict};
+
+/// What a gate found in a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GateResult {
+    /// The gate as it was asked.
+    pub gate: String,
+    /// The figure in `unit`; `None` where it does not exist.
+    pub measured: Option<f64>,
+    /// The limit in `unit`.
+    pub limit: f64,
+    /// `us`, `percent` or `rps`.
+    pub unit: String,
+    /// Whether the trial met it.
+    pub passed: bool,
+    /// The same in words, and why where that is not the figure alone.
+    pub words: String,
+}
+
+/// A figure that was looked for: what was found, or why there is none.
+struct Found {
+    value: Result<f64, String>,
+    /// Whether the true figure is that or better.
+    at_least: bool,
+}
+
+impl Gate {
+    /// Holds `trial` to the gate.
+    pub fn evaluate(&self, trial: &Trial) -> GateResult {
+        let found = self.find(trial);
+        let (limit, unit) = match self.limit {
+            Limit::Time(time) => (time.as_micros_f64(), "us"),
+            Limit::Percent(percent) => (percent, "percent"),
+            Limit::Rate(rate) => (rate.rps(), "rps"),
+        };
+        let holds = |value: f64| match (self.figure.is_cost(), self.inclusive) {
+            (true, false) => value < limit,
+            (true, true) => value <= limit,
+            (false, false) => value > limit,
+            (false, true) => value >= limit,
+        };
+        let met = found.value.as_ref().is_ok_and(|value| holds(*value));
+        let doubt = self.doubt(trial);
+        let passed = met && doubt.is_none();
+        let mut words = match &found.value {
+            Ok(value) => {
+                let least = if found.at_least { "at least " } else { "" };
+                format!("{self} {}: {least}{}", if passed { "met" } else { "missed" }, self.in_words(*value))
+            }
+            Err(why) => format!("{self} missed: {why}"),
+        };
+        if trial.is_closed_loop() && self.figure.is_of_time() {
+            words.push_str(" (closed loop, uncorrected)");
+        }
+        if let Some(doubt) = doubt {
+            words.push_str(", but ");
+            words.push_str(&doubt);
+        }
+        GateResult {
+            gate: self.to_string(),
+            measured: found.value.ok().filter(|value| value.is_finite()),
+            limit,
+            unit: unit.into(),
+            passed,
+            words,
+        }
+    }
+
+    /// Why not even a good figure opens the gate.
+    fn doubt(&self, trial: &Trial) -> Option<String> {
+        match &trial.verdict {
+            Verdict::Valid => None,
+            Verdict::Overloaded { .. } if self.figure.is_of_time() => Some(
+                "the server was overloaded: its response times grow with the length of the window".into(),
+            ),
+            Verdict::Overloaded { .. } => None,
+            Verdict::Invalid { .. } => Some(format!("the trial is invalid ({})", trial.verdict.label())),
+        }
+    }
+
+    fn find(&self, trial: &Trial) -> Found {
+        let exactly = |value| Found { value, at_least: false };
+        let all = &trial.all;
+        let operation = match self.operation.as_deref() {
+            None | Some("all") => Ok(all),
+            Some(name) => operation(trial, name),
+        };
+        let operation = match operation {
+            Ok(operation) => operation,
+            Err(why) => return exactly(Err(why)),
+        };
+        let times = &operation.response_time;
+        let few = || format!("too few requests for it ({})", times.count);
+        exactly(match &self.figure {
+            Figure::Percentile(percentile) if self.operation.is_none() => {
+                trial.percentile_us(*percentile).ok_or_else(few)
+            }
+            Figure::Percentile(percentile) => match times.percentile_us(*percentile) {
+                Some(kept) => kept.ok_or_else(few),
+                None => Err(format!("of one operation only {} are kept", LatencySummary::KEPT)),
+            },
+            Figure::WindowedP99 => trial
+                .windowed_p99_us
+                .ok_or_else(|| "too few requests for it: it takes three windows of 1000 each".into()),
+            Figure::Max => times.max_us.ok_or_else(few),
+            Figure::Mean => times.mean_us.ok_or_else(few),
+            Figure::Within(target) => return within(trial, *target),
+            Figure::Rate => throughput(trial, self.limit),
+            Figure::Errors => errors(trial, operation, self.operation.is_some()),
+            Figure::Ratio(name) => {
+                let ratio = trial.counters.get(name).map(|ratio| 100.0 * ratio);
+                ratio.ok_or_else(|| format!("the workload did not count a {name}"))
+            }
+        })
+    }
+
+    /// The measured `value` with its unit.
+    fn in_words(&self, value: f64) -> String {
+        match self.limit {
+            Limit::Time(_) => Nanos((value * 1e3).round() as u64).to_string(),
+            Limit::Percent(_) => {
+                // Two digits beyond the limit's own show on which side a near miss lies.
+                let digits =
+                    self.limit.to_string().split_once('.').map_or(0, |(_, digits)| digits.len() - 1) + 2;
+                let text = format!("{value:.digits$}");
+                let text =
+                    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+                format!("{text}%")
+            }
+            Limit::Rate(_) => {
+                Rate::new(value).map_or_else(|_| format!("{value} rps"), |rate| rate.to_string())
+            }
+        }
+    }
+}
+
+fn operation<'a>(trial: &'a Trial, name: &str) -> Result<&'a Operation, String> {
+    trial.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
+        let names: Vec<&str> = trial.operations.iter().map(|operation| operation.name.as_str()).collect();
+        let there =
+            if names.is_empty() { "tells none apart".into() } else { format!("has {}", names.join(", ")) };
+        format!("no operation '{name}' was measured: the trial {there}")
+    })
+}
+
+/// The share within `target`, as it was counted, or else the least that the distribution allows.
+fn within(trial: &Trial, target: Nanos) -> Found {
+    let target_us = target.as_micros_f64();
+    if let Some(share) = trial.within_share(target_us) {
+        return Found { value: Ok(100.0 * share), at_least: false };
+    }
+    let arrivals = &trial.arrivals;
+    let known = trial.curve.iter().filter(|(_, us)| *us <= target_us).map(|(percentile, _)| *percentile);
+    let least = known
+        .fold(None, |most: Option<f64>, percentile| Some(most.map_or(percentile, |m| m.max(percentile))));
+    let value = match least {
+        _ if arrivals.intended == 0 => Err("no request was due".into()),
+        _ if trial.curve.is_empty() => Err("it was not counted, and the trial kept no distribution".into()),
+        least => {
+            let within = least.unwrap_or(0.0) * trial.all.response_time.count as f64 / 100.0;
+            // The curve counts time-outs at their age; what was not answered is within nothing.
+            Ok(100.0 * within.min(arrivals.completed as f64) / arrivals.intended as f64)
+        }
+    };
+    Found { value, at_least: true }
+}
+
+/// Of what was due in the window rather than of the rate that was asked for: Poisson arrivals vary, and at few
+/// requests by more than a gate allows.
+fn throughput(trial: &Trial, limit: Limit) -> Result<f64, String> {
+    match limit {
+        Limit::Rate(_) => Ok(trial.achieved_rps),
+        _ if trial.is_closed_loop() => Err("a closed loop offers no load that it could fall short of".into()),
+        _ if trial.arrivals.intended == 0 => Err("no request was due".into()),
+        _ => Ok(100.0 * trial.achieved_rps * trial.window_s / trial.arrivals.intended as f64),
+    }
+}
+
+fn errors(trial: &Trial, operation: &Operation, apart: bool) -> Result<f64, String> {
+    let arrivals = match (apart, &operation.outcomes) {
+        (false, _) => &trial.arrivals,
+        (true, Some(outcomes)) => outcomes,
+        (true, None) => return Err("the trial did not count the errors of its operations".into()),
+    };
+    let failed = arrivals.errors.saturating_add(arrivals.timeouts);
+    if arrivals.intended == 0 {
+        return Err("no request was due".into());
+    }
+    Ok(100.0 * failed as f64 / arrivals.intended as f64)
+}

@@ -1,0 +1,119 @@
+use std::str::FromStr;
+
+use units::{Nanos, ParseError, Rate};
+
+use super::{Figure, Gate, Limit};
+
+/// All that a gate can ask, for errors.
+const LEVER: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed_p99 \
+                     and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
+                     per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \
+                     ('rate>=50k'); one operation's as 'get.p99<1ms'";
+
+impl FromStr for Gate {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Gate, ParseError> {
+        read(text).map_err(|problem| ParseError { what: "gate", given: text.into(), problem, lever: LEVER })
+    }
+}
+
+fn read(text: &str) -> Result<Gate, String> {
+    let at = text.find(['<', '>', '≤', '≥']).ok_or("it has no '<' or '>'")?;
+    let (left, right) = text.split_at(at);
+    let (less, inclusive, limit) = match right.strip_prefix(['<', '>']) {
+        Some(rest) => match rest.strip_prefix('=') {
+            Some(limit) => (right.starts_with('<'), true, limit),
+            None => (right.starts_with('<'), false, rest),
+        },
+        None => (right.starts_with('≤'), true, right.trim_start_matches(['≤', '≥'])),
+    };
+    let (operation, figure) = subject(left.trim())?;
+    if less != figure.is_cost() {
+        let (is, sign) = if figure.is_cost() {
+            ("a cost: it is held below its limit", '<')
+        } else {
+            ("better the larger", '>')
+        };
+        return Err(format!("{figure} is {is}, with '{sign}'"));
+    }
+    if operation.is_some() && !figure.is_of_operations() {
+        return Err(format!("{figure} is known of all operations together only"));
+    }
+    let limit = self::limit(&figure, limit.trim())?;
+    Ok(Gate { operation, figure, inclusive, limit })
+}
+
+/// The operation and the figure: `get.p99.9` is the p99.9 of `get`.
+fn subject(text: &str) -> Result<(Option<String>, Figure), String> {
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    };
+    match figure(text) {
+        Ok(figure) => Ok((None, figure)),
+        Err(problem) => match text.split_once('.') {
+            Some((operation, rest)) if is_name(operation) && !operation.starts_with("within") => {
+                Ok((Some(operation.into()), figure(rest)?))
+            }
+            _ => Err(problem),
+        },
+    }
+}
+
+fn figure(text: &str) -> Result<Figure, String> {
+    let percentile = |text: &str| text.strip_prefix('p')?.parse::<f64>().ok();
+    if let Some(percentile) = percentile(text) {
+        return if percentile > 0.0 && percentile < 100.0 {
+            Ok(Figure::Percentile(percentile))
+        } else {
+            Err(format!("'{text}' is not a percentile between p0 and p100; the longest time is called max"))
+        };
+    }
+    if let Some(rest) = text.strip_prefix("within") {
+        let target = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+        let target = target.ok_or_else(|| format!("'{text}' lacks its target in brackets"))?;
+        let target: Nanos = target.trim().parse().map_err(|error: ParseError| error.to_string())?;
+        return if target > Nanos::ZERO {
+            Ok(Figure::Within(target))
+        } else {
+            Err("its target is zero".into())
+        };
+    }
+    match text {
+        "windowed_p99" | "windowed p99" => Ok(Figure::WindowedP99),
+        "max" => Ok(Figure::Max),
+        "mean" => Ok(Figure::Mean),
+        "rate" => Ok(Figure::Rate),
+        "errors" => Ok(Figure::Errors),
+        "hit_ratio" => Ok(Figure::Ratio(text.into())),
+        _ => Err(format!("there is no figure '{text}'")),
+    }
+}
+
+fn limit(figure: &Figure, text: &str) -> Result<Limit, String> {
+    let percent = || -> Option<f64> {
+        let number: f64 = text.strip_suffix('%')?.trim_end().parse().ok()?;
+        (number.is_finite() && number >= 0.0).then_some(number)
+    };
+    match figure {
+        Figure::Percentile(_) | Figure::WindowedP99 | Figure::Max | Figure::Mean => {
+            let time: Nanos = text.parse().map_err(|error: ParseError| error.to_string())?;
+            if time > Nanos::ZERO { Ok(Limit::Time(time)) } else { Err("its limit is zero".into()) }
+        }
+        Figure::Rate if !text.ends_with('%') => {
+            let rate: Rate = text.parse().map_err(|error: ParseError| error.to_string())?;
+            Ok(Limit::Rate(rate))
+        }
+        Figure::Rate | Figure::Within(_) | Figure::Errors | Figure::Ratio(_) => {
+            let percent =
+                percent().ok_or_else(|| format!("'{text}' is not a number of per cent, such as 99%"))?;
+            // More than all is offered at times, since Poisson arrivals vary; more than all of them is never reached.
+            if percent <= 100.0 {
+                Ok(Limit::Percent(percent))
+            } else {
+                Err(format!("{text} is more than all"))
+            }
+        }
+    }
+}

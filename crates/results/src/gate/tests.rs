@@ -1,0 +1,201 @@
+use proptest::prelude::*;
+use units::Nanos;
+
+use super::*;
+use crate::{Arrivals, Invalid, LatencySummary, LoopKind, Operation, Reason, Trial, Verdict, Within};
+
+fn trial() -> Trial {
+    let summary = |slower: f64| LatencySummary {
+        count: 20_000,
+        mean_us: Some(40.0 * slower),
+        p50_us: Some(30.0 * slower),
+        p99_us: Some(400.0 * slower),
+        p99_9_us: Some(900.0 * slower),
+        max_us: Some(2_000.0 * slower),
+        ..LatencySummary::default()
+    };
+    let operation = |name: &str, slower: f64, outcomes| Operation {
+        name: name.into(),
+        response_time: summary(slower),
+        outcomes,
+        ..Operation::default()
+    };
+    let gets = Arrivals { intended: 19_000, completed: 19_000, ..Arrivals::default() };
+    Trial {
+        offered_rps: 10_000.0,
+        achieved_rps: 9_960.0,
+        window_s: 2.0,
+        arrivals: Arrivals { intended: 20_000, completed: 19_990, errors: 4, timeouts: 6, unfinished: 0 },
+        all: operation("all", 1.0, None),
+        operations: vec![operation("get", 0.5, Some(gets)), operation("set", 2.0, None)],
+        windowed_p99_us: Some(350.0),
+        within: vec![Within { target_us: 1_000.0, share: 0.995 }],
+        curve: vec![(0.0, 10.0), (50.0, 30.0), (90.0, 80.0), (99.0, 400.0), (99.7, 600.0), (100.0, 2_000.0)],
+        counters: [("hit_ratio".to_owned(), 0.9975)].into(),
+        verdict: Verdict::Valid,
+        ..Trial::default()
+    }
+}
+
+#[test]
+fn every_figure_is_held_to_its_limit() {
+    let trial = trial();
+    let check = |gate: &str, passed: bool, words: &str| {
+        let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
+        assert_eq!((result.passed, result.words.as_str()), (passed, words), "{gate}");
+    };
+    check("p99<1ms", true, "p99<1ms met: 400 µs");
+    check("p99<400us", false, "p99<400us missed: 400 µs");
+    check("p99 <= 400us", true, "p99<=400us met: 400 µs");
+    check("p99.9≤2ms", true, "p99.9<=2ms met: 900 µs");
+    check("p50<20us", false, "p50<20us missed: 30 µs");
+    check("p99.7<1ms", true, "p99.7<1ms met: 600 µs");
+    check("p99.99<1s", false, "p99.99<1s missed: too few requests for it (20000)");
+    check("max<1ms", false, "max<1ms missed: 2 ms");
+    check("mean<50us", true, "mean<50us met: 40 µs");
+    check("windowed_p99<1ms", true, "windowed_p99<1ms met: 350 µs");
+    check("windowed p99 < 300us", false, "windowed_p99<300us missed: 350 µs");
+    check("within(1ms)>99%", true, "within(1ms)>99% met: 99.5%");
+    check("within(1ms)>99.5%", false, "within(1ms)>99.5% missed: 99.5%");
+    check("within(500us)>98%", true, "within(500us)>98% met: at least 99%");
+    check("within(500us)>99.5%", false, "within(500us)>99.5% missed: at least 99%");
+    check("rate>=99%", true, "rate>=99% met: 99.6%");
+    check("rate>=99.9%", false, "rate>=99.9% missed: 99.6%");
+    check("rate>=50k", false, "rate>=50000rps missed: 9.96 krps");
+    check("errors<0.1%", true, "errors<0.1% met: 0.05%");
+    check("errors<0.05%", false, "errors<0.05% missed: 0.05%");
+    check("hit_ratio>99%", true, "hit_ratio>99% met: 99.75%");
+    check("get.p99<300us", true, "get.p99<300us met: 200 µs");
+    check("set.p99<300us", false, "set.p99<300us missed: 800 µs");
+    check("get.p99.9<1ms", true, "get.p99.9<1ms met: 450 µs");
+    check("get.errors<1%", true, "get.errors<1% met: 0%");
+    check(
+        "set.errors<1%",
+        false,
+        "set.errors<1% missed: the trial did not count the errors of its operations",
+    );
+    check(
+        "incr.p99<1ms",
+        false,
+        "incr.p99<1ms missed: no operation 'incr' was measured: the trial has get, set",
+    );
+    check(
+        "get.p98<1ms",
+        false,
+        "get.p98<1ms missed: of one operation only p50, p90, p95, p99, p99.9 and p99.99 are kept",
+    );
+}
+
+#[test]
+fn a_spoiled_trial_meets_nothing() {
+    let gate = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial);
+    let reasons = vec![Invalid { reason: Reason::GeneratorLag, detail: "p99 lag 2 ms".into() }];
+    let mut spoiled = trial();
+    spoiled.verdict = Verdict::Invalid { reasons };
+    let result = gate("p99<1ms", &spoiled);
+    assert!(!result.passed && result.measured == Some(400.0));
+    assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (generator lag)");
+    assert!(!gate("rate>=50", &spoiled).passed);
+    // An overload is a finding: what does not depend on the window's length may be asked.
+    spoiled.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
+    assert!(!gate("p99<1ms", &spoiled).passed && !gate("within(1ms)>1%", &spoiled).passed);
+    assert!(gate("rate>=9k", &spoiled).passed);
+    // Nobody has judged the default.
+    assert!(!gate("errors<100%", &Trial::default()).passed);
+}
+
+#[test]
+fn what_was_not_measured_meets_nothing() {
+    let empty = Trial { verdict: Verdict::Valid, ..Trial::default() };
+    for gate in [
+        "p99<1h",
+        "max<1h",
+        "mean<1h",
+        "windowed_p99<1h",
+        "within(1h)>0%",
+        "rate>0%",
+        "errors<=100%",
+        "hit_ratio>0%",
+    ] {
+        let result = gate.parse::<Gate>().unwrap().evaluate(&empty);
+        assert!(!result.passed && result.measured.is_none(), "{}", result.words);
+    }
+}
+
+#[test]
+fn a_closed_loop_is_named() {
+    let mut closed = trial();
+    closed.loop_kind = LoopKind::Closed;
+    let words = |gate: &str| gate.parse::<Gate>().unwrap().evaluate(&closed).words;
+    assert_eq!(words("p99<1ms"), "p99<1ms met: 400 µs (closed loop, uncorrected)");
+    assert_eq!(
+        words("rate>=99%"),
+        "rate>=99% missed: a closed loop offers no load that it could fall short of"
+    );
+}
+
+#[test]
+fn errors_say_what_there_is() {
+    let check = |text: &str, problem: &str| {
+        let error = text.parse::<Gate>().unwrap_err().to_string();
+        assert!(error.contains(problem), "{text}: {error}");
+        assert!(error.contains("windowed_p99") && error.contains("within(1ms)>99%"), "{error}");
+    };
+    check("", "it has no '<' or '>'");
+    check("p99", "it has no '<' or '>'");
+    check("p99<", "number");
+    check("p99<5", "it has no unit");
+    check("p99<0ms", "its limit is zero");
+    check("p100<1ms", "called max");
+    check("p0<1ms", "not a percentile");
+    check("pNaN<1ms", "not a percentile");
+    check("p99>1ms", "p99 is a cost");
+    check("rate<50k", "rate is better the larger");
+    check("speed<1ms", "there is no figure 'speed'");
+    check("get.speed<1ms", "there is no figure 'speed'");
+    check("get.rate>50k", "rate is known of all operations together only");
+    check("within>99%", "lacks its target");
+    check("within(1ms>99%", "lacks its target");
+    check("within(1)>99%", "it has no unit");
+    check("within(1ms)>0.99", "is not a number of per cent");
+    check("rate>=101%", "more than all");
+    check("errors<-1%", "is not a number of per cent");
+    check("errors<inf%", "is not a number of per cent");
+    check("rate>=x", "does not start with a number");
+}
+
+fn figures() -> impl Strategy<Value = String> {
+    let percentile = (1u32..99_999_999).prop_map(|n| format!("p{}", f64::from(n) / 1e6));
+    let time = (1u64..1_000_000_000_000).prop_map(|ns| exact(Nanos(ns)));
+    let times = (
+        prop_oneof!["[a-z][a-z_0-9-]{0,8}\\.", Just(String::new())],
+        prop_oneof![percentile, Just("max".into()), Just("mean".into())],
+        prop_oneof![Just("<"), Just("<="), Just(" ≤ ")],
+        time.clone(),
+    );
+    let shares = (
+        prop_oneof![time.prop_map(|t| format!("within({t})")), Just("rate".into()), Just("hit_ratio".into())],
+        prop_oneof![Just(">"), Just(">="), Just("≥ ")],
+        0.0..=100.0f64,
+    );
+    prop_oneof![
+        times.prop_map(|(operation, figure, sign, time)| format!("{operation}{figure}{sign}{time}")),
+        shares.prop_map(|(figure, sign, percent)| format!("{figure}{sign}{percent}%")),
+        (1.0..1e8f64).prop_map(|rps| format!("rate>{rps}rps")),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(text in figures()) {
+        let gate: Gate = text.parse().unwrap();
+        prop_assert_eq!(gate.to_string().parse::<Gate>().unwrap(), gate);
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in prop_oneof![".{0,40}", "[a-z.p0-9()<>=≤≥% ]{0,30}"]) {
+        if let Ok(gate) = text.parse::<Gate>() {
+            let _ = gate.evaluate(&trial());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The generator's own state during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Generator {
+    /// Threads that sent.
+    pub threads: u32,
+    /// The processors that they were pinned to; empty where they were not.
+    pub cpus: Vec<usize>,
+    /// Connections in all.
+    pub connections: u32,
+    /// Requests in flight allowed on each connection.
+    pub depth: u32,
+    /// `spin` or `sleep`.
+    pub pace: String,
+    /// `epoll` or `uring`.
+    pub io: String,
+    /// Share of its time that it spent working rather than waiting for the next arrival, 0 to 1.
+    pub busy_share: f64,
+    /// Processor time spent working, over completed requests.
+    pub busy_us_per_request: Option<f64>,
+    /// The p99 of the generator lag that the verdict allowed.
+    #[serde(default)]
+    pub lag_limit_us: Option<f64>,
+    /// Arrivals due and not sent when the window ended.
+    pub backlog_at_end: u64,
+    /// The most requests that were in flight at once.
+    pub max_in_flight: u64,
+}
+
+/// What the host did besides the measurement, during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Noise {
+    /// Gaps in the generator's own pacing loop over the threshold.
+    pub stalls: u64,
+    /// The longest such gap.
+    pub longest_stall_us: f64,
+    /// The gap that counts as a stall.
+    pub stall_threshold_us: f64,
+    /// Share of all processors' time that the hypervisor took, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// Share of all processors' time that other processes took, 0 to 1.
+    pub foreign_cpu_share: Option<f64>,
+    /// 100 ms windows that a stall, steal or foreign load hit.
+    pub disturbed_windows: u64,
+}

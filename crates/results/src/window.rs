@@ -1,0 +1,42 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One 100 ms window (or several, merged).
+///
+/// A series over time of the load, of what was outstanding, and of the response times.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WindowPoint {
+    /// From the start of the trial's window.
+    pub start_ms: u64,
+    /// Requests whose intended time lies in it and that have a response time.
+    pub count: u64,
+    /// Median response time.
+    pub p50_us: Option<f64>,
+    /// 99th percentile of the response time.
+    pub p99_us: Option<f64>,
+    /// Longest response time.
+    pub max_us: Option<f64>,
+    /// Arrivals that were due and not yet sent when the window ended.
+    pub backlog: Option<u64>,
+    /// Requests that were sent and not yet answered when the window ended.
+    #[serde(default)]
+    pub in_flight: Option<u64>,
+    /// Arrivals whose intended time lies in it: the load that was offered.
+    #[serde(default)]
+    pub offered: Option<u64>,
+    /// Requests answered in it, whenever they were due: the load that was achieved.
+    #[serde(default)]
+    pub answered: Option<u64>,
+    /// Arrivals of it that failed or timed out.
+    #[serde(default)]
+    pub errors: Option<u64>,
+    /// Whether the host stalled or somebody else took the processor in it.
+    pub disturbed: bool,
+}
+
+impl WindowPoint {
+    /// Requests due and not answered when the window ended: the backlog and those in flight.
+    pub fn outstanding(&self) -> Option<u64> {
+        Some(self.backlog?.saturating_add(self.in_flight?))
+    }
+}
