@@ -13,17 +13,22 @@
 
 mod address;
 mod clock;
+mod datagrams;
 mod doorbell;
 mod epoll;
 mod io;
+mod peers;
 mod pin;
 pub mod queue;
 mod seam;
 pub mod sim;
+mod udp;
+mod unix;
 mod uring;
 
 pub use address::Address;
 pub use clock::{WallClock, monotonic_now};
+pub use datagrams::Datagrams;
 pub use doorbell::Doorbell;
 pub use epoll::{Epoll, Exchange};
 pub use io::{Backend, Choice, Io};

@@ -2,7 +2,7 @@ use std::io;
 
 use units::{Nanos, Time};
 
-use crate::Address;
+use crate::{Address, Datagrams};
 
 /// A connection of one reactor.
 ///
@@ -35,6 +35,8 @@ pub enum Event<'a> {
         conn: Conn,
     },
     /// Bytes came in. They are the handler's to keep: they are not shown again.
+    ///
+    /// On a datagram connection they are exactly one datagram.
     Data {
         /// The connection.
         conn: Conn,
@@ -101,11 +103,19 @@ pub trait Reactor: Sized {
     /// Accepts clients at `addr`, sharing the port with other reactors (`SO_REUSEPORT`). Port 0 takes a
     /// free one; the address taken is returned.
     ///
-    /// Errors: the port is taken; [`io::ErrorKind::Unsupported`] for a kind of address that this backend does not
+    /// A Unix socket is shared by the reactors of this process only; its file goes with the last of them, and
+    /// one that a dead server left behind is taken over. On UDP each peer's address is a connection of its own:
+    /// [`Event::Accepted`] comes with its first datagram, [`Reactor::close`] forgets it, and the longest idle is
+    /// closed when there are too many (16 384).
+    ///
+    /// Errors: the port or path is taken; [`io::ErrorKind::Unsupported`] for a kind of address that this backend does not
     /// know.
     fn listen(&mut self, addr: &Address) -> io::Result<Address>;
 
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.
+    ///
+    /// UDP connects to an address at which nobody listens, too: the first datagram then ends in
+    /// [`Event::Closed`] with `ConnectionRefused`, if the peer's machine tells.
     fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
 
     /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].
@@ -115,6 +125,9 @@ pub trait Reactor: Sized {
 
     /// Sends the output, or as much as the kernel takes; the rest follows by itself.
     ///
+    /// On a datagram connection the whole output is one datagram. One that the kernel does not take at once is
+    /// dropped and counted ([`Reactor::datagrams`]): it must not leave late and stale.
+    ///
     /// Returns the moment just before the system call that would carry the first byte.
     fn flush(&mut self, conn: Conn) -> Time;
 
@@ -122,10 +135,23 @@ pub trait Reactor: Sized {
     fn unsent(&self, conn: Conn) -> usize;
 
     /// Stops (`true`) or resumes reading from the connection; the peer is held back by TCP meanwhile.
+    ///
+    /// What comes from a peer of a datagram server meanwhile is dropped and counted, since peers share a socket.
     fn pause_reading(&mut self, conn: Conn, pause: bool);
 
     /// Ends the connection at once and frees its slot. No event follows.
     fn close(&mut self, conn: Conn);
+
+    /// Whether the connection carries datagrams. False for one that is gone.
+    fn is_datagram(&self, conn: Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// What became of the datagrams of all connections so far.
+    fn datagrams(&self) -> Datagrams {
+        Datagrams::default()
+    }
 
     /// Hands what has happened to `handler`, waiting for something to happen as `wait` allows.
     ///

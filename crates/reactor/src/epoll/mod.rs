@@ -3,35 +3,44 @@
 //! Level-triggered, so that one read per readiness suffices and no read is made only to learn that there is
 //! nothing left. A readiness costs one `recv`, a reply one `send`.
 
+mod datagrams;
+mod listener;
 mod socket;
 mod stamps;
+mod streams;
 mod table;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustix::event::epoll as sys;
 use rustix::event::epoll::{CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::net::{SendFlags, send};
 use units::{Nanos, Time};
 
 pub use stamps::Exchange;
 
+use crate::epoll::listener::Listener;
 use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
-use crate::{Address, Conn, Event, Handler, Reactor, Wait, Waker, monotonic_now};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker, monotonic_now, udp, unix};
 
-/// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB).
+/// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
+/// any datagram whole.
 const RECEIVE_BUFFER: usize = 64 * 1024;
+const _: () = assert!(RECEIVE_BUFFER >= udp::LARGEST);
 /// Events taken per system call; more would delay what is due for sending meanwhile.
 const EVENTS_PER_POLL: usize = 64;
-/// Clients accepted per readiness, so that a flood of connections does not starve those that stand.
-const ACCEPTS_PER_EVENT: usize = 16;
 /// Marks the event data of a listening socket; the rest is its index.
 const LISTENER: u64 = 1 << 63;
+/// Marks a listening socket as one for datagrams.
+const DATAGRAMS: u64 = 1 << 62;
+/// How long to wait at most before a Unix socket that found its server's queue full tries again.
+const RETRY: Nanos = Nanos(1_000_000);
 /// The event data of the wake-up descriptor.
 const WAKE: u64 = u64::MAX;
 
@@ -39,7 +48,8 @@ const WAKE: u64 = u64::MAX;
 pub struct Epoll {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
-    listeners: Vec<OwnedFd>,
+    listeners: Vec<Listener>,
+    servers: Vec<datagrams::Server>,
     table: Table,
     events: Vec<sys::Event>,
     /// Lent to the handler's `Data` events, hence taken out during a poll.
@@ -48,6 +58,9 @@ pub struct Epoll {
     spare: Option<OwnedFd>,
     /// Connections that failed outside a poll; reported by the next one.
     failed: Vec<(Conn, Errno)>,
+    /// Unix sockets whose server had too many clients waiting; they try again.
+    waiting: Vec<(Conn, PathBuf)>,
+    datagrams: Datagrams,
     waited: Nanos,
     /// The kernel's own timestamps, where they were asked for.
     stamps: Option<Box<Stamps>>,
@@ -76,11 +89,14 @@ impl Epoll {
             epoll,
             wake,
             listeners: Vec::new(),
+            servers: Vec::new(),
             table: Table::default(),
             events: Vec::with_capacity(EVENTS_PER_POLL),
             buffer: vec![0; RECEIVE_BUFFER],
             spare: socket::spare(),
             failed: Vec::new(),
+            waiting: Vec::new(),
+            datagrams: Datagrams::default(),
             waited: Nanos::ZERO,
             stamps: None,
         })
@@ -104,23 +120,44 @@ impl Epoll {
     fn watch(&mut self, conn: Conn) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         let wanted = entry.interest();
-        if wanted != entry.watched {
+        if wanted != entry.watched
+            && let Some(fd) = &entry.fd
+        {
             entry.watched = wanted;
             // A failure means that the socket is gone, which the next poll reports.
-            let _ = sys::modify(&self.epoll, &entry.fd, EventData::new_u64(entry.data), wanted);
+            let _ = sys::modify(&self.epoll, fd, EventData::new_u64(entry.data), wanted);
         }
     }
 
     fn add(&mut self, fd: OwnedFd, state: State) -> io::Result<Conn> {
-        let conn = self.table.insert(fd, state);
-        let entry = self.table.get_mut(conn).expect("it was just inserted");
-        entry.watched = entry.interest();
-        let added = sys::add(&self.epoll, &entry.fd, EventData::new_u64(entry.data), entry.watched);
-        if let Err(error) = added {
+        let conn = self.table.insert(None, state);
+        if let Err(error) = self.register(conn, fd) {
             self.table.remove(conn);
             return Err(error.into());
         }
         Ok(conn)
+    }
+
+    /// Gives the connection its socket.
+    fn register(&mut self, conn: Conn, fd: OwnedFd) -> Result<(), Errno> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
+        entry.watched = entry.interest();
+        let added = sys::add(&self.epoll, &fd, EventData::new_u64(entry.data), entry.watched);
+        entry.fd = Some(fd);
+        added
+    }
+
+    /// Shortens a wait for what was left undone outside a poll.
+    #[inline]
+    fn before_wait(&mut self, wait: Wait) -> Wait {
+        if !self.waiting.is_empty() {
+            self.connect_waiting();
+        }
+        match wait {
+            _ if !self.failed.is_empty() => Wait::Spin(Time(0)),
+            Wait::Sleep(until) if !self.waiting.is_empty() => Wait::Sleep(until.min(self.now() + RETRY)),
+            _ => wait,
+        }
     }
 
     fn wait(&mut self, wait: Wait) -> io::Result<()> {
@@ -145,105 +182,18 @@ impl Epoll {
         Ok(())
     }
 
-    fn accept(&mut self, listener: usize, handler: &mut impl Handler<Self>) -> usize {
-        for accepted in 0..ACCEPTS_PER_EVENT {
-            let event = match socket::accept(&self.listeners[listener]) {
-                Ok(fd) => match self.add(fd, State::Open) {
-                    Ok(conn) => Event::Accepted { conn },
-                    Err(error) => Event::AcceptFailed { error },
-                },
-                Err(Errno::AGAIN) => return accepted,
-                Err(Errno::INTR | Errno::CONNABORTED) => continue,
-                Err(error) => {
-                    // Out of descriptors: without this the client would hang and the loop would spin.
-                    if matches!(error, Errno::MFILE | Errno::NFILE) {
-                        self.spare = None;
-                        drop(socket::accept(&self.listeners[listener]));
-                        self.spare = socket::spare();
-                    }
-                    handler.event(self, Event::AcceptFailed { error: error.into() });
-                    return accepted + 1;
-                }
-            };
-            handler.event(self, event);
+    /// Frees the connection's slot; false when it was gone already.
+    fn remove(&mut self, conn: Conn) -> bool {
+        let state = self.table.remove(conn);
+        if let Some(State::Peer { server, peer }) = state {
+            self.servers[server as usize].forget(peer);
         }
-        ACCEPTS_PER_EVENT
+        state.is_some()
     }
 
-    fn closed(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) {
-        if self.table.remove(conn) {
-            handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
-        }
-    }
-
-    fn connection(
-        &mut self,
-        conn: Conn,
-        flags: EventFlags,
-        buffer: &mut [u8],
-        handler: &mut impl Handler<Self>,
-    ) {
-        let Some(entry) = self.table.get_mut(conn) else { return };
-        if entry.state == State::Connecting {
-            let outcome = socket::outcome_of_connect(&entry.fd).and_then(|()| match &mut self.stamps {
-                Some(stamps) => stamps.watch(conn, &entry.fd),
-                None => Ok(()),
-            });
-            match outcome {
-                Ok(()) if flags.contains(EventFlags::OUT) => entry.state = State::Open,
-                Ok(()) => return,
-                Err(error) => return self.closed(conn, Some(error), handler),
-            }
-            self.watch(conn);
-            return handler.event(self, Event::Connected { conn });
-        }
-        if flags.contains(EventFlags::OUT) && entry.unsent() > 0 {
-            self.flush(conn);
-            self.watch(conn);
-            if self.unsent(conn) == 0 {
-                handler.event(self, Event::Drained { conn });
-            }
-        }
-        if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
-            self.receive(conn, flags, buffer, handler);
-        }
-    }
-
-    fn receive(
-        &mut self,
-        conn: Conn,
-        flags: EventFlags,
-        buffer: &mut [u8],
-        handler: &mut impl Handler<Self>,
-    ) {
-        let Some(entry) = self.table.get_mut(conn) else { return };
-        // Timestamps of what was sent are announced as errors, too.
-        if flags.contains(EventFlags::ERR)
-            && let Some(stamps) = &mut self.stamps
-            && stamps.departures(conn, &entry.fd)
-            && !flags.intersects(EventFlags::IN | EventFlags::HUP)
-        {
-            return;
-        }
-        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
-        if entry.paused && !broken {
-            return;
-        }
-        let received = match &mut self.stamps {
-            None => recv(&entry.fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
-            Some(stamps) => stamps.receive(conn, &entry.fd, &mut *buffer),
-        };
-        match received {
-            Ok(0) => self.closed(conn, None, handler),
-            Ok(n) => {
-                let at = monotonic_now();
-                if let Some(stamps) = &mut self.stamps {
-                    stamps.received(conn, at);
-                }
-                handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
-            }
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(error) => self.closed(conn, Some(error), handler),
+    fn closed(&mut self, conn: Conn, error: Option<io::Error>, handler: &mut impl Handler<Self>) {
+        if self.remove(conn) {
+            handler.event(self, Event::Closed { conn, error });
         }
     }
 }
@@ -262,18 +212,37 @@ impl Reactor for Epoll {
     }
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
-        let fd = socket::listen(socket)?;
-        let taken = socket::local_address(&fd)?;
+        let (listener, flags) = match addr {
+            Address::Tcp(socket) => (Listener::Tcp(socket::listen(*socket)?), EventFlags::IN),
+            // Of the reactors that share the socket one is woken, not all.
+            Address::Unix(path) => {
+                (Listener::Unix(unix::Listener::at(path)?), EventFlags::IN | EventFlags::EXCLUSIVE)
+            }
+            Address::Udp(socket) => return self.listen_for_datagrams(*socket),
+        };
+        let taken = match &listener {
+            Listener::Tcp(fd) => Address::Tcp(socket::local_address(fd)?),
+            Listener::Unix(_) => addr.clone(),
+        };
         let data = EventData::new_u64(LISTENER | self.listeners.len() as u64);
-        sys::add(&self.epoll, &fd, data, EventFlags::IN)?;
-        self.listeners.push(fd);
-        Ok(Address::Tcp(taken))
+        sys::add(&self.epoll, &listener, data, flags)?;
+        self.listeners.push(listener);
+        Ok(taken)
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
-        self.add(socket::connect(socket)?, State::Connecting)
+        match addr {
+            Address::Tcp(socket) => self.add(socket::connect(*socket)?, State::Connecting),
+            Address::Udp(socket) => self.connect_for_datagrams(*socket),
+            Address::Unix(path) => {
+                let conn = self.table.insert(None, State::Connecting);
+                if let Err(error) = self.connect_unix(conn, path.clone()) {
+                    self.table.remove(conn);
+                    return Err(error);
+                }
+                Ok(conn)
+            }
+        }
     }
 
     #[inline]
@@ -285,10 +254,15 @@ impl Reactor for Epoll {
     fn flush(&mut self, conn: Conn) -> Time {
         let at = monotonic_now();
         let Some(entry) = self.table.get_mut(conn) else { return at };
-        if entry.unsent() == 0 || entry.state == State::Connecting {
+        if entry.unsent() == 0 {
             return at;
         }
-        match send(entry.fd.as_fd(), &entry.out[entry.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        if entry.state != State::Open {
+            self.flush_datagram(conn);
+            return at;
+        }
+        let Some(fd) = &entry.fd else { return at };
+        match send(fd, &entry.out[entry.sent..], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(n) => {
                 entry.advance(n);
                 if let Some(stamps) = &mut self.stamps {
@@ -320,11 +294,19 @@ impl Reactor for Epoll {
     }
 
     fn close(&mut self, conn: Conn) {
-        self.table.remove(conn);
+        self.remove(conn);
+    }
+
+    fn is_datagram(&self, conn: Conn) -> bool {
+        self.table.get(conn).is_some_and(|entry| !matches!(entry.state, State::Connecting | State::Open))
+    }
+
+    fn datagrams(&self) -> Datagrams {
+        self.datagrams
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
-        let wait = if self.failed.is_empty() { wait } else { Wait::Spin(Time(0)) };
+        let wait = self.before_wait(wait);
         self.wait(wait)?;
         let ready = self.events.len();
         if ready == 0 && self.failed.is_empty() {
@@ -339,14 +321,19 @@ impl Reactor for Epoll {
                 let _ = rustix::io::read(&*self.wake, &mut counter);
                 handler.event(self, Event::Woken);
             } else if data & LISTENER != 0 {
-                count += self.accept((data & !LISTENER) as usize, handler);
+                let index = (data & !(LISTENER | DATAGRAMS)) as usize;
+                count += if data & DATAGRAMS == 0 {
+                    self.accept(index, handler)
+                } else {
+                    self.serve_datagrams(index, &mut buffer, handler)
+                };
             } else {
                 self.connection(Table::conn_of(data), flags, &mut buffer, handler);
             }
         }
         self.buffer = buffer;
         for (conn, error) in std::mem::take(&mut self.failed) {
-            self.closed(conn, Some(error), handler);
+            self.closed(conn, Some(error.into()), handler);
             count += 1;
         }
         Ok(count)

@@ -1,6 +1,6 @@
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -32,7 +32,7 @@ pub(super) fn local_address(fd: &OwnedFd) -> io::Result<SocketAddr> {
     Ok(getsockname(fd)?.try_into()?)
 }
 
-pub(super) fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn accept(listener: impl AsFd) -> Result<OwnedFd, Errno> {
     let fd = accept_with(listener, FLAGS)?;
     // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
     let _ = sockopt::set_tcp_nodelay(&fd, true);

@@ -7,15 +7,25 @@ use crate::Conn;
 /// Output buffers over this size are given back to the allocator once they are empty.
 const KEEP_OUTPUT: usize = 256 * 1024;
 
+/// What a connection is, as far as sending and receiving differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// A stream that does not stand yet.
     Connecting,
+    /// A stream.
     Open,
+    /// A datagram socket that has not been reported as connected yet, though it can send.
+    Greeting,
+    /// A datagram socket with one peer.
+    Datagrams,
+    /// One peer of a datagram server: which server's, and the peer's index there.
+    Peer { server: u32, peer: u32 },
 }
 
 /// One connection's state.
 pub(super) struct Entry {
-    pub(super) fd: OwnedFd,
+    /// None for a peer of a datagram server, which shares the server's, and while a Unix socket waits to connect.
+    pub(super) fd: Option<OwnedFd>,
     pub(super) state: State,
     pub(super) paused: bool,
     /// What the kernel was last told to report.
@@ -41,7 +51,7 @@ impl Entry {
             flags |= EventFlags::IN;
         }
         // Output is watched only after a send came up short.
-        if self.state == State::Connecting || self.sent > 0 || self.blocked() {
+        if matches!(self.state, State::Connecting | State::Greeting) || self.sent > 0 || self.blocked() {
             flags |= EventFlags::OUT;
         }
         flags
@@ -89,7 +99,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) fn insert(&mut self, fd: OwnedFd, state: State) -> Conn {
+    pub(super) fn insert(&mut self, fd: Option<OwnedFd>, state: State) -> Conn {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
@@ -137,14 +147,12 @@ impl Table {
         }
     }
 
-    /// Closes the connection; false when it was gone already.
-    pub(super) fn remove(&mut self, conn: Conn) -> bool {
-        if self.get(conn).is_none() {
-            return false;
-        }
+    /// Closes the connection; yields what it was, unless it was gone already.
+    pub(super) fn remove(&mut self, conn: Conn) -> Option<State> {
+        let state = self.get(conn)?.state;
         // Closing the descriptor takes it out of the epoll set too.
         self.slots[conn.slot as usize].entry = None;
         self.free.push(conn.slot);
-        true
+        Some(state)
     }
 }

@@ -1,11 +1,12 @@
 //! What every backend on real sockets must do, as one suite that runs on each of them.
 //!
 //! A backend joins by implementing [`Backend`] and by one line per kind of address that it knows:
-//! `streams!(name, Type, Net::Tcp)`. The peer is always a plain socket of `std` on a thread of its own, so
+//! `streams!(name, Type, Net::Tcp)`, `streams!(name, Type, Net::Unix)`, `datagrams!(name, Type)`. The peer is always a plain socket of `std` on a thread of its own, so
 //! that no backend is tested against itself.
 //!
 //! Try it: `cargo test -p reactor --test conformance`.
 
+mod datagrams;
 mod peer;
 mod streams;
 mod witness;
@@ -38,8 +39,9 @@ impl Backend for Uring {
 }
 
 streams!(epoll_tcp, Epoll, Net::Tcp);
-shared_port!(epoll_shared_tcp_port, Epoll);
+streams!(epoll_unix, Epoll, Net::Unix);
+full_queue!(epoll_unix_full_queue, Epoll);
+datagrams!(epoll_udp, Epoll);
 
 streams!(uring_tcp, Uring, Net::Tcp);
 streams!(uring_together_tcp, Uring, Net::Tcp, SUBMIT.set(Submit::Together));
-shared_port!(uring_shared_tcp_port, Uring);

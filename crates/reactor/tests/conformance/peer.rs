@@ -13,7 +13,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Net {
     Tcp,
-    #[allow(dead_code, reason = "until a backend knows Unix sockets")]
     Unix,
 }
 
@@ -75,6 +74,15 @@ impl Listener {
             Address::Unix(path) => (Listener::Unix(UnixListener::bind(path).unwrap()), place.address.clone()),
             Address::Udp(_) => unreachable!("a datagram is no stream"),
         }
+    }
+
+    /// Listens at a place for Unix sockets with the shortest queue of clients that wait to be accepted.
+    pub(crate) fn with_room_for_one(place: &Place) -> (Listener, Address) {
+        let (listener, address) = Listener::at(place);
+        if let Listener::Unix(unix) = &listener {
+            rustix::net::listen(unix, 0).unwrap();
+        }
+        (listener, address)
     }
 
     pub(crate) fn accept(&self) -> Box<dyn Stream> {

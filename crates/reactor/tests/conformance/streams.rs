@@ -7,7 +7,7 @@ use units::Nanos;
 
 use crate::Backend;
 use crate::peer::{self, Listener, Net, Place};
-use crate::witness::Witness;
+use crate::witness::{PATIENCE, Witness};
 
 /// The tests of byte streams on one backend and one kind of address.
 #[macro_export]
@@ -31,6 +31,7 @@ macro_rules! streams {
                 another_thread_ends_the_sleep
                 a_sleep_ends_at_its_time
                 a_stale_connection_touches_nobody
+                reactors_share_an_address
             );
         }
     };
@@ -43,13 +44,13 @@ macro_rules! streams {
     };
 }
 
-/// The tests of what only TCP has.
+/// The tests of what only Unix sockets have.
 #[macro_export]
-macro_rules! shared_port {
+macro_rules! full_queue {
     ($name:ident, $backend:ty) => {
         #[test]
         fn $name() {
-            $crate::streams::threads_share_a_port::<$backend>();
+            $crate::streams::a_full_queue_is_waited_for::<$backend>();
         }
     };
 }
@@ -282,8 +283,38 @@ pub(crate) fn a_stale_connection_touches_nobody<R: Backend>(net: Net) {
     panic!("the slot is never used again");
 }
 
-pub(crate) fn threads_share_a_port<R: Backend>() {
-    let Some((_first, address, _place)) = server::<R>(Net::Tcp) else { return };
+pub(crate) fn reactors_share_an_address<R: Backend>(net: Net) {
+    const CLIENTS: usize = 20;
+    let Some((mut first, address, place)) = server::<R>(net) else { return };
     let Some(mut second) = R::start() else { return };
     assert_eq!(second.listen(&address).unwrap(), address);
+    let clients: Vec<_> = (0..CLIENTS).map(|_| peer::connect(&address)).collect();
+    let (mut one, mut other) = (Witness::default(), Witness::default());
+    let deadline = first.now() + PATIENCE;
+    while one.accepted.len() + other.accepted.len() < CLIENTS {
+        assert!(first.now() < deadline, "some clients reach neither reactor");
+        one.look(&mut first);
+        other.look(&mut second);
+    }
+    drop((clients, first, second));
+    if let Address::Unix(path) = &place.address {
+        assert!(!path.exists(), "the socket's file goes with the reactors");
+    }
+}
+
+/// TCP waits by itself, for seconds; a Unix socket answers that its server's queue is full.
+pub(crate) fn a_full_queue_is_waited_for<R: Backend>() {
+    const CLIENTS: usize = 10;
+    let Some(mut reactor) = R::start() else { return };
+    let place = Net::Unix.place();
+    let (listener, address) = Listener::with_room_for_one(&place);
+    let conns: HashSet<_> = (0..CLIENTS).map(|_| reactor.connect(&address).unwrap()).collect();
+    let mut witness = Witness::default();
+    witness.look(&mut reactor);
+    assert!(witness.connected.len() < CLIENTS, "the queue takes one or two");
+    let server = thread::spawn(move || (0..CLIENTS).map(|_| listener.accept()).collect::<Vec<_>>());
+    witness.until(&mut reactor, |w| w.connected.len() == CLIENTS);
+    assert_eq!(server.join().unwrap().len(), CLIENTS);
+    assert_eq!(witness.connected.iter().copied().collect::<HashSet<_>>(), conns);
+    assert!(witness.closed.is_empty());
 }

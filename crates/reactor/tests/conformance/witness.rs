@@ -4,7 +4,7 @@ use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
 /// Turns a hang into a failure; no expectation of how long anything takes.
-const PATIENCE: Nanos = Nanos::from_secs(60);
+pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 
 /// Records what happens, and echoes data where asked to.
 #[derive(Default)]

@@ -1,0 +1,156 @@
+//! Datagrams on `epoll`: sockets with one peer, and sockets whose peers are pseudo-connections.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::event::epoll as sys;
+use rustix::event::epoll::{EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, recvfrom, send, sendto};
+
+use crate::epoll::table::State;
+use crate::epoll::{DATAGRAMS, Epoll, LISTENER, socket};
+use crate::peers::Peers;
+use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
+
+/// Datagrams taken per readiness. Answers come in bursts, which a system call more per datagram to learn of the
+/// next would slow down; the bound keeps one socket from starving the others.
+const DATAGRAMS_PER_EVENT: usize = 64;
+
+/// A listening datagram socket and those who have written to it.
+pub(super) struct Server {
+    fd: OwnedFd,
+    peers: Peers<SocketAddr>,
+}
+
+impl Server {
+    pub(super) fn forget(&mut self, peer: u32) {
+        self.peers.remove(peer);
+    }
+}
+
+impl Epoll {
+    pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
+        let fd = udp::listen(addr)?;
+        let taken = socket::local_address(&fd)?;
+        let data = EventData::new_u64(LISTENER | DATAGRAMS | self.servers.len() as u64);
+        sys::add(&self.epoll, &fd, data, EventFlags::IN)?;
+        self.note_receive_buffer(&fd);
+        self.servers.push(Server { fd, peers: Peers::new() });
+        Ok(Address::Udp(taken))
+    }
+
+    pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
+        let fd = udp::connect(addr)?;
+        self.note_receive_buffer(&fd);
+        self.add(fd, State::Greeting)
+    }
+
+    fn note_receive_buffer(&mut self, fd: &OwnedFd) {
+        let given = udp::receive_buffer(fd);
+        let least = &mut self.datagrams.receive_buffer;
+        *least = if *least == 0 { given } else { given.min(*least) };
+    }
+
+    /// Sends the output of a datagram connection, if it is one, as one datagram.
+    pub(super) fn flush_datagram(&mut self, conn: Conn) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let outcome = match (entry.state, &entry.fd) {
+            (State::Peer { server, peer }, _) => {
+                let server = &self.servers[server as usize];
+                sendto(&server.fd, &entry.out, flags, &server.peers.key(peer))
+            }
+            (State::Greeting | State::Datagrams, Some(fd)) => send(fd, &entry.out, flags),
+            _ => return,
+        };
+        entry.drop_output();
+        match outcome {
+            Ok(_) => self.datagrams.sent += 1,
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => self.datagrams.dropped_sending += 1,
+            Err(error) => self.failed.push((conn, error)),
+        }
+    }
+
+    /// Takes what has come in on a socket with one peer.
+    pub(super) fn receive_datagrams(
+        &mut self,
+        conn: Conn,
+        flags: EventFlags,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Self>,
+    ) {
+        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        for _ in 0..DATAGRAMS_PER_EVENT {
+            // The handler may have closed or paused it since the last.
+            let Some(entry) = self.table.get(conn) else { return };
+            let Some(fd) = entry.fd.as_ref().filter(|_| !entry.paused || broken) else { return };
+            match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
+                // An empty datagram says nothing, and nobody has closed anything.
+                Ok((0, _)) => {}
+                Ok((n, _)) => {
+                    let at = monotonic_now();
+                    self.datagrams.received += 1;
+                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                }
+                Err(Errno::AGAIN) => return,
+                Err(Errno::INTR) => {}
+                Err(error) => return self.closed(conn, Some(error.into()), handler),
+            }
+        }
+    }
+
+    /// Takes what has come in on a listening socket; returns the number of datagrams.
+    pub(super) fn serve_datagrams(
+        &mut self,
+        index: usize,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Self>,
+    ) -> usize {
+        for taken in 0..DATAGRAMS_PER_EVENT {
+            let (n, from) = match recvfrom(&self.servers[index].fd, &mut *buffer, RecvFlags::DONTWAIT) {
+                Ok((n, _, Some(from))) => (n, from),
+                Err(Errno::AGAIN) => return taken,
+                // Whatever else it is (an earlier answer that could not be delivered, say), it was one peer's.
+                Ok(_) | Err(_) => continue,
+            };
+            let at = monotonic_now();
+            let Ok(from) = SocketAddr::try_from(from) else { continue };
+            if n == 0 {
+                continue;
+            }
+            let conn = match self.servers[index].peers.heard(&from) {
+                Some(conn) => conn,
+                None => self.add_peer(index, from, handler),
+            };
+            match self.table.get(conn) {
+                None => {}
+                Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
+                Some(_) => {
+                    self.datagrams.received += 1;
+                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                }
+            }
+        }
+        DATAGRAMS_PER_EVENT
+    }
+
+    /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
+    fn add_peer(&mut self, index: usize, from: SocketAddr, handler: &mut impl Handler<Self>) -> Conn {
+        let peers = &self.servers[index].peers;
+        if peers.len() >= udp::PEERS
+            && let Some(idle) = peers.longest_idle()
+        {
+            self.closed(idle, Some(udp::evicted()), handler);
+        }
+        let server = index as u32;
+        let conn = self.table.insert(None, State::Peer { server, peer: u32::MAX });
+        let peer = self.servers[index].peers.insert(from, conn);
+        if let Some(entry) = self.table.get_mut(conn) {
+            entry.state = State::Peer { server, peer };
+        }
+        handler.event(self, Event::Accepted { conn });
+        conn
+    }
+}

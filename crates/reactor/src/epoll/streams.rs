@@ -1,0 +1,157 @@
+//! Streams on `epoll`: accepting, connecting and receiving.
+
+use std::io;
+use std::path::PathBuf;
+
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, recv};
+
+use crate::epoll::table::State;
+use crate::epoll::{Epoll, socket};
+use crate::unix::{self, Connecting};
+use crate::{Conn, Event, Handler, Reactor, monotonic_now};
+
+impl Epoll {
+    /// Connects to a Unix socket under a connection that waits for it.
+    pub(super) fn connect_unix(&mut self, conn: Conn, path: PathBuf) -> io::Result<()> {
+        match unix::connect(&path)? {
+            Connecting::Full => self.waiting.push((conn, path)),
+            // As with TCP, how it went is told by a poll and not by the call.
+            Connecting::Done(fd, outcome) => {
+                if let Err(error) = outcome.and_then(|()| self.register(conn, fd)) {
+                    self.failed.push((conn, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries again for those that found their server's queue full.
+    #[cold]
+    pub(super) fn connect_waiting(&mut self) {
+        for (conn, path) in std::mem::take(&mut self.waiting) {
+            if self.table.get(conn).is_some()
+                && let Err(error) = self.connect_unix(conn, path)
+            {
+                self.failed.push((conn, Errno::from_io_error(&error).unwrap_or(Errno::IO)));
+            }
+        }
+    }
+
+    pub(super) fn accept(&mut self, listener: usize, handler: &mut impl Handler<Self>) -> usize {
+        let turn = self.listeners[listener].turn();
+        for accepted in 0..turn {
+            let event = match socket::accept(&self.listeners[listener]) {
+                Ok(fd) => match self.add(fd, State::Open) {
+                    Ok(conn) => Event::Accepted { conn },
+                    Err(error) => Event::AcceptFailed { error },
+                },
+                Err(Errno::AGAIN) => return accepted,
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(error) => {
+                    // Out of descriptors: without this the client would hang and the loop would spin.
+                    if matches!(error, Errno::MFILE | Errno::NFILE) {
+                        self.spare = None;
+                        drop(socket::accept(&self.listeners[listener]));
+                        self.spare = socket::spare();
+                    }
+                    handler.event(self, Event::AcceptFailed { error: error.into() });
+                    return accepted + 1;
+                }
+            };
+            handler.event(self, event);
+        }
+        turn
+    }
+
+    pub(super) fn connection(
+        &mut self,
+        conn: Conn,
+        flags: EventFlags,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Self>,
+    ) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        if entry.state != State::Open {
+            return self.connection_of_another_kind(conn, flags, buffer, handler);
+        }
+        if flags.contains(EventFlags::OUT) && entry.unsent() > 0 {
+            self.flush(conn);
+            self.watch(conn);
+            if self.unsent(conn) == 0 {
+                handler.event(self, Event::Drained { conn });
+            }
+        }
+        if flags.intersects(EventFlags::IN | EventFlags::ERR | EventFlags::HUP) {
+            self.receive(conn, flags, buffer, handler);
+        }
+    }
+
+    /// What is rarer than an open stream: it pays for the distinction.
+    fn connection_of_another_kind(
+        &mut self,
+        conn: Conn,
+        flags: EventFlags,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Self>,
+    ) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        let stands = match entry.state {
+            State::Connecting => State::Open,
+            State::Greeting => State::Datagrams,
+            _ => return self.receive_datagrams(conn, flags, buffer, handler),
+        };
+        let Some(fd) = &entry.fd else { return };
+        let outcome = socket::outcome_of_connect(fd).and_then(|()| match &mut self.stamps {
+            Some(stamps) if stands == State::Open => stamps.watch(conn, fd),
+            _ => Ok(()),
+        });
+        match outcome {
+            Ok(()) if flags.contains(EventFlags::OUT) => entry.state = stands,
+            Ok(()) => return,
+            Err(error) => return self.closed(conn, Some(error.into()), handler),
+        }
+        self.watch(conn);
+        handler.event(self, Event::Connected { conn });
+    }
+
+    fn receive(
+        &mut self,
+        conn: Conn,
+        flags: EventFlags,
+        buffer: &mut [u8],
+        handler: &mut impl Handler<Self>,
+    ) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        let Some(fd) = &entry.fd else { return };
+        // Timestamps of what was sent are announced as errors, too.
+        if flags.contains(EventFlags::ERR)
+            && let Some(stamps) = &mut self.stamps
+            && stamps.departures(conn, fd)
+            && !flags.intersects(EventFlags::IN | EventFlags::HUP)
+        {
+            return;
+        }
+        let broken = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        if entry.paused && !broken {
+            return;
+        }
+        let received = match &mut self.stamps {
+            None => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
+            Some(stamps) => stamps.receive(conn, fd, &mut *buffer),
+        };
+        match received {
+            Ok(0) => self.closed(conn, None, handler),
+            Ok(n) => {
+                let at = monotonic_now();
+                if let Some(stamps) = &mut self.stamps {
+                    stamps.received(conn, at);
+                }
+                handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => self.closed(conn, Some(error.into()), handler),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect as sys_connect, socket_with, sockopt,
+};
+
+/// What is asked of the kernel as a socket's receive buffer.
+///
+/// A reply of 1 MB comes as 750 datagrams of 1400 B at once, and the kernel books each at about 2300 B: 1.7 MB.
+/// Twice that leaves room for a stall of the reader.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// Room for any datagram whole: a length field of 16 bits allows no more than 65 535 bytes, headers included.
+/// So nothing is ever cut off.
+pub(crate) const LARGEST: usize = 64 * 1024;
+
+/// Peers that a server remembers per listening socket: more than the 10 000 connections that one generator is
+/// meant to open, and 2 MB of table when full.
+pub(crate) const PEERS: usize = 16 * 1024;
+
+fn socket(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let fd = socket_with(family, SocketType::DGRAM, flags, None)?;
+    // Beyond the limit for everybody (`net.core.rmem_max`) needs a privilege; else the kernel gives the limit.
+    if sockopt::set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER).is_err() {
+        sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER)?;
+    }
+    Ok(fd)
+}
+
+/// A socket that sends to `addr` alone and receives from there alone.
+pub(crate) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = socket(addr)?;
+    sys_connect(&fd, &addr)?;
+    Ok(fd)
+}
+
+/// A socket that receives at `addr`, sharing the port with others: the kernel keeps each peer at one of them.
+pub(crate) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
+    let fd = socket(addr)?;
+    sockopt::set_socket_reuseport(&fd, true)?;
+    bind(&fd, &addr)?;
+    Ok(fd)
+}
+
+/// What the kernel gave as receive buffer, in bytes of data and bookkeeping.
+pub(crate) fn receive_buffer(fd: &OwnedFd) -> usize {
+    // Linux reports twice what it was asked for, the second half being for its bookkeeping.
+    sockopt::socket_recv_buffer_size(fd).unwrap_or(0)
+}
+
+/// Why a pseudo-connection ended that made room for another.
+pub(crate) fn evicted() -> io::Error {
+    let text = format!("it was the longest idle of {PEERS} UDP peers, and another one wrote");
+    io::Error::new(io::ErrorKind::ConnectionAborted, text)
+}
