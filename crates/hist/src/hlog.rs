@@ -10,7 +10,7 @@
 //!
 //! Try it: `cargo test -p hist hlog`.
 
-mod decode;
+pub(crate) mod decode;
 mod read;
 
 use std::io;

@@ -14,6 +14,7 @@ mod heat;
 pub mod hlog;
 mod latency;
 mod rank;
+mod serial;
 mod sparse;
 mod windows;
 

@@ -56,6 +56,38 @@ impl Sparse {
         }
     }
 
+    /// The cells that are not empty, in order: number and count.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let octaves = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));
+        octaves.flat_map(|(i, octave)| {
+            let cell = move |(j, &n): (usize, &u32)| (n > 0).then_some(((i * CELLS + j) as u32, n));
+            octave.iter().enumerate().filter_map(cell)
+        })
+    }
+
+    /// The counts over cells that are a quarter of an octave wide in logarithm: upper end and count.
+    pub(crate) fn coarse(&self) -> Vec<(Nanos, u64)> {
+        let quarter = |cell: u32| (4.0 * (end_of(cell as usize).max(1) as f64).log2()).ceil() as i32;
+        let mut coarse: Vec<(i32, u64)> = Vec::new();
+        for (cell, n) in self.cells() {
+            match coarse.last_mut() {
+                Some((last, count)) if *last == quarter(cell) => *count += u64::from(n),
+                _ => coarse.push((quarter(cell), u64::from(n))),
+            }
+        }
+        let end = |quarter: i32| Nanos((f64::from(quarter) / 4.0).exp2().round() as u64);
+        coarse.into_iter().map(|(quarter, n)| (end(quarter), n)).collect()
+    }
+
+    /// Adds `n` samples to a cell; false where there is no such cell.
+    pub(crate) fn add(&mut self, cell: usize, n: u32) -> bool {
+        let Some(octave) = self.octaves.get_mut(cell / CELLS) else { return false };
+        let octave = octave.get_or_insert_with(empty);
+        octave[cell % CELLS] = octave[cell % CELLS].saturating_add(n);
+        self.count += u64::from(n);
+        true
+    }
+
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

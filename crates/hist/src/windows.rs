@@ -7,6 +7,7 @@
 //!
 //! Try it: `cargo test -p hist windows`.
 
+use serde::{Deserialize, Serialize};
 use units::Nanos;
 
 use crate::sparse::Sparse;
@@ -30,7 +31,7 @@ const MIN_GROUPS: usize = 3;
 /// Cost: 300 bytes for each window, and 4 KiB for each factor of two among its response times: 20 to 30 KiB
 /// usually, so 3 MiB for a trial of 10 s. Recording takes 4 ns; the first time of an octave in a window
 /// allocates its 4 KiB, about 1 µs.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Windows {
     windows: Vec<Sparse>,
     marks: Vec<bool>,
@@ -124,15 +125,26 @@ impl Windows {
 
     /// The figures of each window in order, the empty ones too.
     pub fn series(&self) -> Vec<Window> {
-        let figures = |(i, window): (usize, &Sparse)| Window {
+        (0..self.windows.len()).filter_map(|i| self.at(i)).collect()
+    }
+
+    /// The figures of window `i`, from 0; `None` beyond the last.
+    pub fn at(&self, i: usize) -> Option<Window> {
+        let window = self.windows.get(i)?;
+        Some(Window {
             start: Nanos(i as u64 * WINDOW.0),
             count: window.count(),
             p50: window.percentile(50.0),
             p99: window.percentile(99.0),
             max: window.max(),
             marked: self.marks[i],
-        };
-        self.windows.iter().enumerate().map(figures).collect()
+        })
+    }
+
+    /// The samples of window `i` in coarse cells, for a picture: the upper end of each cell that is not empty, and
+    /// its count. Four cells for each factor of two, so 19 % wide.
+    pub fn coarse(&self, i: usize) -> Vec<(Nanos, u64)> {
+        self.windows.get(i).map_or(Vec::new(), Sparse::coarse)
     }
 
     /// What fell into each cell of [`heat_cell`](crate::heat_cell) in each window, rising, without the empty ones.

@@ -1,15 +1,15 @@
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use reactor::{Epoll, Reactor, monotonic_now, pin_to, sharpen_timers};
+use reactor::queue::{Consumer, Producer, bounded};
+use reactor::{Address, Epoll, Reactor, monotonic_now, pin_to, sharpen_timers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 use units::{Nanos, Time};
 
-use crate::{Engine, Plan, Recording, Workload};
+use crate::{Engine, LivePoint, Plan, Recording, Workload};
 
 /// All connections must stand after this long.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
@@ -29,11 +29,13 @@ pub enum Failure {
     )]
     Descriptors { wanted: usize, needed: u64, limit: u64 },
     #[error("cannot connect to {server}: {source}{}", connect_lever(source))]
-    Connect { server: SocketAddr, source: io::Error },
+    Connect { server: Address, source: io::Error },
     #[error(
         "{server} let only some of {wanted} connections stand within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
     )]
-    ConnectTimeout { server: SocketAddr, wanted: usize },
+    ConnectTimeout { server: String, wanted: usize },
+    #[error("the start was called off: {0}")]
+    CalledOff(String),
     #[error("the event loop failed: {0}")]
     Loop(#[from] io::Error),
 }
@@ -60,9 +62,32 @@ pub struct Generator {
     pub cpus: Vec<usize>,
     /// Ends the run early once it is set, keeping what was measured.
     pub stop: Arc<AtomicBool>,
+    /// Says when to start, once all connections of all threads stand; `None`: at once.
+    pub gate: Option<Gate>,
+    /// Where the threads show what they do; see [`Generator::watch`].
+    shown_to: Mutex<Vec<Producer<LivePoint>>>,
 }
 
+/// Waits until the start is agreed on, and returns its moment on the clock of [`monotonic_now`], or why there is
+/// none.
+pub type Gate = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
+
+/// Points that may wait for somebody who looks on: 12 s of them.
+const SHOWN: usize = 128;
+
 impl Generator {
+    /// A generator of `threads` threads that starts as soon as it can.
+    pub fn new(plan: Plan, threads: u32, cpus: Vec<usize>, stop: Arc<AtomicBool>) -> Generator {
+        Generator { plan, threads, cpus, stop, gate: None, shown_to: Mutex::new(Vec::new()) }
+    }
+
+    /// What each thread shows while it runs, for a thread that looks on. Call it before [`Generator::run`].
+    pub fn watch(&self) -> Vec<Consumer<LivePoint>> {
+        let (to, from) = (0..self.threads).map(|_| bounded(SHOWN)).unzip();
+        *self.shown_to.lock().expect("nobody panics with it") = to;
+        from
+    }
+
     /// Runs the load to its end.
     ///
     /// `workload` makes the workload of each thread, given its number. Cost: all of each thread's processor,
@@ -95,13 +120,13 @@ impl Generator {
     }
 
     fn check_descriptors(&self) -> Result<(), Failure> {
-        let needed = self.plan.connections as u64 + OTHER_DESCRIPTORS;
+        let needed = self.plan.connections() as u64 + OTHER_DESCRIPTORS;
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         if current.is_none_or(|limit| needed <= limit) {
             return Ok(());
         }
         if let Some(limit) = maximum.filter(|&limit| needed > limit) {
-            return Err(Failure::Descriptors { wanted: self.plan.connections, needed, limit });
+            return Err(Failure::Descriptors { wanted: self.plan.connections(), needed, limit });
         }
         Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
     }
@@ -119,11 +144,21 @@ impl Generator {
             failed.store(true, Ordering::Relaxed);
         }
         // Everybody comes here, also who failed, so that nobody waits for ever.
-        if barrier.wait().is_leader() {
-            start.store((monotonic_now() + RUN_UP).0, Ordering::Relaxed);
+        let mut called_off = None;
+        if barrier.wait().is_leader() && !failed.load(Ordering::Relaxed) {
+            match self.gate.as_ref().map_or_else(|| Ok(monotonic_now() + RUN_UP), |gate| gate()) {
+                Ok(at) => start.store(at.0, Ordering::Relaxed),
+                Err(reason) => {
+                    failed.store(true, Ordering::Relaxed);
+                    called_off = Some(Failure::CalledOff(reason));
+                }
+            }
         }
         barrier.wait();
         let (mut reactor, mut engine) = prepared?;
+        if let Some(called_off) = called_off {
+            return Err(called_off);
+        }
         if failed.load(Ordering::Relaxed) {
             return Ok(engine.finish(Time(0)));
         }
@@ -139,26 +174,44 @@ impl Generator {
         }
         // Without this a paced sleep ends 50 µs late; where it is refused the lag shows it.
         let _ = sharpen_timers();
-        let mut plan = self.plan.clone();
-        let (threads, connections) = (self.threads as usize, self.plan.connections);
-        let one_more = usize::from((thread as usize) < connections % threads);
-        (plan.share, plan.shares) = (thread, self.threads);
-        plan.connections = connections / threads + one_more;
-        let server = plan.server;
-        let connect = |source| Failure::Connect { server, source };
+        let plan = self.plan_of(thread as usize);
         let mut reactor = Epoll::new()?;
         let mut engine = Engine::new(plan, workload, Arc::clone(&self.stop));
-        engine.connect(&mut reactor).map_err(connect)?;
+        if let Some(to) = self.shown_to.lock().expect("nobody panics with it").pop() {
+            engine.show(to);
+        }
+        engine.connect(&mut reactor)?;
         let deadline = reactor.now() + CONNECT_TIMEOUT;
         while !engine.is_ready() {
             engine.step(&mut reactor)?;
-            if let Some(error) = engine.failure() {
-                return Err(connect(error));
+            if let Some((server, source)) = engine.failure() {
+                return Err(Failure::Connect { server, source });
             }
             if reactor.now() >= deadline || self.stop.load(Ordering::Relaxed) {
-                return Err(Failure::ConnectTimeout { server, wanted: connections });
+                let wanted = self.plan.connections();
+                return Err(Failure::ConnectTimeout { server: self.servers(), wanted });
             }
         }
         Ok((reactor, engine))
+    }
+
+    /// All servers, for a message.
+    fn servers(&self) -> String {
+        let addresses: Vec<String> = self.plan.endpoints.iter().map(|e| e.address.to_string()).collect();
+        addresses.join(", ")
+    }
+
+    /// The part of one thread: its share of the arrivals, of each endpoint's connections and of the clients.
+    fn plan_of(&self, thread: usize) -> Plan {
+        let threads = self.threads as usize;
+        let part = |all: usize| all / threads + usize::from(thread < all % threads);
+        let mut plan = self.plan.clone();
+        plan.share = self.plan.share * self.threads + thread as u32;
+        plan.shares = self.plan.shares * self.threads;
+        plan.clients = plan.clients.map(part);
+        for endpoint in &mut plan.endpoints {
+            endpoint.connections = part(endpoint.connections);
+        }
+        plan
     }
 }

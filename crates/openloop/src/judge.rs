@@ -1,8 +1,8 @@
 use results::{Invalid, Reason, Verdict};
 use stats::{Steadiness, Trend};
-use units::{Nanos, Rate};
+use units::Nanos;
 
-use crate::Recording;
+use crate::{Load, Recording};
 
 /// The generator may be late by this share of what it measures...
 const LAG_SHARE: f64 = 0.1;
@@ -27,21 +27,25 @@ const STEADY: f64 = 0.5;
 ///
 /// `others` are reasons that the engine cannot know, such as a data set that was not there; the gravest
 /// reason comes first.
-pub fn judge(recording: &Recording, rate: Rate, others: Vec<Invalid>) -> Verdict {
+pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     let mut reasons = others;
     let mut find = |reason: Reason, detail: String| reasons.push(Invalid { reason, detail });
     let tally = &recording.tally;
     let all = recording.all();
 
     if tally.intended == 0 {
-        let detail = format!("no arrival fell into the window of {} at {rate}", recording.window);
+        let at = match load {
+            Load::Open { rate, .. } => format!(" at {rate}"),
+            Load::Closed { .. } => String::new(),
+        };
+        let detail = format!("no arrival fell into the window of {}{at}", recording.window);
         find(Reason::RateMissed, detail);
         return Verdict::Invalid { reasons };
     }
     let failed = tally.errors + tally.timeouts;
     let failed_share = failed as f64 / tally.intended as f64;
     if failed_share > ERRORS {
-        let first = recording.messages.first().map_or("", String::as_str);
+        let first = recording.errors.first().unwrap_or("");
         let detail = format!(
             "{failed} of {} requests failed, {:.2} %, over the limit of {} %: {first}",
             tally.intended,
@@ -77,6 +81,15 @@ pub fn judge(recording: &Recording, rate: Rate, others: Vec<Invalid>) -> Verdict
             "it worked {:.0} % of its time and achieved {:.1} % of the load; give it more threads and cores",
             100.0 * busy,
             100.0 * achieved_share
+        );
+        find(Reason::GeneratorSaturated, detail);
+    }
+    if let Load::Closed { .. } = load
+        && busy > SATURATED
+    {
+        let detail = format!(
+            "it worked {:.0} % of its time: a closed loop measured the generator, not the server; give it more threads and cores",
+            100.0 * busy
         );
         find(Reason::GeneratorSaturated, detail);
     }

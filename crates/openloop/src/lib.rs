@@ -12,19 +12,26 @@
 mod completion;
 mod connection;
 mod engine;
+mod gather;
 mod generator;
 mod judge;
+mod live;
 mod pacing;
 mod recorder;
 mod schedule;
+mod source;
 mod waiting;
 mod workload;
 
 pub use completion::{Completion, Outcome};
-pub use engine::{Binding, Engine, Pace, Plan};
-pub use generator::{Failure, Generator};
+pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan};
+pub use generator::{Failure, Gate, Generator};
 pub use judge::{judge, lag_limit};
+pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
-pub use recorder::{BacklogPoint, OperationTimes, Recording, Tally};
+pub use recorder::{
+    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, OperationTimes, Recording,
+    Tally,
+};
 pub use schedule::{Arrival, Schedule};
-pub use workload::{Parsed, Workload};
+pub use workload::{Fault, Parsed, Parts, Then, Workload};

@@ -1,3 +1,4 @@
+use serde::{Deserialize, Serialize};
 use units::{Nanos, Time};
 
 /// A turn of the pacing loop may take this long without being a stall...
@@ -8,7 +9,7 @@ const PER_ACTION: Nanos = Nanos::from_micros(12);
 const KEPT: usize = 4_096;
 
 /// A time in which the generator's thread did not run although it wanted to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
     /// Its begin.
     pub from: Time,

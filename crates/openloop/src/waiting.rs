@@ -1,21 +1,19 @@
-use crate::Arrival;
-
 /// Arrivals looked ahead per connection before the rest of a backlog stays in the schedule.
 ///
 /// With W of them over C connections of equal speed, a connection runs dry while others hold arrivals with
 /// a probability of about C / (W + C) (the queues of a closed network are uniform over the compositions of
 /// W), so 1024 each blames the generator for one arrival in a thousand, and only in overload.
 const PER_CONNECTION: usize = 1024;
-/// Never fewer than this, so that few connections see far enough; 1.5 MiB.
+/// Never fewer than this, so that few connections see far enough; some 6 MiB.
 const AT_LEAST: usize = 65_536;
-/// Never more than this; 96 MiB.
-const AT_MOST: usize = 4 << 20;
+/// Never more than this; some 90 MiB, touched in overload only.
+const AT_MOST: usize = 1 << 20;
 
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
-struct Node {
-    arrival: Arrival,
+struct Node<T> {
+    /// `None` while the place is free.
+    item: Option<T>,
     next: u32,
 }
 
@@ -38,24 +36,25 @@ impl Line {
     }
 }
 
-/// The bounded look-ahead: arrivals that are due and bound to a connection that cannot take them yet.
+/// The bounded look-ahead: requests that are due and bound to a connection that cannot take them yet.
 ///
 /// A backlog is a cursor into the schedule, never a list. An arrival must nevertheless be bound to its
 /// connection at its intended time, so the engine looks at most this far past the cursor; beyond, arrivals
-/// stay in the schedule, where they cost no memory. All room is taken at the start.
-pub(crate) struct Waiting {
-    nodes: Vec<Node>,
+/// stay in the schedule, where they cost no memory. All room is taken at the start; requests that follow
+/// from an answer may exceed it, of which there are never more than places on the connections.
+pub(crate) struct Waiting<T> {
+    nodes: Vec<Node<T>>,
     free: u32,
     len: usize,
     room: usize,
 }
 
-impl Waiting {
-    pub(crate) fn for_connections(connections: usize) -> Waiting {
+impl<T> Waiting<T> {
+    pub(crate) fn for_connections(connections: usize) -> Waiting<T> {
         Waiting::with_room((connections * PER_CONNECTION).clamp(AT_LEAST, AT_MOST))
     }
 
-    fn with_room(room: usize) -> Waiting {
+    fn with_room(room: usize) -> Waiting<T> {
         Waiting { nodes: Vec::with_capacity(room), free: NONE, len: 0, room }
     }
 
@@ -64,13 +63,12 @@ impl Waiting {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.len == self.room
+        self.len >= self.room
     }
 
-    /// Appends to a connection's line. The look-ahead must not be full.
-    pub(crate) fn push(&mut self, line: &mut Line, arrival: Arrival) {
-        debug_assert!(!self.is_full());
-        let node = Node { arrival, next: NONE };
+    /// Appends to a connection's line.
+    pub(crate) fn push(&mut self, line: &mut Line, item: T) {
+        let node = Node { item: Some(item), next: NONE };
         let at = if self.free == NONE {
             self.nodes.push(node);
             (self.nodes.len() - 1) as u32
@@ -91,23 +89,23 @@ impl Waiting {
     }
 
     /// Takes the oldest of a connection's line.
-    pub(crate) fn pop(&mut self, line: &mut Line) -> Option<Arrival> {
+    pub(crate) fn pop(&mut self, line: &mut Line) -> Option<T> {
         if line.is_empty() {
             return None;
         }
         let at = line.head;
-        let node = self.nodes[at as usize];
+        let node = &mut self.nodes[at as usize];
         line.head = node.next;
-        self.nodes[at as usize].next = self.free;
+        node.next = self.free;
         self.free = at;
         self.len -= 1;
-        Some(node.arrival)
+        node.item.take()
     }
 
-    /// When the oldest of a connection's line was due.
+    /// The oldest of a connection's line.
     #[cfg(test)]
-    pub(crate) fn oldest(&self, line: Line) -> Option<units::Time> {
-        (!line.is_empty()).then(|| self.nodes[line.head as usize].arrival.intended)
+    pub(crate) fn oldest(&self, line: Line) -> Option<&T> {
+        if line.is_empty() { None } else { self.nodes[line.head as usize].item.as_ref() }
     }
 }
 
@@ -116,26 +114,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::VecDeque;
-    use units::Time;
-
-    fn arrival(seq: u64) -> Arrival {
-        Arrival { seq, intended: Time(seq) }
-    }
 
     proptest! {
         #[test]
         fn behaves_as_a_queue_per_connection(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..400)) {
             let mut waiting = Waiting::with_room(16);
             let mut lines = [Line::default(); 4];
-            let mut model: [VecDeque<Arrival>; 4] = Default::default();
+            let mut model: [VecDeque<usize>; 4] = Default::default();
             for (seq, (connection, push)) in steps.into_iter().enumerate() {
                 if push && !waiting.is_full() {
-                    waiting.push(&mut lines[connection], arrival(seq as u64));
-                    model[connection].push_back(arrival(seq as u64));
+                    waiting.push(&mut lines[connection], seq);
+                    model[connection].push_back(seq);
                 } else if !push {
                     prop_assert_eq!(waiting.pop(&mut lines[connection]), model[connection].pop_front());
                 }
-                prop_assert_eq!(waiting.oldest(lines[connection]), model[connection].front().map(|a| a.intended));
+                prop_assert_eq!(waiting.oldest(lines[connection]), model[connection].front());
                 prop_assert_eq!(waiting.len(), model.iter().map(VecDeque::len).sum::<usize>());
                 prop_assert!(waiting.nodes.len() <= 16, "no more memory than at the start");
             }

@@ -1,23 +1,51 @@
-/// Turns arrivals into bytes and bytes into outcomes.
+/// Turns arrivals into requests and bytes into outcomes.
 ///
 /// Each generator thread has one. It draws keys and sizes from streams of its own and never reads a clock:
-/// time belongs to the engine.
+/// time belongs to the engine. An arrival is a *job*: usually one request, several at once where it is for
+/// several servers ([`Parts`]), and one after another where an answer asks for the next ([`Then`]).
 pub trait Workload {
-    /// What must be remembered about a request in flight to understand its answer.
+    /// What must be remembered about a request from its draw to its answer.
+    ///
+    /// Bounds: the look-ahead holds up to a million of them, so keep it to some 32 B.
     type Job;
-    /// The state of parsing on one connection, carried over partial receives.
+    /// The state of parsing: of one connection, carried over partial receives, or of one request where each
+    /// datagram may be a part of an answer.
     type Wire: Default;
 
-    /// The names of the operations; [`Workload::request`] returns an index into it.
+    /// The names of the operations; [`Workload::draw`] returns an index into it.
     fn operations(&self) -> Vec<String>;
 
-    /// Draws the job of arrival `seq` and appends its request to `out`.
-    fn request(&mut self, seq: u64, out: &mut Vec<u8>) -> (usize, Self::Job);
+    /// How many of the last operations are never drawn: they follow from the answers to others.
+    fn follow_ups(&self) -> usize {
+        0
+    }
 
-    /// Looks for the answer to `job` at the front of `bytes`.
+    /// Draws arrival `seq` at the moment at which it is due: its operation, and its requests.
+    ///
+    /// At least one part must be pushed. They all leave at the same intended time, each to its own endpoint,
+    /// and the arrival is done when the last of them is.
+    fn draw(&mut self, seq: u64, parts: &mut Parts<Self::Job>) -> usize;
+
+    /// Appends the request of a part to `out`.
+    ///
+    /// `tag` tells the requests of a datagram connection apart, and the answer must carry it; on a stream,
+    /// where answers come in order, it is 0.
+    fn request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>);
+
+    /// Looks for the answer to `job` at the front of `bytes`, on a stream.
     ///
     /// Called again with a longer `bytes` after [`Parsed::Partial`], with the same `wire`.
-    fn response(&mut self, job: &Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed;
+    fn response(&mut self, job: &mut Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Self::Job>;
+
+    /// Which request a datagram belongs to; `None` where it is none of this protocol.
+    fn tag(&self, _datagram: &[u8]) -> Option<u16> {
+        None
+    }
+
+    /// Takes one datagram that carries the tag of `job`. After [`Parsed::Partial`] others must follow.
+    fn datagram(&mut self, _: &mut Self::Job, _: &mut Self::Wire, _datagram: &[u8]) -> Parsed<Self::Job> {
+        Parsed::Garbage("this workload has no datagrams".into())
+    }
 
     /// Figures of the workload over the window, such as its hit ratio: name with unit, count, and of how many.
     fn counters(&self) -> Vec<(String, u64, u64)> {
@@ -28,18 +56,107 @@ pub trait Workload {
     fn window_opens(&mut self) {}
 }
 
+/// The requests of one arrival, each with the endpoint that takes it.
+#[derive(Debug)]
+pub struct Parts<J> {
+    parts: Vec<(usize, J)>,
+}
+
+impl<J> Parts<J> {
+    /// No parts yet.
+    pub fn new() -> Parts<J> {
+        Parts { parts: Vec::with_capacity(1) }
+    }
+
+    /// One more request, for the endpoint of this index in the engine's plan.
+    #[inline]
+    pub fn push(&mut self, endpoint: usize, job: J) {
+        self.parts.push((endpoint, job));
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Takes the part that was pushed last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(usize, J)> {
+        self.parts.pop()
+    }
+}
+
+impl<J> Default for Parts<J> {
+    fn default() -> Parts<J> {
+        Parts::new()
+    }
+}
+
 /// What [`Workload::response`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parsed {
+pub enum Parsed<J> {
     /// The answer is not whole yet.
     Partial,
     /// The answer is whole.
     Done {
-        /// Its length; the next answer starts there.
+        /// Its length; the next answer starts there. Not looked at for datagrams.
         used: usize,
-        /// `Err` with a short reason where the server refused or the content is wrong.
-        outcome: Result<(), String>,
+        /// What is wrong with it, if anything.
+        outcome: Result<(), Fault>,
+        /// What comes of it.
+        then: Then<J>,
     },
     /// The bytes are no answer at all; the connection is given up.
     Garbage(String),
+}
+
+impl<J> Parsed<J> {
+    /// A whole answer of `used` bytes after which nothing follows.
+    pub fn done(used: usize, outcome: Result<(), Fault>) -> Parsed<J> {
+        Parsed::Done { used, outcome, then: Then::End }
+    }
+}
+
+/// What follows an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Then<J> {
+    /// Nothing: the part is done.
+    End,
+    /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
+    /// and the response time runs on.
+    Again {
+        /// Who takes it.
+        endpoint: usize,
+    },
+    /// The part is done, and a request of its own follows at once, due at the moment of the answer. It is no
+    /// arrival and counts among the follow-ups.
+    Also {
+        /// Its operation, one of the follow-ups.
+        operation: usize,
+        /// Who takes it.
+        endpoint: usize,
+        /// What it is.
+        job: J,
+    },
+}
+
+/// Why an answer is an error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// A few words by which errors are counted: `wrong value`.
+    pub kind: &'static str,
+    /// What happened, of the first of its kind shown to the user.
+    pub detail: String,
+}
+
+impl Fault {
+    /// An error of a kind.
+    pub fn new(kind: &'static str, detail: impl Into<String>) -> Fault {
+        Fault { kind, detail: detail.into() }
+    }
 }

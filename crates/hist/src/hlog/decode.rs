@@ -31,7 +31,7 @@ const MOST: u64 = 64 << 20;
 const MOST_SAMPLES: u64 = 1 << 50;
 
 /// Decodes one histogram. Errors: what is wrong, as the end of a sentence.
-pub(super) fn decode(text: &str) -> Result<Histogram<u64>, String> {
+pub(crate) fn decode(text: &str) -> Result<Histogram<u64>, String> {
     let bytes = STANDARD.decode(text).map_err(|e| format!("the histogram is not base64 ({e})"))?;
     let plain = match word(&bytes, 0) {
         Some(COMPRESSED) => inflate(bytes.get(8..).unwrap_or_default(), word(&bytes, 4))?,

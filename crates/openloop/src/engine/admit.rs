@@ -1,10 +1,9 @@
-use rand::RngExt;
 use reactor::{Conn, Reactor};
 use units::Time;
 
-use crate::connection::{InFlight, Link};
-use crate::engine::{Binding, Engine};
-use crate::{Arrival, Outcome, Workload};
+use crate::connection::{Link, Request, SINGLE};
+use crate::engine::Engine;
+use crate::{Outcome, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
 pub(super) const SENDS_PER_TURN: usize = 8;
@@ -12,125 +11,69 @@ pub(super) const SENDS_PER_TURN: usize = 8;
 /// at, nor the answers until all that is due is sent.
 pub(super) const SENDS_PER_ANSWER: usize = 1;
 
-/// The connections that can take a request, to draw one with equal chance.
-pub(super) struct IdleSet {
-    members: Vec<u32>,
-    /// Where each connection stands in `members`.
-    place: Vec<u32>,
-}
-
-impl IdleSet {
-    const OUT: u32 = u32::MAX;
-
-    pub(super) fn new(connections: usize) -> IdleSet {
-        IdleSet { members: Vec::with_capacity(connections), place: vec![Self::OUT; connections] }
-    }
-
-    fn set(&mut self, index: usize, idle: bool) {
-        let place = self.place[index];
-        if idle && place == Self::OUT {
-            self.place[index] = self.members.len() as u32;
-            self.members.push(index as u32);
-        } else if !idle && place != Self::OUT {
-            self.members.swap_remove(place as usize);
-            if let Some(&moved) = self.members.get(place as usize) {
-                self.place[moved as usize] = place;
-            }
-            self.place[index] = Self::OUT;
-        }
-    }
-}
-
 impl<W: Workload> Engine<W> {
     /// Whether an arrival that is due could be bound to a connection now.
     pub(super) fn can_admit(&self) -> bool {
-        match self.plan.binding {
-            Binding::Random => !self.waiting.is_full(),
-            Binding::Idle => !self.idle.members.is_empty(),
-        }
+        !self.waiting.is_full() && self.choice.has_room()
     }
 
-    /// Binds the arrivals that are due to connections, and sends up to `limit` of those that can be sent at once.
+    /// Draws the arrivals that are due, binds their requests to connections, and sends up to about `limit` of
+    /// those that can be sent at once.
     #[inline]
     pub(super) fn admit<R: Reactor>(&mut self, reactor: &mut R, now: Time, limit: usize) {
         let mut sends = 0;
         while sends < limit {
-            let arrival = self.schedule.peek();
-            if arrival.intended > now || arrival.intended >= self.end || !self.can_admit() {
+            let due = self.source.due();
+            if due > now || due >= self.end || !self.can_admit() {
                 break;
             }
-            let index = match self.plan.binding {
-                Binding::Random => self.binding_rng.random_range(0..self.connections.len()),
-                Binding::Idle => {
-                    self.idle.members[self.binding_rng.random_range(0..self.idle.members.len())] as usize
-                }
-            };
-            self.schedule.take();
-            if self.connections[index].can_take(self.plan.depth) {
-                self.send(reactor, index, &[arrival]);
-                sends += 1;
-            } else if let Link::Down { .. } = self.connections[index].link {
-                self.recording.never_sent(arrival.intended, now, Outcome::Error, 1);
-            } else {
-                self.waiting.push(&mut self.connections[index].line, arrival);
+            let (arrival, closed) = self.source.take();
+            let client = closed.unwrap_or_else(|| self.choice.client(&mut self.binding_rng));
+            let bound = (closed.is_some() || self.choice.has_clients()).then_some(client);
+            self.recording.offered(arrival.intended);
+            let mut parts = std::mem::take(&mut self.parts);
+            let operation = self.workload.draw(arrival.seq, &mut parts) as u16;
+            debug_assert!(!parts.is_empty(), "an arrival without a request would never end");
+            let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
+            while let Some((endpoint, job)) = parts.pop() {
+                let index = self.choice.connection(endpoint, bound, &mut self.binding_rng);
+                let intended = arrival.intended;
+                let request =
+                    Request { intended, operation, follow_up: false, client, gather, begun: None, job };
+                sends += usize::from(self.bind(reactor, index, request, now));
             }
+            self.parts = parts;
         }
     }
 
-    /// Sends as many of the waiting arrivals of a connection as it can take.
-    pub(super) fn send_waiting<R: Reactor>(&mut self, reactor: &mut R, index: usize) {
+    /// Gives a request to a connection; true if it was sent at once.
+    #[inline]
+    pub(super) fn bind<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        index: usize,
+        request: Request<W::Job>,
+        now: Time,
+    ) -> bool {
         let connection = &mut self.connections[index];
-        if connection.line.is_empty() || connection.in_flight.len() >= self.plan.depth {
-            return;
+        if connection.can_take(self.plan.depth) {
+            self.send_one(reactor, index, request);
+            return true;
         }
-        if self.plan.depth - connection.in_flight.len() == 1 {
-            // The usual case of depth 1, without a list.
-            if let Some(arrival) = self.waiting.pop(&mut connection.line) {
-                self.send(reactor, index, &[arrival]);
-            }
-            return;
+        if let Link::Down { .. } = connection.link {
+            self.never_sent(request, now, Outcome::Error);
+        } else {
+            self.waiting.push(&mut connection.line, request);
         }
-        let mut batch = Vec::new();
-        while connection.in_flight.len() + batch.len() < self.plan.depth
-            && let Some(arrival) = self.waiting.pop(&mut connection.line)
-        {
-            batch.push(arrival);
-        }
-        self.send(reactor, index, &batch);
-    }
-
-    /// Sends `arrivals` on a connection that can take them, in one system call.
-    fn send<R: Reactor>(&mut self, reactor: &mut R, index: usize, arrivals: &[Arrival]) {
-        let connection = &mut self.connections[index];
-        let Some(conn) = connection.up() else { return };
-        let out = reactor.output(conn);
-        for arrival in arrivals {
-            let (operation, job) = self.workload.request(arrival.seq, out);
-            connection.in_flight.push_back(InFlight {
-                intended: arrival.intended,
-                eligible: arrival.intended.max(connection.free_since),
-                sent: Time(0),
-                first_byte: None,
-                operation,
-                job,
-            });
-        }
-        let sent = reactor.flush(conn);
-        let fresh = connection.in_flight.len() - arrivals.len();
-        for request in connection.in_flight.iter_mut().skip(fresh) {
-            request.sent = sent;
-        }
-        self.actions += 1;
-        self.in_flight += arrivals.len() as u64;
-        self.recording.max_in_flight = self.recording.max_in_flight.max(self.in_flight);
-        self.note_idle(index);
+        false
     }
 
     /// Keeps the set of idle connections true after a change to one.
+    #[inline]
     pub(super) fn note_idle(&mut self, index: usize) {
-        if self.plan.binding == Binding::Idle {
-            self.idle.set(index, self.connections[index].can_take(self.plan.depth));
-        }
+        let connection = &self.connections[index];
+        let depth = self.plan.depth;
+        self.choice.note(connection.endpoint.into(), index, || connection.can_take(depth));
     }
 
     pub(super) fn note_slot(&mut self, conn: Conn, index: usize) {

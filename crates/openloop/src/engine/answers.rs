@@ -1,32 +1,37 @@
-use std::io;
-
 use reactor::{Conn, Reactor};
-use units::{Nanos, Time};
+use units::Time;
 
-use crate::connection::Link;
-use crate::engine::{Engine, Phase};
-use crate::{Completion, Outcome, Parsed, Workload};
-
-/// A connection that could not be established again is left alone for this long.
-const RETRY: Nanos = Nanos::from_millis(100);
-
-const UNSOLICITED: &str = "the server sent bytes that nobody asked for";
+use crate::connection::Request;
+use crate::engine::Engine;
+use crate::engine::links::Loss;
+use crate::{Outcome, Parsed, Then, Workload};
 
 impl<W: Workload> Engine<W> {
     /// Matches what was received with what is in flight, and reuses the places that fall free.
     #[inline]
     pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         let Some(index) = self.index_of(conn) else { return };
-        if let Err(reason) = self.match_answers(index, at, bytes) {
-            reactor.close(conn);
-            self.give_up(reactor, index, &reason, at);
-            return;
+        if self.bytes_count() {
+            let endpoint = self.connections[index].endpoint as usize;
+            self.recording.endpoints[endpoint].bytes_received += bytes.len() as u64;
         }
-        self.send_waiting(reactor, index);
-        self.note_idle(index);
+        let matched = if self.connections[index].datagram {
+            self.match_datagram(index, at, bytes);
+            Ok(())
+        } else {
+            self.match_answers(index, at, bytes)
+        };
+        if let Err(loss) = matched {
+            reactor.close(conn);
+            self.give_up(reactor, index, &loss, at);
+        } else {
+            self.send_waiting(reactor, index);
+            self.note_idle(index);
+        }
+        self.send_next(reactor, at);
     }
 
-    fn match_answers(&mut self, index: usize, at: Time, bytes: &[u8]) -> Result<(), String> {
+    fn match_answers(&mut self, index: usize, at: Time, bytes: &[u8]) -> Result<(), Loss> {
         let connection = &mut self.connections[index];
         let mut partial = std::mem::take(&mut connection.partial);
         let joined = !partial.is_empty();
@@ -37,38 +42,27 @@ impl<W: Workload> Engine<W> {
         let mut used_up = 0;
         let mut result = Ok(());
         while used_up < whole.len() {
+            let connection = &mut self.connections[index];
             let rest = &whole[used_up..];
             let Some(oldest) = connection.in_flight.front_mut() else {
                 self.recording.unsolicited += 1;
-                result = Err(UNSOLICITED.into());
+                result = Err(Loss::unsolicited());
                 break;
             };
             oldest.first_byte.get_or_insert(at);
-            match self.workload.response(&oldest.job, &mut connection.wire, rest) {
+            match self.workload.response(&mut oldest.request.job, &mut connection.wire, rest) {
                 Parsed::Partial => break,
                 Parsed::Garbage(reason) => {
-                    result = Err(reason);
+                    result = Err(Loss::new("no answer of this protocol", reason));
                     break;
                 }
-                Parsed::Done { used, outcome } => {
+                Parsed::Done { used, outcome, then } => {
                     used_up += used;
                     if connection.in_flight.len() == self.plan.depth {
                         connection.free_since = at;
                     }
-                    let request = connection.in_flight.pop_front().expect("it is there");
-                    self.in_flight -= 1;
-                    if let Err(message) = &outcome {
-                        self.recording.message(message);
-                    }
-                    self.recording.enter(&Completion {
-                        operation: request.operation,
-                        intended: request.intended,
-                        eligible: request.eligible,
-                        sent: request.sent,
-                        first_byte: request.first_byte.unwrap_or(at),
-                        done: at,
-                        outcome: if outcome.is_ok() { Outcome::Completed } else { Outcome::Error },
-                    });
+                    let answered = connection.in_flight.pop_front().expect("it is there");
+                    self.answered(index, answered, at, outcome, then);
                 }
             }
         }
@@ -78,81 +72,57 @@ impl<W: Workload> Engine<W> {
         } else {
             partial.extend_from_slice(&bytes[used_up..]);
         }
-        connection.partial = partial;
+        self.connections[index].partial = partial;
         result
     }
 
-    /// The socket of a connection has ended.
-    pub(super) fn lost<R: Reactor>(&mut self, reactor: &mut R, index: usize, error: Option<io::Error>) {
-        let now = reactor.now();
-        let was_connecting = matches!(self.connections[index].link, Link::Connecting(_));
-        if self.phase != Phase::Running {
-            let error = error.unwrap_or_else(|| {
-                io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection at once")
-            });
-            self.failure.get_or_insert(error);
-            self.connections[index].link = Link::Down { retry_at: Time::NEVER };
-            return;
-        }
-        let reason = match error {
-            Some(error) => format!("connection lost: {error}"),
-            None => "connection closed by the server".into(),
+    /// A request got its whole answer: it ends, or its job goes on.
+    #[inline]
+    pub(super) fn answered(
+        &mut self,
+        index: usize,
+        answered: crate::connection::InFlight<W::Job, W::Wire>,
+        at: Time,
+        outcome: Result<(), crate::Fault>,
+        then: Then<W::Job>,
+    ) {
+        let outcome = match outcome {
+            Ok(()) => Outcome::Completed,
+            Err(fault) => {
+                self.recording.errors.add(fault.kind, 1, || fault.detail);
+                Outcome::Error
+            }
         };
-        if was_connecting {
-            self.recording.message(&reason);
-            self.down(index, now);
-        } else {
-            self.give_up(reactor, index, &reason, now);
-        }
-    }
-
-    /// Fails all that is in flight on a connection and establishes it anew.
-    pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, reason: &str, now: Time) {
-        if !self.connections[index].in_flight.is_empty() || reason == UNSOLICITED {
-            self.recording.message(reason);
-        }
-        self.fail_in_flight(index, now, |_| Outcome::Error);
-        self.establish(reactor, index, now);
-    }
-
-    /// Ends all that is in flight on a connection, each request as `outcome` of its sending time says.
-    pub(super) fn fail_in_flight(&mut self, index: usize, now: Time, outcome: impl Fn(Time) -> Outcome) {
-        for request in self.connections[index].in_flight.drain(..) {
-            self.in_flight -= 1;
-            self.recording.enter(&Completion {
-                operation: request.operation,
-                intended: request.intended,
-                eligible: request.eligible,
-                sent: request.sent,
-                first_byte: request.first_byte.unwrap_or(now),
-                done: now,
-                outcome: outcome(request.sent),
-            });
-        }
-    }
-
-    /// Opens a new socket for a connection.
-    pub(super) fn establish<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
-        match reactor.connect(&self.plan.server.into()) {
-            Ok(conn) => {
-                self.connections[index].reset(Link::Connecting(conn), now);
-                self.note_slot(conn, index);
-                self.note_idle(index);
+        match then {
+            Then::End => self.ended(index, answered, at, outcome),
+            Then::Again { endpoint } => {
+                let (eligible, sent) = (answered.eligible, answered.sent);
+                self.step_done(index, &answered, at, outcome);
+                let mut request = answered.request;
+                request.begun.get_or_insert((eligible, sent));
+                self.next.push((endpoint, index, request));
             }
-            Err(error) => {
-                self.recording.message(&format!("cannot connect again: {error}"));
-                self.down(index, now);
+            Then::Also { operation, endpoint, job } => {
+                let (operation, client) = (operation as u16, answered.request.client);
+                self.ended(index, answered, at, outcome);
+                let gather = crate::connection::SINGLE;
+                let follow =
+                    Request { intended: at, operation, follow_up: true, client, gather, begun: None, job };
+                self.next.push((endpoint, index, follow));
             }
         }
     }
 
-    /// Leaves a connection alone for a while; what waits for it fails, as it would for a user.
-    fn down(&mut self, index: usize, now: Time) {
-        let connection = &mut self.connections[index];
-        connection.reset(Link::Down { retry_at: now + RETRY }, now);
-        while let Some(arrival) = self.waiting.pop(&mut connection.line) {
-            self.recording.never_sent(arrival.intended, now, Outcome::Error, 1);
+    /// Sends the requests that followed from answers: on the connection of the answer, if it leads to the right
+    /// endpoint, as a client does that has just read from it.
+    #[inline]
+    pub(super) fn send_next<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
+        while let Some((endpoint, from, request)) = self.next.pop() {
+            let same = self.connections[from].endpoint as usize == endpoint;
+            let client = self.choice.has_clients().then_some(request.client);
+            let index =
+                if same { from } else { self.choice.connection(endpoint, client, &mut self.binding_rng) };
+            self.bind(reactor, index, request, now);
         }
-        self.note_idle(index);
     }
 }

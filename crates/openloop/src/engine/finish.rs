@@ -8,16 +8,20 @@ impl<W: Workload> Engine<W> {
     pub fn finish(mut self, now: Time) -> Recording {
         self.close_window();
         for index in 0..self.connections.len() {
-            self.fail_in_flight(index, now, |_| Outcome::Unfinished);
-            while let Some(arrival) = self.waiting.pop(&mut self.connections[index].line) {
-                self.recording.never_sent(arrival.intended, now, Outcome::Unfinished, 1);
+            self.end_in_flight(index, now, |_| Outcome::Unfinished);
+            while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
+                self.never_sent(request, now, Outcome::Unfinished);
             }
         }
-        // What was due before an interruption, or all of the window.
+        // What was due before an interruption, or all of the window. Clients of a closed loop that are ready now
+        // have not asked: nothing is owed to them.
         let end = self.end.min(now);
-        while self.schedule.peek().intended < end {
-            let arrival = self.schedule.take();
-            self.recording.never_sent(arrival.intended, now, Outcome::Unfinished, 1);
+        if let crate::source::Source::Open(_) = self.source {
+            while self.source.due() < end {
+                let (arrival, _) = self.source.take();
+                self.recording.offered(arrival.intended);
+                self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
+            }
         }
         self.recording.drain = now.since(self.end);
         self.recording.stalls = std::mem::take(&mut self.pacing.stalls);

@@ -1,14 +1,19 @@
 //! The loop that sends what is due and follows it to its end.
 //!
 //! One turn: look at the clock, account for the turn before, admit the arrivals that are due, let the
-//! reactor look once for answers. Admission binds each arrival to a connection; an answer frees a place on
-//! its connection, which the next waiting arrival takes in the same turn. Nothing here ever delays the
-//! schedule: what cannot be sent waits, and how long is measured.
+//! reactor look once for answers. Admission draws each arrival and binds its requests to connections; an answer
+//! frees a place on its connection, which the next waiting request takes in the same turn. Nothing here ever
+//! delays the schedule: what cannot be sent waits, and how long is measured.
 
 mod admit;
 mod answers;
+mod choose;
+mod datagrams;
+mod ends;
 mod finish;
+mod links;
 mod plan;
+mod send;
 mod ticks;
 
 use std::io;
@@ -16,15 +21,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dist::{Purpose, Rng, Streams};
-use reactor::{Event, Handler, Reactor, Wait};
+use reactor::queue::Producer;
+use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-pub use plan::{Binding, Pace, Plan};
+pub use plan::{Binding, Endpoint, Load, Pace, Plan};
 
-use crate::connection::{Connection, Link};
+use crate::connection::{Connection, Link, Request};
+use crate::gather::Gathers;
 use crate::pacing::Pacing;
+use crate::recorder::EndpointTimes;
+use crate::source::{Clients, Source};
 use crate::waiting::Waiting;
-use crate::{Recording, Schedule, Workload};
+use crate::{LivePoint, Parts, Recording, Schedule, Workload};
 
 /// Time-outs, the backlog and lost connections are looked after this often.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -40,19 +49,22 @@ enum Phase {
     Finished,
 }
 
-/// One thread's load on one server.
+/// One thread's load on its servers.
 pub struct Engine<W: Workload> {
     plan: Plan,
     workload: W,
     phase: Phase,
-    schedule: Schedule,
+    source: Source,
     binding_rng: Rng,
     connections: Vec<Connection<W::Job, W::Wire>>,
     /// Which connection uses a slot of the reactor.
     by_slot: Vec<u32>,
-    /// For [`Binding::Idle`]: the connections that can take a request now.
-    idle: admit::IdleSet,
-    waiting: Waiting,
+    choice: choose::Choice,
+    waiting: Waiting<Request<W::Job>>,
+    gathers: Gathers,
+    parts: Parts<W::Job>,
+    /// Requests that followed from the answers just looked at, with the connection that brought them.
+    next: Vec<(usize, usize, Request<W::Job>)>,
     in_flight: u64,
     recording: Recording,
     pacing: Pacing,
@@ -65,22 +77,34 @@ pub struct Engine<W: Workload> {
     /// The end of the window; no arrival after it is sent.
     end: Time,
     stop: Arc<AtomicBool>,
+    /// Who looks on, and the next interval to show.
+    live: Option<(Producer<LivePoint>, usize)>,
     /// Why the connections could not be established.
-    failure: Option<io::Error>,
+    failure: Option<(Address, io::Error)>,
 }
 
 impl<W: Workload> Engine<W> {
     /// An engine for `plan`. It ends early, keeping what it has, once `stop` is set.
     pub fn new(plan: Plan, workload: W, stop: Arc<AtomicBool>) -> Engine<W> {
         let streams = Streams::new(plan.seed);
-        let schedule = Schedule::new(plan.process, plan.rate, &streams, Time(0), plan.share, plan.shares);
+        let connections = plan.connections();
+        let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
         Engine {
+            source: source(&plan, Time(0)),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
-            recording: Recording::new(&workload.operations(), Time(0), plan.window),
-            waiting: Waiting::for_connections(plan.connections),
-            idle: admit::IdleSet::new(plan.connections),
-            connections: Vec::with_capacity(plan.connections),
+            recording: Recording::new(
+                &workload.operations(),
+                workload.follow_ups(),
+                endpoints,
+                plan.window,
+            ),
+            waiting: Waiting::for_connections(connections),
+            choice: choose::Choice::new(&plan),
+            connections: Vec::with_capacity(connections),
             by_slot: Vec::new(),
+            gathers: Gathers::default(),
+            parts: Parts::new(),
+            next: Vec::new(),
             in_flight: 0,
             pacing: Pacing::new(Time(0)),
             actions: 0,
@@ -90,22 +114,32 @@ impl<W: Workload> Engine<W> {
             window_start: Time(0),
             end: Time(0),
             phase: Phase::Connecting,
+            live: None,
             failure: None,
-            schedule,
             workload,
             plan,
             stop,
         }
     }
 
+    /// Shows `to` what happens, one point for each 100 ms of the window; what it has no room for is not shown.
+    pub fn show(&mut self, to: Producer<LivePoint>) {
+        self.live = Some((to, 0));
+    }
+
     /// Starts to establish the connections; [`Engine::step`] until [`Engine::is_ready`].
     ///
     /// Errors: no descriptors left, or no route.
     pub fn connect<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<()> {
-        for index in 0..self.plan.connections {
-            let conn = reactor.connect(&self.plan.server.into())?;
-            self.connections.push(Connection::new(conn, self.plan.depth, reactor.now()));
-            self.note_slot(conn, index);
+        for (number, endpoint) in self.plan.endpoints.clone().iter().enumerate() {
+            for _ in 0..endpoint.connections {
+                let conn = reactor.connect(&endpoint.address)?;
+                let datagram = endpoint.address.is_datagram();
+                self.note_slot(conn, self.connections.len());
+                let now = reactor.now();
+                self.connections.push(Connection::new(number, datagram, conn, self.plan.depth, now));
+                self.recording.note_connection(number);
+            }
         }
         Ok(())
     }
@@ -115,18 +149,19 @@ impl<W: Workload> Engine<W> {
         self.phase == Phase::Ready
     }
 
-    /// Takes what kept the connections from being established.
-    pub fn failure(&mut self) -> Option<io::Error> {
+    /// Takes what kept a connection from being established, and to where.
+    pub fn failure(&mut self) -> Option<(Address, io::Error)> {
         self.failure.take()
     }
 
     /// Begins the warm-up at `at`. All threads of a generator are given the same moment.
     pub fn start(&mut self, at: Time) {
-        let streams = Streams::new(self.plan.seed);
-        let plan = &self.plan;
-        self.schedule = Schedule::new(plan.process, plan.rate, &streams, at, plan.share, plan.shares);
-        self.window_start = at + plan.warmup;
-        self.end = self.window_start + plan.window;
+        self.source = source(&self.plan, at);
+        if let Load::Closed { .. } = self.plan.load {
+            self.recording.clients = self.plan.clients() as u64;
+        }
+        self.window_start = at + self.plan.warmup;
+        self.end = self.window_start + self.plan.window;
         self.recording.window_start = self.window_start;
         self.pacing = Pacing::new(at);
         self.next_tick = at;
@@ -142,8 +177,8 @@ impl<W: Workload> Engine<W> {
             Phase::Connecting | Phase::Ready => {
                 let until = reactor.now() + TICK;
                 reactor.poll(Wait::Sleep(until), self)?;
-                let standing = self.connections.iter().filter(|c| c.up().is_some()).count();
-                if self.phase == Phase::Connecting && standing == self.plan.connections {
+                let all_stand = || self.connections.iter().all(|c| c.up().is_some());
+                if self.phase == Phase::Connecting && all_stand() {
                     self.phase = Phase::Ready;
                 }
                 Ok(true)
@@ -160,28 +195,28 @@ impl<W: Workload> Engine<W> {
             self.tick(reactor, now);
         }
         self.admit(reactor, now, admit::SENDS_PER_TURN);
-        let sent_all = self.schedule.peek().intended >= self.end && self.waiting.len() == 0;
+        let sent_all = self.source.due() >= self.end && self.waiting.len() == 0;
         let over = now >= self.end + self.plan.drain || (sent_all && self.in_flight == 0 && now >= self.end);
         if over || self.recording.interrupted {
             self.close_window();
             self.phase = Phase::Finished;
             return Ok(false);
         }
-        let due = self.schedule.peek().intended;
+        let due = self.source.due();
         let until = if due <= now || due >= self.end { self.next_tick } else { due.min(self.next_tick) };
         let wait = match self.plan.pace {
             Pace::Spin => Wait::Spin(until),
             Pace::Sleep => Wait::Sleep(until),
         };
         // More is due than one turn may send: look for answers, but do not wait for them.
-        let wait = if due <= now && self.can_admit() { Wait::Spin(now) } else { wait };
+        let wait = if due <= now && due < self.end && self.can_admit() { Wait::Spin(now) } else { wait };
         reactor.poll(wait, self)?;
         Ok(true)
     }
 
     /// Accounts for the turn before, which ends now, and opens or closes the window.
     fn account(&mut self, now: Time, waited: Nanos) {
-        let starving = self.in_flight == 0 && self.schedule.peek().intended <= self.pacing.last();
+        let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last();
         self.pacing.turn(now, waited, std::mem::take(&mut self.actions), starving);
         if !self.window_open && now >= self.window_start {
             self.window_open = true;
@@ -202,8 +237,27 @@ impl<W: Workload> Engine<W> {
         }
     }
 
+    /// Whether bytes count now: between the opening of the window and its end.
+    #[inline]
+    fn bytes_count(&self) -> bool {
+        self.window_open && !self.window_closed
+    }
+
     fn stop_asked(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+fn source(plan: &Plan, start: Time) -> Source {
+    match plan.load {
+        Load::Open { process, rate } => {
+            let streams = Streams::new(plan.seed);
+            Source::Open(Schedule::new(process, rate, &streams, start, plan.share, plan.shares))
+        }
+        Load::Closed { think } => {
+            let clients = plan.clients() as u32;
+            Source::Closed(Clients::new(clients, think, start, plan.share, plan.shares))
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 use std::fmt;
-use std::net::SocketAddr;
 use std::str::FromStr;
 
 use dist::Process;
+use reactor::Address;
 use units::{Nanos, ParseError, Rate};
 
 /// Which connection takes an arrival.
@@ -51,23 +51,49 @@ macro_rules! names {
 names!(Binding, "binding", "write random or idle", "random" => Random, "idle" => Idle);
 names!(Pace, "pace", "write spin or sleep", "spin" => Spin, "sleep" => Sleep);
 
+/// One server, or one of the ways to reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Where it listens.
+    pub address: Address,
+    /// Connections to it.
+    pub connections: usize,
+}
+
+/// What makes requests leave.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// The schedule: an open loop.
+    Open {
+        /// The form of the arrival process.
+        process: Process,
+        /// The offered load of the whole generator.
+        rate: Rate,
+    },
+    /// The answers: each virtual client asks again once it has its answer. Its response times leave out what
+    /// nobody asked while the server was slow; for comparison with tools that do the same.
+    Closed {
+        /// From an answer to the client's next request.
+        think: Nanos,
+    },
+}
+
 /// All that one thread needs to know.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where the server listens.
-    pub server: SocketAddr,
-    /// The form of the arrival process.
-    pub process: Process,
-    /// The offered load of the whole generator.
-    pub rate: Rate,
+    /// The servers, by the numbers that the workload uses.
+    pub endpoints: Vec<Endpoint>,
+    /// What makes requests leave.
+    pub load: Load,
+    /// Virtual clients of this thread, each with connections of its own where there are enough, else sharing
+    /// them. `None`: each connection is one.
+    pub clients: Option<usize>,
     /// The seed of the whole generator.
     pub seed: u64,
     /// Which thread this is, from 0.
     pub share: u32,
     /// How many threads there are.
     pub shares: u32,
-    /// Connections of this thread.
-    pub connections: usize,
     /// Requests that may be in flight on one connection.
     pub depth: usize,
     /// Which connection takes an arrival.
@@ -82,4 +108,18 @@ pub struct Plan {
     pub drain: Nanos,
     /// A request unanswered for this long after it was sent has failed.
     pub timeout: Nanos,
+}
+
+impl Plan {
+    /// All connections of this thread.
+    pub fn connections(&self) -> usize {
+        self.endpoints.iter().map(|endpoint| endpoint.connections).sum()
+    }
+
+    /// Virtual clients of this thread; as many as connections to the first endpoint and requests on each where
+    /// nothing else was said.
+    pub fn clients(&self) -> usize {
+        let first = self.endpoints.first().map_or(1, |endpoint| endpoint.connections);
+        self.clients.unwrap_or(first * self.depth)
+    }
 }

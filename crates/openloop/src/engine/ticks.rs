@@ -1,15 +1,17 @@
+use hist::WINDOW;
 use reactor::Reactor;
 use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, TICK};
-use crate::{BacklogPoint, Outcome, Workload};
+use crate::{BacklogPoint, LivePoint, Workload};
 
 impl<W: Workload> Engine<W> {
     /// What is looked after every 10 ms.
     pub(super) fn tick<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
         self.recording.interrupted |= self.stop_asked();
         self.note_backlog(now);
+        self.show_interval(now);
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
             if let Link::Down { retry_at } = connection.link
@@ -19,25 +21,20 @@ impl<W: Workload> Engine<W> {
                 continue;
             }
             let oldest = connection.in_flight.front().map_or(now, |request| request.sent);
-            if now.since(oldest) >= self.plan.timeout {
+            if now.since(oldest) < self.plan.timeout {
+                continue;
+            }
+            if connection.datagram {
+                self.lose_datagrams(index, now);
+                self.send_waiting(reactor, index);
+                self.note_idle(index);
+            } else {
                 self.time_out(reactor, index, now);
             }
         }
         while self.next_tick <= now {
             self.next_tick += TICK;
         }
-    }
-
-    /// Gives up a connection whose oldest request got no answer in time: one answer cannot be skipped.
-    fn time_out<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
-        self.recording.message(&format!("no answer within {}", self.plan.timeout));
-        let timeout = self.plan.timeout;
-        let late = |sent: Time| if now.since(sent) >= timeout { Outcome::Timeout } else { Outcome::Error };
-        self.fail_in_flight(index, now, late);
-        if let Some(conn) = self.connections[index].up() {
-            reactor.close(conn);
-        }
-        self.establish(reactor, index, now);
     }
 
     /// Notes the backlog on the grid of ticks since the window's start; a point that a stall skipped takes
@@ -49,8 +46,22 @@ impl<W: Workload> Engine<W> {
         let last = (now.min(self.end).since(self.window_start).0 / TICK.0) as usize;
         while self.recording.backlog.len() <= last {
             let offset = Nanos(self.recording.backlog.len() as u64 * TICK.0);
-            let backlog = self.waiting.len() as u64 + self.schedule.overdue(now.min(self.end));
+            let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
             self.recording.backlog.push(BacklogPoint { offset, backlog, in_flight: self.in_flight });
         }
+    }
+
+    /// Shows an interval of the window to whoever looks on, 100 ms after its end: most of its answers are there.
+    fn show_interval(&mut self, now: Time) {
+        let Some((to, next)) = &mut self.live else { return };
+        let over = self.window_start + Nanos((*next as u64 + 2) * WINDOW.0);
+        if now < over || *next >= self.recording.intervals.len() {
+            return;
+        }
+        let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
+        let point = LivePoint::new(&self.recording, *next, backlog, self.in_flight);
+        *next += 1;
+        // Whoever looks on too slowly misses a point; the load does not wait.
+        let _ = to.push(point);
     }
 }

@@ -1,4 +1,4 @@
-use dist::{Gap, Process};
+use dist::Gap;
 use null_server::{Service, Stalls};
 use openloop::{Binding, Tally};
 use units::Nanos;
@@ -16,8 +16,9 @@ fn every_arrival_is_accounted_for() {
         (35, Binding::Random, 16, 3),
     ] {
         let mut setup = Setup::new(50_000.0, Gap::Exponential(100_000.0), Stalls::default(), seed);
-        (setup.plan.binding, setup.plan.depth, setup.plan.connections) = (binding, depth, connections);
-        setup.plan.process = Process::Constant;
+        (setup.plan.binding, setup.plan.depth) = (binding, depth);
+        setup.connections(connections);
+        setup.constant();
         setup.plan.window = Nanos::from_secs(2);
         setup.plan.drain = Nanos::from_millis(500);
         let recording = setup.run();
@@ -37,7 +38,7 @@ fn every_arrival_is_accounted_for() {
 fn a_request_without_an_answer_times_out_and_counts_at_its_age() {
     let for_ever = Stalls::once(START + Nanos::from_millis(1_500), Nanos::from_secs(100));
     let mut setup = Setup::new(1_000.0, Gap::Constant(1_000.0), for_ever, 36);
-    setup.plan.process = Process::Constant;
+    setup.constant();
     setup.plan.window = Nanos::from_secs(2);
     setup.plan.timeout = Nanos::from_millis(200);
     setup.plan.drain = Nanos::from_secs(1);
@@ -48,17 +49,18 @@ fn a_request_without_an_answer_times_out_and_counts_at_its_age() {
     assert_eq!(completed, 500, "those before the stall");
     assert!(timeouts >= 64, "each connection's oldest at least: {timeouts}");
     assert!(
-        recording.messages.iter().any(|m| m.contains("no answer within 200 ms")),
+        recording.errors.iter().any(|e| e.first.contains("no answer within 200 ms")),
         "{:?}",
-        recording.messages
+        recording.errors
     );
 }
 
 #[test]
 fn without_a_free_connection_an_idle_binding_waits_for_the_first() {
     let mut setup = Setup::new(500.0, Gap::Constant(3_000_000.0), Stalls::default(), 37);
-    (setup.plan.binding, setup.plan.depth, setup.plan.connections) = (Binding::Idle, 1, 2);
-    setup.plan.process = Process::Constant;
+    (setup.plan.binding, setup.plan.depth) = (Binding::Idle, 1);
+    setup.connections(2);
+    setup.constant();
     setup.plan.window = Nanos::from_secs(1);
     // 2 ms between arrivals, 3 ms of service by one server: the backlog grows by a third of the rate.
     let recording = setup.run();

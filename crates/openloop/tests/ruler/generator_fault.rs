@@ -10,9 +10,9 @@ use units::Nanos;
 use crate::simulation::Setup;
 
 fn verdict(setup: Setup) -> Verdict {
-    let rate = setup.plan.rate;
+    let load = setup.plan.load;
     let recording = setup.run();
-    let verdict = judge(&recording, rate, Vec::new());
+    let verdict = judge(&recording, &load, Vec::new());
     println!("{verdict}; busy {:.2}", recording.busy_share());
     verdict
 }

@@ -59,7 +59,7 @@ fn md1_mean_at_60_percent() {
 #[test]
 fn depth_one_moves_the_queue_into_the_connection_wait() {
     let mut setup = Setup::new(0.6 * 1e9 / SERVICE_NS, Gap::Exponential(SERVICE_NS), Stalls::default(), 16);
-    setup.plan.connections = 1;
+    setup.connections(1);
     setup.plan.depth = 1;
     setup.plan.window = Nanos::from_secs(200);
     let all = setup.run().all();

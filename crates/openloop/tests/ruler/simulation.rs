@@ -3,7 +3,7 @@ use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Process};
 use null_server::{Dialect, NullServer, Service, Stalls};
-use openloop::{Binding, Engine, Pace, Parsed, Plan, Recording, Workload};
+use openloop::{Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Recording, Workload};
 use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, World};
 use units::{Nanos, Rate, Time};
@@ -22,18 +22,27 @@ impl Workload for Lines {
         vec!["line".into()]
     }
 
-    fn request(&mut self, _: u64, out: &mut Vec<u8>) -> (usize, ()) {
-        out.extend_from_slice(b"x\n");
-        (0, ())
+    fn draw(&mut self, _: u64, parts: &mut Parts<()>) -> usize {
+        parts.push(0, ());
+        0
     }
 
-    fn response(&mut self, _: &(), _: &mut (), bytes: &[u8]) -> Parsed {
+    fn request(&mut self, (): &mut (), _: u16, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"x\n");
+    }
+
+    fn response(&mut self, (): &mut (), (): &mut (), bytes: &[u8]) -> Parsed<()> {
         match bytes.iter().position(|&b| b == b'\n') {
             None => Parsed::Partial,
-            Some(2) if bytes.starts_with(b"ok") => Parsed::Done { used: 3, outcome: Ok(()) },
+            Some(2) if bytes.starts_with(b"ok") => Parsed::done(3, Ok(())),
             Some(_) => Parsed::Garbage("not ok".into()),
         }
     }
+}
+
+/// Where the simulated server listens.
+pub(crate) fn server() -> reactor::Address {
+    reactor::Address::Tcp("10.0.0.1:7".parse().unwrap())
 }
 
 /// A simulated experiment; change what the test is about.
@@ -51,13 +60,12 @@ impl Setup {
         println!("seed {seed}");
         Setup {
             plan: Plan {
-                server: "10.0.0.1:7".parse().unwrap(),
-                process: Process::Poisson,
-                rate: Rate::new(rps).unwrap(),
+                endpoints: vec![Endpoint { address: server(), connections: 64 }],
+                load: Load::Open { process: Process::Poisson, rate: Rate::new(rps).unwrap() },
+                clients: None,
                 seed,
                 share: 0,
                 shares: 1,
-                connections: 64,
                 depth: 4096,
                 binding: Binding::Random,
                 pace: Pace::Spin,
@@ -73,12 +81,26 @@ impl Setup {
         }
     }
 
+    /// Makes the arrivals come at equal distances.
+    pub(crate) fn constant(&mut self) {
+        if let Load::Open { process, .. } = &mut self.plan.load {
+            *process = Process::Constant;
+        }
+    }
+
+    /// Uses this many connections.
+    pub(crate) fn connections(&mut self, n: usize) {
+        self.plan.endpoints[0].connections = n;
+    }
+
     /// Runs it to the end.
     pub(crate) fn run(self) -> Recording {
         let mut world = World::new(self.delay);
         let mut client = world.machine(self.generator_costs);
         let mut server = world.machine(Costs::default());
-        server.listen(&self.plan.server.into()).unwrap();
+        for endpoint in &self.plan.endpoints {
+            server.listen(&endpoint.address).unwrap();
+        }
         if let Some((from, span)) = self.generator_stall {
             world.stall(&client, from, span);
         }

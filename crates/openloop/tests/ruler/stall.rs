@@ -1,6 +1,6 @@
 //! The coordinated-omission test: a planted stall must show as arithmetic says.
 
-use dist::{Gap, Process};
+use dist::Gap;
 use null_server::Stalls;
 use units::{Nanos, Time};
 
@@ -14,8 +14,8 @@ fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
     let stall_at = START + Nanos::from_secs(30);
     let mut setup =
         Setup::new(1_000.0, Gap::Constant(0.0), Stalls::once(stall_at, Nanos::from_millis(100)), 21);
-    setup.plan.process = Process::Constant;
-    setup.plan.connections = 1;
+    setup.constant();
+    setup.connections(1);
     setup.plan.depth = 1;
     let recording = setup.run();
     let all = recording.all();

@@ -1,0 +1,107 @@
+use std::io;
+
+use reactor::Reactor;
+use units::{Nanos, Time};
+
+use crate::connection::Link;
+use crate::engine::{Engine, Phase};
+use crate::{Outcome, Workload};
+
+/// A connection that could not be established again is left alone for this long.
+const RETRY: Nanos = Nanos::from_millis(100);
+
+/// Why a connection is given up.
+pub(super) struct Loss {
+    kind: &'static str,
+    detail: String,
+    /// Whether it is an error even where nothing was in flight.
+    always: bool,
+}
+
+impl Loss {
+    pub(super) fn new(kind: &'static str, detail: String) -> Loss {
+        Loss { kind, detail, always: false }
+    }
+
+    pub(super) fn unsolicited() -> Loss {
+        let detail = "the server sent bytes that nobody asked for".into();
+        Loss { kind: "unsolicited bytes", detail, always: true }
+    }
+}
+
+impl<W: Workload> Engine<W> {
+    /// The socket of a connection has ended.
+    pub(super) fn lost<R: Reactor>(&mut self, reactor: &mut R, index: usize, error: Option<io::Error>) {
+        let now = reactor.now();
+        let was_connecting = matches!(self.connections[index].link, Link::Connecting(_));
+        if self.phase != Phase::Running {
+            let error = error.unwrap_or_else(|| {
+                io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection at once")
+            });
+            let endpoint = self.connections[index].endpoint as usize;
+            let address = self.plan.endpoints[endpoint].address.clone();
+            self.failure.get_or_insert((address, error));
+            self.connections[index].link = Link::Down { retry_at: Time::NEVER };
+            return;
+        }
+        let loss = match error {
+            Some(error) => Loss::new("connection lost", format!("connection lost: {error}")),
+            None => Loss::new("connection closed", "connection closed by the server".into()),
+        };
+        if was_connecting {
+            self.recording.errors.add("cannot connect again", 1, || loss.detail);
+            self.down(index, now);
+        } else {
+            self.give_up(reactor, index, &loss, now);
+        }
+    }
+
+    /// Fails all that is in flight on a connection and establishes it anew.
+    pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, loss: &Loss, now: Time) {
+        let failed = self.connections[index].in_flight.len() as u64;
+        if failed > 0 || loss.always {
+            self.recording.errors.add(loss.kind, failed.max(1), || loss.detail.clone());
+        }
+        self.end_in_flight(index, now, |_| Outcome::Error);
+        self.establish(reactor, index, now);
+    }
+
+    /// Gives up a connection whose oldest request got no answer in time: one answer cannot be skipped.
+    pub(super) fn time_out<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
+        let timeout = self.plan.timeout;
+        let failed = self.connections[index].in_flight.len() as u64;
+        self.recording.errors.add("no answer in time", failed, || format!("no answer within {timeout}"));
+        let late = |sent: Time| if now.since(sent) >= timeout { Outcome::Timeout } else { Outcome::Error };
+        self.end_in_flight(index, now, late);
+        if let Some(conn) = self.connections[index].up() {
+            reactor.close(conn);
+        }
+        self.establish(reactor, index, now);
+    }
+
+    /// Opens a new socket for a connection.
+    pub(super) fn establish<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
+        let endpoint = self.connections[index].endpoint as usize;
+        match reactor.connect(&self.plan.endpoints[endpoint].address) {
+            Ok(conn) => {
+                self.connections[index].reset(Link::Connecting(conn), now);
+                self.note_slot(conn, index);
+                self.note_idle(index);
+            }
+            Err(error) => {
+                let detail = || format!("cannot connect again: {error}");
+                self.recording.errors.add("cannot connect again", 1, detail);
+                self.down(index, now);
+            }
+        }
+    }
+
+    /// Leaves a connection alone for a while; what waits for it fails, as it would for a user.
+    fn down(&mut self, index: usize, now: Time) {
+        self.connections[index].reset(Link::Down { retry_at: now + RETRY }, now);
+        while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
+            self.never_sent(request, now, Outcome::Error);
+        }
+        self.note_idle(index);
+    }
+}

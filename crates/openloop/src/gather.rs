@@ -1,0 +1,94 @@
+use crate::{Completion, Outcome};
+
+/// The jobs of several parts that are under way: one place each, used again.
+///
+/// Its memory is bounded by the requests under way, since every job here has one that is.
+#[derive(Default)]
+pub(crate) struct Gathers {
+    places: Vec<Gather>,
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Copy)]
+struct Gather {
+    left: u32,
+    outcome: Outcome,
+    /// The part that was answered last of those that were sent.
+    slowest: Option<Completion>,
+}
+
+impl Gathers {
+    /// A place for a job of `parts` parts.
+    pub(crate) fn open(&mut self, parts: usize) -> u32 {
+        let gather = Gather { left: parts as u32, outcome: Outcome::Completed, slowest: None };
+        match self.free.pop() {
+            Some(place) => {
+                self.places[place as usize] = gather;
+                place
+            }
+            None => {
+                self.places.push(gather);
+                (self.places.len() - 1) as u32
+            }
+        }
+    }
+
+    /// A part has ended, with a completion if it was ever sent.
+    ///
+    /// Returns the whole job's end with its last part: as bad as its worst part, as late as its slowest.
+    pub(crate) fn ended(
+        &mut self,
+        place: u32,
+        outcome: Outcome,
+        completion: Option<Completion>,
+    ) -> Option<(Outcome, Option<Completion>)> {
+        let gather = &mut self.places[place as usize];
+        gather.left -= 1;
+        if badness(outcome) > badness(gather.outcome) {
+            gather.outcome = outcome;
+        }
+        if let Some(part) = completion
+            && gather.slowest.is_none_or(|slowest| part.done >= slowest.done)
+        {
+            gather.slowest = Some(part);
+        }
+        if gather.left > 0 {
+            return None;
+        }
+        let (outcome, slowest) = (gather.outcome, gather.slowest);
+        self.free.push(place);
+        Some((outcome, slowest.map(|slowest| Completion { outcome, ..slowest })))
+    }
+}
+
+fn badness(outcome: Outcome) -> u8 {
+    match outcome {
+        Outcome::Completed => 0,
+        Outcome::Unfinished => 1,
+        Outcome::Timeout => 2,
+        Outcome::Error => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Time;
+
+    fn part(done: u64, outcome: Outcome) -> Completion {
+        let t = Time(1);
+        Completion { operation: 0, intended: t, eligible: t, sent: t, first_byte: t, done: Time(done), outcome }
+    }
+
+    #[test]
+    fn a_job_is_as_late_as_its_slowest_part_and_as_bad_as_its_worst() {
+        let mut gathers = Gathers::default();
+        let place = gathers.open(3);
+        assert_eq!(gathers.ended(place, Outcome::Completed, Some(part(9, Outcome::Completed))), None);
+        assert_eq!(gathers.ended(place, Outcome::Timeout, Some(part(5, Outcome::Timeout))), None);
+        let whole = gathers.ended(place, Outcome::Completed, Some(part(7, Outcome::Completed)));
+        assert_eq!(whole, Some((Outcome::Timeout, Some(part(9, Outcome::Timeout)))));
+        assert_eq!(gathers.open(1), place, "the place is used again");
+        assert_eq!(gathers.ended(place, Outcome::Error, None), Some((Outcome::Error, None)));
+    }
+}

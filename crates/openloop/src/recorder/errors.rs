@@ -1,0 +1,76 @@
+use serde::{Deserialize, Serialize};
+
+/// Kinds that are told apart; further ones count as "other".
+const KINDS: usize = 24;
+
+/// The failures of a run by kind, with what the first of each was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Errors {
+    kinds: Vec<ErrorCount>,
+}
+
+/// The failures of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorCount {
+    /// A few words: `connection closed`.
+    pub kind: String,
+    /// How many there were, warm-up and drain included.
+    pub count: u64,
+    /// What happened the first time.
+    pub first: String,
+}
+
+impl Errors {
+    /// Counts `n` failures; `detail` is asked for the first of its kind only.
+    pub(crate) fn add(&mut self, kind: &str, n: u64, detail: impl FnOnce() -> String) {
+        let room = self.kinds.len() < KINDS;
+        let name = if room || self.kinds.iter().any(|known| known.kind == kind) { kind } else { "other" };
+        match self.kinds.iter_mut().find(|known| known.kind == name) {
+            Some(known) => known.count += n,
+            None => self.kinds.push(ErrorCount { kind: name.into(), count: n, first: detail() }),
+        }
+    }
+
+    /// Each kind, in the order of its first appearance.
+    pub fn iter(&self) -> impl Iterator<Item = &ErrorCount> {
+        self.kinds.iter()
+    }
+
+    /// What the first failure of all was.
+    pub fn first(&self) -> Option<&str> {
+        self.kinds.first().map(|kind| kind.first.as_str())
+    }
+
+    /// How many there were of a kind.
+    pub fn of(&self, kind: &str) -> u64 {
+        self.kinds.iter().find(|known| known.kind == kind).map_or(0, |known| known.count)
+    }
+
+    pub(crate) fn merge(&mut self, other: &Errors) {
+        for theirs in &other.kinds {
+            self.add(&theirs.kind, theirs.count, || theirs.first.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_counted_and_bounded() {
+        let mut errors = Errors::default();
+        errors.add("closed", 1, || "first".into());
+        errors.add("closed", 2, || "second".into());
+        for i in 0..100 {
+            errors.add(&format!("kind {i}"), 1, String::new);
+        }
+        assert_eq!((errors.of("closed"), errors.first()), (3, Some("first")));
+        assert!(errors.iter().count() <= KINDS + 1);
+        assert_eq!(errors.iter().map(|e| e.count).sum::<u64>(), 103);
+        let mut other = errors.clone();
+        other.merge(&errors);
+        assert_eq!(other.iter().map(|e| e.count).sum::<u64>(), 206);
+    }
+}

@@ -1,0 +1,285 @@
+//! What a run measured: histograms and counts, merged over threads and machines without loss.
+
+mod errors;
+mod merge;
+mod operation;
+mod tally;
+
+use hist::{Latency, WINDOW, Windows};
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Time};
+
+use crate::{Completion, Outcome, Stall};
+
+pub use errors::{ErrorCount, Errors};
+pub use operation::OperationTimes;
+pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, Tally};
+
+/// All that one thread, or after merging all threads, measured.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recording {
+    /// The start of the window.
+    pub window_start: Time,
+    /// The length of the window.
+    pub window: Nanos,
+    /// One per operation of the workload.
+    pub operations: Vec<OperationTimes>,
+    /// The response times of the arrivals by intended time.
+    pub windows: Windows,
+    /// What became of the arrivals.
+    pub tally: Tally,
+    /// What became of the requests that are no arrivals but followed from answers.
+    pub follow_ups: Tally,
+    /// Arrivals answered within the window, whenever they were due.
+    pub answered_in_window: u64,
+    /// One per endpoint of the plan.
+    pub endpoints: Vec<EndpointTimes>,
+    /// One per connection, in the order of the endpoints.
+    pub connections: Vec<ConnectionTally>,
+    /// What became of datagrams, where there were any.
+    pub datagrams: Datagrams,
+    /// Offered, answered and failed, every 100 ms of the window.
+    pub intervals: Vec<Interval>,
+    /// The backlog over the window, every 10 ms.
+    pub backlog: Vec<BacklogPoint>,
+    /// The most requests in flight at once.
+    pub max_in_flight: u64,
+    /// The virtual clients of a closed loop; 0 for an open one.
+    pub clients: u64,
+    /// Time that the threads worked within the window, summed up.
+    pub busy: Nanos,
+    /// Time that they waited for something to do.
+    pub idle: Nanos,
+    /// Time in which requests were due, none outstanding, and nothing was sent.
+    pub starved: Nanos,
+    /// Times in which a thread did not run although it wanted to; the first few thousand.
+    pub stalls: Vec<Stall>,
+    /// How many there were.
+    pub stall_count: u64,
+    /// How long the drain took.
+    pub drain: Nanos,
+    /// How often the server sent bytes that nobody had asked for.
+    pub unsolicited: u64,
+    /// The failures by kind.
+    pub errors: Errors,
+    /// The workload's own figures: name, count, of how many.
+    pub counters: Vec<(String, u64, u64)>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// Threads behind it.
+    pub threads: u32,
+}
+
+impl Recording {
+    pub(crate) fn new(
+        operations: &[String],
+        follow_ups: usize,
+        endpoints: Vec<EndpointTimes>,
+        window: Nanos,
+    ) -> Recording {
+        let drawn = operations.len() - follow_ups;
+        let times =
+            operations.iter().enumerate().map(|(i, name)| OperationTimes::new(name, i >= drawn)).collect();
+        Recording {
+            window_start: Time(0),
+            window,
+            operations: times,
+            windows: Windows::new(window),
+            tally: Tally::default(),
+            follow_ups: Tally::default(),
+            answered_in_window: 0,
+            endpoints,
+            connections: Vec::new(),
+            datagrams: Datagrams::default(),
+            intervals: vec![Interval::default(); window.0.div_ceil(WINDOW.0).max(1) as usize],
+            backlog: Vec::new(),
+            max_in_flight: 0,
+            clients: 0,
+            busy: Nanos::ZERO,
+            idle: Nanos::ZERO,
+            starved: Nanos::ZERO,
+            stalls: Vec::new(),
+            stall_count: 0,
+            drain: Nanos::ZERO,
+            unsolicited: 0,
+            errors: Errors::default(),
+            counters: Vec::new(),
+            interrupted: false,
+            threads: 1,
+        }
+    }
+
+    pub(crate) fn in_window(&self, moment: Time) -> bool {
+        (self.window_start..self.window_start + self.window).contains(&moment)
+    }
+
+    /// Enters the end of one arrival that was sent; those due outside the window only count as throughput.
+    #[inline]
+    pub(crate) fn enter(&mut self, completion: &Completion) {
+        if self.in_window(completion.done) {
+            let interval = self.interval(completion.done);
+            if completion.outcome == Outcome::Completed {
+                interval.answered += 1;
+                self.answered_in_window += 1;
+            } else {
+                interval.failed += 1;
+            }
+        }
+        if !self.in_window(completion.intended) {
+            return;
+        }
+        self.tally.count(completion.outcome, 1);
+        self.operations[completion.operation].enter(completion);
+        // A failure is no fast answer: an error enters no response time, a request that has had none enters at its age.
+        if completion.outcome != Outcome::Error {
+            self.windows.record(completion.intended.since(self.window_start), completion.response_time());
+        }
+    }
+
+    /// Enters the end of a request that followed from an answer.
+    pub(crate) fn enter_follow_up(&mut self, completion: &Completion) {
+        if self.in_window(completion.intended) {
+            self.follow_ups.count(completion.outcome, 1);
+            self.operations[completion.operation].enter(completion);
+        }
+    }
+
+    /// Makes room for one more connection, to `endpoint`.
+    pub(crate) fn note_connection(&mut self, endpoint: usize) {
+        let endpoint = endpoint as u16;
+        self.connections.push(ConnectionTally { endpoint, ..ConnectionTally::default() });
+    }
+
+    /// Enters a request, due in the window, for its connection and its endpoint; `times` where each endpoint has
+    /// histograms of its own.
+    #[allow(clippy::too_many_arguments, reason = "one call in the hot path, each a plain number")]
+    #[inline]
+    pub(crate) fn step(
+        &mut self,
+        connection: usize,
+        endpoint: usize,
+        times: bool,
+        intended: Time,
+        sent: Time,
+        done: Time,
+        outcome: Outcome,
+    ) {
+        let endpoint = &mut self.endpoints[endpoint];
+        endpoint.tally.count(outcome, 1);
+        let service = done.since(sent);
+        if outcome == Outcome::Completed {
+            let connection = &mut self.connections[connection];
+            connection.answered += 1;
+            connection.service += service;
+            connection.longest = connection.longest.max(service);
+        }
+        if times && outcome != Outcome::Error {
+            endpoint.response_time.record(done.since(intended));
+            if outcome == Outcome::Completed {
+                endpoint.service_time.record(service);
+            }
+        }
+    }
+
+    /// Enters a request that was sent: how late.
+    #[inline]
+    pub(crate) fn lag(&mut self, operation: usize, intended: Time, lag: Nanos) {
+        if self.in_window(intended) {
+            self.operations[operation].generator_lag.record(lag);
+        }
+    }
+
+    /// Enters `n` arrivals that were never sent, due at `intended` and given up at `now`.
+    ///
+    /// `operation`: `None` where it was not drawn yet; the first stands for it then, the commonest.
+    pub(crate) fn never_sent(
+        &mut self,
+        operation: Option<usize>,
+        intended: Time,
+        now: Time,
+        outcome: Outcome,
+        n: u64,
+    ) {
+        if outcome == Outcome::Error && self.in_window(now) {
+            self.interval(now).failed += n;
+        }
+        if !self.in_window(intended) || n == 0 {
+            return;
+        }
+        self.tally.count(outcome, n);
+        if outcome != Outcome::Error {
+            self.operations[operation.unwrap_or(0)].response_time.record_n(now.since(intended), n);
+            for _ in 0..n {
+                self.windows.record(intended.since(self.window_start), now.since(intended));
+            }
+        }
+    }
+
+    /// Enters a request that followed from an answer and was never sent.
+    pub(crate) fn follow_up_never_sent(&mut self, intended: Time, outcome: Outcome) {
+        if self.in_window(intended) {
+            self.follow_ups.count(outcome, 1);
+        }
+    }
+
+    /// An arrival is due: offered, whatever becomes of it.
+    #[inline]
+    pub(crate) fn offered(&mut self, intended: Time) {
+        if self.in_window(intended) {
+            self.interval(intended).offered += 1;
+        }
+    }
+
+    /// The interval of a moment in the window.
+    #[inline]
+    fn interval(&mut self, moment: Time) -> &mut Interval {
+        &mut self.intervals[(moment.since(self.window_start).0 / WINDOW.0) as usize]
+    }
+
+    /// All arrivals together, whatever their operation.
+    pub fn all(&self) -> OperationTimes {
+        let mut all = OperationTimes::new("all", false);
+        for operation in self.operations.iter().filter(|operation| !operation.follow_up) {
+            all.merge(operation);
+        }
+        all
+    }
+
+    /// Arrivals answered within the window, per second.
+    pub fn achieved_rps(&self) -> f64 {
+        self.answered_in_window as f64 / self.window.as_secs_f64()
+    }
+
+    /// Share of the threads' time that was spent working, 0 to 1.
+    pub fn busy_share(&self) -> f64 {
+        let total = (self.busy + self.idle).as_secs_f64();
+        if total > 0.0 { self.busy.as_secs_f64() / total } else { 0.0 }
+    }
+
+    /// The time between two requests of one client of a closed loop, were all answers as fast as the mean.
+    ///
+    /// `None` for an open loop, or where nothing was answered.
+    pub fn expected_interval(&self) -> Option<Nanos> {
+        let answered = self.answered_in_window;
+        (self.clients > 0 && answered > 0)
+            .then(|| Nanos((self.clients as f64 * self.window.0 as f64 / answered as f64) as u64))
+    }
+
+    /// The response times of a closed loop with the requests added that each client would have sent while it
+    /// waited: coordinated omission made good as far as that can be done afterwards.
+    ///
+    /// Source: Gil Tene's correction, as in HdrHistogram, with [`Recording::expected_interval`].
+    pub fn corrected(&self) -> Option<Latency> {
+        Some(self.all().response_time.corrected(self.expected_interval()?))
+    }
+
+    /// Marks the windows that a stall hit.
+    pub(crate) fn mark_stalls(&mut self) {
+        for stall in &self.stalls {
+            let end = stall.from + stall.span;
+            if end > self.window_start && stall.from < self.window_start + self.window {
+                self.windows.mark(stall.from.since(self.window_start), end.since(self.window_start));
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+use hist::Latency;
+use serde::{Deserialize, Serialize};
+
+use crate::{Completion, Outcome};
+
+/// The four times of one operation.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct OperationTimes {
+    /// The operation's name.
+    pub name: String,
+    /// Its requests are no arrivals: they followed from answers to others.
+    pub follow_up: bool,
+    /// done − intended; unfinished and timed-out requests enter at their age.
+    pub response_time: Latency,
+    /// done − sent, of the requests that were answered.
+    pub service_time: Latency,
+    /// eligible − intended, of the requests that were sent.
+    pub connection_wait: Latency,
+    /// sent − eligible, of the requests that were sent; of every part, where a job has several.
+    pub generator_lag: Latency,
+}
+
+impl OperationTimes {
+    /// Empty histograms under a name.
+    pub fn new(name: &str, follow_up: bool) -> OperationTimes {
+        OperationTimes {
+            name: name.into(),
+            follow_up,
+            response_time: Latency::new(),
+            service_time: Latency::new(),
+            connection_wait: Latency::new(),
+            generator_lag: Latency::new(),
+        }
+    }
+
+    /// Enters a request that was sent, but for its lag.
+    #[inline]
+    pub(crate) fn enter(&mut self, completion: &Completion) {
+        self.connection_wait.record(completion.connection_wait());
+        if completion.outcome == Outcome::Completed {
+            self.service_time.record(completion.service_time());
+        }
+        if completion.outcome != Outcome::Error {
+            self.response_time.record(completion.response_time());
+        }
+    }
+
+    /// Adds all that `other` holds.
+    pub fn merge(&mut self, other: &OperationTimes) {
+        self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
+        self.connection_wait.merge(&other.connection_wait);
+        self.generator_lag.merge(&other.generator_lag);
+    }
+}

@@ -1,0 +1,138 @@
+use hist::Latency;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::Outcome;
+
+/// What became of the arrivals of the window; `intended` is the sum of the other four.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "each field is its name; see `Outcome`")]
+pub struct Tally {
+    pub intended: u64,
+    pub completed: u64,
+    pub errors: u64,
+    pub timeouts: u64,
+    pub unfinished: u64,
+}
+
+impl Tally {
+    #[inline]
+    pub(crate) fn count(&mut self, outcome: Outcome, n: u64) {
+        self.intended += n;
+        *match outcome {
+            Outcome::Completed => &mut self.completed,
+            Outcome::Error => &mut self.errors,
+            Outcome::Timeout => &mut self.timeouts,
+            Outcome::Unfinished => &mut self.unfinished,
+        } += n;
+    }
+
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        self.intended += other.intended;
+        self.completed += other.completed;
+        self.errors += other.errors;
+        self.timeouts += other.timeouts;
+        self.unfinished += other.unfinished;
+    }
+}
+
+/// The backlog at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BacklogPoint {
+    /// After the start of the window.
+    pub offset: Nanos,
+    /// Arrivals due and not sent.
+    pub backlog: u64,
+    /// Requests sent and not answered.
+    pub in_flight: u64,
+}
+
+/// What happened in 100 ms of the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Arrivals that were due in it.
+    pub offered: u64,
+    /// Arrivals that were answered in it, whenever they were due.
+    pub answered: u64,
+    /// Arrivals that failed in it.
+    pub failed: u64,
+}
+
+/// The requests of one endpoint, follow-ups and parts of jobs included.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndpointTimes {
+    /// Where it listens.
+    pub address: String,
+    /// What became of the requests that were sent to it, due in the window.
+    pub tally: Tally,
+    /// done − intended; kept where there is more than one endpoint, else empty.
+    pub response_time: Latency,
+    /// done − sent; likewise.
+    pub service_time: Latency,
+    /// In the window.
+    pub bytes_sent: u64,
+    /// In the window.
+    pub bytes_received: u64,
+}
+
+impl EndpointTimes {
+    pub(crate) fn new(address: String) -> EndpointTimes {
+        EndpointTimes {
+            address,
+            tally: Tally::default(),
+            response_time: Latency::new(),
+            service_time: Latency::new(),
+            bytes_sent: 0,
+            bytes_received: 0,
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &EndpointTimes) {
+        self.tally.merge(&other.tally);
+        self.response_time.merge(&other.response_time);
+        self.service_time.merge(&other.service_time);
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+    }
+}
+
+/// The requests of one connection that were answered, due in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConnectionTally {
+    /// The endpoint that it leads to.
+    pub endpoint: u16,
+    /// How many.
+    pub answered: u64,
+    /// Their service times, summed up.
+    pub service: Nanos,
+    /// The longest of these.
+    pub longest: Nanos,
+}
+
+/// What became of datagrams over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Datagrams {
+    /// Requests sent as one.
+    pub sent: u64,
+    /// That came in.
+    pub received: u64,
+    /// Requests whose answer did not come, or not whole, within the time-out.
+    pub lost: u64,
+    /// That came for a request that had timed out.
+    pub late: u64,
+    /// That came for a request that had been answered.
+    pub duplicated: u64,
+    /// That belong to no request known.
+    pub stray: u64,
+}
+
+impl Datagrams {
+    pub(crate) fn merge(&mut self, other: &Datagrams) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.lost += other.lost;
+        self.late += other.late;
+        self.duplicated += other.duplicated;
+        self.stray += other.stray;
+    }
+}
