@@ -77,7 +77,15 @@ mod tests {
 
     fn part(done: u64, outcome: Outcome) -> Completion {
         let t = Time(1);
-        Completion { operation: 0, intended: t, eligible: t, sent: t, first_byte: t, done: Time(done), outcome }
+        Completion {
+            operation: 0,
+            intended: t,
+            eligible: t,
+            sent: t,
+            first_byte: t,
+            done: Time(done),
+            outcome,
+        }
     }
 
     #[test]

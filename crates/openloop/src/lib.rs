@@ -30,8 +30,8 @@ pub use judge::{judge, lag_limit};
 pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use recorder::{
-    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, OperationTimes, Recording,
-    Tally,
+    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, OperationTimes,
+    Recording, Tally,
 };
 pub use schedule::{Arrival, Schedule};
 pub use workload::{Fault, Parsed, Parts, Then, Workload};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dist::{Popularity, Process, Size};
-use openloop::{Binding, Pace, Plan};
+use openloop::{Binding, Endpoint, Load, Pace, Plan};
 use serde::Serialize;
 use units::{CpuList, Nanos, Rate};
 use workloads::cache::{CacheConfig, FillPolicy, Mix, Prefix};
@@ -182,13 +182,12 @@ impl LoadOptions {
 
     pub(crate) fn plan(&self, server: SocketAddr, rate: Rate) -> Plan {
         Plan {
-            server,
-            process: self.arrivals,
-            rate,
+            endpoints: vec![Endpoint { address: server.into(), connections: self.connections as usize }],
+            load: Load::Open { process: self.arrivals, rate },
+            clients: None,
             seed: self.seed,
             share: 0,
             shares: 1,
-            connections: self.connections as usize,
             depth: self.depth as usize,
             binding: self.binding,
             pace: self.pace,

@@ -43,12 +43,10 @@ pub(crate) struct Done {
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let generator = Generator {
-        plan: task.load.plan(task.server, task.rate),
-        threads: task.load.threads(),
-        cpus: task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
-        stop: Arc::clone(stop),
-    };
+    let plan = task.load.plan(task.server, task.rate);
+    let load = plan.load;
+    let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+    let generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
     let mut others = Vec::new();
     let mut counters = BTreeMap::new();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -79,7 +77,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     };
     let (mut recording, watch) = watched;
     let noise = watch.finish(&mut recording);
-    let verdict = judge(&recording, task.rate, others);
+    let verdict = judge(&recording, &load, others);
     let about =
         Circumstances { rate: task.rate, started, resolved: resolved.clone(), noise, verdict, counters };
     Ok(Done { trial: trial::record(&recording, about), recording, resolved })

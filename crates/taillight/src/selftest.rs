@@ -17,7 +17,7 @@ use clap::Args;
 use dist::{Gap, Process};
 use launch::Spec;
 use null_server::{Dialect, NullServer, Service, Stalls};
-use openloop::{Binding, Engine, Generator, Pace, Plan, Recording};
+use openloop::{Binding, Endpoint, Engine, Generator, Load, Pace, Plan, Recording};
 use reactor::sim::{Costs, Program, SimReactor, World};
 use reactor::{Reactor, allowed_cpus};
 use units::{Nanos, Rate, Time};
@@ -115,13 +115,12 @@ fn attempt(run: impl Fn() -> Result<(Vec<Check>, u64, String)>) -> Result<usize>
 
 fn plan(server: SocketAddr, rps: f64, args: &SelftestArgs) -> Result<Plan> {
     Ok(Plan {
-        server,
-        process: Process::Poisson,
-        rate: Rate::new(rps)?,
+        endpoints: vec![Endpoint { address: server.into(), connections: 16 }],
+        load: Load::Open { process: Process::Poisson, rate: Rate::new(rps)? },
+        clients: None,
         seed: args.seed,
         share: 0,
         shares: 1,
-        connections: 16,
         depth: 4096,
         binding: Binding::Random,
         pace: Pace::Spin,
@@ -146,7 +145,7 @@ fn measure(
     let address = line.rsplit(' ').next().unwrap_or("").parse().context("the null server said no address")?;
     let stop = Arc::new(AtomicBool::new(false));
     let last = cpus.last().copied().into_iter().collect();
-    let recording = Generator { plan: plan(address)?, threads: 1, cpus: last, stop }.run(|_| Null)?;
+    let recording = Generator::new(plan(address)?, 1, last, stop).run(|_| Null)?;
     server.stop(Duration::from_secs(2))?;
     Ok(recording)
 }
@@ -175,12 +174,13 @@ fn stall(args: &SelftestArgs, cpus: &[usize]) -> Result<(Vec<Check>, u64, String
     let measured = measure(
         &["--stall", "1s:100ms"],
         |server| {
+            let rate = Rate::new(1000.0)?;
             Ok(Plan {
-                process: Process::Constant,
+                endpoints: vec![Endpoint { address: server.into(), connections: 1 }],
+                load: Load::Open { process: Process::Constant, rate },
                 window: whole_seconds,
-                connections: 1,
                 depth: 1,
-                ..plan(server, 1000.0, args)?
+                ..plan(server, rate.rps(), args)?
             })
         },
         cpus,
@@ -202,7 +202,7 @@ const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Ad
 fn simulate(plan: Plan, seed: u64) -> Recording {
     let mut world = World::new(Nanos::ZERO);
     let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
-    server.listen(&plan.server.into()).expect("a simulated port is free");
+    server.listen(&plan.endpoints[0].address).expect("a simulated port is free");
     let limit = Time(10 * (plan.warmup + plan.window + plan.drain).0);
     let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
     engine.connect(&mut client).expect("a simulated connection stands");

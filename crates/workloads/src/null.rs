@@ -1,6 +1,6 @@
 //! Lines to the null server: the least that a request can be.
 
-use openloop::{Parsed, Workload};
+use openloop::{Parsed, Parts, Workload};
 
 /// Sends an empty line's worth of request and expects `ok`, as `null_server::Dialect::Lines` answers.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,15 +14,19 @@ impl Workload for Null {
         vec!["line".into()]
     }
 
-    fn request(&mut self, _: u64, out: &mut Vec<u8>) -> (usize, ()) {
-        out.extend_from_slice(b"x\n");
-        (0, ())
+    fn draw(&mut self, _: u64, parts: &mut Parts<()>) -> usize {
+        parts.push(0, ());
+        0
     }
 
-    fn response(&mut self, _: &(), _: &mut (), bytes: &[u8]) -> Parsed {
+    fn request(&mut self, (): &mut (), _: u16, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"x\n");
+    }
+
+    fn response(&mut self, (): &mut (), (): &mut (), bytes: &[u8]) -> Parsed<()> {
         match bytes.iter().position(|&b| b == b'\n') {
             None if bytes.len() < 3 => Parsed::Partial,
-            Some(2) if bytes.starts_with(b"ok") => Parsed::Done { used: 3, outcome: Ok(()) },
+            Some(2) if bytes.starts_with(b"ok") => Parsed::done(3, Ok(())),
             _ => Parsed::Garbage("the answer is not 'ok': is this a null server?".into()),
         }
     }
@@ -34,7 +38,7 @@ mod tests {
 
     #[test]
     fn understands_its_answer_only() {
-        let check = |bytes: &[u8], expect: Option<usize>| match Null.response(&(), &mut (), bytes) {
+        let check = |bytes: &[u8], expect: Option<usize>| match Null.response(&mut (), &mut (), bytes) {
             Parsed::Partial => assert_eq!(expect, Some(0)),
             Parsed::Done { used, .. } => assert_eq!(expect, Some(used)),
             Parsed::Garbage(_) => assert_eq!(expect, None),

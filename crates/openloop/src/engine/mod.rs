@@ -92,12 +92,7 @@ impl<W: Workload> Engine<W> {
         Engine {
             source: source(&plan, Time(0)),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
-            recording: Recording::new(
-                &workload.operations(),
-                workload.follow_ups(),
-                endpoints,
-                plan.window,
-            ),
+            recording: Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window),
             waiting: Waiting::for_connections(connections),
             choice: choose::Choice::new(&plan),
             connections: Vec::with_capacity(connections),

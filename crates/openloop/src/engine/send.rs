@@ -41,7 +41,9 @@ impl<W: Workload> Engine<W> {
     fn append<R: Reactor>(&mut self, reactor: &mut R, index: usize, mut request: Request<W::Job>) {
         let counts = self.bytes_count();
         let connection = &mut self.connections[index];
-        let Some(conn) = connection.up() else { unreachable!("only a connection that stands can take a request") };
+        let Some(conn) = connection.up() else {
+            unreachable!("only a connection that stands can take a request")
+        };
         let tag = if connection.datagram {
             // Few are in flight and 65 536 tags there are: one that is still in use is never met.
             connection.next_tag = connection.next_tag.wrapping_add(1);
