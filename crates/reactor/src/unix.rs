@@ -97,7 +97,7 @@ fn socket() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?)
 }
 
-fn address(path: &Path) -> io::Result<SocketAddrUnix> {
+pub(crate) fn address(path: &Path) -> io::Result<SocketAddrUnix> {
     let length = path.as_os_str().len();
     if length == 0 || length > LONGEST_PATH {
         let text = format!(

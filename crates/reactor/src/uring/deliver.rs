@@ -1,20 +1,16 @@
 //! From completions to events.
 
 use std::io;
-use std::os::fd::{FromRawFd, OwnedFd};
 use std::rc::Rc;
 
-use io_uring::{opcode, types};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::sockopt;
-use std::os::fd::AsRawFd;
 
+use crate::uring::Uring;
 use crate::uring::buffers::{Buffers, Memory};
 use crate::uring::ring::Done;
 use crate::uring::table::{Entry, Receive, State};
-use crate::uring::token::{Op, Token};
-use crate::uring::{Uring, socket};
+use crate::uring::token::Op;
 use crate::{Conn, Event, Handler};
 
 /// Completions handled per poll; more would delay what is due for sending meanwhile.
@@ -25,6 +21,15 @@ impl Uring {
     pub(super) fn deliver(&mut self, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let mut events = 0;
         // What the handler's own calls add waits for the next poll.
+        for _ in 0..self.greeted.len() {
+            if let Some(conn) = self.greeted.pop_front()
+                && self.table.get(conn).is_some()
+            {
+                handler.event(self, Event::Connected { conn });
+                self.arm_receive(conn)?;
+                events += 1;
+            }
+        }
         for _ in 0..self.drained.len() {
             if let Some(conn) = self.drained.pop_front()
                 && self.table.get(conn).is_some()
@@ -49,7 +54,7 @@ impl Uring {
         // Last, so that what a connection received before it failed is shown first.
         for _ in 0..self.failed.len() {
             if let Some((conn, error)) = self.failed.pop_front() {
-                events += self.closed(conn, Some(error), handler);
+                events += self.closed(conn, Some(error.into()), handler);
             }
         }
         Ok(events)
@@ -67,7 +72,9 @@ impl Uring {
             Op::Connect => self.connected(conn, done.result, handler),
             Op::Watch => self.ended_unread(conn, done.result),
             Op::Accept => self.accepted(done, handler),
-            Op::Backlog => self.arm_accept(conn.slot as usize).map(|()| 0),
+            Op::Backlog => self.client_waits(conn.slot as usize, handler),
+            Op::Datagrams => self.receive_datagrams(conn, done.result, handler),
+            Op::Serve => self.serve_datagrams(conn.slot as usize, handler),
             Op::Wake => {
                 self.arm_wake()?;
                 handler.event(self, Event::Woken);
@@ -134,7 +141,7 @@ impl Uring {
                 entry.ended = Some(error);
                 0
             }
-            _ => self.closed(conn, error, handler),
+            _ => self.closed(conn, error.map(io::Error::from), handler),
         }
     }
 
@@ -151,7 +158,7 @@ impl Uring {
         if let Some(error) = ended
             && self.table.get(conn).is_some_and(Entry::reads)
         {
-            events += self.closed(conn, error, handler);
+            events += self.closed(conn, error.map(io::Error::from), handler);
         }
         Ok(events)
     }
@@ -188,7 +195,7 @@ impl Uring {
         entry.state = State::Open;
         entry.address = None;
         if let Err(error) = result {
-            return Ok(self.closed(conn, Some(error), handler));
+            return Ok(self.closed(conn, Some(error.into()), handler));
         }
         let early = !entry.out.is_empty();
         entry.owed = early;
@@ -200,59 +207,17 @@ impl Uring {
         Ok(1)
     }
 
-    fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
-        let listener = done.token.conn.slot as usize;
-        let events = match done.result {
-            Ok(fd) => {
-                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
-                let fd = unsafe { OwnedFd::from_raw_fd(fd as i32) };
-                // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
-                let _ = sockopt::set_tcp_nodelay(&fd, true);
-                let conn = self.table.insert(Entry::new(fd, State::Open));
-                handler.event(self, Event::Accepted { conn });
-                self.arm_receive(conn)?;
-                1
-            }
-            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::CANCELED) => 0,
-            Err(error @ (Errno::MFILE | Errno::NFILE)) => return self.turn_away(listener, error, handler),
-            Err(error) => {
-                handler.event(self, Event::AcceptFailed { error: error.into() });
-                1
-            }
-        };
-        if !done.more() {
-            self.arm_accept(listener)?;
-        }
-        Ok(events)
-    }
-
-    /// Descriptors have run out: gives up the spare one to tell a client so, if there is one. The kernel looks
-    /// for a descriptor before it looks for a client, so that the accept is armed again only when one has come.
-    fn turn_away(
+    pub(super) fn closed(
         &mut self,
-        listener: usize,
-        error: Errno,
+        conn: Conn,
+        error: Option<io::Error>,
         handler: &mut impl Handler<Self>,
-    ) -> io::Result<usize> {
-        self.spare = None;
-        let turned_away = socket::accept_now(&self.listeners[listener].fd).is_ok();
-        self.spare = socket::spare();
-        let fd = types::Fd(self.listeners[listener].fd.as_raw_fd());
-        let client = opcode::PollAdd::new(fd, u32::from(PollFlags::IN.bits())).build();
-        // SAFETY: it points at nothing.
-        unsafe { self.ring.push(client, Token::indexed(Op::Backlog, listener)) }?;
-        if turned_away {
-            handler.event(self, Event::AcceptFailed { error: error.into() });
-        }
-        Ok(usize::from(turned_away))
-    }
-
-    fn closed(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) -> usize {
+    ) -> usize {
         if self.table.get(conn).is_none() {
             return 0;
         }
         self.remove(conn);
-        handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
+        handler.event(self, Event::Closed { conn, error });
         1
     }
 }

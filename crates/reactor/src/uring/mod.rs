@@ -9,7 +9,9 @@
 //! under way; what the handler writes meanwhile goes into a second one. When a connection is closed, its slot is
 //! free at once, but descriptor and output stay with the table until every operation has ended.
 
+mod accept;
 mod buffers;
+mod datagrams;
 mod deliver;
 mod operations;
 mod ring;
@@ -21,7 +23,7 @@ mod unavailable;
 use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
 use io_uring::{opcode, types};
@@ -32,11 +34,12 @@ use rustix::net::{Shutdown, shutdown};
 use units::{Nanos, Time};
 
 use crate::epoll::EventFd;
+use crate::uring::accept::Listener;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::table::{Entry, Receive, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{Address, Conn, Handler, Reactor, Wait, monotonic_now};
+use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, unix};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -66,9 +69,15 @@ pub struct Uring {
     submit: Submit,
     table: ManuallyDrop<Table>,
     listeners: Vec<Listener>,
+    servers: Vec<datagrams::Server>,
     wake: Arc<OwnedFd>,
     /// Given up for a moment to turn a client away when descriptors have run out.
     spare: Option<OwnedFd>,
+    /// Where datagrams are received; lent to the handler's `Data` events, hence taken out then.
+    scratch: Vec<u8>,
+    datagrams: Datagrams,
+    /// Datagram connections that the handler has not been told of.
+    greeted: VecDeque<Conn>,
     /// Connections whose output, having been held up, has all left.
     drained: VecDeque<Conn>,
     /// Connections with something held back that may be shown now.
@@ -76,10 +85,6 @@ pub struct Uring {
     /// Connections that failed while sending.
     failed: VecDeque<(Conn, Errno)>,
     waited: Nanos,
-}
-
-struct Listener {
-    fd: OwnedFd,
 }
 
 impl Uring {
@@ -103,8 +108,12 @@ impl Uring {
             submit,
             table: ManuallyDrop::default(),
             listeners: Vec::new(),
+            servers: Vec::new(),
             wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?),
             spare: socket::spare(),
+            scratch: Vec::new(),
+            datagrams: Datagrams::default(),
+            greeted: VecDeque::new(),
             drained: VecDeque::new(),
             resumed: VecDeque::new(),
             failed: VecDeque::new(),
@@ -153,24 +162,18 @@ impl Uring {
     /// Takes a connection away, and its operations back.
     fn remove(&mut self, conn: Conn) {
         let Some(entry) = self.table.get(conn) else { return };
-        let under_way = [
-            (Op::Receive, entry.receive != Receive::Idle),
-            (Op::Send, entry.sends),
-            (Op::Watch, entry.watched),
-            (Op::Connect, entry.state == State::Connecting),
-        ];
-        let busy = under_way.iter().any(|&(_, yes)| yes);
-        if busy {
+        let mut under_way = entry.under_way().peekable();
+        if let State::Peer { server, peer } = entry.state {
+            self.servers[server as usize].forget(peer);
+        } else if let (Some(_), State::Open, Some(fd)) = (under_way.peek(), entry.state, &entry.fd) {
             // The operations keep the socket open until they have ended, in the next poll; the peer shall see
             // the end now. It fails where the peer has ended the connection itself.
-            let _ = shutdown(&entry.fd, Shutdown::Both);
+            let _ = shutdown(fd, Shutdown::Both);
         }
         self.table.remove(conn);
-        for (op, yes) in under_way {
-            if yes {
-                // It fails only when the ring does, which every poll reports.
-                let _ = self.cancel(op, conn);
-            }
+        for op in under_way {
+            // It fails only when the ring does, which every poll reports.
+            let _ = self.cancel(op, conn);
         }
     }
 
@@ -178,6 +181,7 @@ impl Uring {
     #[inline]
     fn has_news(&self) -> bool {
         !(self.ring.ready.is_empty()
+            && self.greeted.is_empty()
             && self.drained.is_empty()
             && self.resumed.is_empty()
             && self.failed.is_empty())
@@ -259,19 +263,30 @@ impl Reactor for Uring {
     }
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
-        let (fd, taken) = socket::listen(socket)?;
-        self.listeners.push(Listener { fd });
-        self.arm_accept(self.listeners.len() - 1)?;
-        Ok(Address::Tcp(taken))
+        let (listener, taken) = match addr {
+            Address::Tcp(socket) => {
+                let (fd, taken) = socket::listen(*socket)?;
+                (Listener::Tcp(fd), Address::Tcp(taken))
+            }
+            Address::Unix(path) => (Listener::Unix(unix::Listener::at(path)?), addr.clone()),
+            Address::Udp(socket) => return self.listen_for_datagrams(*socket),
+        };
+        self.listeners.push(listener);
+        self.wait_for_clients(self.listeners.len() - 1)?;
+        Ok(taken)
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        let &Address::Tcp(socket) = addr else { return Err(addr.unsupported(Self::NAME)) };
-        let mut entry = Entry::new(socket::tcp(socket)?, State::Connecting);
-        let address = entry.address.insert(Box::new(socket.as_any()));
+        let (fd, address) = match addr {
+            Address::Tcp(socket) => (socket::tcp(*socket)?, socket.as_any()),
+            Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any()),
+            Address::Udp(socket) => return self.connect_for_datagrams(*socket),
+        };
+        let mut entry = Entry::new(Some(fd), State::Connecting);
+        let number = entry.number();
+        let address = entry.address.insert(Box::new(address));
         let (start, length) = (address.as_ptr().cast(), address.addr_len());
-        let connect = opcode::Connect::new(types::Fd(entry.fd.as_raw_fd()), start, length).build();
+        let connect = opcode::Connect::new(number, start, length).build();
         let conn = self.table.insert(entry);
         // SAFETY: the address is in a box that stays with the entry, and the entry with the table until the connect has
         // ended.
@@ -290,6 +305,10 @@ impl Reactor for Uring {
     #[inline]
     fn flush(&mut self, conn: Conn) -> Time {
         let at = monotonic_now();
+        if self.is_datagram(conn) {
+            self.flush_datagram(conn);
+            return at;
+        }
         // A ring that fails does so at every entry, and the next poll reports it.
         if let Ok(true) = self.queue_send(conn) {
             let now = match self.submit {
@@ -315,14 +334,15 @@ impl Reactor for Uring {
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         entry.paused = pause;
-        let (receive, held) = (entry.receive, !entry.held.is_empty() || entry.ended.is_some());
+        let cancels = entry.receive == Receive::Armed && entry.state == State::Open;
+        let held = !entry.held.is_empty() || entry.ended.is_some();
         // What fails here is the ring, which every poll reports.
         if !pause {
             if held {
                 self.resumed.push_back(conn);
             }
             let _ = self.arm_receive(conn);
-        } else if receive == Receive::Armed {
+        } else if cancels {
             entry.receive = Receive::Ending;
             let _ = self.cancel(Op::Receive, conn);
         }
@@ -330,6 +350,15 @@ impl Reactor for Uring {
 
     fn close(&mut self, conn: Conn) {
         self.remove(conn);
+    }
+
+    #[inline]
+    fn is_datagram(&self, conn: Conn) -> bool {
+        self.table.get(conn).is_some_and(|entry| matches!(entry.state, State::Datagrams | State::Peer { .. }))
+    }
+
+    fn datagrams(&self) -> Datagrams {
+        self.datagrams
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {

@@ -1,15 +1,19 @@
 //! What the reactor asks the kernel for. Each operation's `SAFETY` says who keeps what it points at.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use io_uring::{opcode, types};
+use rustix::event::PollFlags;
 use rustix::net::{RecvFlags, SendFlags, SocketFlags};
 
 use crate::Conn;
 use crate::uring::table::{Receive, State};
 use crate::uring::token::{Op, Token};
 use crate::uring::{Uring, buffers};
+
+/// What a poll waits for that waits for input.
+const READABLE: u32 = PollFlags::IN.bits() as u32;
 
 impl Uring {
     pub(super) fn arm_wake(&mut self) -> io::Result<()> {
@@ -20,23 +24,42 @@ impl Uring {
     }
 
     pub(super) fn arm_accept(&mut self, listener: usize) -> io::Result<()> {
-        let fd = types::Fd(self.listeners[listener].fd.as_raw_fd());
+        let fd = types::Fd(self.listeners[listener].as_fd().as_raw_fd());
         let accept = opcode::AcceptMulti::new(fd).flags(SocketFlags::CLOEXEC.bits() as i32).build();
         // SAFETY: it points at nothing.
         unsafe { self.ring.push(accept, Token::indexed(Op::Accept, listener)) }
     }
 
+    /// Waits for a client at a listener.
+    pub(super) fn arm_backlog(&mut self, listener: usize) -> io::Result<()> {
+        let fd = types::Fd(self.listeners[listener].as_fd().as_raw_fd());
+        let client = opcode::PollAdd::new(fd, READABLE).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(client, Token::indexed(Op::Backlog, listener)) }
+    }
+
+    /// Waits for datagrams at a listener.
+    pub(super) fn arm_serve(&mut self, server: usize) -> io::Result<()> {
+        let fd = types::Fd(self.servers[server].fd.as_raw_fd());
+        let datagrams = opcode::PollAdd::new(fd, READABLE).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(datagrams, Token::indexed(Op::Serve, server)) }
+    }
+
     /// Starts to receive from the connection, if it should and does not.
     pub(super) fn arm_receive(&mut self, conn: Conn) -> io::Result<()> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
-        let wanted = entry.state == State::Open && entry.reads() && entry.ended.is_none();
-        if !wanted || entry.receive != Receive::Idle {
+        if !entry.reads() || entry.ended.is_some() || entry.receive != Receive::Idle {
             return Ok(());
         }
+        let (receive, op) = match entry.state {
+            State::Open => (opcode::RecvMulti::new(entry.number(), buffers::GROUP).build(), Op::Receive),
+            State::Datagrams => (opcode::PollAdd::new(entry.number(), READABLE).build(), Op::Datagrams),
+            State::Connecting | State::Peer { .. } => return Ok(()),
+        };
         entry.receive = Receive::Armed;
-        let receive = opcode::RecvMulti::new(types::Fd(entry.fd.as_raw_fd()), buffers::GROUP).build();
         // SAFETY: it points at nothing; the kernel picks from the buffers that it was given.
-        unsafe { self.ring.push(receive, Token::of(Op::Receive, conn)) }
+        unsafe { self.ring.push(receive, Token::of(op, conn)) }
     }
 
     /// Watches a connection that is not read from for its end.
@@ -44,7 +67,7 @@ impl Uring {
         let Some(entry) = self.table.get_mut(conn).filter(|entry| !entry.watched) else { return Ok(()) };
         entry.watched = true;
         // Errors and hang-ups are reported always, so the set of what to report is empty.
-        let watch = opcode::PollAdd::new(types::Fd(entry.fd.as_raw_fd()), 0).build();
+        let watch = opcode::PollAdd::new(entry.number(), 0).build();
         // SAFETY: it points at nothing.
         unsafe { self.ring.push(watch, Token::of(Op::Watch, conn)) }
     }
@@ -59,9 +82,10 @@ impl Uring {
     #[inline]
     pub(super) fn queue_send(&mut self, conn: Conn) -> io::Result<bool> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
-        if entry.sends || entry.state == State::Connecting {
+        if entry.sends || entry.state != State::Open {
             return Ok(false);
         }
+        let number = entry.number();
         let bytes = entry.next_to_leave();
         if bytes.is_empty() {
             return Ok(false);
@@ -69,7 +93,7 @@ impl Uring {
         let (start, length) = (bytes.as_ptr(), bytes.len().min(i32::MAX as usize) as u32);
         // WAITALL: the kernel itself goes on after a send that came up short.
         let flags = (SendFlags::NOSIGNAL.bits() | RecvFlags::WAITALL.bits()) as i32;
-        let send = opcode::Send::new(types::Fd(entry.fd.as_raw_fd()), start, length).flags(flags).build();
+        let send = opcode::Send::new(number, start, length).flags(flags).build();
         entry.sends = true;
         // SAFETY: the bytes are in `Entry::leaving`, which nobody touches while `Entry::sends`, and which stays with the
         // table until the send has ended, whatever becomes of the connection.

@@ -22,6 +22,10 @@ pub(super) fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+pub(super) fn unix() -> io::Result<OwnedFd> {
+    Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
+}
+
 pub(super) fn listen(addr: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
     let fd = tcp(addr)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
@@ -32,13 +36,17 @@ pub(super) fn listen(addr: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
     Ok((fd, taken))
 }
 
+pub(super) fn accept(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
+    accept_with(listener, SocketFlags::CLOEXEC)
+}
+
 /// Takes a client without waiting for one.
 ///
 /// Bounds: no accept of the ring may be under way on this listener.
 pub(super) fn accept_now(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = fcntl_getfl(listener)?;
     fcntl_setfl(listener, flags | OFlags::NONBLOCK)?;
-    let client = accept_with(listener, SocketFlags::CLOEXEC);
+    let client = accept(listener);
     fcntl_setfl(listener, flags)?;
     client
 }

@@ -1,22 +1,29 @@
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
+use io_uring::types;
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use crate::Conn;
-use crate::uring::token::GENERATIONS;
+use crate::uring::token::{GENERATIONS, Op};
 
 /// Output buffers over this size are given back to the allocator once they are empty.
 const KEEP_OUTPUT: usize = 256 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
+    /// A stream that does not stand yet.
     Connecting,
+    /// A stream.
     Open,
+    /// A datagram socket with one peer.
+    Datagrams,
+    /// A peer of a datagram server.
+    Peer { server: u32, peer: u32 },
 }
 
-/// The multishot receive of a connection.
+/// The operation that tells what comes in on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Receive {
     /// None is under way.
@@ -29,7 +36,8 @@ pub(super) enum Receive {
 
 /// One connection's state.
 pub(super) struct Entry {
-    pub(super) fd: OwnedFd,
+    /// None for a peer of a datagram server, which has no socket of its own.
+    pub(super) fd: Option<OwnedFd>,
     pub(super) state: State,
     pub(super) receive: Receive,
     /// Whether the handler does not want to read.
@@ -57,7 +65,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(fd: OwnedFd, state: State) -> Entry {
+    pub(super) fn new(fd: Option<OwnedFd>, state: State) -> Entry {
         Entry {
             fd,
             state,
@@ -87,13 +95,22 @@ impl Entry {
         !self.paused || self.broken
     }
 
-    /// How many operations the kernel has not finished.
-    fn under_way(&self) -> u32 {
-        let connects = self.state == State::Connecting;
-        u32::from(self.receive != Receive::Idle)
-            + u32::from(self.sends)
-            + u32::from(self.watched)
-            + u32::from(connects)
+    /// The number of the socket. -1, which the kernel refuses, where there is none.
+    #[inline]
+    pub(super) fn number(&self) -> types::Fd {
+        types::Fd(self.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd))
+    }
+
+    /// The operations that the kernel has not finished.
+    pub(super) fn under_way(&self) -> impl Iterator<Item = Op> + use<> {
+        let incoming = if self.state == State::Datagrams { Op::Datagrams } else { Op::Receive };
+        let operations = [
+            (incoming, self.receive != Receive::Idle),
+            (Op::Send, self.sends),
+            (Op::Watch, self.watched),
+            (Op::Connect, self.state == State::Connecting),
+        ];
+        operations.into_iter().filter_map(|(op, yes)| yes.then_some(op))
     }
 
     /// What is to leave next; the rest of the last send, or else all that the handler has written since.
@@ -144,7 +161,7 @@ struct Slot {
 
 /// What is left of a connection that is gone, until the kernel has finished its operations.
 struct Remains {
-    under_way: u32,
+    under_way: usize,
     /// Holds the descriptor, so that its number is not given to another, and the bytes that the kernel may be
     /// reading.
     _entry: Entry,
@@ -202,7 +219,7 @@ impl Table {
         }
         self.free.push(conn.slot);
         let entry = self.slots[conn.slot as usize].entry.take().expect("it was just there");
-        let under_way = entry.under_way();
+        let under_way = entry.under_way().count();
         if under_way > 0 {
             self.remains.insert(conn, Remains { under_way, _entry: entry });
         }

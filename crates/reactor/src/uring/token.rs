@@ -14,16 +14,30 @@ pub(super) enum Op {
     Watch,
     /// A multishot accept of a listener.
     Accept,
-    /// Waits for a client at a listener while there are no descriptors to accept one with.
+    /// Waits for a client at a listener, to accept it by a system call.
     Backlog,
+    /// Waits for datagrams of a connection.
+    Datagrams,
+    /// Waits for datagrams at a listener.
+    Serve,
     /// A read of the wake-up counter.
     Wake,
     /// The cancellation of another.
     Cancel,
 }
 
-const OPS: [Op; 8] =
-    [Op::Receive, Op::Send, Op::Connect, Op::Watch, Op::Accept, Op::Backlog, Op::Wake, Op::Cancel];
+const OPS: [Op; 10] = [
+    Op::Receive,
+    Op::Send,
+    Op::Connect,
+    Op::Watch,
+    Op::Accept,
+    Op::Backlog,
+    Op::Datagrams,
+    Op::Serve,
+    Op::Wake,
+    Op::Cancel,
+];
 
 /// The generations that fit beside operation and slot.
 pub(super) const GENERATIONS: u32 = 1 << 28;

@@ -44,4 +44,8 @@ full_queue!(epoll_unix_full_queue, Epoll);
 datagrams!(epoll_udp, Epoll);
 
 streams!(uring_tcp, Uring, Net::Tcp);
+streams!(uring_unix, Uring, Net::Unix);
+full_queue!(uring_unix_full_queue, Uring);
+datagrams!(uring_udp, Uring);
+streams!(uring_together_unix, Uring, Net::Unix, SUBMIT.set(Submit::Together));
 streams!(uring_together_tcp, Uring, Net::Tcp, SUBMIT.set(Submit::Together));

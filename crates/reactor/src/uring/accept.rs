@@ -1,0 +1,132 @@
+//! Clients of stream listeners.
+//!
+//! On TCP one accept is armed for good. A Unix socket is shared by the reactors of the process, epoll's too, which
+//! need it not to block; on such a socket the ring does not wait, so that there it tells of a client only.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::sockopt;
+
+use crate::uring::ring::Done;
+use crate::uring::table::{Entry, State};
+use crate::uring::{Uring, socket};
+use crate::{Event, Handler, unix};
+
+/// A listening socket of streams.
+pub(super) enum Listener {
+    Tcp(OwnedFd),
+    Unix(Arc<unix::Listener>),
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Listener::Tcp(fd) => fd.as_fd(),
+            Listener::Unix(listener) => listener.fd.as_fd(),
+        }
+    }
+}
+
+impl Listener {
+    /// Takes a client without waiting for one.
+    ///
+    /// Bounds: no accept of the ring may be under way.
+    fn accept_now(&self) -> Result<OwnedFd, Errno> {
+        match self {
+            Listener::Tcp(fd) => socket::accept_now(fd),
+            Listener::Unix(listener) => socket::accept(&listener.fd),
+        }
+    }
+}
+
+impl Uring {
+    pub(super) fn wait_for_clients(&mut self, listener: usize) -> io::Result<()> {
+        match self.listeners[listener] {
+            Listener::Tcp(_) => self.arm_accept(listener),
+            Listener::Unix(_) => self.arm_backlog(listener),
+        }
+    }
+
+    /// A client waits at a listener that does not accept by itself.
+    pub(super) fn client_waits(
+        &mut self,
+        listener: usize,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let events = match &self.listeners[listener] {
+            // There were no descriptors; perhaps there are now.
+            Listener::Tcp(_) => 0,
+            // One at a time, so that reactors that share the socket share its clients.
+            unix @ Listener::Unix(_) => match unix.accept_now() {
+                Ok(fd) => self.greet(fd, handler)?,
+                Err(error) => return self.not_accepted(listener, error, handler),
+            },
+        };
+        self.wait_for_clients(listener)?;
+        Ok(events)
+    }
+
+    /// What an accept that is armed for good has brought.
+    pub(super) fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let listener = done.token.conn.slot as usize;
+        let fd = match done.result {
+            // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+            Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
+            Err(error) => return self.not_accepted(listener, error, handler),
+        };
+        // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
+        let _ = sockopt::set_tcp_nodelay(&fd, true);
+        let events = self.greet(fd, handler)?;
+        if !done.more() {
+            self.wait_for_clients(listener)?;
+        }
+        Ok(events)
+    }
+
+    fn greet(&mut self, fd: OwnedFd, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let conn = self.table.insert(Entry::new(Some(fd), State::Open));
+        handler.event(self, Event::Accepted { conn });
+        self.arm_receive(conn)?;
+        Ok(1)
+    }
+
+    fn not_accepted(
+        &mut self,
+        listener: usize,
+        error: Errno,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        match error {
+            Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::CANCELED => {}
+            Errno::MFILE | Errno::NFILE => return self.turn_away(listener, error, handler),
+            _ => {
+                handler.event(self, Event::AcceptFailed { error: error.into() });
+                self.wait_for_clients(listener)?;
+                return Ok(1);
+            }
+        }
+        self.wait_for_clients(listener)?;
+        Ok(0)
+    }
+
+    /// Descriptors have run out: gives up the spare one to tell a client so, if there is one. The kernel looks
+    /// for a descriptor before it looks for a client, so that an accept is armed again only when one has come.
+    fn turn_away(
+        &mut self,
+        listener: usize,
+        error: Errno,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        self.spare = None;
+        let turned_away = self.listeners[listener].accept_now().is_ok();
+        self.spare = socket::spare();
+        self.arm_backlog(listener)?;
+        if turned_away {
+            handler.event(self, Event::AcceptFailed { error: error.into() });
+        }
+        Ok(usize::from(turned_away))
+    }
+}

@@ -1,0 +1,180 @@
+//! Datagrams in the ring: sockets with one peer, and sockets whose peers are pseudo-connections.
+//!
+//! The ring tells only when there are some; they are received, and sent, by system calls of their own. A datagram that
+//! the kernel does not take at once is dropped, so that nothing is gained by handing sends over; and a buffer
+//! that the kernel picks would have to be 64 KiB for an answer of 1400 B.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, getsockname, recv, recvfrom, send, sendto};
+
+use crate::peers::Peers;
+use crate::uring::Uring;
+use crate::uring::table::{Entry, Receive, State};
+use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
+
+/// Datagrams taken per readiness, as with epoll: a burst at once, but no socket starves the others.
+const PER_EVENT: usize = 64;
+
+/// A listening datagram socket and those who have written to it.
+pub(super) struct Server {
+    pub(super) fd: OwnedFd,
+    peers: Peers<SocketAddr>,
+}
+
+impl Server {
+    pub(super) fn forget(&mut self, peer: u32) {
+        self.peers.remove(peer);
+    }
+}
+
+impl Uring {
+    pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
+        let fd = udp::listen(addr)?;
+        let taken = getsockname(&fd)?.try_into()?;
+        self.prepare_for_datagrams(&fd);
+        self.servers.push(Server { fd, peers: Peers::new() });
+        self.arm_serve(self.servers.len() - 1)?;
+        Ok(Address::Udp(taken))
+    }
+
+    pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
+        let fd = udp::connect(addr)?;
+        self.prepare_for_datagrams(&fd);
+        let conn = self.table.insert(Entry::new(Some(fd), State::Datagrams));
+        self.greeted.push_back(conn);
+        Ok(conn)
+    }
+
+    fn prepare_for_datagrams(&mut self, fd: &OwnedFd) {
+        self.scratch.resize(udp::LARGEST, 0);
+        let given = udp::receive_buffer(fd);
+        let least = &mut self.datagrams.receive_buffer;
+        *least = if *least == 0 { given } else { given.min(*least) };
+    }
+
+    /// Sends the output of a datagram connection as one datagram.
+    pub(super) fn flush_datagram(&mut self, conn: Conn) {
+        let Some(entry) = self.table.get_mut(conn).filter(|entry| !entry.out.is_empty()) else { return };
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        let outcome = match (entry.state, &entry.fd) {
+            (State::Peer { server, peer }, _) => {
+                let server = &self.servers[server as usize];
+                sendto(&server.fd, &entry.out, flags, &server.peers.key(peer))
+            }
+            (State::Datagrams, Some(fd)) => send(fd, &entry.out, flags),
+            _ => return,
+        };
+        entry.out.clear();
+        match outcome {
+            Ok(_) => self.datagrams.sent += 1,
+            Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => self.datagrams.dropped_sending += 1,
+            Err(error) => self.failed.push_back((conn, error)),
+        }
+    }
+
+    /// Takes what has come in on a socket with one peer; returns the number of events.
+    pub(super) fn receive_datagrams(
+        &mut self,
+        conn: Conn,
+        ready: Result<u32, Errno>,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let Some(entry) = self.table.get_mut(conn) else {
+            self.table.finished(conn);
+            return Ok(0);
+        };
+        entry.receive = Receive::Idle;
+        let broken = ready.is_ok_and(|flags| flags & u32::from(PollFlags::ERR.bits()) != 0);
+        let mut buffer = std::mem::take(&mut self.scratch);
+        let mut events = 0;
+        while events < PER_EVENT {
+            // The handler may have closed or paused it since the last.
+            let Some(entry) = self.table.get(conn).filter(|entry| !entry.paused || broken) else { break };
+            let Some(fd) = &entry.fd else { break };
+            match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
+                // An empty datagram says nothing, and nobody has closed anything.
+                Ok((0, _)) | Err(Errno::INTR) => {}
+                Ok((n, _)) => {
+                    let at = monotonic_now();
+                    self.datagrams.received += 1;
+                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    events += 1;
+                }
+                Err(Errno::AGAIN) => break,
+                Err(error) => {
+                    events += self.closed(conn, Some(error.into()), handler);
+                    break;
+                }
+            }
+        }
+        self.scratch = buffer;
+        self.arm_receive(conn)?;
+        Ok(events)
+    }
+
+    /// Takes what has come in on a listening socket; returns the number of events.
+    pub(super) fn serve_datagrams(
+        &mut self,
+        index: usize,
+        handler: &mut impl Handler<Self>,
+    ) -> io::Result<usize> {
+        let mut buffer = std::mem::take(&mut self.scratch);
+        let mut events = 0;
+        for _ in 0..PER_EVENT {
+            let (n, from) = match recvfrom(self.servers[index].fd.as_fd(), &mut *buffer, RecvFlags::DONTWAIT)
+            {
+                Ok((n, _, Some(from))) => (n, from),
+                Err(Errno::AGAIN) => break,
+                // Whatever else it is (an earlier answer that could not be delivered, say), it was one peer's.
+                Ok(_) | Err(_) => continue,
+            };
+            let at = monotonic_now();
+            let Ok(from) = SocketAddr::try_from(from) else { continue };
+            if n == 0 {
+                continue;
+            }
+            let conn = match self.servers[index].peers.heard(&from) {
+                Some(conn) => conn,
+                None => {
+                    events += 1;
+                    self.add_peer(index, from, handler)
+                }
+            };
+            match self.table.get(conn) {
+                None => {}
+                Some(entry) if entry.paused => self.datagrams.dropped_paused += 1,
+                Some(_) => {
+                    self.datagrams.received += 1;
+                    handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                    events += 1;
+                }
+            }
+        }
+        self.scratch = buffer;
+        self.arm_serve(index)?;
+        Ok(events)
+    }
+
+    /// Makes a pseudo-connection of a peer that is heard for the first time, and room for it first.
+    fn add_peer(&mut self, index: usize, from: SocketAddr, handler: &mut impl Handler<Self>) -> Conn {
+        let peers = &self.servers[index].peers;
+        if peers.len() >= udp::PEERS
+            && let Some(idle) = peers.longest_idle()
+        {
+            self.closed(idle, Some(udp::evicted()), handler);
+        }
+        let server = index as u32;
+        let conn = self.table.insert(Entry::new(None, State::Peer { server, peer: u32::MAX }));
+        let peer = self.servers[index].peers.insert(from, conn);
+        if let Some(entry) = self.table.get_mut(conn) {
+            entry.state = State::Peer { server, peer };
+        }
+        handler.event(self, Event::Accepted { conn });
+        conn
+    }
+}
