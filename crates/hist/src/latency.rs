@@ -126,12 +126,6 @@ impl Latency {
             .collect()
     }
 
-    /// The same with the samples added that a closed loop left out: for each time over `interval`, those of the
-    /// requests that would have been sent meanwhile, one every `interval`, each shorter by one `interval`.
-    pub fn corrected(&self, interval: Nanos) -> Latency {
-        Latency { inner: self.inner.clone_correct(interval.0.max(1)) }
-    }
-
     fn at_rank(&self, rank: u64) -> Nanos {
         Nanos(self.inner.value_at_quantile(rank::quantile_of_rank(rank, self.count())))
     }

@@ -56,29 +56,6 @@ impl Sparse {
         }
     }
 
-    /// The cells that are not empty, in order: number and count.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let octaves = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));
-        octaves.flat_map(|(i, octave)| {
-            let cell = move |(j, &n): (usize, &u32)| (n > 0).then_some(((i * CELLS + j) as u32, n));
-            octave.iter().enumerate().filter_map(cell)
-        })
-    }
-
-    /// The counts over cells that are a quarter of an octave wide in logarithm: upper end and count.
-    pub(crate) fn coarse(&self) -> Vec<(Nanos, u64)> {
-        let quarter = |cell: u32| (4.0 * (end_of(cell as usize).max(1) as f64).log2()).ceil() as i32;
-        let mut coarse: Vec<(i32, u64)> = Vec::new();
-        for (cell, n) in self.cells() {
-            match coarse.last_mut() {
-                Some((last, count)) if *last == quarter(cell) => *count += u64::from(n),
-                _ => coarse.push((quarter(cell), u64::from(n))),
-            }
-        }
-        let end = |quarter: i32| Nanos((f64::from(quarter) / 4.0).exp2().round() as u64);
-        coarse.into_iter().map(|(quarter, n)| (end(quarter), n)).collect()
-    }
-
     /// Adds `n` samples to a cell; false where there is no such cell.
     pub(crate) fn add(&mut self, cell: usize, n: u32) -> bool {
         let Some(octave) = self.octaves.get_mut(cell / CELLS) else { return false };
@@ -102,13 +79,18 @@ impl Sparse {
         self.at_rank(rank::guarded(percentile, self.count)?)
     }
 
-    /// Each cell that was hit, by the largest value that counts in it.
-    pub(crate) fn cells(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+    /// Each cell that was hit, in order: its number and its count.
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let octaves = self.octaves.iter().enumerate().filter_map(|(i, octave)| Some((i, octave.as_ref()?)));
         octaves.flat_map(|(i, octave)| {
             let hit = octave.iter().enumerate().filter(|(_, n)| **n > 0);
-            hit.map(move |(j, &n)| (Nanos(end_of(i * CELLS + j)), u64::from(n)))
+            hit.map(move |(j, &n)| ((i * CELLS + j) as u32, n))
         })
+    }
+
+    /// The same by the largest value that counts in each cell.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        self.cells().map(|(cell, n)| (Nanos(end_of(cell as usize)), u64::from(n)))
     }
 
     fn at_rank(&self, rank: u64) -> Option<Nanos> {

@@ -141,15 +141,14 @@ impl Windows {
         })
     }
 
-    /// The samples of window `i` in coarse cells, for a picture: the upper end of each cell that is not empty, and
-    /// its count. Four cells for each factor of two, so 19 % wide.
-    pub fn coarse(&self, i: usize) -> Vec<(Nanos, u64)> {
-        self.windows.get(i).map_or(Vec::new(), Sparse::coarse)
+    /// What fell into each cell of [`heat_cell`](crate::heat_cell) in window `i`, as in [`Windows::heat`].
+    pub fn heat_at(&self, i: usize) -> Vec<(u32, u64)> {
+        self.windows.get(i).map_or(Vec::new(), |window| crate::heat::gather(window.values()))
     }
 
     /// What fell into each cell of [`heat_cell`](crate::heat_cell) in each window, rising, without the empty ones.
     pub fn heat(&self) -> Vec<Vec<(u32, u64)>> {
-        self.windows.iter().map(|window| crate::heat::gather(window.cells())).collect()
+        (0..self.windows.len()).map(|i| self.heat_at(i)).collect()
     }
 
     fn index(&self, offset: Nanos) -> usize {

@@ -1,3 +1,4 @@
+use hist::HEAT_CELLS_PER_OCTAVE;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -20,8 +21,8 @@ pub struct LivePoint {
     pub in_flight: u64,
     /// Arrivals due and not sent, likewise.
     pub backlog: u64,
-    /// Response times of the arrivals due in it, in coarse cells: upper end, count.
-    pub times: Vec<(Nanos, u64)>,
+    /// Response times of the arrivals due in it: cell of [`hist::heat_cell`], count.
+    pub times: Vec<(u32, u64)>,
 }
 
 impl LivePoint {
@@ -34,7 +35,7 @@ impl LivePoint {
             failed: counts.failed,
             in_flight,
             backlog,
-            times: recording.windows.coarse(interval),
+            times: recording.windows.heat_at(interval),
         }
     }
 
@@ -45,24 +46,31 @@ impl LivePoint {
         self.failed += other.failed;
         self.in_flight += other.in_flight;
         self.backlog += other.backlog;
-        for &(end, count) in &other.times {
-            match self.times.binary_search_by_key(&end, |&(end, _)| end) {
+        for &(cell, count) in &other.times {
+            match self.times.binary_search_by_key(&cell, |&(cell, _)| cell) {
                 Ok(at) => self.times[at].1 += count,
-                Err(at) => self.times.insert(at, (end, count)),
+                Err(at) => self.times.insert(at, (cell, count)),
             }
         }
     }
 
-    /// The response time below which a share of the answered requests lies, to the end of its coarse cell.
+    /// The response time below which a share of the answered requests lies, to the end of its cell, up to 25 % above.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
         let total: u64 = self.times.iter().map(|&(_, count)| count).sum();
         let rank = ((total as f64 * share).ceil() as u64).max(1);
         let mut seen = 0;
-        self.times.iter().find_map(|&(end, count)| {
+        self.times.iter().find_map(|&(cell, count)| {
             seen += count;
-            (seen >= rank).then_some(end)
+            (seen >= rank).then(|| end_of(cell))
         })
     }
+}
+
+/// Where a cell of [`hist::heat_cell`] ends.
+fn end_of(cell: u32) -> Nanos {
+    let next = cell + 1;
+    let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);
+    Nanos((1u64 << octave) + ((1u64 << octave) * u64::from(quarter)) / u64::from(HEAT_CELLS_PER_OCTAVE))
 }
 
 #[cfg(test)]
@@ -71,9 +79,9 @@ mod tests {
 
     #[test]
     fn threads_are_added_and_quantiles_read() {
-        let point = |times: &[(u64, u64)]| LivePoint {
+        let point = |times: &[(u32, u64)]| LivePoint {
             answered: times.iter().map(|t| t.1).sum(),
-            times: times.iter().map(|&(end, n)| (Nanos(end), n)).collect(),
+            times: times.to_vec(),
             ..LivePoint::default()
         };
         let mut one = point(&[(10, 90), (40, 1)]);
@@ -81,7 +89,8 @@ mod tests {
         assert_eq!(one, point(&[(10, 95), (20, 4), (40, 1)]));
         assert_eq!(
             [0.0, 0.5, 0.95, 0.96, 0.99, 1.0].map(|q| one.quantile(q)),
-            [10, 10, 10, 20, 20, 40].map(|t| Some(Nanos(t)))
+            // Cell 40 ends at 2^10 × 1.25.
+            [7, 7, 7, 40, 40, 1_280].map(|t| Some(Nanos(t)))
         );
         assert_eq!(LivePoint::default().quantile(0.5), None);
     }
