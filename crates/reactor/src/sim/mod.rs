@@ -5,10 +5,15 @@
 //! frozen for a while, as a hypervisor would. The world always runs the program that is ready first, so one
 //! seed gives one history.
 //!
+//! Datagrams can be lost, doubled and made to overtake each other ([`World::faults`]).
+//!
 //! Try it: `cargo test -p reactor sim`.
 
+mod datagrams;
+mod faults;
 mod reactor;
 mod world;
 
+pub use faults::{Faults, Mishaps};
 pub use reactor::{SimReactor, SimWaker};
 pub use world::{Costs, Program, World};

@@ -5,29 +5,34 @@ use std::rc::Rc;
 
 use units::{Nanos, Time};
 
+use crate::peers::Peers;
+use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
-use crate::{Address, Conn, Event, Handler, Reactor, Wait, Waker};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker};
 
 /// Deliveries taken per poll, as the real backend bounds its events.
 const EVENTS_PER_POLL: usize = 64;
 
 #[derive(Default)]
-struct Slot {
+pub(super) struct Slot {
     generation: u32,
     open: bool,
-    peer: Option<(usize, Conn)>,
-    out: Vec<u8>,
-    paused: bool,
+    pub(super) link: Link,
+    pub(super) out: Vec<u8>,
+    pub(super) paused: bool,
     /// Arrived while reading was paused.
-    held: Vec<u8>,
+    held: Vec<Vec<u8>>,
 }
 
 /// A reactor on a simulated machine.
 pub struct SimReactor {
-    wires: Rc<RefCell<Wires>>,
-    index: usize,
+    pub(super) wires: Rc<RefCell<Wires>>,
+    pub(super) index: usize,
     slots: Vec<Slot>,
     nowhere: Vec<u8>,
+    /// Those who have written to its datagram servers.
+    pub(super) peers: Peers<Key>,
+    pub(super) datagrams: Datagrams,
 }
 
 /// Wakes a simulated machine; of use within its own thread only.
@@ -42,7 +47,14 @@ impl Waker for SimWaker {
 
 impl SimReactor {
     pub(super) fn new(wires: Rc<RefCell<Wires>>, index: usize) -> SimReactor {
-        SimReactor { wires, index, slots: Vec::new(), nowhere: Vec::new() }
+        SimReactor {
+            wires,
+            index,
+            slots: Vec::new(),
+            nowhere: Vec::new(),
+            peers: Peers::new(),
+            datagrams: Datagrams::default(),
+        }
     }
 
     pub(super) fn index(&self) -> usize {
@@ -60,23 +72,42 @@ impl SimReactor {
         self.machine().clock += span;
     }
 
-    fn machine(&self) -> RefMut<'_, Machine> {
+    pub(super) fn machine(&self) -> RefMut<'_, Machine> {
         RefMut::map(self.wires.borrow_mut(), |wires| &mut wires.machines[self.index])
     }
 
-    fn insert(&mut self, peer: Option<(usize, Conn)>) -> Conn {
+    pub(super) fn insert(&mut self, link: Link) -> Conn {
         let slot = self.slots.iter().position(|slot| !slot.open).unwrap_or_else(|| {
             self.slots.push(Slot::default());
             self.slots.len() - 1
         });
         let generation = self.slots[slot].generation + 1;
-        self.slots[slot] = Slot { generation, open: true, peer, ..Slot::default() };
+        self.slots[slot] = Slot { generation, open: true, link, ..Slot::default() };
         Conn { slot: slot as u32, generation }
     }
 
-    fn slot(&mut self, conn: Conn) -> Option<&mut Slot> {
+    pub(super) fn slot(&mut self, conn: Conn) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(conn.slot as usize)?;
         (slot.open && slot.generation == conn.generation).then_some(slot)
+    }
+
+    /// Frees the connection's slot; yields what it led to, unless it was gone already.
+    pub(super) fn remove(&mut self, conn: Conn) -> Option<Link> {
+        let slot = self.slot(conn)?;
+        slot.open = false;
+        let link = slot.link;
+        if let Link::Peer { index, .. } = link {
+            self.peers.remove(index);
+        }
+        Some(link)
+    }
+
+    /// Spends what a send costs; returns the moment at which the bytes leave.
+    pub(super) fn leave(&mut self) -> Time {
+        let mut machine = self.machine();
+        let cost = machine.costs.send;
+        machine.clock += cost;
+        machine.clock
     }
 
     /// Takes the next delivery that has arrived, spending what its receipt costs.
@@ -85,7 +116,7 @@ impl SimReactor {
         let clock = machine.clock;
         machine.inbox.peek().filter(|Reverse(first)| first.0 <= clock)?;
         let Reverse(Scheduled(_, _, delivery)) = machine.inbox.pop()?;
-        if matches!(delivery, Delivery::Data { .. }) {
+        if matches!(delivery, Delivery::Data { .. } | Delivery::Datagram { .. }) {
             let cost = machine.costs.receive;
             machine.clock += cost;
         }
@@ -95,7 +126,7 @@ impl SimReactor {
     fn take(&mut self, delivery: Delivery, handler: &mut impl Handler<Self>) {
         match delivery {
             Delivery::Accept { from } => {
-                let conn = self.insert(Some(from));
+                let conn = self.insert(Link::Stream { peer: Some(from) });
                 let connected = Delivery::Connected { conn: from.1, peer: (self.index, conn) };
                 let at = self.now();
                 self.wires.borrow_mut().deliver(from.0, at, connected);
@@ -103,21 +134,27 @@ impl SimReactor {
             }
             Delivery::Connected { conn, peer } => {
                 let Some(slot) = self.slot(conn) else { return };
-                slot.peer = Some(peer);
+                slot.link = Link::Stream { peer: Some(peer) };
                 handler.event(self, Event::Connected { conn });
             }
             Delivery::Data { conn, bytes } => {
                 let Some(slot) = self.slot(conn) else { return };
                 if slot.paused {
-                    slot.held.extend_from_slice(&bytes);
+                    slot.held.push(bytes);
                     return;
                 }
+                self.datagrams.received += u64::from(slot.link.is_datagram());
                 let at = self.now();
                 handler.event(self, Event::Data { conn, at, bytes: &bytes });
             }
+            Delivery::Ready { conn } => {
+                if self.slot(conn).is_some() {
+                    handler.event(self, Event::Connected { conn });
+                }
+            }
+            Delivery::Datagram { at, from, bytes } => self.serve_datagram(at, from, &bytes, handler),
             Delivery::Closed { conn, error } => {
-                if let Some(slot) = self.slot(conn) {
-                    slot.open = false;
+                if self.remove(conn).is_some() {
                     handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
                 }
             }
@@ -139,24 +176,29 @@ impl Reactor for SimReactor {
     }
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let &Address::Tcp(mut addr) = addr else { return Err(addr.unsupported(Self::NAME)) };
         let mut wires = self.wires.borrow_mut();
-        if addr.port() == 0 {
+        let mut addr = addr.clone();
+        if let Address::Tcp(socket) | Address::Udp(socket) = &mut addr
+            && socket.port() == 0
+        {
             wires.next_port += 1;
-            addr.set_port(wires.next_port);
+            socket.set_port(wires.next_port);
         }
-        if wires.listeners.insert(addr, self.index).is_some() {
+        if wires.listeners.contains_key(&addr) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
-        Ok(Address::Tcp(addr))
+        wires.listeners.insert(addr.clone(), self.index);
+        Ok(addr)
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
-        let &Address::Tcp(addr) = addr else { return Err(addr.unsupported(Self::NAME)) };
-        let conn = self.insert(None);
+        if let &Address::Udp(addr) = addr {
+            return Ok(self.connect_for_datagrams(addr));
+        }
+        let conn = self.insert(Link::default());
         let at = self.now();
         let mut wires = self.wires.borrow_mut();
-        match wires.listeners.get(&addr).copied() {
+        match wires.listeners.get(addr).copied() {
             Some(server) => wires.deliver(server, at, Delivery::Accept { from: (self.index, conn) }),
             None => {
                 let refused = Some(io::ErrorKind::ConnectionRefused);
@@ -178,15 +220,17 @@ impl Reactor for SimReactor {
 
     fn flush(&mut self, conn: Conn) -> Time {
         let at = self.now();
-        let Some(slot) = self.slot(conn) else { return at };
-        let Some((peer, peer_conn)) = slot.peer.filter(|_| !slot.out.is_empty()) else { return at };
-        let bytes = std::mem::take(&mut slot.out);
-        let left = {
-            let mut machine = self.machine();
-            let cost = machine.costs.send;
-            machine.clock += cost;
-            machine.clock
+        let Some(slot) = self.slot(conn).filter(|slot| !slot.out.is_empty()) else { return at };
+        let (peer, peer_conn) = match slot.link {
+            Link::Stream { peer: Some(peer) } => peer,
+            Link::Stream { peer: None } => return at,
+            Link::Socket { .. } | Link::Peer { .. } => {
+                self.flush_datagram(conn);
+                return at;
+            }
         };
+        let bytes = std::mem::take(&mut slot.out);
+        let left = self.leave();
         self.wires.borrow_mut().deliver(peer, left, Delivery::Data { conn: peer_conn, bytes });
         at
     }
@@ -201,20 +245,31 @@ impl Reactor for SimReactor {
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         let Some(slot) = self.slot(conn) else { return };
         slot.paused = pause;
+        if pause {
+            return;
+        }
         let held = std::mem::take(&mut slot.held);
-        if !pause && !held.is_empty() {
-            let at = self.now();
-            self.wires.borrow_mut().deliver(self.index, at, Delivery::Data { conn, bytes: held });
+        let mut wires = self.wires.borrow_mut();
+        for bytes in held {
+            // It has long arrived: before anything that waits in the inbox.
+            wires.arrive(self.index, Time(0), Delivery::Data { conn, bytes });
         }
     }
 
     fn close(&mut self, conn: Conn) {
-        let Some(slot) = self.slot(conn) else { return };
-        slot.open = false;
-        if let Some((peer, peer_conn)) = slot.peer {
+        if let Some(Link::Stream { peer: Some((peer, peer_conn)) }) = self.remove(conn) {
             let at = self.now();
             self.wires.borrow_mut().deliver(peer, at, Delivery::Closed { conn: peer_conn, error: None });
         }
+    }
+
+    fn is_datagram(&self, conn: Conn) -> bool {
+        let slot = self.slots.get(conn.slot as usize);
+        slot.is_some_and(|s| s.open && s.generation == conn.generation && s.link.is_datagram())
+    }
+
+    fn datagrams(&self) -> Datagrams {
+        self.datagrams
     }
 
     fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {

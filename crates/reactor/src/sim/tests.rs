@@ -82,9 +82,13 @@ const DELAY: Nanos = Nanos(5_000);
 const LIMIT: Time = Time(1_000_000_000);
 
 fn ping(costs: Costs, stall: Option<(Time, Nanos)>) -> Ping {
+    ping_at(&at("10.0.0.1:0"), costs, stall)
+}
+
+fn ping_at(addr: &Address, costs: Costs, stall: Option<(Time, Nanos)>) -> Ping {
     let mut world = World::new(DELAY);
     let (mut client, mut server) = (world.machine(costs), world.machine(costs));
-    let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+    let addr = server.listen(addr).unwrap();
     client.connect(&addr).unwrap();
     if let Some((from, span)) = stall {
         world.stall(&client, from, span);
@@ -119,4 +123,89 @@ fn nobody_listens() {
     let mut ping = Ping::new(Time(1_000_000));
     world.run(&mut [(&mut ping, &mut client)], LIMIT);
     assert!(ping.closed);
+}
+
+#[test]
+fn a_unix_socket_is_a_stream_under_its_path() {
+    let unix = Address::Unix("/run/echo".into());
+    assert_eq!(ping_at(&unix, Costs::default(), None).back, Some(Time(1_010_000)));
+    let mut world = World::new(DELAY);
+    let mut server = world.machine(Costs::default());
+    assert_eq!(server.listen(&unix).unwrap(), unix);
+    assert_eq!(server.listen(&unix).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+}
+
+/// Pauses at once, resumes after a while, and notes what it got.
+#[derive(Default)]
+struct Pausing {
+    conn: Option<Conn>,
+    got: Vec<u8>,
+}
+
+impl Handler<SimReactor> for Pausing {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => {
+                reactor.pause_reading(conn, true);
+                self.conn = Some(conn);
+            }
+            Event::Data { bytes, .. } => self.got.extend_from_slice(bytes),
+            _ => {}
+        }
+    }
+}
+
+impl Program for Pausing {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        // Some bytes have come, some are on their way.
+        let resume_at = Time(100_500);
+        let now = reactor.now();
+        if now >= resume_at
+            && let Some(conn) = self.conn.take()
+        {
+            assert!(self.got.is_empty());
+            reactor.pause_reading(conn, false);
+        }
+        reactor.poll(Wait::Sleep(if now < resume_at { resume_at } else { Time::NEVER }), self).unwrap();
+        true
+    }
+}
+
+/// Sends the numbers from 0 to 99, one a µs.
+struct Counting(u8, Option<Conn>);
+
+impl Handler<SimReactor> for Counting {
+    fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
+        if let Event::Connected { conn } = event {
+            self.1 = Some(conn);
+        }
+    }
+}
+
+impl Program for Counting {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        let due = |i: u8| Time(50_000 + 1_000 * u64::from(i));
+        if let Some(conn) = self.1
+            && self.0 < 100
+            && due(self.0) <= reactor.now()
+        {
+            reactor.output(conn).push(self.0);
+            reactor.flush(conn);
+            self.0 += 1;
+        }
+        let until = if self.0 < 100 { due(self.0) } else { Time::NEVER };
+        reactor.poll(Wait::Sleep(until), self).unwrap();
+        true
+    }
+}
+
+#[test]
+fn what_was_held_back_comes_before_what_came_later() {
+    let mut world = World::new(DELAY);
+    let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+    client.connect(&addr).unwrap();
+    let (mut counting, mut pausing) = (Counting(0, None), Pausing::default());
+    world.run(&mut [(&mut counting, &mut client), (&mut pausing, &mut server)], LIMIT);
+    assert_eq!(pausing.got, (0..100).collect::<Vec<u8>>());
 }

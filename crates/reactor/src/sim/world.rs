@@ -1,14 +1,15 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
 use units::{Nanos, Time};
 
-use crate::Conn;
-use crate::sim::SimReactor;
+use crate::sim::faults::Fate;
+use crate::sim::{Faults, Mishaps, SimReactor};
+use crate::{Address, Conn};
 
 /// A poll that finds nothing although its caller had something due still takes this long; a few hundred ns
 /// is what an empty `epoll_wait` costs on a real machine.
@@ -36,10 +37,31 @@ pub struct World {
 
 /// What is on its way to a machine.
 pub(super) enum Delivery {
-    Accept { from: (usize, Conn) },
-    Connected { conn: Conn, peer: (usize, Conn) },
-    Data { conn: Conn, bytes: Vec<u8> },
-    Closed { conn: Conn, error: Option<io::ErrorKind> },
+    Accept {
+        from: (usize, Conn),
+    },
+    Connected {
+        conn: Conn,
+        peer: (usize, Conn),
+    },
+    Data {
+        conn: Conn,
+        bytes: Vec<u8>,
+    },
+    /// A datagram socket can be used.
+    Ready {
+        conn: Conn,
+    },
+    /// A datagram for whoever listens at `at`.
+    Datagram {
+        at: SocketAddr,
+        from: (usize, Conn),
+        bytes: Vec<u8>,
+    },
+    Closed {
+        conn: Conn,
+        error: Option<io::ErrorKind>,
+    },
     Woken,
 }
 
@@ -93,26 +115,43 @@ impl Machine {
 /// Everything that the reactors share.
 pub(super) struct Wires {
     pub(super) machines: Vec<Machine>,
-    pub(super) listeners: BTreeMap<SocketAddr, usize>,
+    /// Who listens; only ever looked up, so that its order does not matter.
+    pub(super) listeners: HashMap<Address, usize>,
     pub(super) next_port: u16,
-    delay: Nanos,
+    pub(super) delay: Nanos,
     sequence: u64,
+    fate: Option<Fate>,
 }
 
 impl Wires {
     /// Puts `delivery` on its way to machine `to`, leaving at `at`.
     pub(super) fn deliver(&mut self, to: usize, at: Time, delivery: Delivery) {
+        self.arrive(to, at + self.delay, delivery);
+    }
+
+    /// Has `delivery` arrive at machine `to` at `at`.
+    pub(super) fn arrive(&mut self, to: usize, at: Time, delivery: Delivery) {
         self.sequence += 1;
-        let arrives = at + self.delay;
-        self.machines[to].inbox.push(Reverse(Scheduled(arrives, self.sequence, delivery)));
+        self.machines[to].inbox.push(Reverse(Scheduled(at, self.sequence, delivery)));
+    }
+
+    /// How late each copy of a datagram is that is about to leave.
+    pub(super) fn copies(&mut self) -> Vec<Nanos> {
+        self.fate.as_mut().map_or_else(|| vec![Nanos::ZERO], |fate| fate.copies().collect())
     }
 }
 
 impl World {
     /// A world at time 0 whose wires take `delay` one way.
     pub fn new(delay: Nanos) -> World {
-        let wires =
-            Wires { machines: Vec::new(), listeners: BTreeMap::new(), next_port: 10_000, delay, sequence: 0 };
+        let wires = Wires {
+            machines: Vec::new(),
+            listeners: HashMap::new(),
+            next_port: 10_000,
+            delay,
+            sequence: 0,
+            fate: None,
+        };
         World { wires: Rc::new(RefCell::new(wires)) }
     }
 
@@ -129,6 +168,18 @@ impl World {
             finished: false,
         });
         SimReactor::new(Rc::clone(&self.wires), wires.machines.len() - 1)
+    }
+
+    /// Makes the network treat datagrams badly from now on.
+    ///
+    /// Bounds: panics where a probability is none.
+    pub fn faults(&mut self, faults: Faults) {
+        self.wires.borrow_mut().fate = Some(Fate::new(faults));
+    }
+
+    /// What the faults have done so far.
+    pub fn mishaps(&self) -> Mishaps {
+        self.wires.borrow().fate.as_ref().map_or(Mishaps::default(), |fate| fate.mishaps)
     }
 
     /// Freezes a machine from `from` for `span`; call in ascending order.
