@@ -1,8 +1,8 @@
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,6 +34,7 @@ pub struct Process {
     pub(crate) stdout: Capture,
     stderr: Capture,
     status: Option<ExitStatus>,
+    input: Option<ChildStdin>,
 }
 
 /// How a process that was stopped ended.
@@ -58,7 +59,7 @@ impl Process {
         command
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
+            .stdin(if spec.input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -68,7 +69,8 @@ impl Process {
         let mut child = spawner::spawn(command, cpus).map_err(|source| spawn_error(&spec, source))?;
         match watch(&mut child) {
             Ok((pid, pidfd, stdout, stderr)) => {
-                Ok(Process { spec, child, pid, pidfd, stdout, stderr, status: None })
+                let input = child.stdin.take();
+                Ok(Process { spec, child, pid, pidfd, stdout, stderr, status: None, input })
             }
             Err(source) => {
                 let _ = child.kill();
@@ -104,6 +106,18 @@ impl Process {
             Next::Line(line) => Some(line),
             Next::Closed | Next::TimedOut => None,
         }
+    }
+
+    /// Writes `line` and a line break to its standard input, which its [`Spec`] must have asked for.
+    ///
+    /// Bounds: a process that does not read blocks the caller after 64 KiB, the size of a pipe.
+    /// Errors: it has ended, has closed its input, or has none.
+    pub fn write_line(&mut self, line: &str) -> Result<(), Error> {
+        let written = match &mut self.input {
+            Some(input) => input.write_all(format!("{line}\n").as_bytes()),
+            None => Err(io::Error::other("its standard input is empty; start it with Spec::input")),
+        };
+        written.map_err(|source| self.os("cannot write to its standard input", source))
     }
 
     /// Waits up to `within` for it to end by itself. Cost: sleeps in the kernel, no polling.

@@ -4,7 +4,7 @@ use crate::User;
 
 /// What to start, and how.
 ///
-/// Standard input is empty, standard output and error are read by the [`crate::Process`].
+/// Standard input is empty unless [`Spec::input`] asks for one, standard output and error are read by the [`crate::Process`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// What error messages call it: `memcached`, `generator`.
@@ -19,6 +19,8 @@ pub struct Spec {
     pub cpus: Option<Vec<usize>>,
     /// The account that it runs under; `None` leaves it the caller's. Only root can choose.
     pub user: Option<User>,
+    /// Whether it has a standard input that [`crate::Process::write_line`] writes to.
+    pub input: bool,
 }
 
 impl Spec {
@@ -31,6 +33,7 @@ impl Spec {
             env: Vec::new(),
             cpus: None,
             user: None,
+            input: false,
         }
     }
 
@@ -61,6 +64,12 @@ impl Spec {
     /// Runs it as `user`.
     pub fn user(mut self, user: User) -> Spec {
         self.user = Some(user);
+        self
+    }
+
+    /// Gives it a standard input that lines can be written to.
+    pub fn input(mut self) -> Spec {
+        self.input = true;
         self
     }
 

@@ -197,3 +197,15 @@ fn root_can_run_it_as_nobody() {
     assert_eq!(process.next_line(LONG), Some(uid.to_string()));
     assert_eq!(process.next_line(LONG), Some(nobody.gid.to_string()));
 }
+
+#[test]
+fn lines_are_written_only_where_an_input_was_asked_for() {
+    let mut process = Process::spawn(sh("read line; echo \"got $line\"").input()).unwrap();
+    process.write_line("start 5").unwrap();
+    assert_eq!(process.await_line("got", LONG).unwrap(), "got start 5");
+    let error = start("exec sleep 600").write_line("start 5").unwrap_err();
+    assert!(error.to_string().contains("Spec::input"), "{error}");
+    // One that has ended is an error, and no signal that ends the writer.
+    process.wait(LONG).unwrap();
+    assert!(matches!(process.write_line("more"), Err(Error::Os { .. })));
+}
