@@ -43,6 +43,11 @@ const RULES: &[Rule] = &[
         why: "the lab meets servers and generators as processes and files",
     },
     Rule::Never {
+        from: &["reactor", "openloop", "workloads", "sphinx", "null-server"],
+        to: &["agent"],
+        why: "the control channel's runtime must not run where load is generated or served",
+    },
+    Rule::Never {
         from: &["report"],
         to: &["lab", "knobs", "probes"],
         why: "a report is made from the result alone, years later, elsewhere",
@@ -159,6 +164,10 @@ mod tests {
         check_arrows(
             &[("lab", &["sphinx(dev)", "launch", "workloads(build)"])],
             &["lab → workloads", "lab → sphinx"],
+        );
+        check_arrows(
+            &[("workloads", &["openloop"]), ("openloop", &["agent"])],
+            &["openloop → agent", "workloads → openloop → agent"],
         );
         check_arrows(&[("report", &["results", "lab"])], &["report → lab"]);
         check_arrows(&[("results", &["units", "hist", "stats", "host"])], &["results → host"]);

@@ -1,0 +1,92 @@
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use super::link::{Heard, Link};
+use crate::clock::monotonic_ns;
+use crate::comparison::Exchange;
+use crate::message::{Event, Order, Ping};
+use crate::{Comparison, Error};
+
+/// Questions for the time in one comparison: of so many, one met no other packet on its way.
+const PINGS: u64 = 64;
+/// Over a slow network fewer are asked, after this time...
+const PING_TIME: Duration = Duration::from_millis(500);
+/// ...but at least so many.
+const FEWEST_PINGS: u64 = 8;
+/// How long all of them may take: then the agent is there and does not answer.
+const COMPARE_WAIT: Duration = Duration::from_secs(20);
+
+/// The agents of a session, and all that is heard of them.
+pub(super) struct Members<'a> {
+    pub(super) links: &'a [Link],
+    pub(super) heard: &'a mut mpsc::Receiver<Heard>,
+    /// Why an agent is gone, for each that is.
+    pub(super) gone: &'a mut [Option<String>],
+}
+
+impl Members<'_> {
+    /// What is heard next, by `deadline`. One that is gone is remembered.
+    pub(super) async fn next(&mut self, deadline: Instant) -> Option<Heard> {
+        let heard = timeout_at(deadline, self.heard.recv()).await.ok()??;
+        if let Err(why) = &heard.what {
+            self.gone[heard.agent].get_or_insert_with(|| why.clone());
+        }
+        Some(heard)
+    }
+
+    /// The first agent that is gone, as an error of a load that had not begun.
+    pub(super) fn all_there(&self) -> Result<(), Error> {
+        let gone = |(link, gone): (&Link, &Option<String>)| Some((link.label(), gone.clone()?));
+        match self.links.iter().zip(&*self.gone).find_map(gone) {
+            Some((agent, why)) => Err(Error::LostEarly { agent, why }),
+            None => Ok(()),
+        }
+    }
+
+    /// Compares the clocks of all agents, one after the other so that they do not wait for each other.
+    pub(super) async fn compare_all(&mut self) -> Result<Vec<Comparison>, Error> {
+        let mut comparisons = Vec::new();
+        for agent in 0..self.links.len() {
+            let comparison = self.compare(agent).await;
+            self.all_there()?;
+            comparisons.push(comparison.ok_or_else(|| Error::Stuck {
+                agent: self.links[agent].label(),
+                what: "telling the time",
+                within_s: COMPARE_WAIT.as_secs(),
+            })?);
+        }
+        Ok(comparisons)
+    }
+
+    /// Compares the clock of one agent; `None` where it is gone or does not answer.
+    ///
+    /// What others say meanwhile is not listened to: this is asked before and after a load only.
+    pub(super) async fn compare(&mut self, agent: usize) -> Option<Comparison> {
+        let begun = Instant::now();
+        let mut exchanges = Vec::new();
+        for number in 0..PINGS {
+            if number >= FEWEST_PINGS && begun.elapsed() > PING_TIME {
+                break;
+            }
+            let asked = monotonic_ns();
+            self.links[agent].say(Order::Ping(Ping { number })).await;
+            loop {
+                if self.gone[agent].is_some() {
+                    return None;
+                }
+                let heard = self.next(begun + COMPARE_WAIT).await?;
+                match heard.what {
+                    Ok(Event::Pong(pong)) if heard.agent == agent && pong.number == number => {
+                        let (received, replied) = (pong.received_ns, pong.replied_ns);
+                        exchanges.push(Exchange { asked, received, replied, returned: heard.at_ns });
+                        break;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Comparison::of(&exchanges)
+    }
+}

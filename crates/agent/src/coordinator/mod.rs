@@ -1,0 +1,135 @@
+//! The coordinator: opens a session with each agent, compares clocks, has all begin together, collects.
+
+mod link;
+mod members;
+mod outcome;
+mod run;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use link::{Heard, Link, Opening};
+use members::Members;
+pub use outcome::{ClockReport, Outcome, Part};
+use run::Run;
+
+use crate::{Comparison, Credentials, Error};
+
+/// What was heard and not looked at yet.
+const INCOMING: usize = 64;
+/// How long the agents may take at the end to say that they have ended, too.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+/// The lease of a session unless another is asked for: several times what a loaded machine keeps a thread waiting.
+pub const LEASE: Duration = Duration::from_secs(5);
+
+/// Whom a coordinator speaks to, and how.
+#[derive(Clone)]
+pub struct Party {
+    /// The agents: `HOST:PORT`.
+    pub agents: Vec<String>,
+    /// What it proves itself by.
+    pub credentials: Credentials,
+    /// Whether a token may be sent in clear beyond this machine.
+    pub insecure_token: bool,
+    /// What the agents call it: `user@host`.
+    pub name: String,
+    /// How long a side may be silent before the other takes it for gone.
+    pub lease: Duration,
+}
+
+/// What each agent is to generate, and what the whole may take.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// `cache`.
+    pub workload: String,
+    /// For each agent the options of its generator.
+    pub options: Vec<Vec<String>>,
+    /// From the order to prepare until all must be ready.
+    pub prepare_within: Duration,
+    /// From the start until all must have ended.
+    pub end_within: Duration,
+}
+
+/// Sessions with all agents of a load. Dropping it ends them, and the agents' generators.
+pub struct Coordinator {
+    links: Vec<Link>,
+    heard: mpsc::Receiver<Heard>,
+    /// Why an agent is gone, for each that is.
+    gone: Vec<Option<String>>,
+    /// The first comparison with each, against which the drift is measured.
+    first: Vec<Comparison>,
+    runtime: Runtime,
+}
+
+impl Coordinator {
+    /// Opens a session with each agent and compares its clock.
+    ///
+    /// Errors: the first agent that cannot be had; the sessions with the others are over then.
+    pub fn open(party: &Party) -> Result<Coordinator, Error> {
+        for (i, address) in party.agents.iter().enumerate() {
+            if party.agents[..i].contains(address) {
+                return Err(Error::Twice { address: address.clone() });
+            }
+        }
+        // A thread of its own, so that agents hear of the coordinator while it does something else.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let (tell, heard) = mpsc::channel(INCOMING);
+        let opening = Opening {
+            credentials: party.credentials.clone(),
+            insecure_token: party.insecure_token,
+            name: party.name.clone(),
+            lease: party.lease,
+        };
+        let mut coordinator =
+            Coordinator { links: Vec::new(), heard, gone: Vec::new(), first: Vec::new(), runtime };
+        for (i, address) in party.agents.iter().enumerate() {
+            let link = coordinator.runtime.block_on(Link::open(i, address, &opening, tell.clone()))?;
+            coordinator.links.push(link);
+        }
+        drop(tell);
+        coordinator.gone = vec![None; coordinator.links.len()];
+        let Coordinator { links, heard, gone, runtime, .. } = &mut coordinator;
+        coordinator.first = runtime.block_on(Members { links, heard, gone }.compare_all())?;
+        Ok(coordinator)
+    }
+
+    /// The agents as messages name them.
+    pub fn agents(&self) -> Vec<String> {
+        self.links.iter().map(Link::label).collect()
+    }
+
+    /// Runs one load and returns what each agent recorded; `live` gets what they say meanwhile, with their number.
+    ///
+    /// Where one is lost after the start, the others are stopped and keep what they have: see [`Outcome::lost`].
+    /// Errors: nothing was measured, as one could not begin or `stop` was set; all agents are idle or gone then.
+    pub fn run(
+        &mut self,
+        load: &Load,
+        stop: &AtomicBool,
+        mut live: impl FnMut(usize, &str),
+    ) -> Result<Outcome, Error> {
+        assert_eq!(load.options.len(), self.links.len(), "one set of options for each agent");
+        let Coordinator { links, heard, gone, first, runtime } = self;
+        let members = Members { links, heard, gone };
+        runtime.block_on(Run::new(members, load, stop, &mut live).run(first))
+    }
+}
+
+impl Drop for Coordinator {
+    fn drop(&mut self) {
+        // The readers stop waiting for somebody to take what they heard.
+        self.heard.close();
+        while self.heard.try_recv().is_ok() {}
+        let links = std::mem::take(&mut self.links);
+        self.runtime.block_on(async {
+            let closing: Vec<_> =
+                links.into_iter().map(|link| tokio::spawn(link.close(CLOSE_WAIT))).collect();
+            for close in closing {
+                let _ = close.await;
+            }
+        });
+    }
+}

@@ -1,0 +1,84 @@
+use crate::{Comparison, Drift};
+
+/// What came of a load that several agents generated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// When all were to begin, by this machine's `CLOCK_MONOTONIC`. Units: ns.
+    pub start_ns: u64,
+    /// One for each agent, in the order in which they were named.
+    pub parts: Vec<Part>,
+}
+
+impl Outcome {
+    /// The first agent that was lost or whose generator failed, and why.
+    pub fn lost(&self) -> Option<(&Part, &str)> {
+        let lost = self.parts.iter().filter_map(|part| Some((part, part.recording.as_ref().err()?.as_str())));
+        lost.min_by_key(|(part, _)| part.lost_ns)
+    }
+}
+
+/// One agent's part.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// What the agent calls itself.
+    pub name: String,
+    /// Where it is, as the user wrote it.
+    pub address: String,
+    /// What its generator recorded, or why that is not there.
+    pub recording: Result<Vec<u8>, String>,
+    /// When it was lost, by this machine's `CLOCK_MONOTONIC`. Units: ns.
+    pub lost_ns: Option<u64>,
+    /// Its clock.
+    pub clock: ClockReport,
+}
+
+/// How an agent's clock stood to the coordinator's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClockReport {
+    /// Right before the start, which was told by it.
+    pub at_start: Comparison,
+    /// How fast it went away, from the beginning of the session to the end of the load; `None` where the agent was
+    /// lost.
+    pub drift: Option<Drift>,
+}
+
+impl ClockReport {
+    /// How far from the others' start this agent's may have been. Units: ns.
+    ///
+    /// The error of the comparison, and what the clock drifted from there to the start.
+    pub fn start_error_ns(&self, start_ns: u64) -> u64 {
+        let since = start_ns.saturating_sub(self.at_start.at_ns) as f64;
+        let drifted = self.drift.map_or(0.0, |drift| (drift.ppm.abs() + drift.error_ppm) * 1e-6 * since);
+        self.at_start.error_ns + drifted.ceil() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(recording: Result<Vec<u8>, String>, lost_ns: Option<u64>) -> Part {
+        let at_start = Comparison { at_ns: 1_000_000_000, offset_ns: 7, error_ns: 40_000 };
+        let drift = Some(Drift { ppm: -50.0, error_ppm: 10.0 });
+        let clock = ClockReport { at_start, drift };
+        Part { name: "a".into(), address: "h:1".into(), recording, lost_ns, clock }
+    }
+
+    #[test]
+    fn the_first_loss_is_the_cause_of_the_others() {
+        let check = |parts: Vec<Part>, expect: Option<&str>| {
+            let outcome = Outcome { start_ns: 0, parts };
+            assert_eq!(outcome.lost().map(|(_, why)| why), expect);
+        };
+        check(vec![part(Ok(vec![]), None), part(Ok(vec![]), None)], None);
+        let (late, early) = (part(Err("late".into()), Some(9)), part(Err("early".into()), Some(3)));
+        check(vec![part(Ok(vec![]), None), late, early], Some("early"));
+    }
+
+    #[test]
+    fn a_start_is_as_uncertain_as_the_clock() {
+        // 0.5 s at 60 ppm are 30 µs.
+        assert_eq!(part(Ok(vec![]), None).clock.start_error_ns(1_500_000_000), 70_000);
+        assert_eq!(part(Ok(vec![]), None).clock.start_error_ns(0), 40_000);
+    }
+}

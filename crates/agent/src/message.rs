@@ -1,0 +1,231 @@
+//! What coordinator and agent say to each other, as protobuf messages.
+//!
+//! Both directions are one stream each, in one call that lives as long as the session: whoever is gone takes the
+//! stream with it. A new kind of message or task gets a new tag; a change of what is there, a new [`PROTOCOL`].
+
+#![allow(unreachable_pub, reason = "the generated client and server take public messages")]
+
+use prost::{Message, Oneof};
+
+/// The version of what is said here. Both sides must have the same.
+pub const PROTOCOL: u32 = 1;
+
+/// The version of this program, which is told to the other side.
+pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
+
+/// From the coordinator to the agent.
+#[derive(Clone, PartialEq, Message)]
+pub struct ToAgent {
+    /// What it is; a kind that is not known here is none.
+    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6")]
+    pub order: Option<Order>,
+}
+
+/// What the coordinator says.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Order {
+    /// The first message of a session.
+    #[prost(message, tag = "1")]
+    Hello(Hello),
+    /// Asks for the agent's clock.
+    #[prost(message, tag = "2")]
+    Ping(Ping),
+    /// Starts a task, which answers [`Event::Ready`] and then waits.
+    #[prost(message, tag = "3")]
+    Prepare(Prepare),
+    /// Has the task that is ready begin.
+    #[prost(message, tag = "4")]
+    Start(Start),
+    /// Ends the task, keeping what it measured.
+    #[prost(message, tag = "5")]
+    Stop(Stop),
+    /// Says that the coordinator is still there.
+    #[prost(message, tag = "6")]
+    Beat(Beat),
+}
+
+/// Who the coordinator is.
+#[derive(Clone, PartialEq, Message)]
+pub struct Hello {
+    /// Its [`PROTOCOL`].
+    #[prost(uint32, tag = "1")]
+    pub protocol: u32,
+    /// Its [`PROGRAM`].
+    #[prost(string, tag = "2")]
+    pub program: String,
+    /// Its name for messages: `user@host`.
+    #[prost(string, tag = "3")]
+    pub name: String,
+    /// How long either side may be silent before the other takes it for gone. Units: ms.
+    #[prost(uint64, tag = "4")]
+    pub lease_ms: u64,
+}
+
+/// One question for the time.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Ping {
+    /// Returned in the answer.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+}
+
+/// A task to prepare.
+#[derive(Clone, PartialEq, Message)]
+pub struct Prepare {
+    /// What it is. Tags from 2 on are for the other roles of an agent: to serve, to set a knob, to probe.
+    #[prost(oneof = "Task", tags = "1")]
+    pub task: Option<Task>,
+}
+
+/// What an agent can be asked to do.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Task {
+    /// To be one of several generators.
+    #[prost(message, tag = "1")]
+    Generate(Generate),
+}
+
+/// One generator's part of a load.
+#[derive(Clone, PartialEq, Message)]
+pub struct Generate {
+    /// `cache`.
+    #[prost(string, tag = "1")]
+    pub workload: String,
+    /// The options of the load, as on the command line.
+    #[prost(string, repeated, tag = "2")]
+    pub options: Vec<String>,
+    /// Which generator this is, from 0.
+    #[prost(uint32, tag = "3")]
+    pub share: u32,
+    /// How many there are.
+    #[prost(uint32, tag = "4")]
+    pub shares: u32,
+}
+
+/// When to begin.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Start {
+    /// By the agent's clock. Units: ns.
+    #[prost(uint64, tag = "1")]
+    pub at_ns: u64,
+}
+
+/// Ends the task.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Stop {}
+
+/// A sign of life.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Beat {}
+
+/// From the agent to the coordinator.
+#[derive(Clone, PartialEq, Message)]
+pub struct FromAgent {
+    /// What it is; a kind that is not known here is none.
+    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7")]
+    pub event: Option<Event>,
+}
+
+/// What the agent says.
+#[derive(Clone, PartialEq, Oneof)]
+pub enum Event {
+    /// The answer to [`Order::Hello`].
+    #[prost(message, tag = "1")]
+    Welcome(Welcome),
+    /// The answer to [`Order::Ping`].
+    #[prost(message, tag = "2")]
+    Pong(Pong),
+    /// The task can begin.
+    #[prost(message, tag = "3")]
+    Ready(Ready),
+    /// What the generator says of itself while it runs: one line of JSON.
+    #[prost(string, tag = "4")]
+    Live(String),
+    /// A piece of the recording; the task's process is gone by then.
+    #[prost(message, tag = "5")]
+    Recording(Piece),
+    /// The task came to nothing, and its process is gone: why.
+    #[prost(string, tag = "6")]
+    Failed(String),
+    /// Says that the agent is still there.
+    #[prost(message, tag = "7")]
+    Beat(Beat),
+}
+
+/// Who the agent is.
+#[derive(Clone, PartialEq, Message)]
+pub struct Welcome {
+    /// Its [`PROTOCOL`].
+    #[prost(uint32, tag = "1")]
+    pub protocol: u32,
+    /// Its [`PROGRAM`].
+    #[prost(string, tag = "2")]
+    pub program: String,
+    /// Its name.
+    #[prost(string, tag = "3")]
+    pub name: String,
+}
+
+/// The agent's clock.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Pong {
+    /// Of the question.
+    #[prost(uint64, tag = "1")]
+    pub number: u64,
+    /// When the question was read. Units: ns by the agent's clock.
+    #[prost(uint64, tag = "2")]
+    pub received_ns: u64,
+    /// When the answer was made.
+    #[prost(uint64, tag = "3")]
+    pub replied_ns: u64,
+}
+
+/// The task can begin.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Ready {}
+
+/// A piece of a file.
+#[derive(Clone, PartialEq, Message)]
+pub struct Piece {
+    /// Its bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub bytes: Vec<u8>,
+    /// Whether it is the last.
+    #[prost(bool, tag = "2")]
+    pub last: bool,
+}
+
+impl From<Order> for ToAgent {
+    fn from(order: Order) -> ToAgent {
+        ToAgent { order: Some(order) }
+    }
+}
+
+impl From<Event> for FromAgent {
+    fn from(event: Event) -> FromAgent {
+        FromAgent { event: Some(event) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_kind_that_is_not_known_is_none() {
+        // Field 15, a length of 2: what a later version might say.
+        let later = [0x7a, 0x02, 0x08, 0x01];
+        assert_eq!(ToAgent::decode(&later[..]).unwrap(), ToAgent { order: None });
+        assert_eq!(FromAgent::decode(&later[..]).unwrap(), FromAgent { event: None });
+        assert_eq!(Prepare::decode(&later[..]).unwrap(), Prepare { task: None });
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_message_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = ToAgent::decode(&bytes[..]);
+            let _ = FromAgent::decode(&bytes[..]);
+        }
+    }
+}

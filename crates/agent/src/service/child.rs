@@ -1,0 +1,173 @@
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, TryRecvError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use launch::{Process, Spec};
+use tempfile::TempDir;
+use tokio::sync::mpsc as channel;
+
+use crate::generators::{LIVE, READY, STOP, start_line};
+
+/// How often orders are looked for until the load has begun: the start is announced at least 15 times as long ahead.
+const LOOK: Duration = Duration::from_millis(20);
+/// How often afterwards, when the generator measures and is to be left alone.
+const LOOK_SELDOM: Duration = Duration::from_millis(100);
+/// How long a generator that was asked to stop may take to write what it has, before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+/// The largest recording that is read. Source: a window of an hour takes about 100 MiB.
+pub(crate) const LARGEST_RECORDING: u64 = 256 << 20;
+/// Lines of the generator that wait for the session; what is more is dropped, as it is for looking at only.
+const LINES: usize = 64;
+
+/// A generator that runs as a child of the agent. Dropping it has it killed; [`Child::gone`] waits for that.
+pub(super) struct Child {
+    orders: mpsc::Sender<Order>,
+    told: channel::Receiver<Told>,
+}
+
+enum Order {
+    Start(u64),
+    Stop,
+}
+
+/// What a child tells.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Ready,
+    Live(String),
+    /// It is gone and was reaped: its recording, or why there is none.
+    Ended(Result<Vec<u8>, String>),
+}
+
+impl Child {
+    /// Starts what `spec` makes of the path for the recording. Cost: a thread that sleeps.
+    pub(super) fn start(spec: impl FnOnce(&Path) -> Result<Spec, String>) -> Result<Child, String> {
+        let folder = tempfile::Builder::new()
+            .prefix("taillight-agent-")
+            .tempdir()
+            .map_err(|e| format!("cannot make a folder for its recording: {e}"))?;
+        let file = folder.path().join("recording.json");
+        let process = Process::spawn(spec(&file)?.input()).map_err(|e| e.to_string())?;
+        let (orders, to_do) = mpsc::channel();
+        let (tell, told) = channel::channel(LINES);
+        let worker = Worker { process, to_do, tell, file, _folder: folder, stop_by: None, started: false };
+        thread::Builder::new()
+            .name("generator".into())
+            .spawn(|| worker.run())
+            .map_err(|e| format!("cannot start a thread to watch it: {e}"))?;
+        Ok(Child { orders, told })
+    }
+
+    /// Has it begin at this moment of `CLOCK_MONOTONIC`.
+    pub(super) fn begin(&self, at_ns: u64) {
+        // A worker that is gone has said so, or will by `next`.
+        let _ = self.orders.send(Order::Start(at_ns));
+    }
+
+    /// Has it end and keep what it measured.
+    pub(super) fn stop(&self) {
+        let _ = self.orders.send(Order::Stop);
+    }
+
+    /// What it tells next; `None` after the end.
+    pub(super) async fn next(&mut self) -> Option<Told> {
+        self.told.recv().await
+    }
+
+    /// Kills it if it still runs, and waits until it is gone.
+    pub(super) async fn gone(mut self) {
+        drop(self.orders);
+        while self.told.recv().await.is_some() {}
+    }
+}
+
+/// The thread that looks after the process.
+struct Worker {
+    process: Process,
+    to_do: mpsc::Receiver<Order>,
+    tell: channel::Sender<Told>,
+    file: PathBuf,
+    _folder: TempDir,
+    stop_by: Option<Instant>,
+    started: bool,
+}
+
+impl Worker {
+    fn run(mut self) {
+        let end = self.watch();
+        let Worker { process, tell, _folder: folder, .. } = self;
+        // Killed if it still runs, and its files removed, before anybody hears of the end.
+        drop((process, folder));
+        if let Some(end) = end {
+            let _ = tell.blocking_send(Told::Ended(end));
+        }
+    }
+
+    /// Until the process has ended (its recording) or nobody wants it any more (`None`).
+    fn watch(&mut self) -> Option<Result<Vec<u8>, String>> {
+        loop {
+            loop {
+                match self.to_do.try_recv() {
+                    Ok(order) => self.order(order),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => return None,
+                }
+            }
+            if self.stop_by.is_some_and(|by| Instant::now() > by) {
+                return Some(Err(format!("it did not stop within {GRACE:?} and was killed")));
+            }
+            let look = if self.started && self.stop_by.is_none() { LOOK_SELDOM } else { LOOK };
+            match self.process.next_line(look) {
+                Some(line) => self.line(line),
+                // Nothing came, or it has closed its output: then this wait keeps the loop from spinning.
+                None => match self.process.wait(Duration::from_millis(1)) {
+                    Ok(_) => return Some(self.recording()),
+                    Err(launch::Error::StillRunning { .. }) => {}
+                    Err(error) => return Some(Err(error.to_string())),
+                },
+            }
+        }
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Start(at_ns) => {
+                self.started = true;
+                // One that has ended meanwhile says so by its exit.
+                let _ = self.process.write_line(&start_line(at_ns));
+            }
+            Order::Stop => {
+                self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);
+                // Before the start it waits for a line, afterwards only a signal reaches it.
+                let _ = self.process.write_line(STOP);
+                self.process.terminate();
+            }
+        }
+    }
+
+    fn line(&mut self, line: String) {
+        if line == READY {
+            let _ = self.tell.blocking_send(Told::Ready);
+        } else if line.starts_with(LIVE) {
+            let _ = self.tell.try_send(Told::Live(line));
+        }
+    }
+
+    fn recording(&mut self) -> Result<Vec<u8>, String> {
+        self.process.wait_success(Duration::ZERO).map_err(|e| e.to_string())?;
+        let mut bytes = Vec::new();
+        let file = File::open(&self.file).map_err(|e| format!("the generator left no recording: {e}"))?;
+        let read = file.take(LARGEST_RECORDING + 1).read_to_end(&mut bytes);
+        read.map_err(|e| format!("cannot read the generator's recording: {e}"))?;
+        if bytes.len() as u64 > LARGEST_RECORDING {
+            return Err(format!(
+                "the recording is larger than {} MiB; use a shorter --window",
+                LARGEST_RECORDING >> 20
+            ));
+        }
+        Ok(bytes)
+    }
+}

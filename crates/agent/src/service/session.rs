@@ -1,0 +1,179 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tonic::{Status, Streaming};
+
+use super::child::{Child, Told};
+use crate::Generators;
+use crate::clock::Clock;
+use crate::message::{Beat, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Ready, Task, ToAgent};
+
+/// Bytes of a recording in one message, well below what the coordinator takes.
+const PIECE: usize = 256 << 10;
+/// Signs of life in each lease, so that one or two may be late.
+pub(crate) const BEATS_PER_LEASE: u32 = 4;
+
+/// One coordinator's use of the agent, from its first message to its end.
+pub(super) struct Session {
+    pub(super) clock: Clock,
+    pub(super) generators: Arc<dyn Generators>,
+    pub(super) to: mpsc::Sender<Result<FromAgent, Status>>,
+    pub(super) lease: Duration,
+    /// Loads that were run to their end.
+    pub(super) loads: u32,
+}
+
+/// Why a session is over.
+type End = String;
+
+impl Session {
+    /// Serves until the coordinator goes, is silent for the lease, or the agent is asked to stop; returns why. No
+    /// child is left then.
+    pub(super) async fn run(
+        &mut self,
+        mut orders: Streaming<ToAgent>,
+        mut stop: watch::Receiver<bool>,
+    ) -> End {
+        let mut child: Option<Child> = None;
+        let end = loop {
+            let done = self.turn(&mut orders, &mut stop, &mut child).await;
+            if let Err(end) = done {
+                break end;
+            }
+        };
+        if let Some(child) = child {
+            child.gone().await;
+        }
+        end
+    }
+
+    /// Serves until a child has ended, or the session (then it is an error).
+    async fn turn(
+        &mut self,
+        orders: &mut Streaming<ToAgent>,
+        stop: &mut watch::Receiver<bool>,
+        child: &mut Option<Child>,
+    ) -> Result<(), End> {
+        let mut beat = interval(self.lease / BEATS_PER_LEASE);
+        beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut silent_until = Instant::now() + self.lease;
+        loop {
+            // In this order, so that what has arrived is read before a silence is found.
+            tokio::select! {
+                biased;
+                order = orders.message() => {
+                    let received_ns = self.clock.now_ns();
+                    silent_until = Instant::now() + self.lease;
+                    match order {
+                        Ok(Some(ToAgent { order: Some(order) })) => self.order(order, received_ns, child).await?,
+                        Ok(Some(ToAgent { order: None })) => {
+                            return Err("the coordinator asked for something that is not known here".into());
+                        }
+                        Ok(None) => return Err("the coordinator closed it".into()),
+                        Err(status) => return Err(format!("the connection broke: {}", status.message())),
+                    }
+                }
+                told = next(child) => {
+                    let ended = matches!(told, None | Some(Told::Ended(_)));
+                    self.tell(told).await?;
+                    if ended {
+                        *child = None;
+                        return Ok(());
+                    }
+                }
+                _ = stop.changed() => return Err("the agent was asked to end".into()),
+                () = self.to.closed() => return Err("the coordinator is gone".into()),
+                () = sleep_until(silent_until) => {
+                    return Err(format!("the coordinator was silent for {:?}", self.lease));
+                }
+                _ = beat.tick() => self.send(Event::Beat(Beat {})).await?,
+            }
+        }
+    }
+
+    async fn order(&mut self, order: Order, received_ns: u64, child: &mut Option<Child>) -> Result<(), End> {
+        match order {
+            Order::Ping(ping) => {
+                let replied_ns = self.clock.now_ns();
+                self.send(Event::Pong(Pong { number: ping.number, received_ns, replied_ns })).await
+            }
+            Order::Prepare(Prepare { task }) => {
+                let started = match (task, &child) {
+                    (_, Some(_)) => Err("a task is under way; stop it first".into()),
+                    (None, _) => Err("this agent does not know that kind of task".into()),
+                    (Some(Task::Generate(generate)), None) => self.generate(generate),
+                };
+                match started {
+                    Ok(started) => *child = Some(started),
+                    Err(why) => self.send(Event::Failed(why)).await?,
+                }
+                Ok(())
+            }
+            Order::Start(start) => {
+                let late = received_ns.saturating_sub(start.at_ns);
+                match child.take() {
+                    None => self.send(Event::Failed("nothing is prepared that could start".into())).await,
+                    Some(late_child) if late > 0 => {
+                        late_child.gone().await;
+                        let late = Duration::from_nanos(late);
+                        self.send(Event::Failed(format!("the order to start came {late:?} too late"))).await
+                    }
+                    Some(ready) => {
+                        ready.begin(self.clock.to_monotonic(start.at_ns));
+                        *child = Some(ready);
+                        Ok(())
+                    }
+                }
+            }
+            Order::Stop(_) => {
+                if let Some(child) = child {
+                    child.stop();
+                }
+                Ok(())
+            }
+            Order::Beat(_) => Ok(()),
+            Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
+        }
+    }
+
+    fn generate(&self, generate: Generate) -> Result<Child, String> {
+        if generate.shares == 0 || generate.share >= generate.shares {
+            return Err(format!("share {} of {} is none", generate.share, generate.shares));
+        }
+        Child::start(|file| self.generators.spec(&generate, file))
+    }
+
+    async fn tell(&mut self, told: Option<Told>) -> Result<(), End> {
+        match told {
+            Some(Told::Ready) => self.send(Event::Ready(Ready {})).await,
+            Some(Told::Live(line)) => self.send(Event::Live(line)).await,
+            Some(Told::Ended(Ok(recording))) => {
+                self.loads += 1;
+                let pieces = recording.len().div_ceil(PIECE).max(1);
+                for i in 0..pieces {
+                    let bytes = recording[i * PIECE..recording.len().min((i + 1) * PIECE)].to_vec();
+                    self.send(Event::Recording(Piece { bytes, last: i + 1 == pieces })).await?;
+                }
+                Ok(())
+            }
+            Some(Told::Ended(Err(why))) => self.send(Event::Failed(why)).await,
+            None => self.send(Event::Failed("the generator went without a word".into())).await,
+        }
+    }
+
+    /// Errors: the coordinator did not take it within the lease.
+    async fn send(&self, event: Event) -> Result<(), End> {
+        let sent = self.to.send_timeout(Ok(event.into()), self.lease).await;
+        sent.map_err(|_| format!("the coordinator did not read for {:?}", self.lease))
+    }
+}
+
+/// What the child tells next; never, where there is none.
+async fn next(child: &mut Option<Child>) -> Option<Told> {
+    match child {
+        Some(child) => child.next().await,
+        None => std::future::pending().await,
+    }
+}
