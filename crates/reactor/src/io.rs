@@ -9,7 +9,7 @@ use crate::{Epoll, Reactor, Submit, Uring};
 /// Which backend a user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// The better one of those that can be had.
+    /// The one that costs a generator least: [`Io::PREFERRED`], where it can be had, else `epoll`.
     #[default]
     Auto,
     /// `epoll`, which every Linux has.
@@ -37,6 +37,12 @@ pub struct Choice {
 }
 
 impl Io {
+    /// What [`Io::Auto`] takes where it can be had.
+    ///
+    /// Source: `cargo run --release -p reactor --example echo`, clients of 64 connections at depth 1. A generator must hand
+    /// each send over by itself, which leaves io_uring nothing to batch; there it has not cost less so far.
+    pub const PREFERRED: Backend = Backend::Epoll;
+
     /// Finds the backend to use, by setting up a ring where one may be wanted and giving it back.
     ///
     /// Errors: io_uring was asked for and cannot be had; says why.
@@ -45,16 +51,20 @@ impl Io {
         match self {
             Io::Epoll => Ok(asked(Backend::Epoll)),
             Io::Uring => Uring::new(Submit::AtOnce).map(|_| asked(Backend::Uring)),
-            Io::Auto => Ok(automatic(Uring::new(Submit::AtOnce).map(drop))),
+            Io::Auto => Ok(automatic(Io::PREFERRED, || Uring::new(Submit::AtOnce).map(drop))),
         }
     }
 }
 
-fn automatic(ring: io::Result<()>) -> Choice {
-    match ring {
-        Ok(()) => Choice { backend: Backend::Uring, reason: "io_uring can be had".into() },
-        Err(error) => Choice { backend: Backend::Epoll, reason: error.to_string() },
-    }
+fn automatic(preferred: Backend, probe: impl FnOnce() -> io::Result<()>) -> Choice {
+    let (backend, reason) = match preferred {
+        Backend::Epoll => (Backend::Epoll, "it costs a generator no more than io_uring".into()),
+        Backend::Uring => match probe() {
+            Ok(()) => (Backend::Uring, "it can be had here".into()),
+            Err(error) => (Backend::Epoll, error.to_string()),
+        },
+    };
+    Choice { backend, reason }
 }
 
 impl Backend {
@@ -121,9 +131,12 @@ mod tests {
             Ok(choice) => assert_eq!(choice.backend, Backend::Uring),
             Err(error) => assert!(error.to_string().contains("io_uring cannot be had"), "{error}"),
         }
-        let refused = automatic(Err(io::Error::other("io_uring cannot be had: it is forbidden")));
+        let refused =
+            automatic(Backend::Uring, || Err(io::Error::other("io_uring cannot be had: it is forbidden")));
         assert_eq!(refused.backend, Backend::Epoll);
         assert!(refused.reason.contains("forbidden"));
-        assert_eq!(automatic(Ok(())).backend, Backend::Uring);
+        assert_eq!(automatic(Backend::Uring, || Ok(())).backend, Backend::Uring);
+        assert_eq!(automatic(Backend::Epoll, || unreachable!("nobody asks")).backend, Backend::Epoll);
+        assert_eq!(Io::Auto.choose().unwrap().backend, Io::PREFERRED);
     }
 }

@@ -93,7 +93,7 @@ impl Uring {
         Ok(1)
     }
 
-    fn not_accepted(
+    pub(super) fn not_accepted(
         &mut self,
         listener: usize,
         error: Errno,

@@ -161,6 +161,10 @@ impl Uring {
 
     /// Takes a connection away, and its operations back.
     fn remove(&mut self, conn: Conn) {
+        if self.table.get(conn).is_some_and(|entry| entry.sends) && self.ring.queued() > 0 {
+            // What was flushed leaves before the end. A ring that fails does so at the next poll, too.
+            let _ = self.enter(0, None);
+        }
         let Some(entry) = self.table.get(conn) else { return };
         let mut under_way = entry.under_way().peekable();
         if let State::Peer { server, peer } = entry.state {

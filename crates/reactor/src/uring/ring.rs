@@ -103,6 +103,12 @@ impl Ring {
         })
     }
 
+    /// What registering the ring a second time is answered with.
+    #[cfg(test)]
+    pub(super) fn register_again(&mut self) -> io::Error {
+        self.submitter.as_mut().unwrap().register_ring_fd().unwrap_err()
+    }
+
     pub(super) fn submitter(&self) -> &Submitter<'static> {
         self.submitter.as_ref().expect("it is taken only by the drop")
     }
@@ -216,7 +222,10 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        self.submitter = None;
+        // The registration would keep the ring alive as long as the thread; and a thread may have 16 of them.
+        if let Some(mut submitter) = self.submitter.take() {
+            let _ = submitter.unregister_ring_fd();
+        }
         // SAFETY: it came from a box, and the submitter, the only one that borrowed from it, is gone.
         drop(unsafe { Box::from_raw(self.uring.as_ptr()) });
     }

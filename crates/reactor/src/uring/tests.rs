@@ -3,7 +3,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use super::*;
+use crate::uring::token::{Op, Token};
 use crate::{Event, Waker};
+use io_uring::types;
 
 /// Turns a hang into a failure.
 const PATIENCE: Nanos = Nanos::from_secs(60);
@@ -229,6 +231,44 @@ fn a_drop_in_the_midst_of_everything_leaves_nothing() {
                 Err(error) => assert_eq!(error.kind(), io::ErrorKind::ConnectionReset),
             }
         }
+    }
+}
+
+#[test]
+fn a_client_is_turned_away_while_there_are_no_descriptors() {
+    for mut reactor in rings() {
+        let (fd, addr) = socket::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        reactor.listeners.push(Listener::Tcp(fd));
+        let mut counter = Counter::default();
+        // No client waits: the kernel misses the descriptor before it misses a client.
+        assert_eq!(reactor.not_accepted(0, Errno::MFILE, &mut counter).unwrap(), 0);
+        let mut served = TcpStream::connect(addr).unwrap();
+        until(&mut reactor, &mut counter, |_, counter| counter.accepted.len() == 1);
+        served.write_all(b"hello").unwrap();
+        until(&mut reactor, &mut counter, |_, counter| counter.received == 5);
+        // An accept that the kernel refuses ends, as this one does.
+        let accept = types::CancelBuilder::user_data(Token::indexed(Op::Accept, 0).pack());
+        let cancel = opcode::AsyncCancel2::new(accept).build();
+        // SAFETY: it points at nothing.
+        unsafe { reactor.ring.push(cancel, Token::indexed(Op::Cancel, 0)) }.unwrap();
+        reactor.ring.enter(0, None).unwrap();
+        reactor.ring.ready.retain(|done| done.token.op != Op::Accept);
+        let mut refused = TcpStream::connect(addr).unwrap();
+        assert_eq!(reactor.not_accepted(0, Errno::MFILE, &mut counter).unwrap(), 1);
+        assert_eq!((counter.refused, counter.accepted.len()), (1, 1));
+        assert_eq!(refused.read(&mut [0; 1]).unwrap(), 0);
+        let _later = TcpStream::connect(addr).unwrap();
+        until(&mut reactor, &mut counter, |_, counter| counter.accepted.len() == 2);
+    }
+}
+
+#[test]
+fn a_thread_may_have_one_reactor_after_another() {
+    // The kernel registers 16 rings per thread (IO_RINGFD_REG_MAX).
+    for round in 0..40 {
+        let Ok(mut ring) = Ring::new(true) else { return println!("skipped: no ring that defers") };
+        let again = ring.register_again();
+        assert_eq!(again.raw_os_error(), Some(Errno::EXIST.raw_os_error()), "round {round}");
     }
 }
 

@@ -26,6 +26,7 @@ macro_rules! streams {
                 a_flush_of_nothing_sends_nothing
                 a_refused_connection_is_closed_with_the_reason
                 a_close_is_seen_by_the_peer_and_makes_no_event
+                what_was_flushed_leaves_before_the_end
                 a_paused_connection_is_not_read
                 many_connections_keep_their_bytes_apart
                 another_thread_ends_the_sleep
@@ -188,6 +189,21 @@ pub(crate) fn a_close_is_seen_by_the_peer_and_makes_no_event<R: Backend>(net: Ne
     witness.look(&mut reactor);
     assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
     assert!(witness.closed.is_empty());
+}
+
+pub(crate) fn what_was_flushed_leaves_before_the_end<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    let conn = witness.accepted[0];
+    reactor.output(conn).extend_from_slice(b"last words");
+    reactor.flush(conn);
+    reactor.close(conn);
+    witness.look(&mut reactor);
+    let mut got = Vec::new();
+    client.read_to_end(&mut got).unwrap();
+    assert_eq!(got, b"last words");
 }
 
 pub(crate) fn a_paused_connection_is_not_read<R: Backend>(net: Net) {
