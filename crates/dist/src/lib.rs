@@ -1,23 +1,33 @@
 //! Seeded random streams, and the distributions that a load is drawn from.
 //!
 //! A run is reproducible when every draw comes from a [`Streams`] made from one seed: each purpose and
-//! each thread has a stream of its own, so that adding a draw to one moves no other. [`Gap`] spaces the
-//! arrivals, [`Keys`] picks the keys by [`Popularity`], [`Size`] draws the sizes. Each names its source,
-//! and a test over 100 seeds holds each to its configured distribution, since known
+//! each thread has a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] says when requests
+//! arrive, [`KeySampler`] picks the keys by [`Popularity`] or from a [`DataSet`], [`Size`] draws the sizes. Each names
+//! its source in its `FORMS`, and a test over 100 seeds holds each to its configured distribution, since known
 //! generators got this wrong: CloudSuite's loader sends half of all requests to one key.
 //!
 //! Try it: `cargo test -p dist`.
 
+mod alias;
+mod arrivals;
+mod data_set;
+mod form;
 mod gap;
-mod keys;
+mod item_sizes;
+mod key_sampler;
 mod popularity;
 mod scatter;
 mod size;
 mod streams;
+mod syntax;
 mod zipf;
 
-pub use gap::{Gap, Process};
-pub use keys::Keys;
+pub use arrivals::{ArrivalSpec, Arrivals, Process, Profile, Trace};
+pub use data_set::{Copies, DataSet, Line, Population, Scaling, twitter_like};
+pub use form::Form;
+pub use gap::Gap;
+pub use item_sizes::ItemSizes;
+pub use key_sampler::KeySampler;
 pub use popularity::Popularity;
 pub use scatter::Scatter;
 pub use size::Size;

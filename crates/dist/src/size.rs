@@ -1,160 +1,159 @@
-//! The sizes of values.
+//! The sizes of keys and values.
+//!
+//! Every size is drawn by inversion from one uniform number, so that the sizes of an item follow from its number
+//! alone ([`Size::of_item`]) and a data set of any number of items takes no memory.
 //!
 //! Try it: `cargo test -p dist size`.
 
-use std::fmt;
-use std::str::FromStr;
+mod etc;
+mod law;
+mod mean;
+mod parse;
+mod shape;
 
 use rand::RngExt;
 use units::{Bytes, ParseError};
 
-use crate::Rng;
+use crate::streams::unit;
+use crate::{Form, Rng};
+use law::Law;
+use shape::Shape;
 
-/// A distribution of sizes.
+/// A distribution of sizes, in whole bytes, clipped to a least and a most.
 ///
-/// Bounds: 0 to [`Size::MAX`]; uniform includes both ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Clipped means that what is drawn beyond a bound takes the bound's size; [`Size::clipped_share`] says how much that
+/// is. Continuous laws are rounded to the nearest byte.
+///
+/// Bounds: 0 to [`Size::MAX`]; a law without an upper end of its own is clipped at [`Size::VALUE_MAX`], `etc-key` at
+/// [`Size::KEY_MAX`], unless `[LEAST..MOST]` behind it says otherwise.
+/// Cost: fixed 1 ns, uniform 2 ns, others 10 to 60 ns.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Size {
-    min: u64,
-    max: u64,
+    shape: Shape,
+    /// As a person gave them.
+    bounds: Option<(u64, u64)>,
+    /// The least and the most that can be drawn.
+    ends: (u64, u64),
 }
 
 impl Size {
     /// The largest size: 1 GiB, the most that memcached lets an item be (`-I 1g`).
     pub const MAX: Bytes = Bytes(1 << 30);
 
+    /// The longest key that memcached's protocol allows.
+    pub const KEY_MAX: Bytes = Bytes(250);
+
+    /// Where values without an end of their own are clipped: 10⁶ B. Memcached refuses items over 1 MiB by default, key
+    /// and header included, so that a value of 1 MiB itself could never be stored.
+    pub const VALUE_MAX: Bytes = Bytes(1_000_000);
+
     /// Always the same size. Errors: over [`Size::MAX`].
     pub fn fixed(size: Bytes) -> Result<Size, ParseError> {
-        Self::check(size.0, size.0, &format!("fixed:{}", size.0))
+        format!("fixed:{}", size.0).parse()
     }
 
     /// Every size from `min` to `max` as likely as any other. Errors: `max` below `min` or over [`Size::MAX`].
     pub fn uniform(min: Bytes, max: Bytes) -> Result<Size, ParseError> {
-        Self::check(min.0, max.0, &format!("uniform:{}..{}", min.0, max.0))
+        format!("uniform:{}..{}", min.0, max.0).parse()
     }
 
-    /// One size in bytes.
+    /// The same, clipped to `min` … `max` where no bounds were given; how a workload narrows a law to what it can use.
+    ///
+    /// Fixed, uniform and listed sizes stay: they have ends of their own, and what is out of bounds there is a mistake
+    /// to be told.
+    pub fn or_clipped(self, min: Bytes, max: Bytes) -> Size {
+        match self.shape {
+            Shape::Law(_) | Shape::EtcKey | Shape::EtcValue if self.bounds.is_none() && min <= max => {
+                Size::of(self.shape, Some((min.0, max.0.min(Size::MAX.0))))
+            }
+            _ => self,
+        }
+    }
+
+    /// One size in bytes. A fixed size draws nothing; every other draws one number.
     #[inline]
     pub fn sample(&self, rng: &mut Rng) -> usize {
-        // A fixed size draws nothing, so that it costs nothing.
-        if self.min == self.max { self.min as usize } else { rng.random_range(self.min..=self.max) as usize }
+        if self.ends.0 == self.ends.1 { self.ends.0 as usize } else { self.quantile(rng.random()) as usize }
     }
 
-    /// The mean in bytes.
+    /// The size of item `n`, the same at every call. `which` tells apart several sizes of one item, or several data
+    /// sets. Units: bytes.
+    #[inline]
+    pub fn of_item(&self, which: u64, n: u64) -> u64 {
+        if self.ends.0 == self.ends.1 { self.ends.0 } else { self.quantile(unit(which, n)) }
+    }
+
+    /// The size that a share `u` of the draws does not exceed. Bounds: `u` from 0 to 1; others count as the nearer end.
+    #[inline]
+    pub fn quantile(&self, u: f64) -> u64 {
+        // As integers saturate, an infinite quantile becomes the bound, too.
+        (self.shape.quantile(u.clamp(0.0, 1.0)) as u64).clamp(self.ends.0, self.ends.1)
+    }
+
+    /// The chance of a size of at most `bytes`.
+    pub fn share_up_to(&self, bytes: u64) -> f64 {
+        match bytes {
+            _ if bytes < self.ends.0 => 0.0,
+            _ if bytes >= self.ends.1 => 1.0,
+            _ => self.shape.below(bytes as f64),
+        }
+    }
+
+    /// The share of the draws that is clipped, 0 to 1, from the distribution function.
+    pub fn clipped_share(&self) -> f64 {
+        let under = self.shape.below(self.ends.0 as f64 - 1.0);
+        let over = 1.0 - self.shape.below(self.ends.1 as f64);
+        (under + over).clamp(0.0, 1.0)
+    }
+
+    /// The mean in bytes of what is drawn, so after rounding and clipping. Cost: some ms for a continuous law.
     pub fn mean(&self) -> f64 {
-        (self.min + self.max) as f64 / 2.0
+        mean::mean(&self.shape, self.ends.0, self.ends.1)
     }
 
     /// The smallest that can be drawn.
     pub fn min(&self) -> Bytes {
-        Bytes(self.min)
+        Bytes(self.ends.0)
     }
 
     /// The largest that can be drawn.
     pub fn max(&self) -> Bytes {
-        Bytes(self.max)
+        Bytes(self.ends.1)
     }
 
-    fn check(min: u64, max: u64, given: &str) -> Result<Size, ParseError> {
-        if max > Size::MAX.0 {
-            Err(Self::error(given, format!("it goes over the limit of {}", Size::MAX)))
-        } else if min > max {
-            Err(Self::error(given, "its least is over its most".into()))
-        } else {
-            Ok(Size { min, max })
-        }
+    /// How this one is written.
+    pub fn form(&self) -> &'static Form {
+        &Size::FORMS[match self.shape {
+            Shape::Uniform(min, max) if min == max => 0,
+            Shape::Uniform(..) => 1,
+            Shape::Law(Law::Normal { .. }) => 2,
+            Shape::Law(Law::Exponential { .. }) => 3,
+            Shape::Law(Law::Gev { .. }) => 4,
+            Shape::Law(Law::Pareto { .. }) => 5,
+            Shape::EtcKey => 6,
+            Shape::EtcValue => 7,
+            Shape::List(_) => 8,
+        }]
     }
 
-    fn error(given: &str, problem: String) -> ParseError {
-        let lever = "write bytes such as 200, fixed:4KiB or uniform:1..1024 (both ends included)";
-        ParseError { what: "size distribution", given: given.into(), problem, lever }
-    }
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.min == self.max {
-            f.pad(&format!("fixed:{}", self.min))
-        } else {
-            f.pad(&format!("uniform:{}..{}", self.min, self.max))
-        }
-    }
-}
-
-impl FromStr for Size {
-    type Err = ParseError;
-
-    /// Reads `200`, `fixed:4KiB` and `uniform:1..1024`.
-    fn from_str(text: &str) -> Result<Size, ParseError> {
-        let bytes = |part: &str| {
-            let size: Result<Bytes, ParseError> = part.trim().parse();
-            size.map(|size| size.0).map_err(|e| Self::error(text, format!("'{}' {}", e.given, e.problem)))
+    /// A checked shape with checked bounds.
+    fn of(shape: Shape, bounds: Option<(u64, u64)>) -> Size {
+        let most = match shape {
+            Shape::Law(_) | Shape::EtcValue => Size::VALUE_MAX.0,
+            Shape::EtcKey => Size::KEY_MAX.0,
+            Shape::Uniform(..) | Shape::List(_) => Size::MAX.0,
         };
-        match text.trim().split_once(':') {
-            None | Some(("fixed", _)) => {
-                let size = bytes(text.trim().trim_start_matches("fixed:"))?;
-                Self::check(size, size, text)
-            }
-            Some(("uniform", range)) => {
-                let (min, max) =
-                    range.split_once("..").ok_or_else(|| Self::error(text, "it has no '..'".into()))?;
-                Self::check(bytes(min)?, bytes(max)?, text)
-            }
-            Some((name, _)) => Err(Self::error(text, format!("'{name}' is no distribution of sizes"))),
-        }
+        let (min, max) = bounds.unwrap_or((0, most));
+        let end = |u: f64| (shape.quantile(u) as u64).clamp(min, max);
+        let ends = (end(0.0), end(1.0));
+        Size { shape, bounds, ends }
     }
+}
+
+/// The normal law's chance of at most `x`.
+pub(crate) fn normal_below(mean: f64, sd: f64, x: f64) -> f64 {
+    Law::Normal { mean, sd }.below(x)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Purpose, Streams};
-
-    #[test]
-    fn reads_and_prints() {
-        let check = |text: &str, shown: &str, mean: f64, max: u64| {
-            let size: Size = text.parse().unwrap();
-            assert_eq!((size.to_string().as_str(), size.mean(), size.max().0), (shown, mean, max), "{text}");
-            assert_eq!(shown.parse::<Size>().unwrap(), size);
-        };
-        check("200", "fixed:200", 200.0, 200);
-        check("fixed:4KiB", "fixed:4096", 4096.0, 4096);
-        check("uniform:1..1024", "uniform:1..1024", 512.5, 1024);
-        check("uniform: 0 .. 1k", "uniform:0..1024", 512.0, 1024);
-        check("1GiB", "fixed:1073741824", 1073741824.0, 1 << 30);
-    }
-
-    #[test]
-    fn refuses_with_a_reason() {
-        let check = |text: &str, expect: &str| {
-            let error = text.parse::<Size>().unwrap_err().to_string();
-            assert!(error.contains(expect), "{text}: {error}");
-        };
-        check("", "does not start with a number");
-        check("fixed:", "does not start with a number");
-        check("-5", "not a whole number");
-        check("2GiB", "over the limit");
-        check("uniform:5", "no '..'");
-        check("uniform:9..5", "its least is over its most");
-        check("uniform:1..x", "'x' it does not start");
-        check("normal:5", "'normal' is no distribution");
-        assert!(Size::fixed(Bytes(u64::MAX)).is_err() && Size::uniform(Bytes(2), Bytes(1)).is_err());
-    }
-
-    #[test]
-    fn reaches_both_ends_and_nothing_else() {
-        let size: Size = "uniform:3..7".parse().unwrap();
-        let mut rng = Streams::new(5).stream(Purpose::Sizes, 0);
-        let mut seen = [false; 16];
-        (0..1_000).for_each(|_| seen[size.sample(&mut rng)] = true);
-        assert_eq!((0..16).filter(|&i| seen[i]).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
-    }
-
-    #[test]
-    fn a_fixed_size_draws_nothing() {
-        let mut rng = Streams::new(5).stream(Purpose::Sizes, 0);
-        let before = rng.clone();
-        assert_eq!("200".parse::<Size>().unwrap().sample(&mut rng), 200);
-        assert_eq!(rng, before);
-    }
-}
+mod tests;

@@ -103,6 +103,18 @@ pub(crate) fn finalize(mut z: u64) -> u64 {
     z ^ z >> 31
 }
 
+/// A number of the open interval from 0 to 1 that belongs to item `n` of the family `which`, the same at every call.
+///
+/// For what must be known of an item without being stored. Cost: 3 ns, where a stream of its own takes 30.
+/// Source: output `n` of SplitMix64 with a seed that is mixed first, so that near families do not overlap.
+#[inline]
+pub(crate) fn unit(which: u64, n: u64) -> f64 {
+    // 2⁶⁴ divided by the golden ratio, the step of SplitMix64.
+    let word = finalize(finalize(!which).wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    // The middles of 2⁵³ equal parts: neither 0 nor 1, at which some quantiles are infinite.
+    ((word >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

@@ -1,12 +1,12 @@
-use dist::{Gap, Process, Purpose, Rng, Streams};
-use units::{Nanos, Rate, Time};
+use dist::{Arrivals, Purpose, Rng, Streams};
+use units::{Nanos, Time};
 
 /// One unit of load that is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Counts the arrivals of the whole generator, over all its threads, from 0.
     pub seq: u64,
-    /// When it is due. Carried to the end; nothing ever replaces it.
+    /// When it is due. Carried to the end; nothing ever replaces it. [`Time::NEVER`] where no other comes.
     pub intended: Time,
 }
 
@@ -14,17 +14,15 @@ pub struct Arrival {
 ///
 /// The process is one for the whole generator. Every thread walks all of it and takes each n-th arrival,
 /// so that the arrival times depend on seed and rate alone and not on the number of threads, any kind of
-/// process can be used, and a rate below the number of threads is met. The schedule knows nothing of
+/// process, profile or trace can be used, and a rate below the number of threads is met. The schedule knows nothing of
 /// completions: an arrival that nobody takes just stays ahead of the cursor.
 ///
-/// Cost: about 5 ns for each arrival of the generator.
+/// Cost: that of [`Arrivals`], 5 to 25 ns, for each arrival of the generator.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    gap: Gap,
+    arrivals: Arrivals,
     rng: Rng,
     start: Time,
-    /// Of the arrival last drawn. Units: ns after `start`. An f64 is exact to 1 ns over 100 days.
-    offset_ns: f64,
     next_seq: u64,
     share: u64,
     shares: u64,
@@ -32,22 +30,14 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The part `share` (from 0) of `shares` of the process at `rate` that starts at `start`.
-    pub fn new(
-        process: Process,
-        rate: Rate,
-        streams: &Streams,
-        start: Time,
-        share: u32,
-        shares: u32,
-    ) -> Schedule {
+    /// The part `share` (from 0) of `shares` of arrivals that start at `start`.
+    pub fn new(arrivals: Arrivals, streams: &Streams, start: Time, share: u32, shares: u32) -> Schedule {
         assert!(share < shares, "share {share} of {shares}");
         let mut schedule = Schedule {
-            gap: process.gap(rate),
+            arrivals,
             // One stream for the whole generator, whatever the thread.
             rng: streams.stream(Purpose::Arrivals, 0),
             start,
-            offset_ns: 0.0,
             next_seq: 0,
             share: u64::from(share),
             shares: u64::from(shares),
@@ -71,26 +61,25 @@ impl Schedule {
         taken
     }
 
-    /// About how many arrivals are due by `now` and not taken; exact where that is 0.
+    /// About how many arrivals are due by `now` and not taken; exact where that is 0, and for a trace on one thread.
     pub fn overdue(&self, now: Time) -> u64 {
-        if self.head.intended > now {
+        if self.head.intended > now || self.head.intended == Time::NEVER {
             return 0;
         }
-        let late: Nanos = now.since(self.head.intended);
-        1 + (late.0 as f64 / (self.gap.mean_ns() * self.shares as f64)) as u64
+        let [head, now] = [self.head.intended, now].map(|t| t.since(self.start).0 as f64);
+        1 + (self.arrivals.expected(head, now) / self.shares as f64) as u64
     }
 
     fn advance(&mut self) {
         loop {
             let seq = self.next_seq;
-            self.next_seq += 1;
-            self.offset_ns = match self.gap {
-                Gap::Exponential(_) => self.offset_ns + self.gap.sample_ns(&mut self.rng),
-                // Computed, not summed up, so that no rounding error grows.
-                Gap::Constant(gap_ns) => seq as f64 * gap_ns,
+            let Some(offset_ns) = self.arrivals.next(&mut self.rng) else {
+                self.head = Arrival { seq, intended: Time::NEVER };
+                return;
             };
+            self.next_seq += 1;
             if seq % self.shares == self.share {
-                self.head = Arrival { seq, intended: self.start + Nanos(self.offset_ns.round() as u64) };
+                self.head = Arrival { seq, intended: self.start + Nanos(offset_ns.round() as u64) };
                 return;
             }
         }
@@ -99,10 +88,17 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use dist::{ArrivalSpec, Trace};
+    use units::Rate;
+
     use super::*;
 
-    fn schedule(process: Process, rps: f64, seed: u64, share: u32, shares: u32) -> Schedule {
-        Schedule::new(process, Rate::new(rps).unwrap(), &Streams::new(seed), Time(1_000), share, shares)
+    fn schedule(spec: &str, rps: f64, seed: u64, share: u32, shares: u32) -> Schedule {
+        let spec: ArrivalSpec = spec.parse().unwrap();
+        let arrivals = spec.arrivals(Rate::new(rps).unwrap(), None).unwrap();
+        Schedule::new(arrivals, &Streams::new(seed), Time(1_000), share, shares)
     }
 
     fn take(mut schedule: Schedule, n: usize) -> Vec<Arrival> {
@@ -111,7 +107,7 @@ mod tests {
 
     #[test]
     fn threads_cut_one_process_without_loss_or_overlap() {
-        for process in [Process::Poisson, Process::Constant] {
+        for process in ["poisson", "constant", "etc", "mmpp:4x,1ms,9ms", "poisson+ramp:0x..2x/5ms"] {
             let whole = take(schedule(process, 1e6, 7, 0, 1), 3_000);
             let mut parts: Vec<Arrival> =
                 (0..3).flat_map(|share| take(schedule(process, 1e6, 7, share, 3), 1_000)).collect();
@@ -124,7 +120,7 @@ mod tests {
     fn a_rate_below_the_number_of_threads_is_met() {
         let in_100_s: usize = (0..64)
             .map(|share| {
-                let mut part = schedule(Process::Constant, 0.5, 1, share, 64);
+                let mut part = schedule("constant", 0.5, 1, share, 64);
                 std::iter::from_fn(|| Some(part.take()))
                     .take_while(|a| a.intended < Time(100_000_000_000))
                     .count()
@@ -135,13 +131,13 @@ mod tests {
 
     #[test]
     fn equal_gaps_do_not_drift() {
-        let last = take(schedule(Process::Constant, 3.0, 1, 0, 1), 3_000_001).pop().unwrap();
+        let last = take(schedule("constant", 3.0, 1, 0, 1), 3_000_001).pop().unwrap();
         assert_eq!(last.intended, Time(1_000 + 1_000_000_000_000_000));
     }
 
     #[test]
     fn poisson_gaps_have_their_mean_and_spread() {
-        let arrivals = take(schedule(Process::Poisson, 1e5, 3, 0, 1), 200_001);
+        let arrivals = take(schedule("poisson", 1e5, 3, 0, 1), 200_001);
         let gaps: Vec<f64> =
             arrivals.windows(2).map(|w| w[1].intended.since(w[0].intended).0 as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -157,16 +153,43 @@ mod tests {
 
     #[test]
     fn a_seed_gives_one_schedule_and_another_seed_another() {
-        let of = |seed| take(schedule(Process::Poisson, 1e5, seed, 0, 1), 100);
+        let of = |seed| take(schedule("poisson", 1e5, seed, 0, 1), 100);
         assert_eq!(of(1), of(1));
         assert_ne!(of(1), of(2));
     }
 
     #[test]
     fn what_is_overdue_is_counted_without_being_drawn() {
-        let schedule = schedule(Process::Constant, 1e6, 1, 0, 1);
+        let schedule = schedule("constant", 1e6, 1, 0, 1);
         assert_eq!(schedule.overdue(Time(999)), 0);
         assert_eq!(schedule.overdue(Time(1_000)), 1);
         assert_eq!(schedule.overdue(Time(1_000 + 5_000)), 6);
+    }
+
+    #[test]
+    fn what_is_overdue_under_a_profile_follows_it() {
+        // Taken are none: 1 000 in the first 10 ms, none in the next, then 2 000 each.
+        let schedule = schedule("constant+steps:1x@10ms,0x@10ms,2x@10ms", 1e5, 1, 0, 1);
+        let at = |ms: u64| schedule.overdue(Time(1_000) + Nanos::from_millis(ms));
+        assert_eq!([at(10), at(15), at(20), at(30)], [1_001, 1_001, 1_001, 3_001]);
+    }
+
+    #[test]
+    fn a_trace_is_cut_and_ends() {
+        let trace = Arc::new(Trace::parse("us\n0\n1\n2\n3\n4\n").unwrap());
+        let part = |share| {
+            Schedule::new(Arrivals::replay(trace.clone(), 1.0), &Streams::new(1), Time(1_000), share, 2)
+        };
+        let due = |share, n| take(part(share), n).iter().map(|a| a.intended).collect::<Vec<_>>();
+        assert_eq!(due(0, 4), [Time(1_000), Time(3_000), Time(5_000), Time::NEVER]);
+        assert_eq!(due(1, 4), [Time(2_000), Time(4_000), Time::NEVER, Time::NEVER]);
+        let mut ended = part(1);
+        assert_eq!(
+            (ended.overdue(Time(1_999)), ended.overdue(Time(2_000)), ended.overdue(Time(9_000))),
+            (0, 1, 2)
+        );
+        ended.take();
+        ended.take();
+        assert_eq!((ended.overdue(Time(9_000)), ended.overdue(Time::NEVER)), (0, 0));
     }
 }

@@ -204,8 +204,8 @@ impl CacheOptions {
         let config = CacheConfig {
             keys: self.keys,
             key_prefix: self.key_prefix.clone(),
-            key_size: self.key_size,
-            value_size: self.value_size,
+            key_size: self.key_size.clone(),
+            value_size: self.value_size.clone(),
             popularity: self.popularity,
             mix: self.mix,
             seed,

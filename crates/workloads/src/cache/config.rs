@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dist::{Keys, Popularity, Size};
+use dist::{KeySampler, Popularity, Size};
 use proto_memcache::limits;
 use serde::{Serialize, Serializer};
 use thiserror::Error;
@@ -100,7 +100,7 @@ pub enum ConfigError {
 impl CacheConfig {
     /// Checks that the parameters go together.
     pub fn check(&self) -> Result<(), ConfigError> {
-        Keys::new(self.popularity, self.keys)?;
+        KeySampler::new(self.popularity, self.keys)?;
         let digits = self.digits();
         let least = self.key_prefix.as_bytes().len() + digits;
         if (self.key_size.min().0 as usize) < least {

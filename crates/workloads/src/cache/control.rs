@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use dist::{Keys, Popularity, Purpose, Streams};
+use dist::{KeySampler, Popularity, Purpose, Streams};
 use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
 use thiserror::Error;
 
@@ -166,13 +166,14 @@ impl Control {
         let sampled = items.keys() > VERIFIED;
         let looked_at = items.keys().min(VERIFIED);
         let mut rng = Streams::new(seed).stream(Purpose::Other(1), 0);
-        let keys = Keys::new(Popularity::Uniform, items.keys()).expect("the configuration was checked");
+        let mut keys =
+            KeySampler::new(Popularity::Uniform, items.keys()).expect("the configuration was checked");
         let mut good = 0u64;
         let (mut out, mut batch) = (Vec::new(), Vec::new());
         for first in (0..looked_at).step_by(KEYS_PER_GET as usize) {
             batch.clear();
             for n in first..(first + KEYS_PER_GET).min(looked_at) {
-                let n = if sampled { keys.sample(&mut rng) } else { n };
+                let n = if sampled { keys.sample(&mut rng, items.keys()) } else { n };
                 let mut key = Vec::new();
                 items.append_key(n, &mut key);
                 batch.push((key, items.value_size(n)));

@@ -27,8 +27,8 @@ impl Items {
         Items {
             prefix: config.key_prefix.as_bytes().to_vec(),
             keys: config.keys,
-            key_size: config.key_size,
-            value_size: config.value_size,
+            key_size: config.key_size.clone(),
+            value_size: config.value_size.clone(),
             streams: Streams::new(SIZES),
             content: (0..config.value_size.max().0).map(|i| b'a' + (i % 26) as u8).collect(),
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use dist::{Keys, Purpose, Rng, Streams};
+use dist::{KeySampler, Purpose, Rng, Streams};
 use openloop::{Fault, Parsed, Parts, Workload};
 use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
 use rand::RngExt;
@@ -13,7 +13,7 @@ const SET: usize = 1;
 /// One generator thread's requests to a cache.
 pub struct Cache {
     items: Arc<Items>,
-    keys: Keys,
+    keys: KeySampler,
     key_rng: Rng,
     operation_rng: Rng,
     set_share: f64,
@@ -44,7 +44,7 @@ impl Cache {
         Ok(Cache {
             items,
             // Popular keys are spread over the numbers, so that they do not share a slot or a partition.
-            keys: Keys::new(config.popularity, config.keys)?.scattered(config.seed),
+            keys: KeySampler::new(config.popularity, config.keys)?.scattered(config.seed),
             key_rng: streams.stream(Purpose::Keys, u64::from(thread)),
             operation_rng: streams.stream(Purpose::Operations, u64::from(thread)),
             set_share: config.mix.set / 100.0,
@@ -65,7 +65,7 @@ impl Workload for Cache {
 
     #[inline]
     fn draw(&mut self, _: u64, parts: &mut Parts<Job>) -> usize {
-        let item = self.keys.sample(&mut self.key_rng);
+        let item = self.keys.sample(&mut self.key_rng, self.items.keys());
         if self.set_share > 0.0 && self.operation_rng.random::<f64>() < self.set_share {
             parts.push(0, Job::Set { item });
             return SET;

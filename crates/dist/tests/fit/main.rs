@@ -5,7 +5,12 @@
 //!
 //! Try it: `cargo test -p dist --test fit`.
 
-use dist::{Gap, Keys, Popularity, Purpose, Rng, Scatter, Size, Streams};
+mod arrivals;
+mod data_sets;
+mod popularity;
+mod sizes;
+
+use dist::{Gap, KeySampler, Popularity, Purpose, Rng, Scatter, Size, Streams};
 use rand::{Rng as _, RngExt};
 use stats::{ChiSquare, KolmogorovSmirnov};
 
@@ -13,16 +18,21 @@ use stats::{ChiSquare, KolmogorovSmirnov};
 const DRAWS: usize = 100_000;
 
 /// The p-value of the p-values: of one test for each seed, which should be uniform.
-fn over_seeds(purpose: Purpose, test: impl Fn(&mut Rng) -> f64) -> f64 {
+fn over_seeds(purpose: Purpose, mut test: impl FnMut(&mut Rng) -> f64) -> f64 {
     let p_values: Vec<f64> = (0..100).map(|seed| test(&mut Streams::new(seed).stream(purpose, 0))).collect();
     KolmogorovSmirnov::test(&p_values, |p| p).unwrap().p_value
 }
 
 /// Whether draws of cells follow their weights. The seeds are fixed, so that a pass or a failure is one for good.
-fn fits(weights: &[f64], draw: impl Fn(&mut Rng) -> usize) -> bool {
+fn fits(weights: &[f64], draw: impl FnMut(&mut Rng) -> usize) -> bool {
+    fits_in(DRAWS, weights, draw)
+}
+
+/// The same with a number of draws for each seed: as many as make every cell's count large are enough.
+fn fits_in(draws: usize, weights: &[f64], mut draw: impl FnMut(&mut Rng) -> usize) -> bool {
     let p = over_seeds(Purpose::Keys, |rng| {
         let mut counts = vec![0u64; weights.len()];
-        (0..DRAWS).for_each(|_| counts[draw(rng)] += 1);
+        (0..draws).for_each(|_| counts[draw(rng)] += 1);
         ChiSquare::test(&counts, weights).unwrap().p_value
     });
     p > 1e-3
@@ -50,10 +60,10 @@ fn arrivals_are_exponential() {
 #[test]
 fn uniform_keys_are_uniform() {
     let check = |n: u64| {
-        let keys = Keys::new(Popularity::Uniform, n).unwrap();
-        assert!(fits(&vec![1.0; n as usize], |rng| keys.sample(rng) as usize), "{n}");
-        let scattered = keys.scattered(1);
-        assert!(fits(&vec![1.0; n as usize], |rng| scattered.sample(rng) as usize), "{n} scattered");
+        let mut keys = KeySampler::new(Popularity::Uniform, n).unwrap();
+        assert!(fits(&vec![1.0; n as usize], |rng| keys.sample(rng, 0) as usize), "{n}");
+        let mut scattered = keys.scattered(1);
+        assert!(fits(&vec![1.0; n as usize], |rng| scattered.sample(rng, n) as usize), "{n} scattered");
     };
     check(2);
     check(1_000);
@@ -63,8 +73,8 @@ fn uniform_keys_are_uniform() {
 #[test]
 fn zipf_keys_follow_zipfs_law() {
     let check = |n: u64, alpha: f64| {
-        let keys = Keys::new(Popularity::zipf(alpha).unwrap(), n).unwrap();
-        assert!(fits(&zipf_weights(n, alpha), |rng| keys.sample(rng) as usize), "{n} α {alpha}");
+        let mut keys = KeySampler::new(Popularity::zipf(alpha).unwrap(), n).unwrap();
+        assert!(fits(&zipf_weights(n, alpha), |rng| keys.sample(rng, 0) as usize), "{n} α {alpha}");
     };
     check(10_000, 0.0);
     check(1_000, 0.5);
@@ -78,13 +88,13 @@ fn zipf_keys_follow_zipfs_law() {
 #[test]
 fn scattered_keys_keep_their_popularity() {
     let (n, seed) = (10_000, 77);
-    let keys = Keys::new(Popularity::zipf(0.99).unwrap(), n).unwrap().scattered(seed);
+    let mut keys = KeySampler::new(Popularity::zipf(0.99).unwrap(), n).unwrap().scattered(seed);
     let scatter = Scatter::new(n, seed);
     let mut weights = vec![0.0; n as usize];
     for (rank, weight) in zipf_weights(n, 0.99).into_iter().enumerate() {
         weights[scatter.apply(rank as u64) as usize] = weight;
     }
-    assert!(fits(&weights, |rng| keys.sample(rng) as usize));
+    assert!(fits(&weights, |rng| keys.sample(rng, 0) as usize));
 }
 
 #[test]
@@ -94,8 +104,8 @@ fn a_large_key_space_follows_zipfs_law_too() {
     let bin = |rank: u64| (u64::BITS - rank.leading_zeros() - 1) as usize;
     let mut weights = vec![0.0; bin(n) + 1];
     zipf_weights(n, alpha).into_iter().zip(1..).for_each(|(weight, rank)| weights[bin(rank)] += weight);
-    let keys = Keys::new(Popularity::zipf(alpha).unwrap(), n).unwrap();
-    assert!(fits(&weights, |rng| bin(keys.sample(rng) + 1)));
+    let mut keys = KeySampler::new(Popularity::zipf(alpha).unwrap(), n).unwrap();
+    assert!(fits(&weights, |rng| bin(keys.sample(rng, 0) + 1)));
 }
 
 #[test]
@@ -152,8 +162,8 @@ fn a_size_that_leaves_out_its_end_is_found() {
 
 #[test]
 fn a_slightly_wrong_exponent_is_found() {
-    let keys = Keys::new(Popularity::zipf(0.98).unwrap(), 10_000).unwrap();
-    assert!(!fits(&zipf_weights(10_000, 0.99), |rng| keys.sample(rng) as usize));
+    let mut keys = KeySampler::new(Popularity::zipf(0.98).unwrap(), 10_000).unwrap();
+    assert!(!fits(&zipf_weights(10_000, 0.99), |rng| keys.sample(rng, 0) as usize));
 }
 
 #[test]

@@ -1,0 +1,105 @@
+//! When requests arrive: the offered load of the whole generator, arrival by arrival.
+//!
+//! Try it: `cargo test -p dist arrivals`.
+
+mod process;
+mod profile;
+mod spec;
+mod trace;
+mod walk;
+
+use std::sync::Arc;
+
+use units::Rate;
+
+use crate::Rng;
+pub use process::Process;
+pub use profile::Profile;
+pub use spec::ArrivalSpec;
+pub use trace::Trace;
+
+/// A cursor over the arrivals of a load: drawn from a process, under a profile if there is one, or out of a trace.
+///
+/// Cost: 5 ns an arrival for Poisson, constant and traces, 15 ns for Pareto gaps and bursts, 10 more under a profile.
+#[derive(Clone, Debug)]
+pub struct Arrivals(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Drawn {
+        walk: walk::Walk,
+        /// Units: ns between two arrivals at factor 1.
+        mean_ns: f64,
+        profile: Option<(Profile, profile::Cursor)>,
+    },
+    Replayed {
+        trace: Arc<Trace>,
+        next: usize,
+        speed: f64,
+    },
+}
+
+impl Arrivals {
+    /// The arrivals of a process at a rate, which the profile multiplies.
+    pub fn new(process: Process, profile: Option<Profile>, rate: Rate) -> Arrivals {
+        let mean_ns = rate.mean_gap_ns();
+        let profile = profile.map(|profile| (profile, profile::Cursor::default()));
+        Arrivals(Source::Drawn { walk: walk::Walk::new(process, mean_ns), mean_ns, profile })
+    }
+
+    /// The arrivals of a trace, `speed` times as fast as they came. Bounds: `speed` over 0; others count as 1.
+    pub fn replay(trace: Arc<Trace>, speed: f64) -> Arrivals {
+        let speed = if speed.is_finite() && speed > 0.0 { speed } else { 1.0 };
+        Arrivals(Source::Replayed { trace, next: 0, speed })
+    }
+
+    /// The next arrival, never before the last. Units: ns after the start. None when there is no other: at the end of
+    /// a trace, or of a profile that ends with a factor of 0.
+    #[inline]
+    pub fn next(&mut self, rng: &mut Rng) -> Option<f64> {
+        match &mut self.0 {
+            Source::Drawn { walk, profile: None, .. } => Some(walk.next(rng)),
+            Source::Drawn { walk, profile: Some((profile, cursor)), .. } => {
+                profile.reached(walk.next(rng), cursor)
+            }
+            Source::Replayed { trace, next, speed } => {
+                let offset = trace.offsets_ns().get(*next)?;
+                *next += 1;
+                Some(*offset as f64 / *speed)
+            }
+        }
+    }
+
+    /// How many arrivals are expected after `from` and up to `to`; of a trace, how many there are. Units: ns after the
+    /// start. The true number for all that is drawn differs by chance: for Poisson by its root.
+    pub fn expected(&self, from_ns: f64, to_ns: f64) -> f64 {
+        match &self.0 {
+            Source::Drawn { mean_ns, profile: None, .. } => (to_ns - from_ns.max(0.0)).max(0.0) / mean_ns,
+            Source::Drawn { mean_ns, profile: Some((profile, _)), .. } => {
+                (profile.spent(to_ns) - profile.spent(from_ns)).max(0.0) / mean_ns
+            }
+            Source::Replayed { trace, speed, .. } => {
+                let by = |t: f64| trace.offsets_ns().partition_point(|&offset| offset as f64 / speed <= t);
+                by(to_ns).saturating_sub(by(from_ns)) as f64
+            }
+        }
+    }
+
+    /// The mean rate of what is expected after `from` and up to `to`, 0 where nothing is. Units: rps.
+    pub fn mean_rps(&self, from_ns: f64, to_ns: f64) -> f64 {
+        if to_ns > from_ns { self.expected(from_ns, to_ns) / (to_ns - from_ns) * 1e9 } else { 0.0 }
+    }
+
+    /// When the last arrival of a trace comes; none where arrivals have no end that is known. Units: ns after the start.
+    pub fn ends_ns(&self) -> Option<f64> {
+        match &self.0 {
+            Source::Drawn { .. } => None,
+            Source::Replayed { trace, speed, .. } => {
+                trace.offsets_ns().last().map(|offset| *offset as f64 / speed)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

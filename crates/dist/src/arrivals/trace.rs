@@ -1,0 +1,182 @@
+//! Arrivals that were recorded somewhere, replayed by their timestamps.
+
+use std::io::BufRead;
+
+use units::ParseError;
+
+use crate::Form;
+
+/// When requests arrived, counted from the first of them. Units: ns.
+///
+/// Shape: text, one timestamp a line in ascending order, such as `12.000125`; the first line may name the unit, as `s`
+/// (which it is without), `ms`, `us` or `ns`, or as the end of a column's name like `arrival_us`. Empty lines and lines
+/// that start with `#` are passed over. Timestamps are read digit by digit and not as floating point, so that
+/// nanoseconds since 1970 keep all of theirs.
+/// Bounds: 584 years after the first; a line of 256 B. Cost: 8 B for each arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    offsets_ns: Vec<u64>,
+}
+
+/// The longest line; a timestamp has 20 digits or so.
+const MAX_LINE: usize = 256;
+
+const LEVER: &str = "write one timestamp a line in ascending order, such as 12.000125, below an optional first line that \
+     names the unit: s, ms, us or ns";
+
+impl Trace {
+    /// How it is asked for and what it holds.
+    pub const FORMS: [Form; 1] = [Form {
+        syntax: "trace:FILE",
+        meaning: "the arrivals of a file, one timestamp a line, as they are: counted from the first, at their own rate; \
+             with @FACTORx behind FILE that many times as fast. The first line may name the unit: s, ms, us or ns",
+        example: "trace:arrivals.txt@2x",
+        source: "whoever recorded it",
+        check: "every arrival at its timestamp, to the nanosecond",
+    }];
+
+    /// Reads a trace. Errors: no arrival, a line that is no timestamp, one that goes back; each with its line.
+    pub fn read(mut reader: impl BufRead) -> Result<Trace, ParseError> {
+        let mut offsets_ns = Vec::new();
+        let (mut first, mut last, mut digits) = (None, 0, 9);
+        let mut line = Vec::new();
+        let mut is_head = true;
+        for number in 1u64.. {
+            line.clear();
+            let given = |line: &[u8]| {
+                let shown: String = String::from_utf8_lossy(line).trim().chars().take(40).collect();
+                format!("line {number}: '{shown}'")
+            };
+            let mut limited = std::io::Read::take(&mut reader, MAX_LINE as u64 + 1);
+            match limited.read_until(b'\n', &mut line) {
+                Ok(0) => break,
+                Ok(_) if line.len() > MAX_LINE => {
+                    return Err(error(given(&line), "it is longer than 256 bytes".into()));
+                }
+                Ok(_) => {}
+                Err(e) => return Err(error(given(&line), format!("it cannot be read: {e}"))),
+            }
+            let text = line.trim_ascii();
+            if text.is_empty() || text.starts_with(b"#") {
+                continue;
+            }
+            if std::mem::take(&mut is_head)
+                && let Some(unit) = unit(text)
+            {
+                digits = unit;
+                continue;
+            }
+            let at = timestamp(text, digits).ok_or_else(|| {
+                let problem = "it is no timestamp: digits, and a point if need be";
+                error(given(text), problem.into())
+            })?;
+            if at < last {
+                return Err(error(given(text), "it is before the one above it".into()));
+            }
+            last = at;
+            let offset = at - *first.get_or_insert(at);
+            offsets_ns.push(
+                u64::try_from(offset)
+                    .map_err(|_| error(given(text), "it is over 584 years after the first".into()))?,
+            );
+        }
+        if offsets_ns.is_empty() {
+            return Err(error("".into(), "there is no arrival in it".into()));
+        }
+        Ok(Trace { offsets_ns })
+    }
+
+    /// Reads a trace from text.
+    pub fn parse(text: &str) -> Result<Trace, ParseError> {
+        Trace::read(text.as_bytes())
+    }
+
+    /// When each request arrives, counted from the first. Units: ns.
+    pub fn offsets_ns(&self) -> &[u64] {
+        &self.offsets_ns
+    }
+}
+
+fn error(given: String, problem: String) -> ParseError {
+    ParseError { what: "arrival trace", given, problem, lever: LEVER }
+}
+
+/// How many digits after the point of this unit are nanoseconds, if the line names one.
+fn unit(text: &[u8]) -> Option<u32> {
+    let start = text.iter().rposition(|b| *b == b'_').map_or(0, |at| at + 1);
+    match &text[start..] {
+        b"s" => Some(9),
+        b"ms" => Some(6),
+        b"us" => Some(3),
+        b"ns" => Some(0),
+        _ => None,
+    }
+}
+
+/// Nanoseconds from decimal digits whose unit has `digits` of them behind the point; what is finer is cut off.
+fn timestamp(text: &[u8], digits: u32) -> Option<u128> {
+    let point = text.iter().position(|b| *b == b'.').unwrap_or(text.len());
+    let (whole, fraction) = (&text[..point], text.get(point + 1..).unwrap_or_default());
+    // 24 digits hold every time of any unit; more would run over.
+    if whole.is_empty() || whole.len() > 24 || !whole.iter().chain(fraction).all(u8::is_ascii_digit) {
+        return None;
+    }
+    let digit = |value: u128, b: &u8| value * 10 + u128::from(b - b'0');
+    let value = whole.iter().fold(0, digit);
+    let fine = fraction.iter().chain(std::iter::repeat(&b'0')).take(digits as usize);
+    Some(fine.fold(value, digit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_timestamps_in_their_unit() {
+        let check = |text: &str, expect: &[u64]| {
+            assert_eq!(Trace::parse(text).unwrap().offsets_ns(), expect, "{text}");
+        };
+        check("0\n0.5\n2", &[0, 500_000_000, 2_000_000_000]);
+        check("s\n1.000000001\n1.0000000029\n", &[0, 1]);
+        check("# made by hand\n\narrival_ms\r\n5\r\n5.25\r\n", &[0, 250_000]);
+        check("us\n1700000000000000.125\n1700000000000001\n", &[0, 875]);
+        check("time_ns\n1700000000000000001\n1700000000000000002\n", &[0, 1]);
+        check("7\n7\n7", &[0, 0, 0]);
+        check("1.", &[0]);
+    }
+
+    #[test]
+    fn refuses_with_the_line() {
+        let check = |text: &str, expect: &str| {
+            let error = Trace::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expect), "{text}: {error}");
+        };
+        check("", "no arrival in it");
+        check("ms\n", "no arrival in it");
+        check("1\n2\n1.5\n", "line 3: '1.5'': it is before the one above it");
+        check("1\nten\n", "line 2: 'ten'': it is no timestamp");
+        check("hours\n1\n", "line 1: 'hours'': it is no timestamp");
+        check("1\ns\n", "line 2: 's'': it is no timestamp");
+        check("-1\n", "'-1'': it is no timestamp");
+        check("1e3\n", "'1e3'': it is no timestamp");
+        check(".5\n", "'.5'': it is no timestamp");
+        check("1.2.3\n", "'1.2.3'': it is no timestamp");
+        check("0\n99999999999999999999999\n", "584 years");
+        check(&"1".repeat(300), "longer than 256 bytes");
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_break_it(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Trace::read(&bytes[..]);
+        }
+
+        #[test]
+        fn digits_do_not_either(text in "(ns\n)?([0-9.]{0,30}\n){0,5}") {
+            if let Ok(trace) = Trace::parse(&text) {
+                prop_assert!(trace.offsets_ns().is_sorted());
+            }
+        }
+    }
+}
