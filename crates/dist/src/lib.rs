@@ -3,19 +3,21 @@
 //! A run is reproducible when every draw comes from a [`Streams`] made from one seed: each purpose and
 //! each thread has a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] says when requests
 //! arrive, [`KeySampler`] picks the keys by [`Popularity`] or from a [`DataSet`], [`Size`] draws the sizes. Each names
-//! its source in its `FORMS`, and a test over 100 seeds holds each to its configured distribution, since known
+//! its source in its `FORMS`, [`catalogue`] lists them all, and a test over 100 seeds holds each to its configured distribution, since known
 //! generators got this wrong: CloudSuite's loader sends half of all requests to one key.
 //!
 //! Try it: `cargo test -p dist`.
 
 mod alias;
 mod arrivals;
+mod catalogue;
 mod data_set;
 mod form;
 mod gap;
 mod item_sizes;
 mod key_sampler;
 mod popularity;
+mod preset;
 mod scatter;
 mod size;
 mod streams;
@@ -23,12 +25,14 @@ mod syntax;
 mod zipf;
 
 pub use arrivals::{ArrivalSpec, Arrivals, Process, Profile, Trace};
+pub use catalogue::{Catalogue, Section, catalogue};
 pub use data_set::{Copies, DataSet, Line, Population, Scaling, twitter_like};
 pub use form::Form;
 pub use gap::Gap;
 pub use item_sizes::ItemSizes;
 pub use key_sampler::KeySampler;
 pub use popularity::Popularity;
+pub use preset::{Parameter, Preset};
 pub use scatter::Scatter;
 pub use size::Size;
 pub use streams::{Purpose, Rng, Streams};

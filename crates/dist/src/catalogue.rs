@@ -1,0 +1,143 @@
+//! Everything that a load can be drawn from, in one list made from the types themselves.
+//!
+//! Try it: `cargo test -p dist catalogue`.
+
+use std::fmt;
+
+use crate::{ArrivalSpec, DataSet, Form, Popularity, Preset, Process, Profile, Scaling, Size, Trace};
+
+/// All forms of one kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Section {
+    /// What they are, as a heading.
+    pub title: &'static str,
+    /// The options that take them.
+    pub options: &'static str,
+    /// The forms.
+    pub forms: &'static [Form],
+    /// Whether a text is of this kind.
+    reads: fn(&str) -> bool,
+}
+
+/// Every distribution, process, data set and preset. Its `Display` is what a person reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Catalogue {
+    /// The kinds, in the order in which one chooses.
+    pub sections: [Section; 7],
+    /// The presets.
+    pub presets: &'static [Preset],
+}
+
+/// The catalogue, from the texts that stand beside each type.
+pub fn catalogue() -> Catalogue {
+    let arrivals = "--arrivals";
+    Catalogue {
+        sections: [
+            Section {
+                title: "Sizes; [LEAST..MOST] behind any of them clips it",
+                options: "--key-size, --value-size",
+                forms: &Size::FORMS,
+                reads: |text| text.parse::<Size>().is_ok(),
+            },
+            Section {
+                title: "Popularity of keys",
+                options: "--popularity",
+                forms: &Popularity::FORMS,
+                reads: |text| text.parse::<Popularity>().is_ok(),
+            },
+            Section {
+                title: "Arrival processes",
+                options: arrivals,
+                forms: &Process::FORMS,
+                reads: |text| text.parse::<ArrivalSpec>().is_ok(),
+            },
+            Section {
+                title: "Load profiles, behind a process as in poisson+ramp:0.1x..1x/60s",
+                options: arrivals,
+                forms: &Profile::FORMS,
+                reads: |text| format!("poisson+{text}").parse::<ArrivalSpec>().is_ok(),
+            },
+            Section {
+                title: "Arrivals from a trace",
+                options: arrivals,
+                forms: &Trace::FORMS,
+                reads: |text| text.parse::<ArrivalSpec>().is_ok(),
+            },
+            Section {
+                title: "Data sets",
+                options: "--data-set",
+                forms: &DataSet::FORMS,
+                reads: |text| !text.is_empty(),
+            },
+            Section {
+                title: "Scaling of a data set",
+                options: "--scale",
+                forms: &Scaling::FORMS,
+                reads: |text| text.parse::<Scaling>().is_ok(),
+            },
+        ],
+        presets: &Preset::ALL,
+    }
+}
+
+impl Section {
+    /// Whether a text, such as a form's example, is of this kind.
+    pub fn reads(&self, text: &str) -> bool {
+        (self.reads)(text)
+    }
+}
+
+impl fmt::Display for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for section in &self.sections {
+            writeln!(f, "{} ({})\n", section.title, section.options)?;
+            for form in section.forms {
+                writeln!(f, "  {}", form.syntax)?;
+                writeln!(f, "      {}", form.meaning)?;
+                writeln!(f, "      example: {}", form.example)?;
+                writeln!(f, "      source:  {}", form.source)?;
+                writeln!(f, "      checked: {}\n", form.check)?;
+            }
+        }
+        writeln!(f, "Presets (--preset)\n")?;
+        for preset in self.presets {
+            writeln!(f, "  {}: {}", preset.name, preset.summary)?;
+            for parameter in preset.parameters {
+                writeln!(f, "      {} {}  ({})", parameter.option, parameter.value, parameter.source)?;
+            }
+            let remark = preset.refused.map(|reason| format!("cannot be served: {reason}"));
+            match remark.unwrap_or_else(|| preset.note.into()) {
+                remark if remark.is_empty() => writeln!(f)?,
+                remark => writeln!(f, "      {remark}\n")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_can_be_typed_and_every_text_is_there() {
+        for section in catalogue().sections {
+            for form in section.forms {
+                assert!(section.reads(form.example), "{}: {}", section.title, form.example);
+                let texts = [form.syntax, form.meaning, form.example, form.source, form.check];
+                assert!(texts.iter().all(|text| !text.is_empty() && !text.contains("  ")), "{form:?}");
+            }
+        }
+        assert!(!catalogue().sections[0].reads("nonsense"));
+    }
+
+    #[test]
+    fn prints_all_of_it() {
+        let text = catalogue().to_string();
+        for section in catalogue().sections {
+            assert!(section.forms.iter().all(|form| text.contains(form.syntax) && text.contains(form.check)));
+        }
+        assert!(catalogue().presets.iter().all(|preset| text.contains(preset.name)));
+        assert!(text.contains("cannot be served: 95 %"));
+    }
+}
