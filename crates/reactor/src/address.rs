@@ -1,5 +1,4 @@
 use std::fmt;
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -32,11 +31,6 @@ impl Address {
     /// Whether it is on this machine.
     pub fn is_local(&self) -> bool {
         self.socket().is_none_or(|address| address.ip().is_loopback())
-    }
-
-    /// What a backend answers that does not know this kind of address.
-    pub(crate) fn unsupported(&self, backend: &str) -> io::Error {
-        io::Error::new(io::ErrorKind::Unsupported, format!("{backend} cannot use the address {self}"))
     }
 }
 

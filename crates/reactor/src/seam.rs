@@ -108,8 +108,7 @@ pub trait Reactor: Sized {
     /// [`Event::Accepted`] comes with its first datagram, [`Reactor::close`] forgets it, and the longest idle is
     /// closed when there are too many (16 384).
     ///
-    /// Errors: the port or path is taken; [`io::ErrorKind::Unsupported`] for a kind of address that this backend does not
-    /// know.
+    /// Errors: the port or path is taken.
     fn listen(&mut self, addr: &Address) -> io::Result<Address>;
 
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.

@@ -86,7 +86,7 @@ impl Uring {
             return Ok(false);
         }
         let number = entry.number();
-        let bytes = entry.next_to_leave();
+        let (bytes, _) = entry.next_to_leave();
         if bytes.is_empty() {
             return Ok(false);
         }

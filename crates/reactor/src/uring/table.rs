@@ -117,13 +117,13 @@ impl Entry {
     ///
     /// Bounds: no send is under way.
     #[inline]
-    pub(super) fn next_to_leave(&mut self) -> &[u8] {
+    pub(super) fn next_to_leave(&mut self) -> (&[u8], Option<&OwnedFd>) {
         debug_assert!(!self.sends, "the kernel reads from this buffer");
         if self.left == self.leaving.len() {
             self.drop_leaving();
             std::mem::swap(&mut self.leaving, &mut self.out);
         }
-        &self.leaving[self.left..]
+        (&self.leaving[self.left..], self.fd.as_ref())
     }
 
     #[inline]

@@ -161,7 +161,7 @@ fn a_spin_with_nothing_to_do_stays_out_of_the_kernel() {
 #[test]
 fn replies_of_one_wake_up_leave_together_if_asked_to() {
     const CLIENTS: usize = 10;
-    for (submit, entries) in [(Submit::AtOnce, CLIENTS as u64), (Submit::Together, 1)] {
+    for (submit, entries) in [(Submit::AtOnce, 0), (Submit::Together, 1)] {
         let Ok(mut reactor) = Uring::new(submit) else { return println!("skipped: no io_uring") };
         let addr = listening(&mut reactor);
         let mut clients: Vec<_> = (0..CLIENTS).map(|_| TcpStream::connect(addr).unwrap()).collect();

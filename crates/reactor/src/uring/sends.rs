@@ -1,0 +1,63 @@
+//! Output of streams on its way: what the kernel takes at once, and what became of the rest.
+
+use std::io;
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+use crate::Conn;
+use crate::uring::Uring;
+use crate::uring::table::State;
+
+impl Uring {
+    /// Sends by a system call what the kernel takes at once. Returns whether something is left to the ring.
+    #[inline]
+    pub(super) fn send_now(&mut self, conn: Conn) -> bool {
+        let Some(entry) = self.table.get_mut(conn) else { return false };
+        // Behind what the ring has not sent yet, it is for the ring to keep the order.
+        if entry.sends || entry.state != State::Open {
+            return false;
+        }
+        let (bytes, fd) = entry.next_to_leave();
+        let Some(fd) = fd.filter(|_| !bytes.is_empty()) else { return false };
+        match send(fd, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(n) => entry.advance(n),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => {
+                entry.drop_output();
+                self.failed.push_back((conn, error));
+                return false;
+            }
+        }
+        entry.unsent() > 0
+    }
+
+    /// Records what became of sends.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        while let Some(done) = self.ring.sends.pop_front() {
+            let conn = done.token.conn;
+            let Some(entry) = self.table.get_mut(conn) else {
+                self.table.finished(conn);
+                continue;
+            };
+            entry.sends = false;
+            match done.result {
+                Ok(n) => entry.advance(n as usize),
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => {
+                    entry.drop_output();
+                    self.failed.push_back((conn, error));
+                    continue;
+                }
+            }
+            if entry.unsent() == 0 {
+                if std::mem::take(&mut entry.owed) {
+                    self.drained.push_back(conn);
+                }
+            } else if entry.owed {
+                self.queue_send(conn)?;
+            }
+        }
+        Ok(())
+    }
+}
