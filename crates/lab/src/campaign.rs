@@ -109,7 +109,7 @@ impl Plan {
                     purpose: Purpose::MaxSearch,
                     block,
                     load_share: None,
-                    rate_rps: rate,
+                    rate_rps: Some(rate),
                     span: self.search,
                     seed: seeds.trial(block, Purpose::MaxSearch, n),
                 };
@@ -153,7 +153,7 @@ impl Plan {
                     purpose: Purpose::LoadPoint,
                     block,
                     load_share: Some(share),
-                    rate_rps: share * reference,
+                    rate_rps: Some(share * reference),
                     span: self.point,
                     seed: seeds.trial(block, Purpose::LoadPoint, n),
                 };
@@ -185,7 +185,7 @@ impl Plan {
                 purpose: Purpose::PeakSearch,
                 block,
                 load_share: Some(share),
-                rate_rps: share * reference,
+                rate_rps: Some(share * reference),
                 span: self.point,
                 seed: seeds.trial(block, Purpose::PeakSearch, n),
             };
@@ -207,8 +207,9 @@ impl Plan {
     }
 }
 
-/// Runs one load on each of the session's targets in turn, `repeats` times.
-pub fn run_load(session: &mut Session, rate_rps: f64, repeats: u32, span: Span) -> Result<(), Error> {
+/// Runs one load, or the closed loop of the generator's options, on each of the session's targets in turn,
+/// `repeats` times.
+pub fn run_load(session: &mut Session, rate_rps: Option<f64>, repeats: u32, span: Span) -> Result<(), Error> {
     let (targets, seeds) = (session.experiment().targets.len(), Seeds(session.experiment().seed));
     *session.agenda_mut() = Agenda::new(span.total(), span.total());
     session.agenda_mut().expect(Purpose::Single, targets * repeats as usize);

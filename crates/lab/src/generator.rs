@@ -42,8 +42,8 @@ pub struct Generator {
 /// What differs from trial to trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Requests per second.
-    pub rate_rps: f64,
+    /// Requests per second; `None` where the options say a closed loop.
+    pub rate_rps: Option<f64>,
     /// Of every random stream.
     pub seed: u64,
     /// Warm-up and window.
@@ -95,7 +95,8 @@ impl Generator {
         self.resolved["connections"].as_u64().unwrap_or(64) as usize
     }
 
-    /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile.
+    /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
+    /// the lines that the generator printed since.
     ///
     /// The trial's histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
     /// in time, or somebody asked to stop; the generator is gone then and its files are removed.
@@ -105,7 +106,7 @@ impl Generator {
         load: Load,
         file: &Path,
         interrupt: &Interrupt,
-        mut tick: impl FnMut(),
+        mut tick: impl FnMut(&[String]),
     ) -> Result<Trial, Error> {
         let about = || {
             (
@@ -139,7 +140,7 @@ impl Generator {
         spec: Spec,
         load: Load,
         interrupt: &Interrupt,
-        tick: &mut impl FnMut(),
+        tick: &mut impl FnMut(&[String]),
         id: &str,
         target: &str,
     ) -> Result<(), Error> {
@@ -173,7 +174,8 @@ impl Generator {
                     message,
                 });
             }
-            tick();
+            let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
+            tick(&lines);
         };
         if status.success() {
             return Ok(());
@@ -210,9 +212,10 @@ impl Generator {
     }
 
     fn trial_spec(&self, server: &Server, load: Load, file: &Path) -> Spec {
-        let spec = self.spec().args(["--target".into(), server.address().to_string()]);
+        let spec = self.spec().args(["--target", server.address()]);
         let spec =
-            spec.args(["--rate".into(), load.rate_rps.to_string(), "--seed".into(), load.seed.to_string()]);
+            spec.args(load.rate_rps.map(|rate| ["--rate".into(), rate.to_string()]).into_iter().flatten());
+        let spec = spec.args(["--seed".into(), load.seed.to_string()]);
         let spec = spec.args(of_span(load.span));
         let spec =
             spec.args(server.pid().map(|pid| ["--server-pid".into(), pid.to_string()]).into_iter().flatten());

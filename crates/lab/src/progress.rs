@@ -19,8 +19,8 @@ pub enum Event<'a> {
     Phase(&'a str),
     /// A trial begins.
     Started(&'a Step<'a>),
-    /// It still runs.
-    Tick,
+    /// It still runs, and printed these lines since the last time.
+    Tick(&'a [String]),
     /// It is over.
     Ended(&'a Trial),
 }
@@ -34,8 +34,8 @@ pub struct Step<'a> {
     pub purpose: Purpose,
     /// The offered load as a share of the maximum.
     pub load_share: Option<f64>,
-    /// The offered load.
-    pub rate_rps: f64,
+    /// The offered load; `None` for a closed loop, which has none.
+    pub rate_rps: Option<f64>,
 }
 
 /// How far the run is.

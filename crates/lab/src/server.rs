@@ -1,10 +1,12 @@
 //! A server under test: started here, or found running.
 
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use launch::{Process, memcached, sphinx};
+use reactor::Address;
 use units::Bytes;
 
 use crate::{Error, TargetName};
@@ -43,7 +45,7 @@ impl ServerOptions {
 /// A server under test. Dropping it ends the process, if it was started here.
 pub struct Server {
     record: results::Target,
-    address: SocketAddr,
+    address: String,
     process: Option<Process>,
 }
 
@@ -101,19 +103,26 @@ impl Server {
             cpus: options.cpus.clone(),
             ..results::Target::default()
         };
-        Server { record, address, process: Some(process) }
+        Server { record, address: address.to_string(), process: Some(process) }
     }
 
+    /// A server that runs, or several of a cluster.
     fn foreign(host_port: &str) -> Result<Server, Error> {
-        let address = TargetName::address(host_port)?;
-        TcpStream::connect_timeout(&address, REACH)
-            .map_err(|source| Error::Unreachable { address: host_port.into(), source })?;
+        for address in TargetName::addresses(host_port)? {
+            let reached = match &address {
+                Address::Tcp(socket) | Address::Udp(socket) => {
+                    TcpStream::connect_timeout(socket, REACH).map(drop)
+                }
+                Address::Unix(path) => UnixStream::connect(path).map(drop),
+            };
+            reached.map_err(|source| Error::Unreachable { address: address.to_string(), source })?;
+        }
         let record = results::Target {
             name: host_port.into(),
-            address: address.to_string(),
+            address: host_port.into(),
             ..results::Target::default()
         };
-        Ok(Server { record, address, process: None })
+        Ok(Server { record, address: host_port.into(), process: None })
     }
 
     /// Calls it otherwise, where another target has the same name.
@@ -126,9 +135,9 @@ impl Server {
         &self.record
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Where it listens, as `--target` takes it.
+    pub fn address(&self) -> &str {
+        &self.address
     }
 
     /// Whether it was started here and may use the same processors as its neighbour.

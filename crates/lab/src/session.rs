@@ -49,7 +49,7 @@ pub struct Request {
     /// The offered load as a share of the block's maximum.
     pub load_share: Option<f64>,
     /// The offered load. Units: rps.
-    pub rate_rps: f64,
+    pub rate_rps: Option<f64>,
     /// Warm-up and window.
     pub span: Span,
     /// Of every random stream. Trials of two targets that are compared have the same.
@@ -143,9 +143,9 @@ impl Session {
         let load = Load { rate_rps, seed, span };
         let started = Instant::now();
         let progress = &mut self.progress;
-        let tick = || {
+        let tick = |lines: &[String]| {
             let left = about.left.saturating_sub(started.elapsed());
-            progress.event(&Event::Tick, &Where { left, ..about });
+            progress.event(&Event::Tick(lines), &Where { left, ..about });
         };
         let server = &mut self.servers[request.target];
         let mut trial = self.generator.run(server, load, &file, &self.interrupt, tick)?;

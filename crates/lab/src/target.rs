@@ -1,9 +1,10 @@
 //! What a person may name as the server under test.
 
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::ToSocketAddrs;
 use std::str::FromStr;
 
+use reactor::Address;
 use units::ParseError;
 
 /// A server to measure, as it was named.
@@ -13,24 +14,51 @@ pub enum TargetName {
     Sphinx,
     /// A memcached found on this machine.
     Memcached,
-    /// One that already runs, at `HOST:PORT`. It is neither started nor stopped, and never flushed.
+    /// One that already runs, at `HOST:PORT` or `unix:PATH`, or several of a cluster with commas between. They are
+    /// neither started nor stopped, and never flushed.
     Foreign(String),
 }
 
-const LEVER: &str = "write sphinx (embedded), memcached (found on this machine), or HOST:PORT of a server that \
-                     runs, such as 127.0.0.1:11211";
+const LEVER: &str = "write sphinx (embedded), memcached (found on this machine), or HOST:PORT or unix:PATH of a \
+                     server that runs, such as 127.0.0.1:11211, or several with commas between";
 
 impl TargetName {
-    /// Where a foreign server is.
+    /// Where the servers of a foreign target are.
     ///
-    /// Errors: the host is not known.
-    pub fn address(host_port: &str) -> Result<SocketAddr, ParseError> {
-        let problem = |problem: String| error(host_port, problem);
-        let mut found =
-            host_port.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
-        found.next().ok_or_else(|| problem("it has no address".into()))
+    /// Errors: a host is not known.
+    pub fn addresses(text: &str) -> Result<Vec<Address>, ParseError> {
+        text.split(',').map(address).collect()
     }
 }
+
+/// Where one server is.
+fn address(one: &str) -> Result<Address, ParseError> {
+    if let Some(path) = one.strip_prefix(UNIX) {
+        return Ok(Address::Unix(path.into()));
+    }
+    let problem = |problem: String| error(one, problem);
+    let mut found = one.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
+    found.next().map(Address::Tcp).ok_or_else(|| problem("it has no address".into()))
+}
+
+/// Whether `one` can be the address of a server, and why not.
+fn check(one: &str) -> Result<(), ParseError> {
+    if let Some(path) = one.strip_prefix(UNIX) {
+        return if path.is_empty() { Err(error(one, "it has no path".into())) } else { Ok(()) };
+    }
+    let (host, port) =
+        one.rsplit_once(':').ok_or_else(|| error(one, "it is neither a known name nor HOST:PORT".into()))?;
+    if host.is_empty() {
+        return Err(error(one, "it has no host".into()));
+    }
+    if port.parse::<u16>().ok().is_none_or(|port| port == 0) {
+        return Err(error(one, format!("'{port}' is not a port from 1 to 65535")));
+    }
+    Ok(())
+}
+
+/// Before the path of a Unix socket.
+const UNIX: &str = "unix:";
 
 fn error(given: &str, problem: String) -> ParseError {
     ParseError { what: "target", given: given.into(), problem, lever: LEVER }
@@ -44,15 +72,7 @@ impl FromStr for TargetName {
             "memcached" => return Ok(TargetName::Memcached),
             _ => {}
         }
-        let (host, port) = text
-            .rsplit_once(':')
-            .ok_or_else(|| error(text, "it is neither a known name nor HOST:PORT".into()))?;
-        if host.is_empty() {
-            return Err(error(text, "it has no host".into()));
-        }
-        if port.parse::<u16>().ok().is_none_or(|port| port == 0) {
-            return Err(error(text, format!("'{port}' is not a port from 1 to 65535")));
-        }
+        text.split(',').try_for_each(check)?;
         Ok(TargetName::Foreign(text.into()))
     }
 }
@@ -73,7 +93,15 @@ mod tests {
 
     #[test]
     fn reads_names_and_addresses() {
-        for text in ["sphinx", "memcached", "127.0.0.1:11211", "[::1]:80", "cache.example:11211"] {
+        for text in [
+            "sphinx",
+            "memcached",
+            "127.0.0.1:11211",
+            "[::1]:80",
+            "cache.example:11211",
+            "unix:/run/cache.sock",
+            "a:1,b:2,unix:/c",
+        ] {
             assert_eq!(text.parse::<TargetName>().unwrap().to_string(), text);
         }
     }
@@ -91,6 +119,9 @@ mod tests {
         check("Sphinx", "neither a known name");
         check("", "neither");
         check(":80", "no host");
+        check("unix:", "no path");
+        check("a:1,sphinx", "neither a known name");
+        check("a:1,", "neither");
         check("localhost:", "'' is not a port");
         check("localhost:0", "'0' is not a port");
         check("localhost:99999", "'99999' is not a port");
@@ -99,8 +130,10 @@ mod tests {
 
     #[test]
     fn an_unknown_host_is_named() {
-        let error = TargetName::address("no-such-host.invalid:1").unwrap_err().to_string();
+        let error = TargetName::addresses("127.0.0.1:1,no-such-host.invalid:1").unwrap_err().to_string();
         assert!(error.contains("no-such-host.invalid") && error.contains("not known"), "{error}");
-        assert_eq!(TargetName::address("127.0.0.1:80").unwrap().port(), 80);
+        let two = TargetName::addresses("127.0.0.1:80,unix:/a").unwrap();
+        assert_eq!(two[0].socket().unwrap().port(), 80);
+        assert_eq!(two[1], Address::Unix("/a".into()));
     }
 }

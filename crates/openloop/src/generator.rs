@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use reactor::queue::{Consumer, Producer, bounded};
-use reactor::{Address, Epoll, Reactor, monotonic_now, pin_to, sharpen_timers};
+use reactor::{Address, Backend, Epoll, Reactor, Submit, Uring, monotonic_now, pin_to, sharpen_timers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use thiserror::Error;
 use units::{Nanos, Time};
@@ -62,6 +62,8 @@ pub struct Generator {
     pub cpus: Vec<usize>,
     /// Ends the run early once it is set, keeping what was measured.
     pub stop: Arc<AtomicBool>,
+    /// The event loop of each thread.
+    pub backend: Backend,
     /// Says when to start, once all connections of all threads stand; `None`: at once.
     pub gate: Option<Gate>,
     /// Where the threads show what they do; see [`Generator::watch`].
@@ -78,7 +80,8 @@ const SHOWN: usize = 128;
 impl Generator {
     /// A generator of `threads` threads that starts as soon as it can.
     pub fn new(plan: Plan, threads: u32, cpus: Vec<usize>, stop: Arc<AtomicBool>) -> Generator {
-        Generator { plan, threads, cpus, stop, gate: None, shown_to: Mutex::new(Vec::new()) }
+        let shown_to = Mutex::new(Vec::new());
+        Generator { plan, threads, cpus, stop, backend: Backend::Epoll, gate: None, shown_to }
     }
 
     /// What each thread shows while it runs, for a thread that looks on. Call it before [`Generator::run`].
@@ -101,7 +104,16 @@ impl Generator {
             let handles: Vec<_> = (0..self.threads)
                 .map(|thread| {
                     let (workload, start, failed, barrier) = (&workload, &start, &failed, &barrier);
-                    scope.spawn(move || self.thread(thread, workload(thread), start, failed, barrier))
+                    scope.spawn(move || {
+                        let together = (start, failed, barrier);
+                        match self.backend {
+                            Backend::Epoll => self.thread(thread, workload(thread), Epoll::new, together),
+                            Backend::Uring => {
+                                let ring = || Uring::new(Submit::AtOnce);
+                                self.thread(thread, workload(thread), ring, together)
+                            }
+                        }
+                    })
                 })
                 .collect();
             let join =
@@ -131,15 +143,14 @@ impl Generator {
         Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
     }
 
-    fn thread<W: Workload>(
+    fn thread<R: Reactor, W: Workload>(
         &self,
         thread: u32,
         workload: W,
-        start: &AtomicU64,
-        failed: &AtomicBool,
-        barrier: &Barrier,
+        reactor: impl FnOnce() -> io::Result<R>,
+        (start, failed, barrier): (&AtomicU64, &AtomicBool, &Barrier),
     ) -> Result<Recording, Failure> {
-        let prepared = self.prepare(thread, workload);
+        let prepared = self.prepare(thread, workload, reactor);
         if prepared.is_err() {
             failed.store(true, Ordering::Relaxed);
         }
@@ -167,7 +178,12 @@ impl Generator {
         Ok(engine.finish(reactor.now()))
     }
 
-    fn prepare<W: Workload>(&self, thread: u32, workload: W) -> Result<(Epoll, Engine<W>), Failure> {
+    fn prepare<R: Reactor, W: Workload>(
+        &self,
+        thread: u32,
+        workload: W,
+        reactor: impl FnOnce() -> io::Result<R>,
+    ) -> Result<(R, Engine<W>), Failure> {
         if !self.cpus.is_empty() {
             let cpu = self.cpus[thread as usize % self.cpus.len()];
             pin_to(cpu).map_err(|source| Failure::Pin { thread, source })?;
@@ -175,7 +191,7 @@ impl Generator {
         // Without this a paced sleep ends 50 µs late; where it is refused the lag shows it.
         let _ = sharpen_timers();
         let plan = self.plan_of(thread as usize);
-        let mut reactor = Epoll::new()?;
+        let mut reactor = reactor()?;
         let mut engine = Engine::new(plan, workload, Arc::clone(&self.stop));
         if let Some(to) = self.shown_to.lock().expect("nobody panics with it").pop() {
             engine.show(to);

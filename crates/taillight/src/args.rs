@@ -1,11 +1,11 @@
 //! The options of the load generator, and the record that they resolve to.
 
-use std::net::SocketAddr;
-
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use dist::{Popularity, Process, Size};
 use openloop::{Binding, Endpoint, Load, Pace, Plan};
+use reactor::{Address, Io};
+use results::Transport;
 use serde::Serialize;
 use units::{CpuList, Nanos, Rate};
 use workloads::cache::{CacheConfig, FillPolicy, Mix, Prefix};
@@ -23,7 +23,7 @@ pub(crate) enum WorkloadName {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LoadOptions {
-    /// Connections in all, shared out evenly among the threads.
+    /// Connections to each server, shared out evenly among the threads.
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub connections: u32,
     /// Requests that may be in flight on one connection (pipelining).
@@ -38,6 +38,23 @@ pub(crate) struct LoadOptions {
     /// Form of the arrival process: poisson or constant.
     #[arg(long, default_value_t = Process::Poisson, value_name = "PROCESS")]
     pub arrivals: Process,
+    /// Virtual clients, each with connections of its own where there are enough, else sharing them [default: each
+    /// connection is one].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub clients: Option<u32>,
+    /// CLOSED LOOP instead of a rate: each client asks again once it has its answer, so a slow server is asked less.
+    /// Its figures leave out what nobody asked meanwhile; for comparison with tools that measure so.
+    #[arg(long)]
+    pub closed: bool,
+    /// In a closed loop, the pause of a client between an answer and its next request.
+    #[arg(long, default_value = "0s", value_name = "TIME", requires = "closed")]
+    pub think: Nanos,
+    /// The event loop: auto, epoll or uring.
+    #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
+    pub io: Io,
+    /// Report the share of requests answered within this time; may be given more than once.
+    #[arg(long, default_value = "1ms", value_name = "TIME")]
+    pub target_latency: Vec<Nanos>,
     /// Which connection takes an arrival: random (fixed at the intended time) or idle (any that is free).
     #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
     pub binding: Binding,
@@ -121,6 +138,17 @@ pub(crate) struct Resolved {
     pub arrivals: String,
     pub binding: String,
     pub pace: String,
+    /// How the requests reach the server.
+    pub transport: Option<Transport>,
+    /// `open` or `closed`.
+    pub loop_kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub think_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clients: Option<u32>,
+    pub io: String,
+    /// Why that event loop.
+    pub io_reason: String,
     pub connections: u32,
     pub depth: u32,
     pub threads: u32,
@@ -154,6 +182,11 @@ impl LoadOptions {
         if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&self.window) {
             bail!("window {}: it must be between {SHORTEST_WINDOW} and 24 h; use --window 5s", self.window);
         }
+        if let Some(clients) = self.clients.filter(|clients| *clients < threads) {
+            bail!(
+                "{clients} clients for {threads} threads: each thread needs at least one; use --clients {threads} or more, or fewer --threads"
+            );
+        }
         if self.timeout == Nanos::ZERO {
             bail!("time-out 0: every request would fail; use --timeout 2s");
         }
@@ -168,6 +201,12 @@ impl LoadOptions {
             arrivals: self.arrivals.to_string(),
             binding: self.binding.to_string(),
             pace: self.pace.to_string(),
+            transport: None,
+            loop_kind: if self.closed { "closed" } else { "open" },
+            think_s: self.closed.then(|| self.think.as_secs_f64()),
+            clients: self.clients,
+            io: self.io.to_string(),
+            io_reason: String::new(),
             connections: self.connections,
             depth: self.depth,
             threads: self.threads(),
@@ -180,11 +219,17 @@ impl LoadOptions {
         }
     }
 
-    pub(crate) fn plan(&self, server: SocketAddr, rate: Rate) -> Plan {
+    /// The plan of all threads together for these servers; `rate` is `None` for a closed loop.
+    pub(crate) fn plan(&self, servers: Vec<Address>, rate: Option<Rate>) -> Plan {
+        let connections = self.connections as usize;
+        let load = match rate {
+            Some(rate) => Load::Open { process: self.arrivals, rate },
+            None => Load::Closed { think: self.think },
+        };
         Plan {
-            endpoints: vec![Endpoint { address: server.into(), connections: self.connections as usize }],
-            load: Load::Open { process: self.arrivals, rate },
-            clients: None,
+            endpoints: servers.into_iter().map(|address| Endpoint { address, connections }).collect(),
+            load,
+            clients: self.clients.map(|clients| clients as usize),
             seed: self.seed,
             share: 0,
             shares: 1,

@@ -60,6 +60,7 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
         workload: "cache",
         options: OPTIONS.iter().map(|word| (*word).to_owned()).collect(),
         work: Work::Plan(if args.quick { quick() } else { full() }),
+        closed: false,
         seed: args.seed,
         server: args.server,
         cpus: args.cpus,

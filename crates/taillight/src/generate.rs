@@ -3,16 +3,19 @@
 //! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
 //! observes it, and reads the file that it leaves.
 
+mod live;
+mod start;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 use openloop::{Failure, Generator, Recording, judge};
+use reactor::Address;
 use results::{Invalid, Reason, Trial};
 use units::Rate;
 use workloads::cache::{Cache, Control, DataSet, FILLED, FillPolicy, Items, prepare};
@@ -25,10 +28,18 @@ use crate::trial::{self, Circumstances};
 /// What one trial is to be.
 pub(crate) struct Task {
     pub workload: WorkloadName,
-    pub server: SocketAddr,
-    pub rate: Rate,
+    /// The servers: one, or those of a cluster.
+    pub servers: Vec<Address>,
+    /// `None`: a closed loop.
+    pub rate: Option<Rate>,
     pub load: LoadOptions,
     pub cache: CacheOptions,
+    /// Number I of N generators that offer one load together.
+    pub share: (u32, u32),
+    /// Whether somebody on standard input says when to start.
+    pub start_on_stdin: bool,
+    /// Whether somebody on standard output looks on.
+    pub live: bool,
     /// The server's process, where it is known and on this machine: its processor time is not foreign.
     pub server_pid: Option<u32>,
 }
@@ -40,13 +51,26 @@ pub(crate) struct Done {
     pub resolved: Resolved,
 }
 
+/// Reads `I/N`: number I, from 0, of N generators.
+pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    parts.filter(|&(i, n): &(u32, u32)| i < n).ok_or_else(|| "write I/N with I below N, such as 0/2".into())
+}
+
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let plan = task.load.plan(task.server, task.rate);
+    let mut plan = task.load.plan(task.servers.clone(), task.rate);
+    (plan.share, plan.shares) = task.share;
     let load = plan.load;
     let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
-    let generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
+    let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
+    let io = task.load.io.choose()?;
+    generator.backend = io.backend;
+    if task.start_on_stdin {
+        generator.gate = Some(Box::new(start::on_stdin));
+    }
+    let show = task.live.then(|| live::Show::start(generator.watch()));
     let mut others = Vec::new();
     let mut counters = BTreeMap::new();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -67,19 +91,30 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             others.extend(evicted(&watched.0, task));
             let mut resolved = task.load.resolve(Some(config));
             resolved.server_version = Some(version);
+            (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
             (resolved, watched)
         }
         WorkloadName::Null => {
             let watch = Watch::start(task.server_pid);
             let recording = generator.run(|_| Null);
-            (task.load.resolve(None), watched(watch, recording, stop)?)
+            let mut resolved = task.load.resolve(None);
+            (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
+            (resolved, watched(watch, recording, stop)?)
         }
     };
+    drop(show);
     let (mut recording, watch) = watched;
     let noise = watch.finish(&mut recording);
     let verdict = judge(&recording, &load, others);
-    let about =
-        Circumstances { rate: task.rate, started, resolved: resolved.clone(), noise, verdict, counters };
+    let about = Circumstances {
+        load,
+        within: task.load.target_latency.clone(),
+        started,
+        resolved: resolved.clone(),
+        noise,
+        verdict,
+        counters,
+    };
     Ok(Done { trial: trial::record(&recording, about), recording, resolved })
 }
 
@@ -111,15 +146,16 @@ impl std::error::Error for Interrupted {}
 fn fill(task: &Task, items: &Items) -> Result<(DataSet, String)> {
     let policy = FillPolicy::from(task.cache.fill);
     let stores = policy != FillPolicy::Never || task.cache.mix.set > 0.0;
-    if stores && !task.server.ip().is_loopback() && !task.cache.yes {
+    let foreign = task.servers.iter().find(|server| !server.is_local());
+    if let Some(server) = foreign.filter(|_| stores && !task.cache.yes) {
         bail!(
             "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
-            task.server,
+            server,
             items.keys(),
             task.cache.key_prefix
         );
     }
-    let (mut control, version) = Control::connect(task.server)?;
+    let (mut control, version) = Control::connect(task.servers[0].socket().context("only TCP")?)?;
     Ok((prepare(&mut control, items, policy, task.load.seed, |_| {})?, version))
 }
 
@@ -144,6 +180,18 @@ fn evicted(recording: &Recording, task: &Task) -> Option<Invalid> {
             100.0 * ratio
         ),
     })
+}
+
+/// Writes all that was measured to `file`, without loss, the window's start taken as 0.
+pub(crate) fn write_recording(recording: &Recording, file: &Path) -> Result<()> {
+    let mut recording = recording.clone();
+    recording.rebase();
+    let write = || -> io::Result<()> {
+        let mut to = BufWriter::new(File::create(file)?);
+        serde_json::to_writer(&mut to, &recording)?;
+        to.flush()
+    };
+    write().with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Writes the trial to `file` and its histograms beside it, as `.hlog`.

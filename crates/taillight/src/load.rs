@@ -8,12 +8,28 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use clap::Args;
 use lab::TargetName;
-use results::Kind;
+use results::{Gate, Kind};
 use units::Rate;
 
 use crate::args::WorkloadName;
 use crate::generate::{self, Task};
 use crate::run::{self, Setting, Work};
+
+/// What `--gate` alone stands for.
+const QOS: &str = "qos";
+
+/// What a gate asks.
+#[derive(Clone, Debug, PartialEq)]
+enum Asked {
+    /// That the QoS is met.
+    Qos,
+    /// A condition of its own.
+    Condition(Gate),
+}
+
+fn parse_gate(text: &str) -> Result<Asked, units::ParseError> {
+    if text == QOS { Ok(Asked::Qos) } else { text.parse().map(Asked::Condition) }
+}
 
 /// Offer one load to one server and report its response times.
 #[derive(Args, Debug)]
@@ -25,14 +41,16 @@ pub(crate) struct LoadArgs {
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
-    #[arg(long, value_name = "RATE", required_unless_present = "resolve")]
+    #[arg(long, value_name = "RATE", required_unless_present_any = ["resolve", "closed"], conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
-    /// Exit with 99 if the QoS is not met or a trial is invalid.
-    #[arg(long)]
-    gate: bool,
+    /// Exit with 99 if a trial is invalid or does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
+    /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%'; alone: if the QoS is not met. May be given
+    /// more than once.
+    #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate)]
+    gate: Vec<Asked>,
     /// Print one trial as JSON and write no result.
     #[arg(long, conflicts_with_all = ["repeats", "gate"])]
     json: bool,
@@ -44,6 +62,19 @@ pub(crate) struct LoadArgs {
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
+    /// With --trial: number I of N generators that offer one load together.
+    #[arg(long, value_name = "I/N", hide = true, value_parser = generate::parse_share)]
+    share: Option<(u32, u32)>,
+    /// With --trial: say `ready` once all connections stand, and wait on standard input for `start NS`, the moment on
+    /// CLOCK_MONOTONIC.
+    #[arg(long, hide = true)]
+    start_on_stdin: bool,
+    /// With --trial: write all that was measured to this file, for whoever merges.
+    #[arg(long, value_name = "FILE", hide = true)]
+    recording: Option<PathBuf>,
+    /// With --trial: print a line of JSON on standard output for each 100 ms.
+    #[arg(long, hide = true)]
+    live: bool,
     /// The server's process, so that its processor time does not count as foreign.
     #[arg(long, value_name = "PID", hide = true)]
     server_pid: Option<u32>,
@@ -54,11 +85,16 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     if args.resolve {
         return resolve(&args);
     }
-    let rate = args.rate.context("give the offered load with --rate, such as --rate 50k")?;
+    let rate = args.rate;
     match (&args.trial, args.json) {
         (Some(file), _) => {
             let file = file.clone();
-            generate::write(&one(args, rate)?, &file)?;
+            let recording = args.recording.clone();
+            let done = one(args, rate)?;
+            generate::write(&done, &file)?;
+            if let Some(to) = recording {
+                generate::write_recording(&done.recording, &to)?;
+            }
             Ok(ExitCode::SUCCESS)
         }
         (None, true) => {
@@ -79,16 +115,16 @@ fn resolve(args: &LoadArgs) -> Result<ExitCode> {
 }
 
 /// One trial in this process, on a server that is started for it where it does not run already.
-fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
-    let (address, server) = match &args.target {
-        TargetName::Foreign(address) => (TargetName::address(address)?, None),
+fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
+    let (addresses, server) = match &args.target {
+        TargetName::Foreign(text) => (TargetName::addresses(text)?, None),
         _ => {
             let placement = args.setting.server.placement(args.setting.load.cpus.as_ref());
             let connections = args.setting.load.connections as usize;
             let mut started = args.setting.server.start(&[args.target.clone()], &placement, connections)?;
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
-            (server.address(), Some(server))
+            (TargetName::addresses(server.address())?, Some(server))
         }
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -97,10 +133,13 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
     }
     let task = Task {
         workload: args.workload,
-        server: address,
+        servers: addresses,
         rate,
         load: args.setting.load,
         cache: args.setting.cache,
+        share: args.share.unwrap_or((0, 1)),
+        start_on_stdin: args.start_on_stdin,
+        live: args.live,
         server_pid: args.server_pid.or_else(|| server.as_ref().and_then(lab::Server::pid)),
     };
     let done = generate::run(&task, &stop);
@@ -111,11 +150,20 @@ fn one(mut args: LoadArgs, rate: Rate) -> Result<generate::Done> {
 }
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.
-fn kept(args: LoadArgs, rate: Rate) -> Result<ExitCode> {
+fn kept(args: LoadArgs, rate: Option<Rate>) -> Result<ExitCode> {
     let span = args.setting.span();
     let work = Work::Load { rate, repeats: args.repeats, span };
-    let job = args.setting.job::<LoadArgs>(Kind::Load, "load", vec![args.target], args.workload, work);
-    let finished = run::run(&job)?;
+    let gates: Vec<&Gate> = args
+        .gate
+        .iter()
+        .filter_map(|asked| if let Asked::Condition(gate) = asked { Some(gate) } else { None })
+        .collect();
+    let mut job = args.setting.job::<LoadArgs>(Kind::Load, "load", vec![args.target], args.workload, work);
+    for target in gates.iter().filter_map(|gate| gate.within_target()) {
+        job.options.extend(["--target-latency".into(), format!("{}ns", target.0)]);
+    }
+    let mut finished = run::run(&job)?;
+    finished.judge(&gates)?;
     finished.tell()?;
-    Ok(finished.code(args.gate))
+    Ok(finished.code(args.gate.contains(&Asked::Qos)))
 }

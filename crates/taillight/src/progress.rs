@@ -65,7 +65,7 @@ impl Progress for Teller {
                 }
             }
             Event::Started(step) => self.step = step_words(step),
-            Event::Tick => {}
+            Event::Tick(_) => {}
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
                 if self.line.is_none() {
@@ -89,7 +89,7 @@ impl Drop for Teller {
 
 /// `sphinx at 70 %, 103 krps`.
 fn step_words(step: &Step<'_>) -> String {
-    let rate = rate(step.rate_rps);
+    let rate = step.rate_rps.map_or_else(|| "a closed loop".into(), rate);
     match step.load_share {
         Some(share) => format!("{} at {:.0} %, {rate}", step.target, 100.0 * share),
         None => format!("{} at {rate}", step.target),
@@ -136,11 +136,12 @@ mod tests {
 
     #[test]
     fn a_step_says_target_share_and_rate() {
-        let check = |load_share: Option<f64>, rate_rps: f64, expect: &str| {
+        let check = |load_share: Option<f64>, rate_rps: Option<f64>, expect: &str| {
             let step = Step { target: "sphinx", purpose: Purpose::LoadPoint, load_share, rate_rps };
             assert_eq!(step_words(&step), expect);
         };
-        check(Some(0.7), 103_000.0, "sphinx at 70 %, 103 krps");
-        check(None, 0.0, "sphinx at 0 rps");
+        check(Some(0.7), Some(103_000.0), "sphinx at 70 %, 103 krps");
+        check(None, Some(0.0), "sphinx at 0 rps");
+        check(None, None, "sphinx at a closed loop");
     }
 }

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
-use results::{Experiment, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
+use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use units::{CpuList, Qos, Rate};
 
 use crate::args::{CacheOptions, LoadOptions, WorkloadName};
@@ -86,6 +86,7 @@ impl Setting {
             options: handed_on::<A>(&std::env::args().collect::<Vec<_>>()),
             work,
             seed: self.load.seed,
+            closed: self.load.closed,
             server: self.server,
             cpus: self.load.cpus,
             result: self.result,
@@ -104,6 +105,8 @@ pub(crate) struct Job {
     pub options: Vec<String>,
     pub work: Work,
     pub seed: u64,
+    /// Whether the options ask for a closed loop, which has no rate to vary.
+    pub closed: bool,
     pub server: ServerArgs,
     /// The generator's processors.
     pub cpus: Option<CpuList>,
@@ -114,8 +117,8 @@ pub(crate) struct Job {
 pub(crate) enum Work {
     /// Searches and sweeps.
     Plan(Plan),
-    /// One load, so many times.
-    Load { rate: Rate, repeats: u32, span: Span },
+    /// One load, so many times; `None`: a closed loop.
+    Load { rate: Option<Rate>, repeats: u32, span: Span },
 }
 
 impl Work {
@@ -139,6 +142,11 @@ pub(crate) struct Finished {
 ///
 /// Errors: nothing was measured, and no folder is left. Otherwise there is a result, partial perhaps.
 pub(crate) fn run(job: &Job) -> Result<Finished> {
+    if job.closed && !matches!(job.work, Work::Load { .. }) {
+        bail!(
+            "--closed: a closed loop has no offered load, so there is no maximum to search and no load to sweep; use it with taillight load, or leave it out"
+        );
+    }
     let interrupt = Interrupt::on_signals()?;
     let placement = job.server.placement(job.cpus.as_ref());
     let (exe, options, span) = (lab::this_program()?, options(job, &placement), job.work.span());
@@ -156,7 +164,9 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
         Session::begin(experiment, folder, generator, servers, interrupt, Box::new(Teller::new()))?;
     let outcome = match &job.work {
         Work::Plan(plan) => plan.run(&mut session),
-        Work::Load { rate, repeats, span } => lab::run_load(&mut session, rate.rps(), *repeats, *span),
+        Work::Load { rate, repeats, span } => {
+            lab::run_load(&mut session, rate.map(Rate::rps), *repeats, *span)
+        }
     };
     let path = session.folder().path().to_owned();
     let (experiment, folder) = match session.finish(&outcome) {
@@ -177,6 +187,18 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
 }
 
 impl Finished {
+    /// Holds every trial to the gates and keeps what came of it.
+    pub(crate) fn judge(&mut self, gates: &[&Gate]) -> Result<()> {
+        if gates.is_empty() {
+            return Ok(());
+        }
+        for trial in &mut self.experiment.trials {
+            trial.gates = gates.iter().map(|gate| gate.evaluate(trial)).collect();
+        }
+        self.folder.save(&self.experiment)?;
+        Ok(())
+    }
+
     /// Writes the report, prints the answer and where everything lies.
     pub(crate) fn tell(&self) -> Result<()> {
         say(&report::experiment_table(&self.experiment, table_width(), uses_color()))?;
@@ -193,7 +215,12 @@ impl Finished {
             tell(&format!("A partial result of {trials} trials is in {path}"));
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
-        let failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
+        let mut failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
+        for trial in &self.experiment.trials {
+            let missed = trial.gates.iter().filter(|gate| !gate.passed);
+            failed
+                .extend(missed.map(|gate| format!("trial {} of {}: {}", trial.id, trial.target, gate.words)));
+        }
         for failure in &failed {
             tell(&format!("taillight: gate failed: {failure}"));
         }

@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 
 use hist::Latency;
 use hist::hlog::{Interval, Log};
-use openloop::{OperationTimes, Recording, STALL_THRESHOLD};
+use openloop::{EndpointTimes, Load, OperationTimes, Recording, STALL_THRESHOLD, Tally};
 use results::{
-    Arrivals, Generator, Heat, LatencySummary, Noise, Operation, Purpose, Trial, Verdict, WindowPoint,
+    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Generator, Heat, LatencySummary, LoopKind,
+    Noise, Operation, Purpose, ServerFigures, Traffic, Trial, Verdict, WindowPoint, Within,
 };
 use serde_json::Value;
-use units::{Nanos, Rate};
+use units::Nanos;
 
 use crate::args::Resolved;
 
 /// What a trial is besides its recording.
 pub(crate) struct Circumstances {
-    pub rate: Rate,
+    pub load: Load,
+    /// The shares of requests answered within these are counted.
+    pub within: Vec<Nanos>,
     pub started: String,
     pub resolved: Resolved,
     pub noise: Noise,
@@ -27,7 +30,7 @@ pub(crate) struct Circumstances {
 pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let all = recording.all();
     let us = |t: Nanos| t.as_micros_f64();
-    let tally = recording.tally;
+    let arrivals = arrivals(&recording.tally);
     let counters = recording
         .counters
         .iter()
@@ -42,7 +45,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         connections: resolved.connections,
         depth: resolved.depth,
         pace: resolved.pace.clone(),
-        io: "epoll".into(),
+        io: resolved.io.clone(),
         busy_share: recording.busy_share(),
         busy_us_per_request: (recording.answered_in_window > 0)
             .then(|| recording.busy.as_micros_f64() / recording.answered_in_window as f64),
@@ -62,18 +65,41 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         block: 0,
         load_share: None,
         started: about.started,
-        offered_rps: about.rate.rps(),
+        offered_rps: match about.load {
+            Load::Open { rate, .. } => rate.rps(),
+            // Nothing was offered: the clients asked as fast as they were answered.
+            Load::Closed { .. } => recording.achieved_rps(),
+        },
         achieved_rps: recording.achieved_rps(),
         window_s: recording.window.as_secs_f64(),
         warmup_s: resolved.warmup_s,
         drain_s: recording.drain.as_secs_f64(),
-        arrivals: Arrivals {
-            intended: tally.intended,
-            completed: tally.completed,
-            errors: tally.errors,
-            timeouts: tally.timeouts,
-            unfinished: tally.unfinished,
+        loop_kind: match about.load {
+            Load::Open { .. } => LoopKind::Open,
+            Load::Closed { .. } => LoopKind::Closed,
         },
+        closed_loop: match about.load {
+            Load::Open { .. } => None,
+            Load::Closed { think } => {
+                let interval = recording.expected_interval().unwrap_or_default();
+                let clients = u32::try_from(recording.clients).unwrap_or(u32::MAX);
+                Some(ClosedLoop::new(clients, think, &all.response_time, interval))
+            }
+        },
+        transport: about.resolved.transport,
+        arrivals,
+        within: targets(&about.within)
+            .filter_map(|target| Within::of(&all.response_time, &arrivals, target))
+            .collect(),
+        traffic: Traffic::over(
+            recording.endpoints.iter().map(|endpoint| endpoint.bytes_sent).sum(),
+            recording.endpoints.iter().map(|endpoint| endpoint.bytes_received).sum(),
+            recording.window.as_secs_f64(),
+        ),
+        errors: errors(recording),
+        servers: servers(recording),
+        connections: connections(recording),
+        datagrams: datagrams(recording),
         all: operation(&all),
         operations,
         windowed_p99_us: recording.windows.windowed_p99().map(us),
@@ -90,6 +116,79 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     }
 }
 
+fn arrivals(tally: &Tally) -> Arrivals {
+    Arrivals {
+        intended: tally.intended,
+        completed: tally.completed,
+        errors: tally.errors,
+        timeouts: tally.timeouts,
+        unfinished: tally.unfinished,
+    }
+}
+
+/// Each target once, rising.
+fn targets(asked: &[Nanos]) -> impl Iterator<Item = Nanos> + use<> {
+    let mut targets = asked.to_vec();
+    targets.sort_unstable();
+    targets.dedup();
+    targets.into_iter()
+}
+
+/// The failures by kind, the commonest first.
+fn errors(recording: &Recording) -> Vec<ErrorCount> {
+    let mut kinds: Vec<ErrorCount> = recording
+        .errors
+        .iter()
+        .map(|kind| ErrorCount {
+            kind: kind.kind.replace(' ', "_"),
+            count: kind.count,
+            first_detail: Some(kind.first.clone()),
+        })
+        .collect();
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.count));
+    kinds
+}
+
+/// Each server of a cluster; none where there is but one.
+fn servers(recording: &Recording) -> Vec<ServerFigures> {
+    if recording.endpoints.len() < 2 {
+        return Vec::new();
+    }
+    let all: u64 = recording.endpoints.iter().map(|endpoint| endpoint.tally.intended).sum();
+    let figures = |endpoint: &EndpointTimes| ServerFigures {
+        address: endpoint.address.clone(),
+        requests: endpoint.tally.intended,
+        errors: endpoint.tally.errors + endpoint.tally.timeouts,
+        share: (all > 0).then(|| endpoint.tally.intended as f64 / all as f64),
+        response_time: LatencySummary::of(&endpoint.response_time),
+        service_time: LatencySummary::of(&endpoint.service_time),
+        bytes_sent: Some(endpoint.bytes_sent),
+        bytes_received: Some(endpoint.bytes_received),
+    };
+    recording.endpoints.iter().map(figures).collect()
+}
+
+fn connections(recording: &Recording) -> Option<ConnectionSpread> {
+    let answered: Vec<(u64, Option<Nanos>)> =
+        recording.connections.iter().map(|connection| (connection.answered, None)).collect();
+    ConnectionSpread::of(&answered)
+}
+
+fn datagrams(recording: &Recording) -> Option<Datagrams> {
+    let counted = recording.datagrams;
+    let of_workload = |name: &str| {
+        recording.counters.iter().find(|(known, _, _)| known == name).map_or(0, |(_, count, _)| *count)
+    };
+    (counted.sent > 0).then(|| Datagrams {
+        sent: counted.sent,
+        lost: counted.lost,
+        late: counted.late,
+        duplicated: counted.duplicated,
+        reordered: of_workload("reordered_datagrams"),
+        multi: of_workload("multi_datagram_replies"),
+    })
+}
+
 fn operation(times: &OperationTimes) -> Operation {
     Operation {
         name: times.name.clone(),
@@ -97,14 +196,16 @@ fn operation(times: &OperationTimes) -> Operation {
         service_time: LatencySummary::of(&times.service_time),
         connection_wait: LatencySummary::of(&times.connection_wait),
         generator_lag: LatencySummary::of(&times.generator_lag),
-        ..Operation::default()
+        outcomes: Some(arrivals(&times.tally)),
+        follow_up: times.follow_up,
     }
 }
 
 fn windows(recording: &Recording) -> Vec<WindowPoint> {
     let us = |t: Option<Nanos>| t.map(Nanos::as_micros_f64);
-    let point = |window: &hist::Window| {
+    let point = |(i, window): (usize, &hist::Window)| {
         let end = window.start + hist::WINDOW;
+        let counts = recording.intervals.get(i);
         let at_end = recording.backlog.iter().rev().find(|point| point.offset <= end);
         WindowPoint {
             start_ms: window.start.0 / 1_000_000,
@@ -114,11 +215,13 @@ fn windows(recording: &Recording) -> Vec<WindowPoint> {
             max_us: us(window.max),
             backlog: at_end.map(|point| point.backlog),
             in_flight: at_end.map(|point| point.in_flight),
+            offered: counts.map(|counts| counts.offered),
+            answered: counts.map(|counts| counts.answered),
+            errors: counts.map(|counts| counts.failed),
             disturbed: window.marked,
-            ..WindowPoint::default()
         }
     };
-    recording.windows.series().iter().map(point).collect()
+    recording.windows.series().iter().enumerate().map(point).collect()
 }
 
 /// What the generator's own loop saw of the host; the rest comes from `/proc`.

@@ -43,7 +43,7 @@ impl Progress for Watcher {
         let line = match event {
             Event::Phase(words) => (*words).to_owned(),
             Event::Started(step) => format!("{} of {}: {}", about.number, about.about, step.target),
-            Event::Tick => "tick".into(),
+            Event::Tick(_) => "tick".into(),
             Event::Ended(trial) => format!("ended {}", trial.id),
         };
         self.0.lock().unwrap().push(line);
@@ -211,7 +211,7 @@ fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
 fn one_load_is_repeated_with_other_seeds() {
     let bench = Bench::new();
     let mut session = bench.session(&["sphinx"], &[]);
-    let outcome = run_load(&mut session, 5000.0, 3, SPAN);
+    let outcome = run_load(&mut session, Some(5000.0), 3, SPAN);
     let (result, _) = session.finish(&outcome).unwrap();
     let of = |read: fn(&Trial) -> f64| result.trials.iter().map(read).collect::<Vec<f64>>();
     assert_eq!(of(|trial| trial.offered_rps), [5000.0; 3]);
@@ -255,7 +255,7 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
         purpose: Purpose::Single,
         block: 0,
         load_share: None,
-        rate_rps: 1234.5,
+        rate_rps: Some(1234.5),
         span: SPAN,
         seed: 77,
     };
@@ -358,7 +358,7 @@ fn a_server_that_died_is_named_as_the_reason() {
             purpose: Purpose::Single,
             block: 0,
             load_share: None,
-            rate_rps: 10.0,
+            rate_rps: Some(10.0),
             span,
             seed: 1,
         };

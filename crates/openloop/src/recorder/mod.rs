@@ -207,6 +207,9 @@ impl Recording {
             return;
         }
         self.tally.count(outcome, n);
+        if let Some(drawn) = operation {
+            self.operations[drawn].tally.count(outcome, n);
+        }
         if outcome != Outcome::Error {
             self.operations[operation.unwrap_or(0)].response_time.record_n(now.since(intended), n);
             for _ in 0..n {

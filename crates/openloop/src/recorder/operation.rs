@@ -1,6 +1,7 @@
 use hist::Latency;
 use serde::{Deserialize, Serialize};
 
+use crate::recorder::Tally;
 use crate::{Completion, Outcome};
 
 /// The four times of one operation.
@@ -10,6 +11,8 @@ pub struct OperationTimes {
     pub name: String,
     /// Its requests are no arrivals: they followed from answers to others.
     pub follow_up: bool,
+    /// What became of its requests; of those never sent, only where it was drawn.
+    pub tally: Tally,
     /// done − intended; unfinished and timed-out requests enter at their age.
     pub response_time: Latency,
     /// done − sent, of the requests that were answered.
@@ -26,6 +29,7 @@ impl OperationTimes {
         OperationTimes {
             name: name.into(),
             follow_up,
+            tally: Tally::default(),
             response_time: Latency::new(),
             service_time: Latency::new(),
             connection_wait: Latency::new(),
@@ -36,6 +40,7 @@ impl OperationTimes {
     /// Enters a request that was sent, but for its lag.
     #[inline]
     pub(crate) fn enter(&mut self, completion: &Completion) {
+        self.tally.count(completion.outcome, 1);
         self.connection_wait.record(completion.connection_wait());
         if completion.outcome == Outcome::Completed {
             self.service_time.record(completion.service_time());
@@ -47,6 +52,7 @@ impl OperationTimes {
 
     /// Adds all that `other` holds.
     pub fn merge(&mut self, other: &OperationTimes) {
+        self.tally.merge(&other.tally);
         self.response_time.merge(&other.response_time);
         self.service_time.merge(&other.service_time);
         self.connection_wait.merge(&other.connection_wait);

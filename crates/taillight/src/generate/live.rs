@@ -1,0 +1,122 @@
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use openloop::LivePoint;
+use reactor::queue::Consumer;
+
+/// How often the threads' points are gathered: each covers 100 ms.
+const EVERY: Duration = Duration::from_millis(100);
+
+/// Prints what the threads show while they run: one line of JSON for each 100 ms, all threads together.
+///
+/// It sleeps between, on no processor in particular; the threads that send never wait for it.
+pub(super) struct Show {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Show {
+    pub(super) fn start(mut from: Vec<Consumer<LivePoint>>) -> Show {
+        let (stop, stopped) = channel::<()>();
+        let thread = thread::spawn(move || {
+            let mut gathered = Gathered::new(from.len());
+            while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                for queue in &mut from {
+                    while let Some(point) = queue.pop() {
+                        gathered.add(point);
+                    }
+                }
+                for point in gathered.whole() {
+                    let line = serde_json::json!({ "live": point });
+                    let mut out = std::io::stdout().lock();
+                    // Nobody looks on any more: the load goes on.
+                    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+                }
+            }
+        });
+        Show { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Show {
+    fn drop(&mut self) {
+        self.stop = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Points of intervals that not all threads have shown yet.
+struct Gathered {
+    threads: usize,
+    waiting: BTreeMap<u64, (usize, LivePoint)>,
+}
+
+impl Gathered {
+    /// Intervals that are waited for; an older one is shown without the thread that missed it.
+    const PATIENCE: usize = 5;
+
+    fn new(threads: usize) -> Gathered {
+        Gathered { threads, waiting: BTreeMap::new() }
+    }
+
+    fn add(&mut self, point: LivePoint) {
+        match self.waiting.get_mut(&point.interval) {
+            Some((seen, sum)) => {
+                *seen += 1;
+                sum.merge(&point);
+            }
+            None => {
+                self.waiting.insert(point.interval, (1, point));
+            }
+        }
+    }
+
+    /// Takes the points that are whole, in order, and those that have waited too long.
+    fn whole(&mut self) -> Vec<LivePoint> {
+        let mut whole = Vec::new();
+        while let Some(oldest) = self.waiting.first_entry()
+            && oldest.get().0 == self.threads
+        {
+            whole.push(oldest.remove().1);
+        }
+        while self.waiting.len() > Gathered::PATIENCE {
+            whole.extend(self.waiting.pop_first().map(|(_, (_, point))| point));
+        }
+        whole
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(interval: u64) -> LivePoint {
+        LivePoint { interval, offered: 1, ..LivePoint::default() }
+    }
+
+    #[test]
+    fn an_interval_is_shown_once_all_threads_have() {
+        let mut gathered = Gathered::new(2);
+        gathered.add(point(0));
+        gathered.add(point(1));
+        assert_eq!(gathered.whole(), []);
+        gathered.add(point(0));
+        let shown = gathered.whole();
+        assert_eq!((shown.len(), shown[0].interval, shown[0].offered), (1, 0, 2));
+    }
+
+    #[test]
+    fn a_thread_that_missed_one_holds_nobody_up_for_ever() {
+        let mut gathered = Gathered::new(2);
+        for interval in 0..10 {
+            gathered.add(point(interval));
+        }
+        let shown: Vec<u64> = gathered.whole().iter().map(|point| point.interval).collect();
+        assert_eq!(shown, [0, 1, 2, 3, 4]);
+    }
+}
