@@ -35,6 +35,11 @@ impl Dialect {
         (bytes.len() >= whole).then_some(whole)
     }
 
+    /// Whether requests and answers are framed where they travel as datagrams.
+    pub(crate) fn is_framed(&self) -> bool {
+        matches!(self, Dialect::Memcached { .. })
+    }
+
     /// Appends the answer to a whole request.
     pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) {
         let Dialect::Memcached { value } = self else {

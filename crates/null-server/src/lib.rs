@@ -7,10 +7,11 @@
 //! ceiling is measured.
 //!
 //! It speaks lines ([`Dialect::Lines`]: any line is a request) or just enough of memcached's protocol
-//! ([`Dialect::Memcached`]: `get` hits a canned value of a given size, `set` stores nothing).
+//! ([`Dialect::Memcached`]: `get` hits a canned value of a given size, `set` stores nothing; over UDP, too).
 //!
 //! Try it: `cargo test -p null-server`, or `taillight serve null --service exponential:300us`.
 
+mod datagram;
 mod dialect;
 mod server;
 mod stalls;

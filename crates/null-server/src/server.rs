@@ -5,7 +5,7 @@ use dist::{Gap, Purpose, Rng, Streams};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-use crate::{Dialect, Stalls};
+use crate::{Dialect, Stalls, datagram};
 
 /// How long a request takes.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub enum Service {
 struct Pending {
     done: Time,
     conn: Conn,
+    /// The id of a request that came as a framed datagram.
+    datagram: Option<u16>,
     answer: Vec<u8>,
 }
 
@@ -44,6 +46,8 @@ pub struct NullServer {
     queue: Option<Queue>,
     /// What each connection has sent of a request that is not whole, by slot.
     partial: Vec<Vec<u8>>,
+    /// An answer before it is cut into datagrams.
+    whole: Vec<u8>,
     spin: bool,
     served: u64,
 }
@@ -61,7 +65,7 @@ impl NullServer {
                 pending: VecDeque::new(),
             }),
         };
-        NullServer { dialect, queue, partial: Vec::new(), spin, served: 0 }
+        NullServer { dialect, queue, partial: Vec::new(), whole: Vec::new(), spin, served: 0 }
     }
 
     /// Requests answered so far.
@@ -79,9 +83,14 @@ impl NullServer {
                     next = first.done;
                     break;
                 }
-                let Pending { conn, answer, .. } = queue.pending.pop_front().expect("it is there");
-                reactor.output(conn).extend_from_slice(&answer);
-                reactor.flush(conn);
+                let Pending { conn, datagram, answer, .. } = queue.pending.pop_front().expect("it is there");
+                match datagram {
+                    Some(id) => send_framed(reactor, conn, id, &answer),
+                    None => {
+                        reactor.output(conn).extend_from_slice(&answer);
+                        reactor.flush(conn);
+                    }
+                }
                 self.served += 1;
             }
         }
@@ -102,11 +111,9 @@ impl NullServer {
                     self.served += 1;
                 }
                 Some(queue) => {
-                    let service = Nanos(queue.time.sample_ns(&mut queue.rng).round() as u64);
-                    queue.free_at = queue.stalls.finish(at.max(queue.free_at), service);
                     let mut answer = Vec::new();
                     self.dialect.answer(request, &mut answer);
-                    queue.pending.push_back(Pending { done: queue.free_at, conn, answer });
+                    queue.enter(at, conn, None, answer);
                 }
             }
         }
@@ -114,6 +121,48 @@ impl NullServer {
             reactor.flush(conn);
         }
         used
+    }
+
+    /// Takes one datagram. What is no whole request gets no answer, as nothing could say what it answers.
+    fn take_datagram<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+        if !self.dialect.is_framed() {
+            self.take(reactor, conn, at, bytes);
+            return;
+        }
+        let Some((id, text)) = datagram::request(bytes) else { return };
+        let Some(length) = self.dialect.request(text).filter(|length| *length > 0) else { return };
+        match &mut self.queue {
+            None => {
+                self.whole.clear();
+                self.dialect.answer(&text[..length], &mut self.whole);
+                send_framed(reactor, conn, id, &self.whole);
+                self.served += 1;
+            }
+            Some(queue) => {
+                let mut answer = Vec::new();
+                self.dialect.answer(&text[..length], &mut answer);
+                queue.enter(at, conn, Some(id), answer);
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Puts a request that came at `at` at the end, and draws how long it takes.
+    fn enter(&mut self, at: Time, conn: Conn, datagram: Option<u16>, answer: Vec<u8>) {
+        let service = Nanos(self.time.sample_ns(&mut self.rng).round() as u64);
+        self.free_at = self.stalls.finish(at.max(self.free_at), service);
+        self.pending.push_back(Pending { done: self.free_at, conn, datagram, answer });
+    }
+}
+
+/// Sends an answer as its datagrams.
+fn send_framed<R: Reactor>(reactor: &mut R, conn: Conn, id: u16, answer: &[u8]) {
+    for (header, text) in datagram::answer(id, answer) {
+        let out = reactor.output(conn);
+        out.extend_from_slice(&header);
+        out.extend_from_slice(text);
+        reactor.flush(conn);
     }
 }
 
@@ -130,7 +179,9 @@ impl<R: Reactor> Handler<R> for NullServer {
             Event::Data { conn, at, bytes } => {
                 let slot = conn.slot as usize;
                 let mut partial = std::mem::take(&mut self.partial[slot]);
-                if partial.is_empty() {
+                if reactor.is_datagram(conn) {
+                    self.take_datagram(reactor, conn, at, bytes);
+                } else if partial.is_empty() {
                     let used = self.take(reactor, conn, at, bytes);
                     partial.extend_from_slice(&bytes[used..]);
                 } else {
