@@ -22,6 +22,8 @@ mod pin;
 pub mod queue;
 mod seam;
 pub mod sim;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod udp;
 mod unix;
 mod uring;
@@ -34,4 +36,6 @@ pub use epoll::{Epoll, Exchange};
 pub use io::{Backend, Choice, Io};
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};
+#[cfg(feature = "tls")]
+pub use tls::Tls;
 pub use uring::{Submit, Uring};

@@ -1,0 +1,169 @@
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
+
+/// Which servers a client talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust<'a> {
+    /// Those whose certificate was issued by an authority in this PEM file, for the name that they are called by.
+    Authorities(&'a Path),
+    /// Any at all: encrypted, but with nobody knows whom. For test beds whose certificates are made up.
+    AnyCertificateInsecurely,
+}
+
+/// PEM files with a certificate chain, the own certificate first, and its private key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity<'a> {
+    /// The chain.
+    pub certificates: &'a Path,
+    /// The key.
+    pub key: &'a Path,
+}
+
+/// A client's configuration, with a certificate of its own where the server asks for one.
+///
+/// Errors: a file that cannot be read or holds nothing of its kind; a key that does not fit its certificate.
+pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Result<Arc<ClientConfig>> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
+    let builder = match trust {
+        Trust::Authorities(file) => builder.with_root_certificates(authorities(file)?),
+        Trust::AnyCertificateInsecurely => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
+        }
+    };
+    let config = match identity {
+        None => builder.with_no_client_auth(),
+        Some(identity) => {
+            let (chain, key) = identity.read()?;
+            builder.with_client_auth_cert(chain, key).map_err(|error| identity.refused(error))?
+        }
+    };
+    Ok(Arc::new(config))
+}
+
+/// A server's configuration; with `client_authorities` it talks only to clients that those have issued a certificate.
+///
+/// Errors: as [`client_config`].
+pub fn server_config(
+    identity: Identity<'_>,
+    client_authorities: Option<&Path>,
+) -> io::Result<Arc<ServerConfig>> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
+    let builder = match client_authorities {
+        None => builder.with_no_client_auth(),
+        Some(file) => {
+            let roots = Arc::new(authorities(file)?);
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+            builder.with_client_cert_verifier(verifier.map_err(|error| {
+                io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", file.display()))
+            })?)
+        }
+    };
+    let (chain, key) = identity.read()?;
+    let config = builder.with_single_cert(chain, key).map_err(|error| identity.refused(error))?;
+    Ok(Arc::new(config))
+}
+
+impl Identity<'_> {
+    fn read(&self) -> io::Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
+        let key = PrivateKeyDer::from_pem_file(self.key)
+            .map_err(|error| unreadable(self.key, "private key", &error))?;
+        Ok((certificates(self.certificates)?, key))
+    }
+
+    fn refused(&self, error: Error) -> io::Error {
+        let (certificates, key) = (self.certificates.display(), self.key.display());
+        let text = format!("the certificate in {certificates} and the key in {key} cannot be used: {error}");
+        io::Error::new(io::ErrorKind::InvalidData, text)
+    }
+}
+
+fn certificates(file: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+    match found {
+        Ok(found) if found.is_empty() => Err(unreadable(file, "certificate", &pem::Error::NoItemsFound)),
+        Ok(found) => Ok(found),
+        Err(error) => Err(unreadable(file, "certificate", &error)),
+    }
+}
+
+fn authorities(file: &Path) -> io::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| {
+            let text = format!("{} holds a certificate that is no authority's: {error}", file.display());
+            io::Error::new(io::ErrorKind::InvalidData, text)
+        })?;
+    }
+    Ok(roots)
+}
+
+fn unreadable(file: &Path, what: &str, error: &pem::Error) -> io::Error {
+    let (kind, why) = match error {
+        pem::Error::Io(error) => (error.kind(), error.to_string()),
+        pem::Error::NoItemsFound => (io::ErrorKind::InvalidData, "there is none in it".into()),
+        error => (io::ErrorKind::InvalidData, format!("{error:?}")),
+    };
+    let text = format!("cannot read a {what} from {}: {why}; give a PEM file", file.display());
+    io::Error::new(kind, text)
+}
+
+fn unusable(error: Error) -> io::Error {
+    io::Error::other(format!("TLS cannot be set up: {error}"))
+}
+
+/// Accepts whatever certificate a server shows. Signatures are checked, so that the handshake is a real one.
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl fmt::Debug for AnyCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnyCertificate")
+    }
+}
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, certificate, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,182 @@
+use std::io;
+use std::sync::Arc;
+
+use rustls::ServerConnection;
+use units::Time;
+
+use crate::tls::session::Session;
+use crate::tls::{Role, find, keep};
+use crate::{Conn, Event, Handler, Reactor};
+
+/// What the handler is to be told.
+pub(super) enum Happened {
+    Connected(Conn),
+    Accepted(Conn),
+    AcceptFailed(io::Error),
+    /// The range is of [`Incoming::plain`].
+    Data {
+        conn: Conn,
+        at: Time,
+        from: usize,
+        to: usize,
+    },
+    Drained(Conn),
+    Closed(Conn, Option<io::Error>),
+    Woken,
+}
+
+impl Happened {
+    pub(super) fn conn(&self) -> Option<Conn> {
+        match self {
+            Happened::Connected(conn)
+            | Happened::Accepted(conn)
+            | Happened::Data { conn, .. }
+            | Happened::Drained(conn)
+            | Happened::Closed(conn, _) => Some(*conn),
+            Happened::AcceptFailed(_) | Happened::Woken => None,
+        }
+    }
+}
+
+/// What one poll of the backend has led to.
+#[derive(Default)]
+pub(super) struct Incoming {
+    pub(super) happened: Vec<Happened>,
+    pub(super) plain: Vec<u8>,
+}
+
+impl Incoming {
+    /// Tells what was held back while reading was paused.
+    pub(super) fn release(&mut self, session: &mut Session) {
+        if session.held.is_empty() {
+            return;
+        }
+        let from = self.plain.len();
+        self.plain.append(&mut session.held);
+        let (conn, at, to) = (session.conn, session.held_at, self.plain.len());
+        self.happened.push(Happened::Data { conn, at, from, to });
+    }
+}
+
+/// What the backend's events mean to TLS.
+pub(super) struct Layer<'a> {
+    pub(super) role: &'a Role,
+    pub(super) sessions: &'a mut Vec<Option<Session>>,
+    pub(super) incoming: &'a mut Incoming,
+}
+
+impl Layer<'_> {
+    fn accept<R: Reactor>(&mut self, inner: &mut R, conn: Conn) {
+        let Role::Server(config) = self.role else { return inner.close(conn) };
+        match ServerConnection::new(Arc::clone(config)) {
+            Ok(tls) => keep(self.sessions, Session::new(conn, tls.into())),
+            Err(error) => {
+                inner.close(conn);
+                self.incoming.happened.push(Happened::AcceptFailed(io::Error::other(error)));
+            }
+        }
+    }
+
+    fn receive<R: Reactor>(&mut self, inner: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+        let Some(session) = find(self.sessions, conn) else { return };
+        let Incoming { happened, plain } = &mut *self.incoming;
+        let stood = session.stands;
+        let from = plain.len();
+        let fed = session.feed(bytes, plain);
+        if session.speak(inner.output(conn)) {
+            inner.flush(conn);
+        }
+        if fed.as_ref().is_ok_and(|fed| fed.completed) {
+            happened.push(match self.role {
+                Role::Client(..) => Happened::Connected(conn),
+                Role::Server(_) => Happened::Accepted(conn),
+            });
+            if session.early {
+                session.encrypt(inner.output(conn));
+                inner.flush(conn);
+                if inner.unsent(conn) == 0 {
+                    happened.push(Happened::Drained(conn));
+                }
+            }
+        }
+        if session.paused && plain.len() > from {
+            session.hold(at, &plain[from..]);
+            plain.truncate(from);
+        } else if plain.len() > from {
+            happened.push(Happened::Data { conn, at, from, to: plain.len() });
+        }
+        match fed {
+            Ok(fed) if !fed.ended => {}
+            Ok(_) => self.end(inner, conn, None),
+            Err(error) => {
+                let stage = if stood { "a TLS record is bad" } else { "the TLS handshake failed" };
+                let error = io::Error::new(io::ErrorKind::InvalidData, format!("{stage}: {error}"));
+                self.end(inner, conn, Some(error));
+            }
+        }
+    }
+
+    /// Ends a connection whose TLS has ended.
+    fn end<R: Reactor>(&mut self, inner: &mut R, conn: Conn, error: Option<io::Error>) {
+        if error.is_none()
+            && let Some(session) = find(self.sessions, conn)
+        {
+            session.end(inner.output(conn));
+            inner.flush(conn);
+        }
+        inner.close(conn);
+        self.closed(conn, error);
+    }
+
+    fn closed(&mut self, conn: Conn, error: Option<io::Error>) {
+        if let Some(session) = find(self.sessions, conn) {
+            self.incoming.release(session);
+            // A server's handler was never told of a client that did not get through the handshake.
+            let unknown = !session.stands && matches!(self.role, Role::Server(_));
+            self.sessions[conn.slot as usize] = None;
+            self.incoming.happened.push(match (unknown, error) {
+                (true, Some(error)) => Happened::AcceptFailed(error),
+                (true, None) => return,
+                (false, error) => Happened::Closed(conn, error),
+            });
+        }
+    }
+}
+
+impl<R: Reactor> Handler<R> for Layer<'_> {
+    fn event(&mut self, inner: &mut R, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => self.accept(inner, conn),
+            Event::AcceptFailed { error } => self.incoming.happened.push(Happened::AcceptFailed(error)),
+            Event::Connected { conn } => {
+                if let Some(session) = find(self.sessions, conn)
+                    && session.speak(inner.output(conn))
+                {
+                    inner.flush(conn);
+                }
+            }
+            Event::Data { conn, at, bytes } => self.receive(inner, conn, at, bytes),
+            Event::Drained { conn } => {
+                if find(self.sessions, conn).is_some_and(|session| session.stands && session.out.is_empty()) {
+                    self.incoming.happened.push(Happened::Drained(conn));
+                }
+            }
+            Event::Closed { conn, error } => {
+                let stands = find(self.sessions, conn).is_some_and(|session| session.stands);
+                let error = error.unwrap_or_else(|| cut_short(stands));
+                self.closed(conn, Some(error));
+            }
+            Event::Woken => self.incoming.happened.push(Happened::Woken),
+        }
+    }
+}
+
+/// The error of a stream that ended without TLS saying so.
+fn cut_short(stands: bool) -> io::Error {
+    let text = if stands {
+        "the peer ended the connection without TLS's farewell; what it sent may have been cut short"
+    } else {
+        "the peer ended the connection during the TLS handshake; does it speak TLS, and accept us?"
+    };
+    io::Error::new(io::ErrorKind::UnexpectedEof, text)
+}

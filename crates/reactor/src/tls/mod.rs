@@ -1,0 +1,220 @@
+//! TLS as a layer on any backend: a [`Tls`] is a [`Reactor`] whose connections are encrypted.
+//!
+//! The cryptography is rustls' with ring; ours is the fitting. While the backend polls, what comes in is decrypted,
+//! and handshakes go on; the handler is told afterwards, with the moments at which the backend received.
+//!
+//! Try it: `cargo test -p reactor --features tls --test tls`.
+
+mod config;
+mod incoming;
+mod session;
+
+use std::io;
+use std::sync::Arc;
+
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ServerConfig};
+use units::{Nanos, Time};
+
+pub use config::{Identity, Trust, client_config, server_config};
+
+use crate::tls::incoming::{Happened, Incoming};
+use crate::tls::session::Session;
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait};
+
+enum Role {
+    Client(Arc<ClientConfig>, ServerName<'static>),
+    Server(Arc<ServerConfig>),
+}
+
+/// A reactor whose streams carry TLS.
+///
+/// [`Event::Connected`] and [`Event::Accepted`] come when the handshake is complete. [`Event::Closed`] has an error
+/// also where the peer leaves without a farewell, since what it sent may then have been cut short.
+///
+/// Bounds: per poll and connection as much plaintext as the backend received; ciphertext waits in the backend's
+/// output. Cost: the backend's, encryption, and one copy each way.
+pub struct Tls<R: Reactor> {
+    inner: R,
+    role: Role,
+    /// By the connection's slot.
+    sessions: Vec<Option<Session>>,
+    /// What the last poll of the backend has led to, and the decrypted bytes that it speaks of.
+    incoming: Incoming,
+    /// Connections that the handler closed while it was being told of others.
+    gone: Vec<Conn>,
+    /// Connections that may be read again and have bytes that were held back.
+    resumed: Vec<Conn>,
+    nowhere: Vec<u8>,
+}
+
+fn find(sessions: &mut [Option<Session>], conn: Conn) -> Option<&mut Session> {
+    sessions.get_mut(conn.slot as usize)?.as_mut().filter(|session| session.conn == conn)
+}
+
+fn keep(sessions: &mut Vec<Option<Session>>, session: Session) {
+    let slot = session.conn.slot as usize;
+    if sessions.len() <= slot {
+        sessions.resize_with(slot + 1, || None);
+    }
+    sessions[slot] = Some(session);
+}
+
+impl<R: Reactor> Tls<R> {
+    /// A reactor that connects as a client; `server` is the name that the servers' certificates must bear.
+    pub fn client(inner: R, config: Arc<ClientConfig>, server: ServerName<'static>) -> Tls<R> {
+        Tls::new(inner, Role::Client(config, server))
+    }
+
+    /// A reactor that listens as a server.
+    pub fn server(inner: R, config: Arc<ServerConfig>) -> Tls<R> {
+        Tls::new(inner, Role::Server(config))
+    }
+
+    fn new(inner: R, role: Role) -> Tls<R> {
+        let (sessions, gone, resumed, nowhere) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Tls { inner, role, sessions, incoming: Incoming::default(), gone, resumed, nowhere }
+    }
+
+    fn check_address(addr: &Address) -> io::Result<()> {
+        if addr.is_datagram() {
+            return Err(addr.unsupported("TLS, which needs a stream,"));
+        }
+        Ok(())
+    }
+
+    /// Tells the handler what has happened; returns the number of events.
+    fn tell(&mut self, handler: &mut impl Handler<Self>) -> usize {
+        let Incoming { mut happened, mut plain } = std::mem::take(&mut self.incoming);
+        let mut told = 0;
+        for event in happened.drain(..) {
+            if event.conn().is_some_and(|conn| self.gone.contains(&conn)) {
+                continue;
+            }
+            let event = match event {
+                Happened::Connected(conn) => Event::Connected { conn },
+                Happened::Accepted(conn) => Event::Accepted { conn },
+                Happened::AcceptFailed(error) => Event::AcceptFailed { error },
+                Happened::Data { conn, at, from, to } => {
+                    let bytes = &plain[from..to];
+                    match find(&mut self.sessions, conn) {
+                        // The handler has paused it while it was being told.
+                        Some(session) if session.paused => {
+                            session.hold(at, bytes);
+                            continue;
+                        }
+                        _ => Event::Data { conn, at, bytes },
+                    }
+                }
+                Happened::Drained(conn) => Event::Drained { conn },
+                Happened::Closed(conn, error) => Event::Closed { conn, error },
+                Happened::Woken => Event::Woken,
+            };
+            told += 1;
+            handler.event(self, event);
+        }
+        self.gone.clear();
+        plain.clear();
+        // Both are kept for the next poll, unless a burst has made them large.
+        plain.shrink_to(1 << 20);
+        self.incoming = Incoming { happened, plain };
+        told
+    }
+}
+
+impl<R: Reactor> Reactor for Tls<R> {
+    type Waker = R::Waker;
+    const NAME: &'static str = R::NAME;
+
+    fn now(&self) -> Time {
+        self.inner.now()
+    }
+
+    fn waited(&self) -> Nanos {
+        self.inner.waited()
+    }
+
+    fn listen(&mut self, addr: &Address) -> io::Result<Address> {
+        Self::check_address(addr)?;
+        match &self.role {
+            Role::Server(_) => self.inner.listen(addr),
+            Role::Client(..) => Err(addr.unsupported("TLS as a client, which cannot listen,")),
+        }
+    }
+
+    fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        Self::check_address(addr)?;
+        let Role::Client(config, server) = &self.role else {
+            return Err(addr.unsupported("TLS as a server, which cannot connect,"));
+        };
+        let tls = ClientConnection::new(Arc::clone(config), server.clone()).map_err(io::Error::other)?;
+        let conn = self.inner.connect(addr)?;
+        keep(&mut self.sessions, Session::new(conn, tls.into()));
+        Ok(conn)
+    }
+
+    fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
+        match find(&mut self.sessions, conn) {
+            Some(session) => &mut session.out,
+            None => {
+                self.nowhere.clear();
+                &mut self.nowhere
+            }
+        }
+    }
+
+    fn flush(&mut self, conn: Conn) -> Time {
+        let Some(session) = find(&mut self.sessions, conn) else { return self.inner.now() };
+        if !session.stands {
+            session.early |= !session.out.is_empty();
+            return self.inner.now();
+        }
+        session.encrypt(self.inner.output(conn));
+        self.inner.flush(conn)
+    }
+
+    /// Plaintext that was not flushed yet, and ciphertext that has not left.
+    fn unsent(&self, conn: Conn) -> usize {
+        let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
+        let plain = session.filter(|session| session.conn == conn).map_or(0, |session| session.out.len());
+        plain + self.inner.unsent(conn)
+    }
+
+    fn pause_reading(&mut self, conn: Conn, pause: bool) {
+        let Some(session) = find(&mut self.sessions, conn) else { return };
+        session.paused = pause;
+        if !pause && !session.held.is_empty() {
+            self.resumed.push(conn);
+        }
+        self.inner.pause_reading(conn, pause);
+    }
+
+    fn close(&mut self, conn: Conn) {
+        let Some(session) = find(&mut self.sessions, conn) else { return };
+        session.end(self.inner.output(conn));
+        self.sessions[conn.slot as usize] = None;
+        self.gone.push(conn);
+        self.inner.flush(conn);
+        self.inner.close(conn);
+    }
+
+    fn datagrams(&self) -> Datagrams {
+        self.inner.datagrams()
+    }
+
+    fn poll(&mut self, wait: Wait, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        for conn in std::mem::take(&mut self.resumed) {
+            if let Some(session) = find(&mut self.sessions, conn).filter(|session| !session.paused) {
+                self.incoming.release(session);
+            }
+        }
+        let wait = if self.incoming.happened.is_empty() { wait } else { Wait::Spin(Time(0)) };
+        let Tls { inner, role, sessions, incoming, .. } = self;
+        inner.poll(wait, &mut incoming::Layer { role, sessions, incoming })?;
+        Ok(self.tell(handler))
+    }
+
+    fn waker(&self) -> R::Waker {
+        self.inner.waker()
+    }
+}

@@ -1,0 +1,308 @@
+//! TLS over real sockets: against itself, and against rustls on a plain socket of `std`.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use reactor::tls::{Identity, Tls, Trust, client_config, server_config};
+use reactor::{Address, Conn, Epoll, Event, Handler, Reactor, Wait};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use tempfile::TempDir;
+use units::{Nanos, Time};
+
+/// Turns a hang into a failure.
+const PATIENCE: Nanos = Nanos::from_secs(60);
+
+/// An authority's certificate, and one that it issued for `localhost`, in files.
+struct Papers {
+    folder: TempDir,
+}
+
+impl Papers {
+    fn new() -> Papers {
+        let folder = TempDir::new().unwrap();
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let issued = CertificateParams::new(vec!["localhost".into()]).unwrap();
+        let issued = issued.signed_by(&key, &authority).unwrap();
+        let write = |name: &str, text: String| std::fs::write(folder.path().join(name), text).unwrap();
+        write("authority.pem", authority.pem());
+        write("certificate.pem", issued.pem());
+        write("key.pem", key.serialize_pem());
+        Papers { folder }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn server(&self, clients: Option<&Papers>) -> Tls<Epoll> {
+        let (certificates, key) = (self.file("certificate.pem"), self.file("key.pem"));
+        let clients = clients.map(|papers| papers.file("authority.pem"));
+        let identity = Identity { certificates: &certificates, key: &key };
+        Tls::server(Epoll::new().unwrap(), server_config(identity, clients.as_deref()).unwrap())
+    }
+
+    /// A client that trusts these papers' authority, and shows those of `own`.
+    fn client(&self, own: Option<&Papers>) -> Tls<Epoll> {
+        let authority = self.file("authority.pem");
+        let own = own.map(|papers| (papers.file("certificate.pem"), papers.file("key.pem")));
+        let own = own.as_ref().map(|(certificates, key)| Identity { certificates, key });
+        let config = client_config(Trust::Authorities(&authority), own).unwrap();
+        Tls::client(Epoll::new().unwrap(), config, name())
+    }
+}
+
+fn name() -> ServerName<'static> {
+    ServerName::try_from("localhost").unwrap()
+}
+
+#[derive(Default)]
+struct Witness {
+    echo: bool,
+    stand: Vec<Conn>,
+    refused: Vec<String>,
+    data: Vec<u8>,
+    drained: usize,
+    closed: Vec<Option<(io::ErrorKind, String)>>,
+}
+
+impl<R: Reactor> Handler<R> for Witness {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } | Event::Connected { conn } => self.stand.push(conn),
+            Event::AcceptFailed { error } => self.refused.push(error.to_string()),
+            Event::Data { conn, at, bytes } => {
+                assert!(!bytes.is_empty() && at <= reactor.now());
+                self.data.extend_from_slice(bytes);
+                if self.echo {
+                    reactor.output(conn).extend_from_slice(bytes);
+                    reactor.flush(conn);
+                }
+            }
+            Event::Drained { .. } => self.drained += 1,
+            Event::Closed { error, .. } => self.closed.push(error.map(|e| (e.kind(), e.to_string()))),
+            Event::Woken => {}
+        }
+    }
+}
+
+/// A client and a server in one thread, which take turns.
+struct Pair {
+    client: Tls<Epoll>,
+    server: Tls<Epoll>,
+    ours: Witness,
+    theirs: Witness,
+    conn: Conn,
+    _folder: TempDir,
+}
+
+impl Pair {
+    fn new(mut client: Tls<Epoll>, mut server: Tls<Epoll>, unix: bool) -> Pair {
+        let folder = TempDir::new().unwrap();
+        let place = match unix {
+            false => Address::Tcp("127.0.0.1:0".parse().unwrap()),
+            true => Address::Unix(folder.path().join("socket")),
+        };
+        let address = server.listen(&place).unwrap();
+        let conn = client.connect(&address).unwrap();
+        let theirs = Witness { echo: true, ..Witness::default() };
+        Pair { client, server, ours: Witness::default(), theirs, conn, _folder: folder }
+    }
+
+    fn until(&mut self, done: impl Fn(&Pair) -> bool) {
+        let deadline = self.client.now() + PATIENCE;
+        while !done(self) {
+            assert!(self.client.now() < deadline, "nothing happened for {PATIENCE}");
+            self.client.poll(Wait::Spin(Time(0)), &mut self.ours).unwrap();
+            self.server.poll(Wait::Spin(Time(0)), &mut self.theirs).unwrap();
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.client.output(self.conn).extend_from_slice(bytes);
+        self.client.flush(self.conn);
+    }
+}
+
+#[test]
+fn carries_bytes_both_ways_and_ends_in_good_order() {
+    let check = |unix: bool| {
+        let papers = Papers::new();
+        let mut pair = Pair::new(papers.client(None), papers.server(None), unix);
+        // Before the handshake: it must wait, and leave by itself.
+        pair.send(b"early ");
+        assert_eq!(pair.client.unsent(pair.conn), 6);
+        pair.until(|p| p.ours.data == b"early ");
+        assert_eq!((pair.ours.stand.len(), pair.theirs.stand.len(), pair.ours.drained), (1, 1, 1));
+        let large: Vec<u8> = (0..4 << 20).map(|i: u32| (i % 251) as u8).collect();
+        pair.send(&large);
+        assert!(pair.client.unsent(pair.conn) > 0, "4 MiB cannot fit into a socket's buffer");
+        pair.until(|p| p.ours.data.len() == 6 + large.len());
+        assert!(pair.ours.data[6..] == large);
+        assert_eq!(pair.client.unsent(pair.conn), 0);
+        pair.client.close(pair.conn);
+        pair.until(|p| !p.theirs.closed.is_empty());
+        assert_eq!(pair.theirs.closed, [None]);
+        assert!(pair.ours.closed.is_empty());
+    };
+    check(false);
+    check(true);
+}
+
+#[test]
+fn a_paused_connection_is_not_read() {
+    let papers = Papers::new();
+    let mut pair = Pair::new(papers.client(None), papers.server(None), false);
+    pair.until(|p| p.ours.stand.len() + p.theirs.stand.len() == 2);
+    pair.client.pause_reading(pair.conn, true);
+    pair.send(b"one");
+    pair.until(|p| p.theirs.data == b"one");
+    for _ in 0..100 {
+        pair.client.poll(Wait::Spin(Time(0)), &mut pair.ours).unwrap();
+    }
+    assert!(pair.ours.data.is_empty());
+    pair.client.pause_reading(pair.conn, false);
+    pair.until(|p| p.ours.data == b"one");
+}
+
+/// Pauses its connection at the first data and resumes when asked.
+#[derive(Default)]
+struct Pauses(Vec<u8>, usize);
+
+impl<R: Reactor> Handler<R> for Pauses {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        if let Event::Data { conn, bytes, .. } = event {
+            self.0.extend_from_slice(bytes);
+            self.1 += 1;
+            reactor.pause_reading(conn, true);
+        }
+    }
+}
+
+#[test]
+fn a_handler_that_pauses_gets_the_rest_later_and_in_order() {
+    let papers = Papers::new();
+    let mut pair = Pair::new(papers.client(None), papers.server(None), false);
+    pair.until(|p| p.ours.stand.len() + p.theirs.stand.len() == 2);
+    let sent: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+    pair.send(&sent);
+    let mut pauses = Pauses::default();
+    let deadline = pair.client.now() + PATIENCE;
+    while pauses.0.len() < sent.len() {
+        assert!(pair.client.now() < deadline, "nothing happened for {PATIENCE}");
+        pair.server.poll(Wait::Spin(Time(0)), &mut pair.theirs).unwrap();
+        pair.client.poll(Wait::Spin(Time(0)), &mut pauses).unwrap();
+        pair.client.pause_reading(pair.conn, false);
+    }
+    assert!(pauses.0 == sent && pauses.1 > 1);
+}
+
+#[test]
+fn who_is_not_trusted_is_refused_and_told_why() {
+    let (papers, strangers) = (Papers::new(), Papers::new());
+    let mut pair = Pair::new(strangers.client(None), papers.server(None), false);
+    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.refused.is_empty());
+    let (kind, text) = pair.ours.closed[0].clone().unwrap();
+    assert_eq!(kind, io::ErrorKind::InvalidData);
+    assert!(text.contains("handshake failed") && text.contains("certificate"), "{text}");
+    assert!(pair.ours.stand.is_empty() && pair.theirs.stand.is_empty() && pair.theirs.closed.is_empty());
+
+    // The right authority, the wrong name.
+    let authority = papers.file("authority.pem");
+    let config = client_config(Trust::Authorities(&authority), None).unwrap();
+    let elsewhere = ServerName::try_from("elsewhere").unwrap();
+    let client = Tls::client(Epoll::new().unwrap(), config, elsewhere);
+    let mut pair = Pair::new(client, papers.server(None), false);
+    pair.until(|p| !p.ours.closed.is_empty());
+    assert!(pair.ours.stand.is_empty());
+
+    // A test bed's client takes anybody.
+    let config = client_config(Trust::AnyCertificateInsecurely, None).unwrap();
+    let mut pair = Pair::new(Tls::client(Epoll::new().unwrap(), config, name()), papers.server(None), false);
+    pair.until(|p| p.ours.stand.len() + p.theirs.stand.len() == 2);
+}
+
+#[test]
+fn a_server_can_ask_for_a_certificate() {
+    let (papers, clients) = (Papers::new(), Papers::new());
+    let mut pair = Pair::new(papers.client(Some(&clients)), papers.server(Some(&clients)), false);
+    pair.send(b"it is me");
+    pair.until(|p| p.ours.data == b"it is me");
+    let mut pair = Pair::new(papers.client(None), papers.server(Some(&clients)), false);
+    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.refused.is_empty());
+    assert!(pair.theirs.stand.is_empty());
+}
+
+#[test]
+fn speaks_with_another_program() {
+    let papers = Papers::new();
+    let mut server = papers.server(None);
+    let address = server.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let authority = papers.file("authority.pem");
+    let config = client_config(Trust::Authorities(&authority), None).unwrap();
+    let client = thread::spawn(move || {
+        let socket = TcpStream::connect(address.socket().unwrap()).unwrap();
+        socket.set_read_timeout(Some(Duration::from_nanos(PATIENCE.0))).unwrap();
+        let tls = ClientConnection::new(Arc::clone(&config), name()).unwrap();
+        let mut stream = StreamOwned::new(tls, socket);
+        stream.write_all(b"hello").unwrap();
+        let mut back = [0; 5];
+        stream.read_exact(&mut back).unwrap();
+        // Without a farewell: what was sent may have been cut short, for all that the server knows.
+        back
+    });
+    let mut witness = Witness { echo: true, ..Witness::default() };
+    let deadline = server.now() + PATIENCE;
+    while witness.closed.is_empty() {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        server.poll(Wait::Sleep(deadline), &mut witness).unwrap();
+    }
+    assert_eq!(&client.join().unwrap(), b"hello");
+    let (_, text) = witness.closed[0].clone().unwrap();
+    assert!(text.contains("farewell"), "{text}");
+}
+
+#[test]
+fn who_does_not_speak_tls_is_turned_away() {
+    let papers = Papers::new();
+    let mut server = papers.server(None);
+    let address = server.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let mut client = TcpStream::connect(address.socket().unwrap()).unwrap();
+    client.write_all(b"get a\r\nget b\r\n").unwrap();
+    let mut witness = Witness::default();
+    let deadline = server.now() + PATIENCE;
+    while witness.refused.is_empty() {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        server.poll(Wait::Sleep(deadline), &mut witness).unwrap();
+    }
+    assert!(witness.refused[0].contains("TLS handshake failed"), "{}", witness.refused[0]);
+    assert!(witness.stand.is_empty() && witness.closed.is_empty());
+}
+
+#[test]
+fn says_what_it_cannot_do() {
+    let papers = Papers::new();
+    let tcp = Address::Tcp("127.0.0.1:0".parse().unwrap());
+    let udp = Address::Udp("127.0.0.1:0".parse().unwrap());
+    let kind = |outcome: io::Result<()>| outcome.unwrap_err().kind();
+    let (mut client, mut server) = (papers.client(None), papers.server(None));
+    assert_eq!(kind(client.listen(&tcp).map(drop)), io::ErrorKind::Unsupported);
+    assert_eq!(kind(server.connect(&tcp).map(drop)), io::ErrorKind::Unsupported);
+    assert_eq!(kind(server.listen(&udp).map(drop)), io::ErrorKind::Unsupported);
+    assert_eq!(kind(client.connect(&udp).map(drop)), io::ErrorKind::Unsupported);
+    let missing = papers.file("missing.pem");
+    let error = client_config(Trust::Authorities(&missing), None).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    assert!(error.to_string().contains("missing.pem"), "{error}");
+    let key = papers.file("key.pem");
+    let error = server_config(Identity { certificates: &key, key: &key }, None).unwrap_err();
+    assert!(error.to_string().contains("cannot read a certificate from"), "{error}");
+}
