@@ -48,6 +48,10 @@ pub struct Tls<R: Reactor> {
     nowhere: Vec<u8>,
 }
 
+fn unsupported(addr: &Address, why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, format!("the address {addr} cannot be used: {why}"))
+}
+
 fn find(sessions: &mut [Option<Session>], conn: Conn) -> Option<&mut Session> {
     sessions.get_mut(conn.slot as usize)?.as_mut().filter(|session| session.conn == conn)
 }
@@ -78,7 +82,7 @@ impl<R: Reactor> Tls<R> {
 
     fn check_address(addr: &Address) -> io::Result<()> {
         if addr.is_datagram() {
-            return Err(addr.unsupported("TLS, which needs a stream,"));
+            return Err(unsupported(addr, "TLS needs a stream"));
         }
         Ok(())
     }
@@ -138,14 +142,14 @@ impl<R: Reactor> Reactor for Tls<R> {
         Self::check_address(addr)?;
         match &self.role {
             Role::Server(_) => self.inner.listen(addr),
-            Role::Client(..) => Err(addr.unsupported("TLS as a client, which cannot listen,")),
+            Role::Client(..) => Err(unsupported(addr, "this TLS is a client and cannot listen")),
         }
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
         Self::check_address(addr)?;
         let Role::Client(config, server) = &self.role else {
-            return Err(addr.unsupported("TLS as a server, which cannot connect,"));
+            return Err(unsupported(addr, "this TLS is a server and cannot connect"));
         };
         let tls = ClientConnection::new(Arc::clone(config), server.clone()).map_err(io::Error::other)?;
         let conn = self.inner.connect(addr)?;
