@@ -21,7 +21,12 @@ fn main() -> io::Result<()> {
     for (name, experiment) in sample::degenerate() {
         fs::write(folder.join(format!("{}.html", name.replace(' ', "-"))), experiment_html(&experiment))?;
     }
+    let (load, closed) = (sample::load(), sample::closed());
+    fs::write(folder.join("load.html"), experiment_html(&load))?;
+    fs::write(folder.join("closed.html"), experiment_html(&closed))?;
     println!("{}", experiment_table(&sweep, 140, true));
+    println!("{}", experiment_table(&load, 120, true));
+    println!("{}", experiment_table(&closed, 140, true));
     println!("{}", comparison_table(&sample::comparison(&long), &long, &long, 120, true));
     println!("pages in {}", folder.display());
     Ok(())

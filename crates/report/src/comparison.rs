@@ -9,7 +9,7 @@ use crate::judgement::{comparison_headline, judgement};
 use crate::measure::Target;
 use crate::number;
 use crate::page;
-use crate::subject::Subject;
+use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
 /// The report of `comparison` as one HTML file; `a` and `b` are the experiments of its two sides, and one and
@@ -26,7 +26,7 @@ pub fn comparison_html(comparison: &Comparison, a: &Experiment, b: &Experiment) 
             div.figures { (figure::latency(&subjects, &target)) (figure::latency_panels(&subjects, &target)) }
         }))
         (page::section("ratios", "Ratios", html! {
-            div.figures { (figure::ratios(comparison, &mut tips)) }
+            div.figures { (figure::ratios(comparison, any_closed(&subjects), &mut tips)) }
             (ratio_table(comparison))
         }))
         (page::section("throughput", "Throughput and the shape of the tail", html! {
@@ -34,8 +34,10 @@ pub fn comparison_html(comparison: &Comparison, a: &Experiment, b: &Experiment) 
         }))
         (page::generator(&subjects))
         (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
+        (page::parts(&subjects))
         (page::section("trials", "Trials", html! {
             (page::load_points(&subjects))
+            (page::closed_loops(&subjects))
             @for subject in &subjects {
                 h3 { (subject.name) }
                 (page::every_trial(subject.trials.iter().map(|(_, trial)| *trial)))

@@ -28,6 +28,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
             (shapes(&subjects, &target, &mut tips))
             (page::generator(&subjects))
             (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
+            (page::parts(&subjects))
             (trials(experiment, &subjects))
         }
         (setting(experiment))
@@ -88,6 +89,8 @@ fn shapes(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
 fn trials(experiment: &Experiment, subjects: &[Subject]) -> Markup {
     let body = html! {
         (page::load_points(subjects))
+        (page::closed_loops(subjects))
+        (page::gates(experiment))
         (page::every_trial(experiment.trials.iter()))
     };
     page::section("trials", "Trials", body)

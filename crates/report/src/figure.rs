@@ -8,8 +8,12 @@ mod curve;
 mod distribution;
 mod frame;
 mod generator;
+mod heat;
 mod latency;
 mod load_chart;
+mod outstanding;
+mod pace;
+mod panel;
 mod place;
 mod ratio;
 mod scale;
@@ -60,25 +64,32 @@ impl Size {
     }
 }
 
-/// A figure over the whole column: drawn wide, and again for a phone.
-pub(crate) fn wide(title: &str, caption: Markup, draw: impl Fn(Size) -> Canvas) -> Markup {
+/// A figure over the whole column; `closed` where a closed loop stands behind it: drawn wide, and again for a phone.
+pub(crate) fn wide(title: &str, closed: bool, caption: Markup, draw: impl Fn(Size) -> Canvas) -> Markup {
+    let title = &named(title, closed);
     html! {
         figure.wide {
             h3 { (title) }
-            (PreEscaped(draw(Size::Wide).svg("w", title)))
-            (PreEscaped(draw(Size::Half).svg("h", title)))
+            (PreEscaped(draw(Size::Wide).stamped(closed).svg("w", title)))
+            (PreEscaped(draw(Size::Half).stamped(closed).svg("h", title)))
             figcaption { (caption) }
         }
     }
 }
 
 /// A figure over half the column, which is also a phone's width.
-pub(crate) fn half(title: &str, caption: Markup, drawing: Canvas) -> Markup {
+pub(crate) fn half(title: &str, closed: bool, caption: Markup, drawing: Canvas) -> Markup {
+    let title = &named(title, closed);
     html! {
         figure.half {
             h3 { (title) }
-            (PreEscaped(drawing.svg("", title)))
+            (PreEscaped(drawing.stamped(closed).svg("", title)))
             figcaption { (caption) }
         }
     }
+}
+
+/// The title with what a reader of a closed loop must not miss.
+fn named(title: &str, closed: bool) -> String {
+    if closed { format!("{title} · {}", crate::subject::CLOSED) } else { title.into() }
 }

@@ -7,7 +7,7 @@ use results::{Experiment, MaxThroughput, Peak};
 use crate::load_point::LoadPoint;
 use crate::measure::Target;
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{CLOSED, Subject};
 
 /// A sentence about something; without a full stop.
 pub(crate) struct Sentence {
@@ -48,7 +48,8 @@ pub(crate) fn headline(experiment: &Experiment) -> Vec<Sentence> {
         return vec![Sentence::new("No trial is valid: these figures do not describe the server")];
     }
     let sentence = |subject: &Subject| {
-        let what = finding(subject, &target);
+        let finding = finding(subject, &target);
+        let what = if subject.is_closed() { format!("{CLOSED}: {finding}") } else { finding };
         Sentence { who: Some(subject.name.to_owned()), what }
     };
     subjects.iter().map(sentence).collect()
@@ -102,7 +103,15 @@ fn of_one(point: &LoadPoint) -> String {
         figure("p99", median(|trial| trial.all.response_time.p99_us)),
         figure("p99.9", median(|trial| trial.all.response_time.p99_9_us)),
     ];
-    let figures: Vec<String> = figures.into_iter().flatten().collect();
+    let mut figures: Vec<String> = figures.into_iter().flatten().collect();
+    let mut targets: Vec<f64> = point.trials.iter().flat_map(|t| &t.within).map(|w| w.target_us).collect();
+    targets.sort_by(f64::total_cmp);
+    // One is an answer, a list is a table.
+    if let Some(us) = targets.first().filter(|first| targets.last() == Some(first))
+        && let Some(share) = crate::page::within(point, *us)
+    {
+        figures.push(format!("{} within {}", number::percent_of_all(share), number::micros_short(*us)));
+    }
     let overloaded = if point.overloaded() { ", overloaded" } else { "" };
     if figures.is_empty() {
         format!("at {offered} too few samples for a percentile{overloaded}")

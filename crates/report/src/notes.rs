@@ -16,6 +16,14 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     if !experiment.qos_basis_reason.is_empty() {
         notes.push(format!("QoS judges the {}: {}", target.figure(), experiment.qos_basis_reason));
     }
+    if experiment.trials.iter().any(results::Trial::is_closed_loop) {
+        notes.push(
+            "Closed loop: each client waits for its answer before it asks again, so that a slow server slows the load \
+             down and its tail is seen too rarely. These are no response times under a load; compare them with closed \
+             loops only."
+                .into(),
+        );
+    }
     notes.extend(experiment.notes.iter().cloned());
     for known in &experiment.targets {
         if let Some(note) = known.peak.as_ref().and_then(|peak| peak.note.as_ref()) {

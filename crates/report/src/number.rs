@@ -44,6 +44,20 @@ pub(crate) fn micros_range(low: f64, high: f64) -> String {
     range(low, high, &TIMES)
 }
 
+/// A clock's offset with its sign and how far off it may be: `+12.0 µs ± 3 µs`.
+pub(crate) fn offset(us: Option<f64>, error_us: Option<f64>) -> String {
+    let Some(us) = us.filter(|us| us.is_finite()) else { return NONE.into() };
+    let sign = if us > 0.0 {
+        "+"
+    } else if us < 0.0 {
+        "−"
+    } else {
+        ""
+    };
+    let error = error_us.map_or(String::new(), |error| format!(" ± {}", micros_short(error)));
+    format!("{sign}{}{error}", micros(Some(us.abs())))
+}
+
 /// A rate: `870 rps`, `14.2 krps`, `1.05 Mrps`.
 pub(crate) fn rate(rps: Option<f64>) -> String {
     rps.map_or(NONE.into(), |rps| with_unit(rps, rps, &RATES, three))
@@ -73,6 +87,15 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
+/// A share that is wanted near to 1, with two digits where they decide: `98.62 %`, `87 %`.
+pub(crate) fn percent_of_all(share: f64) -> String {
+    if (0.9..0.99).contains(&share) {
+        format!("{} %", format!("{:.2}", 100.0 * share).trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        percent(share)
+    }
+}
+
 /// A ratio: `0.72×`.
 pub(crate) fn ratio(value: f64) -> String {
     if value.is_finite() { format!("{}×", three(value)) } else { NONE.into() }
@@ -98,6 +121,17 @@ pub(crate) fn count(n: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A count on an axis: `500`, `20k`, `1.5M`.
+pub(crate) fn thousands(n: f64) -> String {
+    with_unit(n, n, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")], short).replace(' ', "")
+}
+
+/// An amount of data: `870 B`, `14.2 kB`, `1.05 GB`.
+pub(crate) fn bytes(n: f64) -> String {
+    let digits = if n.abs() < 999.5 { short } else { three };
+    with_unit(n, n, &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")], digits)
 }
 
 /// `1 trial`, `3 trials`.
@@ -187,9 +221,15 @@ mod tests {
         check(0.9995, "99.95 %");
         check(1.0, "100 %");
         check(1.25, "125 %");
+        assert_eq!([0.874, 0.9862, 0.95, 0.9986].map(percent_of_all), ["87 %", "98.62 %", "95 %", "99.86 %"]);
         assert_eq!(ratio(0.7234), "0.723×");
         assert_eq!(count(1_234_567), "1\u{202f}234\u{202f}567");
         assert_eq!(count(1234), "1234");
         assert_eq!(plural(1, "trial"), "1 trial");
+        assert_eq!(offset(Some(-12.0), Some(3.0)), "−12.0 µs ± 3 µs");
+        assert_eq!(offset(Some(12.0), None), "+12.0 µs");
+        assert_eq!(offset(None, Some(3.0)), "–");
+        assert_eq!([0.0, 500.0, 2e4, 1.5e6].map(thousands), ["0", "500", "20k", "1.5M"]);
+        assert_eq!([0.0, 870.0, 14_234.0, 1.05e9].map(bytes), ["0 B", "870 B", "14.2 kB", "1.05 GB"]);
     }
 }

@@ -1,14 +1,20 @@
 //! The parts that pages are made of, and the shell around them: one file, nothing loaded from anywhere.
 
+pub(crate) mod closed_loop;
 mod facts;
+mod gates;
+mod parts;
 mod reading;
 mod strip;
 mod trials;
 
+pub(crate) use closed_loop::closed_loops;
 pub(crate) use facts::{configuration, host, provenance};
+pub(crate) use gates::gates;
+pub(crate) use parts::{parts, typical};
 pub(crate) use reading::reading;
 pub(crate) use strip::strip;
-pub(crate) use trials::{every_trial, load_points, verdicts};
+pub(crate) use trials::{every_trial, load_points, targets, verdicts, within};
 
 use trials::accounting;
 

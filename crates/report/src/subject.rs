@@ -4,6 +4,14 @@ use results::{Comparison, Experiment, Peak, Side, Target, Trial};
 
 use crate::load_point::{LoadPoint, spread};
 
+/// What every output of a closed loop says.
+pub(crate) const CLOSED: &str = "closed loop";
+
+/// Whether any of `subjects` was loaded by a closed loop.
+pub(crate) fn any_closed(subjects: &[Subject]) -> bool {
+    subjects.iter().any(Subject::is_closed)
+}
+
 /// One target and its trials.
 ///
 /// An experiment has one or several; a comparison has two, each from an experiment of its own or both from
@@ -51,6 +59,11 @@ impl<'a> Subject<'a> {
         let points = LoadPoint::gather(&trials.iter().map(|(_, trial)| *trial).collect::<Vec<_>>());
         let target = experiment.targets.iter().find(|known| known.name == target);
         Subject { name, slot, target, trials, points }
+    }
+
+    /// Whether any of its trials was a closed loop.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.trials.iter().any(|(_, trial)| trial.is_closed_loop())
     }
 
     /// The load of the same share of the maximum, or else of the nearest rate.

@@ -4,6 +4,7 @@ mod comparison;
 mod experiment;
 mod grid;
 mod ink;
+mod parts;
 
 pub use comparison::comparison_table;
 pub use experiment::experiment_table;

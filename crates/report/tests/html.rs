@@ -3,7 +3,9 @@
 mod sample;
 
 use report::{comparison_html, experiment_html};
-use results::{Invalid, Reason, Verdict};
+use results::{
+    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Verdict,
+};
 
 const SECTIONS: [&str; 10] = [
     "summary",
@@ -24,6 +26,8 @@ fn pages() -> Vec<(String, String)> {
     let mut pages = vec![
         ("sweep".to_owned(), experiment_html(&sample::sweep())),
         ("live".to_owned(), experiment_html(&live)),
+        ("load".to_owned(), experiment_html(&sample::load())),
+        ("closed".to_owned(), experiment_html(&sample::closed())),
         ("comparison".to_owned(), comparison_html(&sample::comparison(&live), &live, &live)),
     ];
     for (name, experiment) in sample::degenerate() {
@@ -151,12 +155,20 @@ fn hostile_text_stays_text() {
         }
     };
     experiment.targets.iter_mut().for_each(|target| rename(&mut target.name));
+    let gate = "p99<1ms".parse::<Gate>().unwrap().evaluate(&experiment.trials[0]);
     for trial in &mut experiment.trials {
         rename(&mut trial.target);
         trial.id.push_str(hostile);
         trial.config = serde_json::json!({ hostile: hostile });
         trial.operations.iter_mut().for_each(|operation| operation.name = hostile.into());
         trial.generator.pace = hostile.into();
+        trial.errors =
+            vec![ErrorCount { kind: hostile.into(), count: 1, first_detail: Some(hostile.into()) }];
+        trial.servers = vec![ServerFigures { address: hostile.into(), ..ServerFigures::default() }];
+        let (name, address, version) = (hostile.to_owned(), hostile.to_owned(), hostile.to_owned());
+        trial.agents = vec![AgentRecord { name, address, version, ..AgentRecord::default() }];
+        let gate = GateResult { words: hostile.into(), gate: hostile.into(), ..gate.clone() };
+        trial.gates = vec![gate];
         if let Verdict::Invalid { reasons } = &mut trial.verdict {
             reasons.push(Invalid { reason: Reason::ErrorRate, detail: hostile.into() });
         }
@@ -198,4 +210,64 @@ fn few_repeats_are_not_judged() {
 #[test]
 fn the_same_result_gives_the_same_page() {
     assert_eq!(experiment_html(&sample::sweep()), experiment_html(&sample::sweep()));
+}
+
+#[test]
+fn a_closed_loop_is_named_wherever_it_is_seen() {
+    let page = experiment_html(&sample::closed());
+    let headline = page.split("<h1>").nth(1).unwrap().split("</h1>").next().unwrap();
+    assert!(headline.contains("closed loop"), "{headline}");
+    let figures: Vec<&str> =
+        page.split("<svg class=\"").skip(2).map(|rest| rest.split("</svg>").next().unwrap()).collect();
+    assert!(figures.len() > 8);
+    for figure in figures {
+        assert!(figure.contains(">closed loop</text>"), "{figure:.200}");
+    }
+    let tables = page
+        .split("<table")
+        .filter(|table| table.contains("<caption>Closed loop, uncorrected beside corrected"));
+    assert_eq!(tables.count(), 1);
+    assert!(!page.contains("Load is open-loop"));
+    let open = experiment_html(&sample::load());
+    assert!(!open.contains("closed loop") && open.contains("Load is open-loop"));
+}
+
+#[test]
+fn a_load_shows_its_course_and_its_parts() {
+    let page = experiment_html(&sample::load());
+    for expected in [
+        "99.9\u{a0}% within 500\u{a0}µs",
+        "Where response times fell",
+        "class=\"heat5\"",
+        "Outstanding over time",
+        "Offered and achieved over time",
+        "10.0.0.12:11211",
+        "SERVER_ERROR out of memory storing object",
+        "set-on-miss",
+        "+310 µs ± 3 µs",
+        "udp+tcp",
+        "✗ p99&lt;100us",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+}
+
+/// Results of the first schema, as its last version wrote them.
+#[test]
+fn old_results_have_a_report() {
+    for text in [
+        include_str!("../../results/tests/fixtures/v1-load.json"),
+        include_str!("../../results/tests/fixtures/v1-sweep.json"),
+        include_str!("../../results/tests/fixtures/v1-live.json"),
+    ] {
+        let experiment: Experiment = serde_json::from_str(text).unwrap();
+        let page = experiment_html(&experiment);
+        for trial in &experiment.trials {
+            assert!(page.contains(&format!(">{}</th>", trial.id)), "{}", trial.id);
+        }
+        // What they did not keep is not drawn, and what they kept is.
+        assert!(!page.contains("Where response times fell") && page.contains("Outstanding over time"));
+        assert!(!page.contains("NaN"));
+        assert!(!report::experiment_table(&experiment, 100, false).contains("within"));
+    }
 }

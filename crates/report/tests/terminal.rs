@@ -20,6 +20,16 @@ fn two_targets_in_one_run() {
 }
 
 #[test]
+fn a_load_with_all_its_parts() {
+    insta::assert_snapshot!(experiment_table(&sample::load(), 100, false));
+}
+
+#[test]
+fn a_closed_loop() {
+    insta::assert_snapshot!(experiment_table(&sample::closed(), 120, false));
+}
+
+#[test]
 fn a_comparison_with_few_repeats() {
     let live = sample::live(3);
     insta::assert_snapshot!(comparison_table(&sample::comparison(&live), &live, &live, 120, false));
@@ -64,6 +74,8 @@ fn lines_fit_the_terminal() {
         for text in [
             experiment_table(&sample::sweep(), width, false),
             experiment_table(&live, width, false),
+            experiment_table(&sample::load(), width, false),
+            experiment_table(&sample::closed(), width, false),
             comparison_table(&comparison, &live, &live, width, false),
         ] {
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();

@@ -16,6 +16,9 @@ pub(crate) struct Canvas {
     hover: String,
 }
 
+/// A rectangle: its upper left corner, its width and its height.
+pub(crate) type Cell = ((f64, f64), f64, f64);
+
 /// Where a text is anchored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Anchor {
@@ -68,6 +71,27 @@ impl Canvas {
                 n(height)
             );
         }
+    }
+
+    /// Many filled cells of one look, each by corner, width and height: one element, since a map has thousands.
+    pub(crate) fn cells(&mut self, class: &str, cells: &[Cell]) {
+        let fit = cells.iter().filter(|(at, width, height)| finite(&[*at, (*width, *height)]));
+        let mut data = String::new();
+        for ((x, y), width, height) in fit {
+            let _ = write!(data, "M{} {}h{}v{}h-{}", n(*x), n(*y), n(*width), n(*height), n(*width));
+        }
+        if !data.is_empty() {
+            let _ = write!(self.body, r#"<path class="{class}" d="{data}"/>"#);
+        }
+    }
+
+    /// Says in its upper right corner that the load was a closed loop, so that no copy of it can lose that.
+    pub(crate) fn stamped(mut self, closed: bool) -> Canvas {
+        if closed {
+            let at = (self.width - 2.0, self.size.font());
+            self.text("axis-title", at, Anchor::End, crate::subject::CLOSED);
+        }
+        self
     }
 
     pub(crate) fn mark(&mut self, class: &str, shape: Shape, at: (f64, f64), r: f64) {

@@ -10,7 +10,7 @@ use super::{Canvas, Shape, Size};
 use crate::load_point::{LoadPoint, choose};
 use crate::measure::Target;
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{Subject, any_closed};
 use crate::tips::Tips;
 
 /// One trial's response-time distribution as a line.
@@ -41,7 +41,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
                 curve(subject, point, target, label, format!("l{i}"), Shape::of_slot(i))
             });
             let drawing = draw(&curves.collect::<Vec<_>>(), target, tips);
-            super::half("Response-time distribution by load", caption, drawing)
+            super::half("Response-time distribution by load", subject.is_closed(), caption, drawing)
         }
         [first, ..] => html! {
             @for chosen in choose(&first.points, 3, meets) {
@@ -54,7 +54,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
                     let (class, shape) = (subject_class(subject.slot), Shape::of_slot(subject.slot));
                     curve(subject, point, target, clip(subject.name, 18), class, shape)
                 }).collect();
-                (super::half(&title, html! {}, draw(&curves, target, tips)))
+                (super::half(&title, any_closed(subjects), html! {}, draw(&curves, target, tips)))
             }
         },
     }

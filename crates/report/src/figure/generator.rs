@@ -7,7 +7,7 @@ use super::series::Series;
 use super::{Shape, Size};
 use crate::measure::Measure;
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{Subject, any_closed};
 
 /// The generator's lag against its limit.
 pub(crate) fn lag(subjects: &[Subject]) -> Markup {
@@ -46,7 +46,7 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
         "100 µs and 10 % of the p99 response time, is invalid."
         @if subjects.len() > 1 { " Solid: " (subjects[0].name) "; dotted: the others." }
     };
-    super::half("The generator’s own lag", caption, chart.draw(Size::Half))
+    super::half("The generator’s own lag", any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
 /// How much of its time the generator worked.
@@ -72,5 +72,5 @@ pub(crate) fn busy(subjects: &[Subject]) -> Markup {
         "The share of its time that the generator worked rather than waited for the next arrival. "
         "Near 100 % it has no room to be on time."
     };
-    super::half("How busy the generator was", caption, chart.draw(Size::Half))
+    super::half("How busy the generator was", any_closed(subjects), caption, chart.draw(Size::Half))
 }

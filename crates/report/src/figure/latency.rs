@@ -7,7 +7,7 @@ use super::series::{Series, subject_class};
 use super::{Canvas, Size};
 use crate::measure::{Measure, Target};
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{Subject, any_closed};
 
 /// Response time against offered load: every percentile of one subject, or the judged figure of several.
 pub(crate) fn latency(subjects: &[Subject], target: &Target) -> Markup {
@@ -25,7 +25,7 @@ pub(crate) fn latency(subjects: &[Subject], target: &Target) -> Markup {
         }
         (keys())
     };
-    super::wide(&title, caption, |size| draw(subjects, target, size))
+    super::wide(&title, any_closed(subjects), caption, |size| draw(subjects, target, size))
 }
 
 /// One panel for each percentile, the subjects over each other.
@@ -36,7 +36,7 @@ pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
         @for measure in metrics.map(Measure::of_metric) {
             // The judged figure has the large figure above to itself; raw p99 there is called `raw p99`.
             @if measure.label != judged && !(measure.label == "p99" && judged == "raw p99") {
-                (super::half(&capitalized(&measure.label), html! {}, panel(subjects, &measure)))
+                (super::half(&capitalized(&measure.label), any_closed(subjects), html! {}, panel(subjects, &measure)))
             }
         }
     }

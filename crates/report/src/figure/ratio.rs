@@ -10,7 +10,7 @@ use crate::number;
 use crate::tips::Tips;
 
 /// The ratio b/a of every figure at every load, with its interval.
-pub(crate) fn ratios(comparison: &Comparison, tips: &mut Tips) -> Markup {
+pub(crate) fn ratios(comparison: &Comparison, closed: bool, tips: &mut Tips) -> Markup {
     let title = format!("{} over {}: ratio of response times", comparison.b.label, comparison.a.label);
     for (i, point) in comparison.points.iter().enumerate() {
         let offered = number::rate(Some(point.offered_rps_a));
@@ -33,7 +33,7 @@ pub(crate) fn ratios(comparison: &Comparison, tips: &mut Tips) -> Markup {
         "Solid bars: the 95 % interval, from 6 repeats on. Dotted bars: the range that was seen, too little to judge. "
         "Hatched: loads with invalid trials, which are left out."
     };
-    super::wide(&title, caption, |size| draw(comparison, size))
+    super::wide(&title, closed, caption, |size| draw(comparison, size))
 }
 
 const METRICS: [Metric; 5] = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];

@@ -7,7 +7,7 @@ use super::series::{Series, subject_class};
 use super::{Shape, Size};
 use crate::measure::Measure;
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{Subject, any_closed};
 
 const EVERY: [Purpose; 4] = [Purpose::Single, Purpose::MaxSearch, Purpose::LoadPoint, Purpose::PeakSearch];
 
@@ -52,5 +52,5 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
         "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate that was "
         "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not."
     };
-    super::half("Achieved against offered throughput", caption, chart.draw(Size::Half))
+    super::half("Achieved against offered throughput", any_closed(subjects), caption, chart.draw(Size::Half))
 }

@@ -6,11 +6,18 @@ use crate::number;
 /// How the figures came about and what their words mean.
 pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
     let trial = experiments.iter().flat_map(|experiment| &experiment.trials).next_back();
+    let closed = trial.is_some_and(results::Trial::is_closed_loop);
     html! {
         @if let Some(trial) = trial {
             p {
-                "Load is open-loop: requests are due at times drawn beforehand and never wait for earlier "
-                "answers, so that a slow server cannot slow its own measurement down. "
+                @if closed {
+                    "Load is a closed loop: a client asks again when it was answered, so that a slow server slows its "
+                    "own measurement down. The corrected column adds the requests that a client would have sent at "
+                    "the expected interval while it waited. "
+                } @else {
+                    "Load is open-loop: requests are due at times drawn beforehand and never wait for earlier "
+                    "answers, so that a slow server cannot slow its own measurement down. "
+                }
                 "In the last trial the load ran for " (number::micros(Some(1e6 * trial.warmup_s))) " before a window of "
                 (number::micros(Some(1e6 * trial.window_s))) " opened; after it the drain waited for what was still "
                 "under way. Every arrival in the window is accounted for as completed, error, time-out or "
@@ -28,6 +35,10 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
             dd { "From then to the send (sent − eligible): the generator’s own fault, which alone decides whether it was too slow." }
             dt { "windowed p99" }
             dd { "The median over windows of 100 ms of each window’s p99. A stall of the host spoils one window, not the figure." }
+            dt { "within" }
+            dd { "The share of the requests that were due which were answered within the target; errors, time-outs and the unfinished missed it." }
+            dt { "outstanding" }
+            dd { "Requests due and not answered: in flight, or in the backlog of those that no connection could take yet." }
             dt { "maximum throughput" }
             dd { "The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval; measured anew for each block, since machines drift." }
             dt { "peak throughput under QoS" }

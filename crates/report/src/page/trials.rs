@@ -4,7 +4,7 @@ use results::{Metric, Purpose, Trial};
 use crate::load_point::LoadPoint;
 use crate::measure::value;
 use crate::number;
-use crate::subject::Subject;
+use crate::subject::{CLOSED, Subject, any_closed};
 
 /// Rows from which a table starts folded.
 const LONG: usize = 16;
@@ -12,14 +12,18 @@ const LONG: usize = 16;
 /// The medians over the repeats of each load.
 pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
     let median = |point: &LoadPoint, metric| point.spread(|trial| value(metric, trial)).map(|s| s.median);
+    let targets = targets(subjects);
+    let loop_words = if any_closed(subjects) { format!(" ({CLOSED}, uncorrected)") } else { String::new() };
     html! {
         div.scroll {
             table {
-                caption { "Medians over the repeats of each load, invalid trials left out" }
+                caption { "Medians over the repeats of each load, invalid trials left out" (loop_words) }
                 thead { tr {
                     @if subjects.len() > 1 { th.text { "target" } }
                     th { "load" } th { "offered" } th { "achieved" } th { "mean" } th { "p50" } th { "p99" }
-                    th { "windowed p99" } th { "p99.9" } th { "lag p99" } th.text { "trials" }
+                    th { "windowed p99" } th { "p99.9" }
+                    @for us in &targets { th { "within " (number::micros_short(*us)) } }
+                    th { "lag p99" } th.text { "trials" }
                 } }
                 tbody {
                     @for subject in subjects { @for point in &subject.points {
@@ -31,6 +35,9 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                             @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
                                 td { (number::micros(median(point, metric))) }
                             }
+                            @for us in &targets {
+                                td { (within(point, *us).map_or(number::NONE.into(), number::percent_of_all)) }
+                            }
                             td { (number::micros(point.spread(|t| t.all.generator_lag.p99_us).map(|s| s.median))) }
                             @let spoiled = point.usable().count() < point.trials.len();
                             td.text.hatched[spoiled] { (verdicts(point)) }
@@ -40,6 +47,21 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
             }
         }
     }
+}
+
+/// The targets of the response time whose share of requests was counted, rising. Units: µs.
+pub(crate) fn targets(subjects: &[Subject]) -> Vec<f64> {
+    let trials = subjects.iter().flat_map(|subject| &subject.points).flat_map(|point| &point.trials);
+    let mut targets: Vec<f64> =
+        trials.flat_map(|trial| &trial.within).map(|within| within.target_us).collect();
+    targets.sort_by(f64::total_cmp);
+    targets.dedup();
+    targets
+}
+
+/// The median share of requests answered within `target_us`.
+pub(crate) fn within(point: &LoadPoint, target_us: f64) -> Option<f64> {
+    point.spread(|trial| trial.within_share(target_us)).map(|spread| spread.median)
 }
 
 /// `3 valid`, or `2 valid, 1 generator lag`.
@@ -73,7 +95,10 @@ pub(crate) fn accounting(subjects: &[Subject]) -> Markup {
                                         @if subjects.len() > 1 { (subject.name) " · " }
                                         (crate::figure::load_label(point))
                                     }
-                                    td.text { (name) }
+                                    td.text {
+                                        (name)
+                                        @if follows(point, &name) { " " span.muted { "follows others" } }
+                                    }
                                     @for figure in FIGURES { td { (number::micros(median_of(point, &name, figure))) } }
                                     td { (number::micros(point.spread(|t| t.generator.lag_limit_us).map(|s| s.median))) }
                                 }
@@ -107,6 +132,12 @@ fn operations(point: &LoadPoint) -> Vec<String> {
         }
     }
     names
+}
+
+/// Whether the requests of the operation `name` follow others rather than arrive.
+fn follows(point: &LoadPoint, name: &str) -> bool {
+    let mut operations = point.trials.iter().flat_map(|trial| &trial.operations);
+    operations.any(|operation| operation.follow_up && operation.name == name)
 }
 
 fn median_of(point: &LoadPoint, name: &str, figure: Figure) -> Option<f64> {

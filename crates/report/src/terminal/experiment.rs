@@ -7,8 +7,8 @@ use crate::load_point::LoadPoint;
 use crate::measure::{Target, value};
 use crate::notes::{notes, verdict_counts};
 use crate::number;
-use crate::page::verdicts;
-use crate::subject::Subject;
+use crate::page::{closed_loop, targets, verdicts, within};
+use crate::subject::{CLOSED, Subject, any_closed};
 
 /// Invalid trials whose reasons are printed; more would push the answer off the screen.
 const LISTED: usize = 6;
@@ -28,8 +28,20 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
         parts.push(String::new());
         parts.push(loads(&subjects, &target).render(width, ink));
     }
+    if any_closed(&subjects) {
+        parts.push(String::new());
+        let line = format!(
+            "{CLOSED}: p50 to p99.9 are uncorrected; corr. columns add what waiting clients never sent"
+        );
+        parts.push(ink.warn(&wrapped(&line, width, 2)));
+    }
+    parts.extend(super::parts::parts(&subjects, width, ink));
     parts.push(String::new());
     parts.push(counts(experiment));
+    for gate in experiment.trials.iter().flat_map(|trial| &trial.gates) {
+        let line = wrapped(&harmless(&format!("gate {}", gate.words)), width, 2);
+        parts.push(if gate.passed { line } else { ink.bad(&line) });
+    }
     let invalid: Vec<&Trial> = experiment.trials.iter().filter(|trial| !trial.verdict.is_usable()).collect();
     for trial in invalid.iter().take(LISTED) {
         let line = format!("trial {} of {}: {}", trial.id, trial.target, trial.verdict);
@@ -57,6 +69,13 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
     if target.is_extra() {
         grid = grid.number(&target.figure(), 0);
     }
+    if any_closed(subjects) {
+        grid = grid.number("corr. p50", 3).number("corr. p99", 0).number("corr. p99.9", 4);
+    }
+    let targets = targets(subjects);
+    for us in &targets {
+        grid = grid.number(&format!("within {}", number::micros_short(*us)), 2);
+    }
     grid = grid.number("lag p99", 6).words("QoS", 0).words("trials", 0);
     for (i, subject) in subjects.iter().enumerate() {
         if i > 0 {
@@ -64,14 +83,14 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
         }
         for point in &subject.points {
             let mut cells = if subjects.len() > 1 { vec![subject.name.to_owned()] } else { Vec::new() };
-            cells.extend(row(point, target));
+            cells.extend(row(point, target, any_closed(subjects), &targets));
             grid.row(tone(point), cells);
         }
     }
     grid
 }
 
-fn row(point: &LoadPoint, target: &Target) -> Vec<String> {
+fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec<String> {
     let median = |read: &dyn Fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
     let metric = |metric| number::micros(median(&|trial| value(metric, trial)));
     let mut cells = vec![
@@ -84,6 +103,16 @@ fn row(point: &LoadPoint, target: &Target) -> Vec<String> {
     if target.is_extra() {
         cells.push(number::micros(judged));
     }
+    if closed {
+        for name in ["p50", "p99", "p99.9"] {
+            let figure = closed_loop::FIGURES.iter().find(|(known, _)| *known == name);
+            let corrected = figure.and_then(|(_, read)| closed_loop::corrected(point, *read));
+            cells.push(number::micros(corrected));
+        }
+    }
+    cells.extend(
+        targets.iter().map(|us| within(point, *us).map_or(number::NONE.into(), number::percent_of_all)),
+    );
     cells.push(number::micros(median(&|trial| trial.all.generator_lag.p99_us)));
     cells.push(match judged {
         None => number::NONE.into(),

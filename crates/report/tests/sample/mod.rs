@@ -159,6 +159,8 @@ pub fn trial(plan: &Plan) -> Trial {
         }),
         verdict,
         hlog: Some(format!("trials/{number:04}.hlog")),
+        within: vec![Within { target_us: 500.0, share: share_within(500.0, intended, unfinished, response) }],
+        heat: Some(heat(plan, jitter)),
         ..Trial::default()
     }
 }
@@ -178,9 +180,43 @@ fn window(plan: &Plan, i: u64, jitter: f64) -> WindowPoint {
         p99_us: (count >= 1000).then(|| at(99.0) * wobble + stall + late),
         max_us: (count > 0).then(|| at(99.9) * wobble + 2.0 * stall + late),
         backlog: Some((late * rps / 1e6) as u64),
+        in_flight: Some((rps.min(server.max_rps) * at(50.0) / 1e6 * (0.7 + wobble)) as u64),
+        offered: Some((count as f64 * (0.97 + 0.06 * noise(number * 1000 + i, 8))) as u64),
+        answered: Some((rps.min(server.max_rps) * 0.1 * (0.96 + 0.08 * noise(number * 1000 + i, 9))) as u64),
+        errors: Some(0),
         disturbed,
-        ..WindowPoint::default()
     }
+}
+
+fn share_within(target_us: f64, intended: u64, unfinished: u64, response: impl Fn(f64) -> f64) -> f64 {
+    let within = (0..10_000).filter(|i| response(f64::from(*i) / 10.0) <= target_us).count() as f64 / 1_000.0;
+    within.min(1.0 - unfinished as f64 / intended.max(1) as f64)
+}
+
+fn heat(plan: &Plan, jitter: f64) -> Heat {
+    let Plan { server, number, rps, window_s, .. } = *plan;
+    let column = |i: u64| {
+        let stalled = noise(number * 1000 + i, 4) > 0.95;
+        let late = (rps / server.max_rps - 1.0).max(0.0) * i as f64 * 1e5;
+        let mut counts = BTreeMap::new();
+        for step in 0..200 {
+            let percentile = (f64::from(step) + 0.5) / 2.0;
+            let stall = if stalled && step % 40 == 7 { 10.0 * f64::from(step) } else { 0.0 };
+            let wobble = 0.8 + 0.5 * noise(number * 1000 + i, 5);
+            let ns = 1e3
+                * (wobble * quantile(server, rps.min(server.max_rps), percentile, 0.1, jitter)
+                    + stall
+                    + late);
+            let octave = ns.log2().floor();
+            let cell = 4.0 * octave + (4.0 * (ns / octave.exp2() - 1.0)).floor();
+            *counts.entry(cell as u32).or_insert(0.0) += rps / 2_000.0;
+        }
+        let (first, last) = (*counts.keys().next().unwrap(), *counts.keys().last().unwrap());
+        let counts =
+            (first..=last).map(|cell| counts.get(&cell).map_or(0, |n: &f64| n.ceil() as u64)).collect();
+        HeatColumn { first, counts }
+    };
+    Heat { column_ms: 100, cells_per_octave: 4, columns: (0..(window_s * 10.0) as u64).map(column).collect() }
 }
 
 fn curve(count: u64, response: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
@@ -292,6 +328,132 @@ pub fn live(repeats: u32) -> Experiment {
     for server in [&SPHINX, &MEMCACHED] {
         let spoil = server.name == "memcached";
         experiment.targets.push(run(server, repeats, spoil, &mut number, &mut experiment.trials));
+    }
+    experiment
+}
+
+/// One load from two machines on a cluster of three servers over UDP, with failures, follow-ups and gates.
+pub fn load() -> Experiment {
+    let mut experiment = empty(
+        Kind::Load,
+        "20260314-101500-load",
+        &[
+            "taillight",
+            "load",
+            "cache",
+            "--agents",
+            "a:7000,b:7000",
+            "--rate",
+            "90k",
+            "--gate",
+            "within(500us)>99%",
+        ],
+    );
+    let plan = Plan {
+        server: &SPHINX,
+        number: 1,
+        purpose: Purpose::Single,
+        block: 0,
+        share: None,
+        rps: 90_000.0,
+        window_s: 5.0,
+        lag_us: 14.0,
+    };
+    let mut trial = trial(&plan);
+    trial.target = "cluster".into();
+    trial.transport = Some(Transport::UdpTcp);
+    trial.arrivals.errors = 17;
+    trial.arrivals.timeouts = 42;
+    trial.arrivals.completed -= 59;
+    trial.traffic = Traffic::over(22_500_000, 121_000_000, 5.0);
+    trial.errors = vec![
+        ErrorCount { kind: "datagram_lost".into(), count: 42, first_detail: None },
+        ErrorCount {
+            kind: "server_error".into(),
+            count: 17,
+            first_detail: Some("SERVER_ERROR out of memory storing object".into()),
+        },
+    ];
+    let outcomes = |intended: u64, errors: u64, timeouts: u64| {
+        Some(Arrivals { intended, completed: intended - errors - timeouts, errors, timeouts, unfinished: 0 })
+    };
+    trial.operations[0].outcomes = outcomes(405_000, 0, 42);
+    trial.operations[1].outcomes = outcomes(45_000, 17, 0);
+    let follow_up = Operation {
+        name: "set-on-miss".into(),
+        follow_up: true,
+        outcomes: outcomes(3_120, 0, 0),
+        ..trial.operations[1].clone()
+    };
+    trial.operations.push(follow_up);
+    for (i, window) in trial.windows.iter_mut().enumerate() {
+        window.errors = Some(if i % 13 == 4 { 20 } else { 0 });
+    }
+    let server = |host: &str, share: f64, slower: f64| ServerFigures {
+        address: format!("{host}:11211"),
+        requests: (450_000.0 * share) as u64,
+        errors: (59.0 * share) as u64,
+        share: Some(share),
+        response_time: summary(150_000, |p| slower * quantile(&SPHINX, 60_000.0, p, 5.0, 0.5)),
+        service_time: summary(150_000, |p| 0.9 * slower * quantile(&SPHINX, 60_000.0, p, 5.0, 0.5)),
+        bytes_sent: Some(7_500_000),
+        bytes_received: Some(40_000_000),
+    };
+    trial.servers =
+        vec![server("10.0.0.11", 0.31, 1.0), server("10.0.0.12", 0.42, 1.4), server("10.0.0.13", 0.27, 0.9)];
+    let connections: Vec<(u64, Option<Nanos>)> =
+        (0..64).map(|i| (6_000 + 40 * (i % 17), Some(Nanos::from_micros(210 + 9 * (i % 11))))).collect();
+    trial.connections = ConnectionSpread::of(&connections);
+    trial.datagrams =
+        Some(Datagrams { sent: 405_000, lost: 42, late: 7, duplicated: 2, reordered: 5, multi: 1_890 });
+    let agent = |name: &str, offset: f64, lag: f64| AgentRecord {
+        name: name.into(),
+        address: format!("{name}:7000"),
+        version: "0.1.0".into(),
+        clock_offset_us: Some(offset),
+        clock_offset_error_us: Some(3.0),
+        drift_ppm: Some(0.8),
+        offered_rps: 45_000.0,
+        achieved_rps: 44_900.0,
+        arrivals: 225_000,
+        response_time: summary(225_000, |p| quantile(&SPHINX, 90_000.0, p, 5.0, 0.4)),
+        generator_lag: summary(225_000, |p| lag * p / 100.0),
+        busy_share: Some(0.2),
+        verdict: Verdict::Valid,
+    };
+    trial.agents = vec![agent("a", -12.4, 14.0), agent("b", 310.0, 22.0)];
+    trial.gates = ["within(500us)>99%", "rate>=99%", "p99<100us", "set.p99<5ms"]
+        .map(|gate| gate.parse::<Gate>().unwrap().evaluate(&trial))
+        .to_vec();
+    experiment.trials = vec![trial];
+    experiment
+}
+
+/// A closed loop of eight clients, as mutilate's experiments of depth 1.
+pub fn closed() -> Experiment {
+    let mut experiment =
+        empty(Kind::Load, "20260314-103000-load", &["taillight", "load", "cache", "--closed", "8"]);
+    for number in 1..=3 {
+        let plan = Plan {
+            server: &SPHINX,
+            number,
+            purpose: Purpose::Single,
+            block: number as u32 - 1,
+            share: None,
+            rps: 80_000.0,
+            window_s: 3.0,
+            lag_us: 5.0,
+        };
+        let mut trial = trial(&plan);
+        trial.loop_kind = LoopKind::Closed;
+        trial.closed_loop = Some(ClosedLoop {
+            clients: 8,
+            think_time_us: 0.0,
+            expected_interval_us: Some(100.0),
+            uncorrected: trial.all.response_time.clone(),
+            corrected: Some(summary(260_000, |p| 1.6 * quantile(&SPHINX, 80_000.0, p, 3.0, 0.5))),
+        });
+        experiment.trials.push(trial);
     }
     experiment
 }

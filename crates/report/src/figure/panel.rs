@@ -1,0 +1,118 @@
+use maud::{Markup, PreEscaped, html};
+use results::Trial;
+
+use super::canvas::Anchor;
+use super::distribution::load_label;
+use super::frame::{Frame, Margins};
+use super::scale::Scale;
+use super::series::State;
+use super::{Canvas, Size};
+use crate::load_point::{LoadPoint, choose};
+use crate::measure::Target;
+use crate::number;
+use crate::subject::Subject;
+
+/// One trial that stands for a load where something is drawn over time.
+pub(super) struct Panel<'a> {
+    pub subject: &'a Subject<'a>,
+    /// Whose load it is: `sphinx · 90 % · 135 krps`.
+    pub label: String,
+    pub trial: &'a Trial,
+}
+
+/// The trials that stand for some loads of `subjects`: both ends, and the highest that meets the target.
+pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Panel<'a>> {
+    let meets = |point: &LoadPoint| {
+        point.spread(|trial| target.judged(trial)).is_some_and(|spread| spread.median <= target.limit_us())
+    };
+    let each = if subjects.len() > 1 { 3 } else { 6 };
+    let mut panels = Vec::new();
+    for subject in subjects {
+        let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
+        for point in choose(&subject.points, each, meets) {
+            if let Some(trial) = point.representative(|trial| target.judged(trial)) {
+                panels.push(Panel { subject, label: format!("{who}{}", load_label(point)), trial });
+            }
+        }
+    }
+    panels
+}
+
+/// Small drawings side by side, or one of half the column's width where there is a single load.
+pub(super) fn tiles<'a>(
+    what: &str,
+    caption: &str,
+    panels: impl Iterator<Item = &'a Panel<'a>>,
+    mut draw: impl FnMut(&Panel, Size) -> Canvas,
+) -> Markup {
+    let panels: Vec<&Panel> = panels.collect();
+    let svg = |canvas: Canvas, panel: &Panel| {
+        let closed = panel.trial.is_closed_loop();
+        let title = super::named(&format!("{what}, {}", panel.label), closed);
+        PreEscaped(canvas.stamped(closed).svg("", &title))
+    };
+    match panels.as_slice() {
+        [] => html! {},
+        [panel] => {
+            let drawing = draw(panel, Size::Half);
+            super::half(what, panel.trial.is_closed_loop(), html! { (caption) }, drawing)
+        }
+        panels => html! {
+            figure.wide {
+                h3 { (what) }
+                figcaption.above { (caption) }
+                div.tiles {
+                    @for panel in panels {
+                        div.tile {
+                            h4 { (panel.label) " " span.muted { "trial " (panel.trial.id) } }
+                            (svg(draw(panel, Size::Tile), panel))
+                        }
+                    }
+                }
+            }
+        },
+    }
+}
+
+/// The frame of a drawing over the time of `trial`, with its grid, what the host disturbed, and hatching where the
+/// trial is invalid; `ticks` of the y axis are chosen by the caller.
+pub(super) fn over_time(
+    canvas: &mut Canvas,
+    trial: &Trial,
+    y: &Scale,
+    room: f64,
+    ticks: impl Fn(&Frame) -> Vec<(f64, String)>,
+) -> Frame {
+    let font = canvas.size.font();
+    let end_ms =
+        trial.windows.iter().map(|window| window.start_ms.saturating_add(100)).max().unwrap_or(100) as f64;
+    // A closed loop is named over the plot.
+    let top = if trial.is_closed_loop() { 8.0 + font } else { 8.0 };
+    let margins = Margins { left: 46.0, right: room, top, bottom: 22.0 };
+    let frame = Frame::new(canvas, margins, Scale::linear(end_ms / 1e3), y.clone());
+    let (width, height) = (frame.x.at(0.1) - frame.left, frame.bottom - frame.top);
+    for window in trial.windows.iter().filter(|window| window.disturbed) {
+        canvas.rect("disturbed", (frame.x.at(window.start_ms as f64 / 1e3), frame.top), width, height);
+    }
+    if State::of(&trial.verdict) == State::Invalid {
+        canvas.rect("hatched-area", (frame.left, frame.top), frame.right - frame.left, height);
+    }
+    for (tick, label) in ticks(&frame) {
+        let at = frame.y.at(tick);
+        canvas.line("grid", (frame.left, at), (frame.right, at));
+        canvas.text("tick", (frame.left - 6.0, at + 0.35 * font), Anchor::End, label);
+    }
+    for tick in frame.x.ticks(44.0) {
+        let label = format!("{} s", number::short(tick));
+        canvas.text("tick", (frame.x.at(tick), frame.bottom + 3.0 + font), Anchor::Middle, label);
+    }
+    canvas.line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom));
+    frame
+}
+
+/// The ticks of a logarithmic axis of times: its decades.
+pub(super) fn decades(frame: &Frame) -> Vec<(f64, String)> {
+    let whole = |tick: &f64| (tick.log10() - tick.log10().round()).abs() < 1e-9;
+    let ticks = frame.y.ticks(26.0).into_iter().filter(whole);
+    ticks.map(|tick| (tick, number::micros_short(tick))).collect()
+}

@@ -1,0 +1,83 @@
+use maud::{Markup, html};
+use results::{ClosedLoop, LatencySummary, Trial};
+
+use crate::figure::load_label;
+use crate::load_point::LoadPoint;
+use crate::number;
+use crate::subject::Subject;
+
+type Figure = fn(&LatencySummary) -> Option<f64>;
+
+/// The figures of both columns.
+pub(crate) const FIGURES: [(&str, Figure); 5] = [
+    ("mean", |times| times.mean_us),
+    ("p50", |times| times.p50_us),
+    ("p99", |times| times.p99_us),
+    ("p99.9", |times| times.p99_9_us),
+    ("max", |times| times.max_us),
+];
+
+/// The figures of closed loops, uncorrected and corrected side by side; nothing where all loads were open.
+pub(crate) fn closed_loops(subjects: &[Subject]) -> Markup {
+    let rows: Vec<(&Subject, &LoadPoint, &ClosedLoop)> = subjects
+        .iter()
+        .flat_map(|subject| {
+            subject.points.iter().filter_map(move |point| Some((subject, point, first(point)?)))
+        })
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            div.scroll {
+                table {
+                    caption {
+                        "Closed loop, uncorrected beside corrected for coordinated omission: the correction adds the "
+                        "requests that a client would have sent at the expected interval while it waited"
+                    }
+                    thead {
+                        tr {
+                            th.text rowspan="2" { "load" } th rowspan="2" { "clients" } th rowspan="2" { "think time" }
+                            th rowspan="2" { "expected interval" }
+                            @for (name, _) in FIGURES { th.group colspan="2" { (name) } }
+                        }
+                        tr { @for _ in FIGURES { th { "uncorr." } th { "corrected" } } }
+                    }
+                    tbody {
+                        @for (subject, point, closed) in &rows {
+                            tr {
+                                th.text scope="row" {
+                                    @if subjects.len() > 1 { (subject.name) " · " }
+                                    (load_label(point))
+                                }
+                                td { (closed.clients) }
+                                td { (number::micros(Some(closed.think_time_us))) }
+                                td { (number::micros(closed.expected_interval_us)) }
+                                @for (_, read) in FIGURES {
+                                    td { (number::micros(uncorrected(point, read))) }
+                                    td { (number::micros(corrected(point, read))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn first<'a>(point: &LoadPoint<'a>) -> Option<&'a ClosedLoop> {
+    point.trials.iter().find_map(|trial| trial.closed_loop.as_ref())
+}
+
+/// The median over the repeats as they were measured.
+pub(crate) fn uncorrected(point: &LoadPoint, read: Figure) -> Option<f64> {
+    median(point, |trial| read(&trial.closed_loop.as_ref()?.uncorrected))
+}
+
+/// The median over the repeats with the correction.
+pub(crate) fn corrected(point: &LoadPoint, read: Figure) -> Option<f64> {
+    median(point, |trial| read(trial.closed_loop.as_ref()?.corrected.as_ref()?))
+}
+
+fn median(point: &LoadPoint, read: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+    point.spread(read).map(|spread| spread.median)
+}

@@ -1,0 +1,138 @@
+use results::Trial;
+
+use super::grid::{Grid, Tone};
+use super::ink::{Ink, harmless, wrapped};
+use crate::number;
+use crate::page::typical;
+use crate::subject::Subject;
+
+/// How a single load fell on operations, servers and machines, and what failed; of several loads only the report
+/// tells, since a terminal scrolls.
+pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String> {
+    let [subject] = subjects else { return Vec::new() };
+    let [point] = subject.points.as_slice() else { return Vec::new() };
+    let Some(trial) = typical(point) else { return Vec::new() };
+    let mut parts = Vec::new();
+    for grid in [operations(trial), servers(trial), agents(trial)].into_iter().flatten() {
+        parts.push(String::new());
+        parts.push(grid.render(width, ink));
+    }
+    let lines = [wire(trial), connections(trial)].into_iter().flatten();
+    let errors = trial.errors.iter().map(|error| {
+        let detail =
+            error.first_detail.as_ref().map_or(String::new(), |detail| format!(", the first: {detail}"));
+        ink.bad(&wrapped(
+            &harmless(&format!("{} × {}{detail}", number::count(error.count), error.kind.replace('_', " "))),
+            width,
+            2,
+        ))
+    });
+    let lines: Vec<String> = lines.map(|line| wrapped(&harmless(&line), width, 2)).chain(errors).collect();
+    if !lines.is_empty() {
+        parts.push(String::new());
+        parts.extend(lines);
+    }
+    parts
+}
+
+fn operations(trial: &Trial) -> Option<Grid> {
+    if trial.operations.len() < 2 {
+        return None;
+    }
+    let mut grid = Grid::default().words("operation", 0).number("requests", 1).number("errors", 2);
+    grid = grid.number("mean", 3).number("p50", 0).number("p99", 0).number("p99.9", 4);
+    for operation in &trial.operations {
+        let times = &operation.response_time;
+        let failed = operation.outcomes.map(|outcomes| outcomes.errors.saturating_add(outcomes.timeouts));
+        let follows = if operation.follow_up { " (follows)" } else { "" };
+        let cells = vec![
+            format!("{}{follows}", operation.name),
+            number::count(operation.outcomes.map_or(times.count, |outcomes| outcomes.intended)),
+            failed.map_or(number::NONE.into(), number::count),
+            number::micros(times.mean_us),
+            number::micros(times.p50_us),
+            number::micros(times.p99_us),
+            number::micros(times.p99_9_us),
+        ];
+        grid.row(if failed.is_some_and(|n| n > 0) { Tone::Warn } else { Tone::Plain }, cells);
+    }
+    Some(grid)
+}
+
+fn servers(trial: &Trial) -> Option<Grid> {
+    let mut grid =
+        Grid::default().words("server", 0).number("requests", 1).number("share", 0).number("errors", 2);
+    grid = grid.number("p50", 3).number("p99", 0).number("service p99", 4);
+    for server in &trial.servers {
+        let cells = vec![
+            server.address.clone(),
+            number::count(server.requests),
+            server.share.map_or(number::NONE.into(), number::percent),
+            number::count(server.errors),
+            number::micros(server.response_time.p50_us),
+            number::micros(server.response_time.p99_us),
+            number::micros(server.service_time.p99_us),
+        ];
+        grid.row(if server.errors > 0 { Tone::Warn } else { Tone::Plain }, cells);
+    }
+    (!trial.servers.is_empty()).then_some(grid)
+}
+
+fn agents(trial: &Trial) -> Option<Grid> {
+    let mut grid = Grid::default().words("agent", 0).words("address", 4).number("clock offset", 1);
+    grid = grid
+        .number("offered", 3)
+        .number("achieved", 0)
+        .number("p99", 2)
+        .number("lag p99", 1)
+        .words("verdict", 0);
+    for agent in &trial.agents {
+        let cells = vec![
+            agent.name.clone(),
+            agent.address.clone(),
+            number::offset(agent.clock_offset_us, agent.clock_offset_error_us),
+            number::rate(Some(agent.offered_rps)),
+            number::rate(Some(agent.achieved_rps)),
+            number::micros(agent.response_time.p99_us),
+            number::micros(agent.generator_lag.p99_us),
+            agent.verdict.label().into(),
+        ];
+        grid.row(if agent.verdict.is_usable() { Tone::Plain } else { Tone::Bad }, cells);
+    }
+    (!trial.agents.is_empty()).then_some(grid)
+}
+
+fn wire(trial: &Trial) -> Option<String> {
+    let transport = trial.transport.map_or(String::new(), |transport| format!("{}: ", transport.words()));
+    let speed = |n: f64| format!("{}/s", number::bytes(n));
+    let traffic = trial
+        .traffic
+        .map(|t| format!("sent {}, received {}", speed(t.sent_bytes_per_s), speed(t.received_bytes_per_s)));
+    let datagrams = trial.datagrams.map(|d| {
+        let [sent, lost, late, duplicated, reordered, multi] =
+            [d.sent, d.lost, d.late, d.duplicated, d.reordered, d.multi].map(number::count);
+        format!(
+            "{sent} datagrams, {lost} lost, {late} late, {duplicated} twice, {reordered} reordered, {multi} answers of several"
+        )
+    });
+    let facts: Vec<String> = [traffic, datagrams].into_iter().flatten().collect();
+    (!facts.is_empty()).then(|| format!("{transport}{}", facts.join("; ")))
+}
+
+fn connections(trial: &Trial) -> Option<String> {
+    let spread = trial.connections.as_ref()?;
+    let imbalance = spread.imbalance.map_or(number::NONE.into(), number::ratio);
+    let slowest = spread.p99_max_us.map_or(String::new(), |worst| {
+        format!(
+            "; p99 of the slowest {}, median {}",
+            number::micros(Some(worst)),
+            number::micros(spread.p99_median_us)
+        )
+    });
+    Some(format!(
+        "{}: {} to {} requests each, the busiest {imbalance} the mean{slowest}",
+        number::plural(spread.count as usize, "connection"),
+        number::count(spread.requests_min),
+        number::count(spread.requests_max)
+    ))
+}
