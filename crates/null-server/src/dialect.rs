@@ -1,3 +1,5 @@
+use crate::binary;
+
 /// The longest line that is looked at; what is longer is cut up, since nobody is served by an endless line.
 const LONGEST_LINE: usize = 64 * 1024;
 
@@ -6,7 +8,8 @@ const LONGEST_LINE: usize = 64 * 1024;
 pub enum Dialect {
     /// Every line is a request, and `ok` is the answer.
     Lines,
-    /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`.
+    /// `get` with any keys hits this value for each; `set` and its kin get `STORED`; other lines get `OK`. The
+    /// binary protocol is answered likewise.
     Memcached {
         /// The value that every key has.
         value: Vec<u8>,
@@ -21,6 +24,9 @@ impl Dialect {
 
     /// The length of the first request in `bytes`, or `None` while it is not whole.
     pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
+        if matches!(self, Dialect::Memcached { .. }) && binary::speaks(bytes) {
+            return binary::request(bytes);
+        }
         let line = match bytes.iter().position(|&b| b == b'\n') {
             Some(end) => end + 1,
             None if bytes.len() >= LONGEST_LINE => return Some(bytes.len()),
@@ -45,6 +51,9 @@ impl Dialect {
         let Dialect::Memcached { value } = self else {
             return out.extend_from_slice(b"ok\n");
         };
+        if binary::speaks(request) {
+            return binary::answer(request, value, out);
+        }
         let line = request.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or(b"");
         let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
         match words.next() {

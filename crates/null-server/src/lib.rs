@@ -11,6 +11,7 @@
 //!
 //! Try it: `cargo test -p null-server`, or `taillight serve null --service exponential:300us`.
 
+mod binary;
 mod datagram;
 mod dialect;
 mod server;

@@ -2,12 +2,14 @@
 //!
 //! Try it: `cargo run --release -- demo`.
 
+mod accuracy;
 mod args;
 mod compare;
 mod demo;
 mod generate;
 mod handed_on;
 mod host;
+mod known;
 mod load;
 mod noise;
 mod peak;
@@ -45,6 +47,7 @@ enum Command {
     Load(Box<load::LoadArgs>),
     Serve(serve::ServeArgs),
     Selftest(selftest::SelftestArgs),
+    Accuracy(accuracy::AccuracyArgs),
     Host(host::HostArgs),
 }
 
@@ -61,6 +64,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
+        Command::Accuracy(args) => accuracy::run(&args),
         Command::Host(args) => host::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -1,0 +1,146 @@
+//! The generator's ceiling: what a request costs it, beside other generators, in one interleaved run.
+//!
+//! A canned-answer server on one core, the generator on the other, 64 connections, depth 1, `get` of 30 B
+//! keys and 200 B values. CPU per request is the whole process's user and system time over the requests
+//! that it completed, for every generator alike; those that are on the PATH take part, each as hard as it goes.
+//! Then the generator's lag is measured at a quarter of its ceiling, against the same server spinning, and
+//! what a second thread adds, where there are four processors.
+//!
+//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with
+//! `-- --io uring --rounds 9`.
+
+mod cpu;
+mod generators;
+mod lag;
+mod scaling;
+mod server;
+mod spread;
+
+use clap::Parser;
+use reactor::{allowed_cpus, pin_to};
+
+use generators::{Generator, Run, Taillight};
+use server::Server;
+use spread::Spread;
+
+/// At most this share of mutilate's CPU per request. Source: issue 3, "Bars".
+const BAR_MUTILATE: f64 = 0.6;
+/// And of memcaslap's.
+const BAR_MEMCASLAP: f64 = 1.0;
+
+#[derive(Parser)]
+struct Options {
+    /// Rounds; each generator runs once in each.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Seconds of each run.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// How Taillight reads and writes: handed on to `taillight load --io`, if it knows that.
+    #[arg(long)]
+    io: Option<String>,
+    /// What cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() {
+    let options = Options::parse();
+    let cpus = allowed_cpus().expect("the processors of this process are known");
+    let (Some(&server_cpu), Some(&generator_cpu)) = (cpus.first(), cpus.last()) else { return };
+    if server_cpu == generator_cpu {
+        println!("skipped: the ceiling needs two processors, and this process may use one");
+        return;
+    }
+    let taillight = Taillight::new(options.io.as_deref());
+    println!("machine: {}; generator's io: {}", host::Host::here(), taillight.io());
+    let ceiling = compare(&options, &taillight, server_cpu, generator_cpu);
+    lag::run(&options, &taillight, server_cpu, generator_cpu, 0.25 * ceiling);
+    scaling::run(&options, &taillight, &cpus);
+}
+
+/// Runs all generators in turn and prints the table. Returns our median throughput in requests per second.
+fn compare(options: &Options, taillight: &Taillight, server_cpu: usize, generator_cpu: usize) -> f64 {
+    let server = Server::start(server_cpu, None, &[]);
+    // Children inherit the processor.
+    pin_to(generator_cpu).expect("the generator's processor can be used");
+    let mut entries: Vec<(Box<dyn Generator + '_>, Vec<Run>)> = vec![(Box::new(taillight), Vec::new())];
+    entries.extend(generators::peers().into_iter().map(|peer| (peer, Vec::new())));
+    for round in 1..=options.rounds {
+        for (generator, runs) in &mut entries {
+            match generator.run(&server.address, options.seconds) {
+                Some(run) => {
+                    println!(
+                        "round {round}  {:9}  {:6.1} krps  {:5.2} µs of CPU per request: user {:.2}, kernel {:.2}",
+                        generator.name(),
+                        run.krps,
+                        run.cpu_us(),
+                        run.user_us,
+                        run.kernel_us
+                    );
+                    runs.push(run);
+                }
+                None if round == 1 => {
+                    println!(
+                        "round {round}  {:9}  skipped: it is not on the PATH, or failed",
+                        generator.name()
+                    );
+                }
+                None => {}
+            }
+        }
+    }
+    let (_, ours) = &entries[0];
+    let of = |runs: &[Run], what: fn(&Run) -> f64| Spread::of(runs.iter().map(what).collect());
+    let (Some(our_cpu), Some(our_krps)) = (of(ours, Run::cpu_us), of(ours, |run| run.krps)) else {
+        panic!("taillight ran in no round");
+    };
+    println!("\n| generator | CPU per request, µs | user | kernel | ours / theirs | krps | highest |");
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for (generator, runs) in &entries {
+        let (Some(cpu), Some(krps)) = (of(runs, Run::cpu_us), of(runs, |run| run.krps)) else { continue };
+        let (Some(user), Some(kernel)) = (of(runs, |run| run.user_us), of(runs, |run| run.kernel_us)) else {
+            continue;
+        };
+        println!(
+            "| {} | {cpu:.2} | {:.2} | {:.2} | {:.2} | {krps:.1} | {:.1} |",
+            generator.name(),
+            user.median,
+            kernel.median,
+            our_cpu.median / cpu.median,
+            krps.most
+        );
+    }
+    println!(
+        "Medians, least to most in brackets, over {} rounds of {} s.\n",
+        options.rounds, options.seconds
+    );
+    for (generator, runs) in &entries[1..] {
+        let (Some(cpu), Some(krps)) = (of(runs, Run::cpu_us), of(runs, |run| run.krps)) else { continue };
+        let ratio = our_cpu.median / cpu.median;
+        let bar = match generator.name() {
+            "mutilate" => Some(BAR_MUTILATE),
+            "memcaslap" => Some(BAR_MEMCASLAP),
+            _ => None,
+        };
+        if let Some(bar) = bar {
+            println!(
+                "CPU per request against {}: {ratio:.2} (bar {bar}): {}",
+                generator.name(),
+                verdict(ratio <= bar)
+            );
+        }
+        let met = our_krps.median >= krps.median;
+        println!(
+            "throughput against {}: {:.2}: {}",
+            generator.name(),
+            our_krps.median / krps.median,
+            verdict(met)
+        );
+    }
+    1e3 * our_krps.median
+}
+
+fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "NOT met" }
+}

@@ -1,0 +1,217 @@
+//! `taillight accuracy`: how true the figures are, and what other generators say of the same servers.
+//!
+//! Three tables: the engine's service times against the kernel's own timestamps of the same packets; its
+//! response times against servers of known times; and its figures beside those of each other generator that is
+//! installed, for one server at one load, without and with a planted stall.
+
+mod kernel;
+mod peers;
+mod servers;
+mod table;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use host::Host;
+use jiff::Timestamp;
+use reactor::allowed_cpus;
+use results::Noise;
+use serde::Serialize;
+use units::Nanos;
+
+use crate::terminal::{say, tell};
+use table::Table;
+
+/// Hold the figures against the kernel's timestamps and servers of known times, beside other generators'.
+///
+/// The table in docs/reference/accuracy.md is made by `taillight accuracy --markdown` on a quiet machine.
+/// Exit codes: 0 all bars are met, 1 some not.
+#[derive(Args, Debug)]
+pub(crate) struct AccuracyArgs {
+    /// Only these parts [default: all].
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART")]
+    only: Vec<Part>,
+    /// Length of each measurement.
+    #[arg(long, default_value = "10s", value_name = "TIME", value_parser = parse_window)]
+    window: Nanos,
+    /// Seed of arrivals and of service times.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Print Markdown.
+    #[arg(long)]
+    markdown: bool,
+    /// Print JSON.
+    #[arg(long, conflicts_with = "markdown")]
+    json: bool,
+}
+
+/// Other generators take their time in whole seconds only.
+fn parse_window(text: &str) -> Result<Nanos, String> {
+    let window: Nanos = text.parse().map_err(|e: units::ParseError| e.to_string())?;
+    let seconds = window.0 / 1_000_000_000;
+    if (2..=3600).contains(&seconds) && window == Nanos::from_secs(seconds) {
+        Ok(window)
+    } else {
+        Err("write whole seconds from 2s to 3600s, since other generators take no others".into())
+    }
+}
+
+/// One of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The engine against the kernel's timestamps.
+    Kernel,
+    /// The engine against servers of known times.
+    Servers,
+    /// Other generators beside it.
+    Peers,
+}
+
+/// What all rows of a run have in common.
+pub(crate) struct Setting {
+    /// The processors that may be used: servers on the first, generators on the last.
+    cpus: Vec<usize>,
+    window: Nanos,
+    seed: u64,
+}
+
+/// All that was found, as `--json` prints it.
+#[derive(Serialize)]
+struct Accuracy {
+    created: String,
+    taillight: &'static str,
+    machine: Host,
+    command: Vec<String>,
+    window_s: f64,
+    seed: u64,
+    kernel: Vec<kernel::Row>,
+    servers: Vec<servers::Row>,
+    peers: Option<peers::Comparison>,
+}
+
+impl Accuracy {
+    /// How many bars were not met.
+    fn missed(&self) -> usize {
+        self.kernel.iter().filter(|row| !row.within).count()
+            + self.servers.iter().filter(|row| !row.within).count()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        if !self.kernel.is_empty() {
+            tables.push(kernel::table(&self.kernel));
+        }
+        if !self.servers.is_empty() {
+            tables.push(servers::table(&self.servers));
+        }
+        tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
+        tables
+    }
+
+    /// Where and how it was made, one fact a line.
+    fn facts(&self) -> Vec<String> {
+        vec![
+            format!("Made by `{}` on {}.", self.command.join(" "), self.created),
+            format!("Machine: {}.", self.machine),
+            format!(
+                "Taillight {}; each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each.",
+                self.taillight, self.window_s, self.seed
+            ),
+        ]
+    }
+}
+
+pub(crate) fn run(args: &AccuracyArgs) -> Result<ExitCode> {
+    let cpus = allowed_cpus()?;
+    if cpus.len() < 2 {
+        anyhow::bail!(
+            "this process may use one processor, and a server and a generator that both spin need one each; allow it two"
+        );
+    }
+    let setting = Setting { cpus, window: args.window, seed: args.seed };
+    let wants = |part| args.only.is_empty() || args.only.contains(&part);
+    let mut found = Accuracy {
+        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        taillight: env!("CARGO_PKG_VERSION"),
+        machine: Host::here(),
+        command: command(),
+        window_s: args.window.as_secs_f64(),
+        seed: args.seed,
+        kernel: Vec::new(),
+        servers: Vec::new(),
+        peers: None,
+    };
+    if wants(Part::Kernel) {
+        found.kernel = kernel::run(&setting)?;
+    }
+    if wants(Part::Servers) {
+        found.servers = servers::run(&setting)?;
+    }
+    if wants(Part::Peers) {
+        found.peers = Some(peers::run(&setting)?);
+    }
+    if args.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
+    } else {
+        say(&table::document(&found.facts(), &found.tables(), args.markdown))?;
+    }
+    let missed = found.missed();
+    if missed > 0 {
+        tell(&format!("taillight: {missed} rows are outside of their bounds"));
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The command line, with the program by its name alone.
+fn command() -> Vec<String> {
+    std::iter::once("taillight".to_owned()).chain(std::env::args().skip(1)).collect()
+}
+
+/// What the machine did besides, in a few words.
+fn noise_words(noise: &Noise) -> String {
+    let share = |share: Option<f64>| share.map_or("?".into(), |share| format!("{:.1} %", 100.0 * share));
+    let mut words = format!("steal {}, foreign {}", share(noise.steal_share), share(noise.foreign_cpu_share));
+    if noise.stalls > 0 {
+        words += &format!(", {} stalls to {:.1} ms", noise.stalls, noise.longest_stall_us / 1e3);
+    }
+    words
+}
+
+/// µs with as many digits as are of use; `—` where there are none.
+fn us(value: Option<f64>) -> String {
+    match value {
+        None => "—".into(),
+        Some(us) if us < 9.995 => format!("{us:.2}"),
+        Some(us) if us < 99.95 => format!("{us:.1}"),
+        Some(us) => format!("{us:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_whole_seconds() {
+        let check = |text: &str, expect: bool| assert_eq!(parse_window(text).is_ok(), expect, "{text}");
+        check("10s", true);
+        check("2s", true);
+        check("1m", true);
+        check("1s", false);
+        check("1500ms", false);
+        check("2h", false);
+        check("x", false);
+    }
+
+    #[test]
+    fn times_have_the_digits_that_are_of_use() {
+        let check = |value: Option<f64>, expect: &str| assert_eq!(us(value), expect);
+        check(None, "—");
+        check(Some(0.123), "0.12");
+        check(Some(9.996), "10.0");
+        check(Some(99.96), "100");
+        check(Some(90_000.4), "90000");
+    }
+}

@@ -1,0 +1,278 @@
+//! The engine's service times against what the kernel says of the same packets.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use anyhow::{Context, Result, bail};
+use hist::Latency;
+use openloop::{Endpoint, Engine, Plan, Recording, judge};
+use reactor::{Epoll, Exchange, Reactor, WallClock, pin_to, sharpen_timers};
+use results::{Noise, Verdict};
+use serde::Serialize;
+use units::{Nanos, Time};
+use workloads::null::Null;
+
+use crate::accuracy::table::Table;
+use crate::accuracy::{Setting, noise_words, us};
+use crate::known::{self, Server};
+use crate::noise::Watch;
+
+/// The most by which the engine may differ from the kernel at p50 and p99. Source: issue 3, "Truth".
+const BAR: Nanos = Nanos::from_micros(10);
+/// Shares of the generator's ceiling; up to the highest the bar must hold.
+const SHARES: [f64; 3] = [0.05, 0.15, 0.30];
+/// Connections, each with one request on its way, as in the measurement of the ceiling.
+const CONNECTIONS: usize = 64;
+/// Three times what any generator has reached on one core here.
+const MORE_THAN_ANYBODY: f64 = 600_000.0;
+/// The ceiling is a mean over some 10⁵ requests after this long.
+const CEILING_WINDOW: Nanos = Nanos::from_secs(1);
+/// All connections must stand after this long.
+const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
+
+/// One load.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    share_of_ceiling: f64,
+    ceiling_rps: f64,
+    offered_rps: f64,
+    /// Requests due in the window and answered.
+    requests: u64,
+    /// Requests sent in the window of which both of the kernel's timestamps are known.
+    stamped: u64,
+    engine_us: Pair,
+    kernel_us: Pair,
+    /// Engine minus kernel, request by request.
+    difference_us: Pair,
+    /// From the engine's sending time to the kernel's.
+    before_us: Pair,
+    /// From the kernel's receiving time to the engine's.
+    after_us: Pair,
+    /// How exact the two parts are: by this much time might be moved from one to the other.
+    clocks_us: f64,
+    verdict: Verdict,
+    noise: Noise,
+    pub(crate) within: bool,
+}
+
+/// Two percentiles. Units: in the name of the field that holds it.
+#[derive(Clone, Copy, Serialize)]
+struct Pair {
+    p50: Option<f64>,
+    p99: Option<f64>,
+}
+
+impl Pair {
+    fn of(latency: &Latency) -> Pair {
+        let at = |percentile| latency.value_at(percentile).map(Nanos::as_micros_f64);
+        Pair { p50: at(50.0), p99: at(99.0) }
+    }
+
+    fn words(self) -> String {
+        format!("{} / {}", us(self.p50), us(self.p99))
+    }
+}
+
+pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
+    let server = Server::start(&[], &setting.cpus)?;
+    let cpu = *setting.cpus.last().context("no processor may be used")?;
+    let ceiling_plan = Plan {
+        window: CEILING_WINDOW,
+        drain: Nanos::from_millis(20),
+        ..plan(server.address, MORE_THAN_ANYBODY, setting)?
+    };
+    let ceiling = drive(ceiling_plan, cpu, 0)?.0.achieved_rps();
+    let mut rows = Vec::new();
+    for share in SHARES {
+        let rps = share * ceiling;
+        let plan = plan(server.address, rps, setting)?;
+        // Twice what is expected, so that none is left out.
+        let room = (2.0 * rps * (plan.warmup + plan.window).as_secs_f64()) as usize + 1_000;
+        let load = plan.load;
+        let before = WallClock::sample();
+        let watch = Watch::start(Some(server.pid()));
+        let (mut recording, exchanges) = drive(plan, cpu, room)?;
+        let noise = watch.finish(&mut recording);
+        let clocks = Clocks { before, after: WallClock::sample() };
+        let verdict = judge(&recording, &load, Vec::new());
+        rows.push(row(share, ceiling, rps, &recording, &exchanges, &clocks, verdict, noise));
+    }
+    server.stop()?;
+    Ok(rows)
+}
+
+fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
+    let plan = known::plan(server, rps, setting.seed, setting.window)?;
+    let endpoints = vec![Endpoint { address: server.into(), connections: CONNECTIONS }];
+    Ok(Plan { endpoints, depth: 1, ..plan })
+}
+
+/// Runs the engine in a thread of its own, with the kernel's timestamps where there is `room` for exchanges.
+fn drive(plan: Plan, cpu: usize, room: usize) -> Result<(Recording, Vec<Exchange>)> {
+    let thread = thread::spawn(move || {
+        pin_to(cpu)?;
+        let _ = sharpen_timers();
+        let mut reactor = if room > 0 { Epoll::with_timestamps(room)? } else { Epoll::new()? };
+        let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
+        engine.connect(&mut reactor)?;
+        let deadline = reactor.now() + CONNECT_TIMEOUT;
+        while !engine.is_ready() {
+            engine.step(&mut reactor)?;
+            if reactor.now() >= deadline {
+                bail!(
+                    "not all of {CONNECTIONS} connections to the null server stand after {CONNECT_TIMEOUT}"
+                );
+            }
+        }
+        engine.start(reactor.now() + Nanos::from_millis(5));
+        while engine.step(&mut reactor)? {}
+        Ok((engine.finish(reactor.now()), reactor.take_exchanges()))
+    });
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The wall clock's lead before and after a run.
+struct Clocks {
+    before: WallClock,
+    after: WallClock,
+}
+
+impl Clocks {
+    /// A moment of the wall clock on the engine's, by the lead between the two samples.
+    fn monotonic(&self, wall: Time) -> Time {
+        let span = self.after.at.since(self.before.at).0.max(1);
+        let into = self.before.monotonic(wall).since(self.before.at).0.min(span);
+        let drift = self.after.ahead_ns - self.before.ahead_ns;
+        let ahead_ns = self.before.ahead_ns + (drift as f64 * into as f64 / span as f64) as i64;
+        WallClock { ahead_ns, ..self.before }.monotonic(wall)
+    }
+
+    fn error_us(&self) -> f64 {
+        self.before.error.max(self.after.error).as_micros_f64()
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "it only puts together what one run gave")]
+fn row(
+    share: f64,
+    ceiling_rps: f64,
+    offered_rps: f64,
+    recording: &Recording,
+    exchanges: &[Exchange],
+    clocks: &Clocks,
+    verdict: Verdict,
+    noise: Noise,
+) -> Row {
+    let [mut engine, mut kernel, mut difference, mut before, mut after] = [(); 5].map(|()| Latency::new());
+    let (from, to) = (recording.window_start, recording.window_start + recording.window);
+    for exchange in exchanges.iter().filter(|e| from <= e.sent && e.sent < to) {
+        let (ours, theirs) = (exchange.done.since(exchange.sent), exchange.came.since(exchange.left));
+        engine.record(ours);
+        kernel.record(theirs);
+        difference.record(Nanos(ours.0.abs_diff(theirs.0)));
+        before.record(clocks.monotonic(exchange.left).since(exchange.sent));
+        after.record(exchange.done.since(clocks.monotonic(exchange.came)));
+    }
+    let within = [50.0, 99.0].iter().all(|&p| difference.value_at(p).is_some_and(|d| d <= BAR));
+    Row {
+        share_of_ceiling: share,
+        ceiling_rps,
+        offered_rps,
+        requests: recording.tally.completed,
+        stamped: engine.count(),
+        engine_us: Pair::of(&engine),
+        kernel_us: Pair::of(&kernel),
+        difference_us: Pair::of(&difference),
+        before_us: Pair::of(&before),
+        after_us: Pair::of(&after),
+        clocks_us: clocks.error_us(),
+        verdict,
+        noise,
+        within,
+    }
+}
+
+pub(crate) fn table(rows: &[Row]) -> Table {
+    let ceiling = rows.first().map_or(0.0, |row| row.ceiling_rps);
+    let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
+    Table {
+        title: "Service times against the kernel's timestamps".into(),
+        about: vec![
+            "`SO_TIMESTAMPING` on the generator's own sockets: each request when it was handed to the network device, each answer when it came from there.".into(),
+            "The service time by the kernel lies between the two; the engine's lies between the system calls around them. p50 / p99 in µs.".into(),
+        ],
+        columns: vec![
+            "load", "of the ceiling", "requests", "stamped", "engine", "kernel", "difference", "before", "after",
+            "≤ 10 µs", "verdict", "noise",
+        ],
+        rows: rows.iter().map(|row| {
+            vec![
+                format!("{:.1} krps", row.offered_rps / 1e3),
+                format!("{:.0} %", 100.0 * row.share_of_ceiling),
+                row.requests.to_string(),
+                row.stamped.to_string(),
+                row.engine_us.words(),
+                row.kernel_us.words(),
+                row.difference_us.words(),
+                row.before_us.words(),
+                row.after_us.words(),
+                if row.within { "yes" } else { "NO" }.into(),
+                row.verdict.to_string(),
+                noise_words(&row.noise),
+            ]
+        }).collect(),
+        notes: vec![
+            format!("Ceiling {:.0} krps: the same load on the same server, offered more than it takes, without timestamps.", ceiling / 1e3),
+            format!("Server: null server, lines, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll."),
+            format!("*before*: from the engine's sending time to the kernel's; *after*: from the kernel's receiving time to the engine's. The kernel's clock (wall) is brought to the engine's (monotonic) with an error of {clocks:.3} µs; the difference itself needs no conversion."),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lead_of_the_wall_clock_is_taken_between_its_two_samples() {
+        let sample = |at: u64, ahead_ns: i64| WallClock { at: Time(at), ahead_ns, error: Nanos(3) };
+        let clocks = Clocks { before: sample(1_000_000, 500), after: sample(2_000_000, 600) };
+        let check = |wall: u64, expect: u64| assert_eq!(clocks.monotonic(Time(wall)), Time(expect));
+        check(1_000_500, 1_000_000);
+        check(1_500_550, 1_500_000);
+        check(2_000_600, 2_000_000);
+    }
+
+    #[test]
+    fn compares_request_by_request_within_the_window() {
+        let conn = reactor::Conn { slot: 0, generation: 1 };
+        let exchange = |sent: u64, engine: u64, kernel: u64| Exchange {
+            conn,
+            sent: Time(sent),
+            left: Time(sent + 2_000),
+            came: Time(sent + 2_000 + kernel),
+            done: Time(sent + engine),
+        };
+        let check = |exchanges: &[Exchange], stamped: u64, within: bool| {
+            let clock = WallClock { at: Time(0), ahead_ns: 0, error: Nanos(1) };
+            let clocks = Clocks { before: clock, after: WallClock { at: Time(10), ..clock } };
+            let mut engine = Engine::new(
+                known::plan(known::SIMULATED, 1.0, 1, Nanos::from_secs(1)).unwrap(),
+                Null,
+                Arc::new(AtomicBool::new(false)),
+            );
+            engine.start(Time(0));
+            let recording = engine.finish(Time(1));
+            let noise = Noise::default();
+            let row = row(0.3, 1e5, 3e4, &recording, exchanges, &clocks, Verdict::Valid, noise);
+            assert_eq!((row.stamped, row.within), (stamped, within));
+        };
+        // The window begins after half a second of warm-up.
+        let within = 600_000_000;
+        check(&[exchange(within, 30_000, 25_000), exchange(1, 90_000, 10_000)], 1, true);
+        check(&[exchange(within, 30_000, 19_000)], 1, false);
+        check(&[], 0, false);
+    }
+}
