@@ -28,7 +28,8 @@ pub(crate) fn mutilate(text: &str) -> Option<Reported> {
         finite(read.get(column)?)
     };
     Some(Reported {
-        rps: number_after(text, "Total QPS =")?,
+        // The first row of totals is the rate: a name, an equals sign, the number.
+        rps: finite(row(text, "Total")?.get(3)?)?,
         p50_us: at(["p50", "50th"]),
         p99_us: at(["p99", "99th"]),
         p99_9_us: at(["p999", "99.9th"]),
@@ -95,8 +96,8 @@ fn quantile(cells: &[(f64, u64)], percentile: f64) -> Option<f64> {
 pub(crate) fn memloader(text: &str) -> Option<Reported> {
     let numbers = |line: &str| line.split(',').map(|cell| finite(cell.trim())).collect::<Vec<_>>();
     // Seconds, rate, requests, gets, sets, hits, misses, mean, 90th, 95th, 99th, deviation, least, most, size.
-    let rows = text.lines().map(numbers).filter(|row| row.len() == 15);
-    let last = rows.filter(|row| row[2].is_some_and(|requests| requests > 0.0)).last()?;
+    let mut rows = text.lines().rev().map(numbers).filter(|row| row.len() == 15);
+    let last = rows.find(|row| row[2].is_some_and(|requests| requests > 0.0))?;
     let us = |column: usize| last[column].map(|ms| 1e3 * ms);
     Some(Reported { rps: last[1]?, p50_us: None, p99_us: us(10), p99_9_us: None, max_us: us(13) })
 }

@@ -13,7 +13,7 @@ Client Key-Value GET Response Latency (us): p25: 25 p50: 30
 ";
 
 /// What a recorded output holds.
-fn check(parse: fn(&str) -> Option<Reported>, text: &str, expect: [Option<f64>; 5]) {
+fn check(parse: Reader, text: &str, expect: [Option<f64>; 5]) {
     let [rps, p50_us, p99_us, p99_9_us, max_us] = expect;
     let rps = rps.expect("each reports its rate");
     let got = parse(text).expect("a recorded output is understood");
@@ -36,7 +36,9 @@ fn check(parse: fn(&str) -> Option<Reported>, text: &str, expect: [Option<f64>; 
     }
 }
 
-const FIXTURES: [(fn(&str) -> Option<Reported>, &str); 7] = [
+type Reader = fn(&str) -> Option<Reported>;
+
+const FIXTURES: [(Reader, &str); 7] = [
     (mutilate, include_str!("../../../../testdata/peers/mutilate.txt")),
     (mutilate, include_str!("../../../../testdata/peers/mcperf.txt")),
     (memtier, include_str!("../../../../testdata/peers/memtier.txt")),
