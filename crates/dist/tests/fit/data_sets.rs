@@ -3,9 +3,12 @@
 use dist::{DataSet, KeySampler, Line, Population, Scaling, twitter_like};
 use std::sync::Arc;
 
-use crate::{fits, fits_in};
+use crate::fits_in;
 
 const LINES: u32 = 100;
+
+/// Cells of up to 3 000 items, of which the test puts the seldom ones together.
+const DRAWS: usize = 20_000;
 
 /// Line i has the value size i and the popularity 1 / (i + 1)².
 fn population(scaling: &str) -> Population {
@@ -26,7 +29,7 @@ fn copies_share_a_lines_popularity() {
         let population = Arc::new(population(scaling));
         let weights = weights(&population, |line, _| f64::from(line + 1).powi(-2));
         let mut keys = KeySampler::of(population);
-        assert!(fits(&weights, |rng| keys.sample(rng, 0) as usize), "{scaling}");
+        assert!(fits_in(DRAWS, &weights, |rng| keys.sample(rng, 0) as usize), "{scaling}");
     }
 }
 
@@ -41,7 +44,7 @@ fn a_tail_follows_the_first_copy() {
             // Lines stand in the order of their popularity, so line and copy make the rank.
             _ => (copy as f64 * f64::from(LINES) + f64::from(line + 1)).powf(-alpha),
         });
-        assert!(fits(&weights, |rng| population.sample(rng) as usize), "α {alpha}");
+        assert!(fits_in(DRAWS, &weights, |rng| population.sample(rng) as usize), "α {alpha}");
     }
 }
 
@@ -58,7 +61,7 @@ fn the_twitter_like_set_draws_its_head_as_published() {
         let top = items[..970].iter().max_by(|a, b| by_share(**a).total_cmp(&by_share(**b))).unwrap();
         cells[*top as usize] = 0;
         let weights = [first, head - first, 1.0 - head];
-        assert!(fits_in(20_000, &weights, |rng| cells[population.sample(rng) as usize]), "{scaling}");
+        assert!(fits_in(DRAWS, &weights, |rng| cells[population.sample(rng) as usize]), "{scaling}");
     };
     check(Scaling::NONE, 0.0081, 0.326);
     // Of 3 copies with a tail the first keeps H(267 434) / H(802 302) of the requests.
@@ -71,14 +74,14 @@ fn the_twitter_like_set_draws_its_head_as_published() {
 fn a_scaling_that_ignores_copies_is_found() {
     let population = population("30x");
     let weights = weights(&population, |line, _| f64::from(line + 1).powi(-2));
-    assert!(!fits(&weights, |rng| (population.sample(rng) % u64::from(LINES)) as usize));
+    assert!(!fits_in(DRAWS, &weights, |rng| (population.sample(rng) % u64::from(LINES)) as usize));
 }
 
 #[test]
 fn a_tail_that_is_shared_alike_is_found() {
     let (tail, alike) = (population("30x,tail:0.915"), population("30x"));
     let weights: Vec<f64> = (0..tail.items()).map(|item| tail.share(item)).collect();
-    assert!(!fits(&weights, |rng| alike.sample(rng) as usize));
+    assert!(!fits_in(DRAWS, &weights, |rng| alike.sample(rng) as usize));
 }
 
 #[test]
@@ -89,5 +92,5 @@ fn half_of_all_requests_for_one_key_are_found() {
     let draw = |rng: &mut dist::Rng| {
         if rand::RngExt::random::<i32>(rng) < 0 { 0 } else { population.sample(rng) as usize }
     };
-    assert!(!fits(&weights, draw));
+    assert!(!fits_in(DRAWS, &weights, draw));
 }
