@@ -104,8 +104,10 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
         find(Reason::RateMissed, detail);
     }
 
+    let steady = matches!(load, Load::Open { steady: true, .. } | Load::Closed { .. });
     if reasons.is_empty()
         && !behind
+        && steady
         && let Some(detail) = unsteady(recording)
     {
         reasons.push(Invalid { reason: Reason::NotSteady, detail });

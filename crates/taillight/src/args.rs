@@ -1,8 +1,12 @@
 //! The options of the load generator, and the record that they resolve to.
 
-use anyhow::{Result, bail};
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use dist::{Popularity, Process, Size};
+use dist::{ArrivalSpec, Popularity, Process, Size, Trace};
 use openloop::{Binding, Endpoint, Load, Pace, Plan};
 use reactor::{Address, Io};
 use results::Transport;
@@ -35,9 +39,10 @@ pub(crate) struct LoadOptions {
     /// Processors to pin the threads to, such as 1 or 0,2-3 [default: not pinned].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
-    /// Form of the arrival process: poisson or constant.
-    #[arg(long, default_value_t = Process::Poisson, value_name = "PROCESS")]
-    pub arrivals: Process,
+    /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each maybe with a profile over
+    /// time behind it as in poisson+ramp:0.1x..1x/60s, or trace:FILE; all are explained by taillight explain cache.
+    #[arg(long, default_value = "poisson", value_name = "ARRIVALS")]
+    pub arrivals: ArrivalSpec,
     /// Virtual clients, each with connections of its own where there are enough, else sharing them [default: each
     /// connection is one].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
@@ -220,13 +225,12 @@ impl LoadOptions {
     }
 
     /// The plan of all threads together for these servers; `rate` is `None` for a closed loop.
-    pub(crate) fn plan(&self, servers: Vec<Address>, rate: Option<Rate>) -> Plan {
+    ///
+    /// Errors: a trace that cannot be read, or that has no arrival in the window.
+    pub(crate) fn plan(&self, servers: Vec<Address>, rate: Option<Rate>) -> Result<Plan> {
         let connections = self.connections as usize;
-        let load = match rate {
-            Some(rate) => Load::Open { process: self.arrivals, rate },
-            None => Load::Closed { think: self.think },
-        };
-        Plan {
+        let load = if self.closed { Load::Closed { think: self.think } } else { self.open(rate)? };
+        Ok(Plan {
             endpoints: servers.into_iter().map(|address| Endpoint { address, connections }).collect(),
             load,
             clients: self.clients.map(|clients| clients as usize),
@@ -240,7 +244,43 @@ impl LoadOptions {
             window: self.window,
             drain: self.drain,
             timeout: self.timeout,
+        })
+    }
+}
+
+impl LoadOptions {
+    /// The open loop of the arrivals at a rate.
+    fn open(&self, rate: Option<Rate>) -> Result<Load> {
+        let trace = match &self.arrivals {
+            ArrivalSpec::Trace { file, .. } => {
+                let open = File::open(file).with_context(|| format!("cannot open the trace {file}"))?;
+                let trace = Trace::read(BufReader::new(open)).with_context(|| format!("trace {file}"))?;
+                Some(Arc::new(trace))
+            }
+            ArrivalSpec::Drawn { .. } => None,
+        };
+        if rate.is_none() && trace.is_none() {
+            bail!(
+                "no offered load: give it with --rate, such as --rate 50k, or replay --arrivals trace:FILE"
+            );
         }
+        let arrivals = self.arrivals.arrivals(rate.unwrap_or(Rate::new(1.0)?), trace)?;
+        let (from, to) = (self.warmup.0 as f64, (self.warmup + self.window).0 as f64);
+        let mean = arrivals.mean_rps(from, to);
+        let rate = Rate::new(mean).ok().filter(|_| mean > 0.0);
+        let Some(rate) = rate else {
+            bail!(
+                "--arrivals {}: nothing arrives in the window, from {} to {} after the start; change --warmup or --window",
+                self.arrivals,
+                self.warmup,
+                self.warmup + self.window
+            );
+        };
+        let steady = match &self.arrivals {
+            ArrivalSpec::Drawn { process, profile: None } => !matches!(process, Process::Mmpp { .. }),
+            _ => false,
+        };
+        Ok(Load::Open { arrivals, rate, steady })
     }
 }
 

@@ -60,9 +60,9 @@ pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let mut plan = task.load.plan(task.servers.clone(), task.rate);
+    let mut plan = task.load.plan(task.servers.clone(), task.rate)?;
     (plan.share, plan.shares) = task.share;
-    let load = plan.load;
+    let load = plan.load.clone();
     let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
     let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
     let io = task.load.io.choose()?;

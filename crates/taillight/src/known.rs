@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Result<Plan> {
     Ok(Plan {
         endpoints: vec![Endpoint { address: server.into(), connections: 16 }],
-        load: Load::Open { process: Process::Poisson, rate: Rate::new(rps)? },
+        load: Load::steady(Process::Poisson, Rate::new(rps)?),
         clients: None,
         seed,
         share: 0,

@@ -41,7 +41,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
-    #[arg(long, value_name = "RATE", required_unless_present_any = ["resolve", "closed"], conflicts_with = "closed")]
+    #[arg(long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]

@@ -134,7 +134,7 @@ fn stall(args: &SelftestArgs, cpus: &[usize]) -> Result<(Vec<Check>, u64, String
         |server| {
             Ok(Plan {
                 endpoints: vec![Endpoint { address: server.into(), connections: 1 }],
-                load: Load::Open { process: Process::Constant, rate: Rate::new(1000.0)? },
+                load: Load::steady(Process::Constant, Rate::new(1000.0)?),
                 depth: 1,
                 ..plan(server, 1000.0, args.seed, whole_seconds)?
             })

@@ -31,6 +31,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let all = recording.all();
     let us = |t: Nanos| t.as_micros_f64();
     let arrivals = arrivals(&recording.tally);
+    let load = about.load;
     let counters = recording
         .counters
         .iter()
@@ -65,7 +66,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         block: 0,
         load_share: None,
         started: about.started,
-        offered_rps: match about.load {
+        offered_rps: match &load {
             Load::Open { rate, .. } => rate.rps(),
             // Nothing was offered: the clients asked as fast as they were answered.
             Load::Closed { .. } => recording.achieved_rps(),
@@ -74,11 +75,11 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         window_s: recording.window.as_secs_f64(),
         warmup_s: resolved.warmup_s,
         drain_s: recording.drain.as_secs_f64(),
-        loop_kind: match about.load {
+        loop_kind: match &load {
             Load::Open { .. } => LoopKind::Open,
             Load::Closed { .. } => LoopKind::Closed,
         },
-        closed_loop: match about.load {
+        closed_loop: match load {
             Load::Open { .. } => None,
             Load::Closed { think } => {
                 let interval = recording.expected_interval().unwrap_or_default();

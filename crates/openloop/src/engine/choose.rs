@@ -23,9 +23,9 @@ impl Choice {
             ranges.push(next..next + endpoint.connections);
             next += endpoint.connections;
         }
-        let idle = matches!((plan.binding, plan.load), (Binding::Idle, Load::Open { .. }))
+        let idle = matches!((plan.binding, &plan.load), (Binding::Idle, Load::Open { .. }))
             .then(|| ranges.iter().map(|range| IdleSet::new(range.clone())).collect());
-        let clients = match plan.load {
+        let clients = match &plan.load {
             Load::Open { .. } => plan.clients.unwrap_or(0),
             Load::Closed { .. } => plan.clients(),
         };

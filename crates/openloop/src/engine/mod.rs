@@ -20,7 +20,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dist::{Arrivals, Purpose, Rng, Streams};
+use dist::{Purpose, Rng, Streams};
 use reactor::queue::Producer;
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
@@ -244,18 +244,12 @@ impl<W: Workload> Engine<W> {
 }
 
 fn source(plan: &Plan, start: Time) -> Source {
-    match plan.load {
-        Load::Open { process, rate } => {
+    match &plan.load {
+        Load::Open { arrivals, .. } => {
             let streams = Streams::new(plan.seed);
-            Source::Open(Schedule::new(
-                Arrivals::new(process, None, rate),
-                &streams,
-                start,
-                plan.share,
-                plan.shares,
-            ))
+            Source::Open(Schedule::new(arrivals.clone(), &streams, start, plan.share, plan.shares))
         }
-        Load::Closed { think } => {
+        &Load::Closed { think } => {
             let clients = plan.clients() as u32;
             Source::Closed(Clients::new(clients, think, start, plan.share, plan.shares))
         }

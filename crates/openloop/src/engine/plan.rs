@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dist::Process;
+use dist::{Arrivals, Process};
 use reactor::Address;
 use units::{Nanos, ParseError, Rate};
 
@@ -61,14 +61,17 @@ pub struct Endpoint {
 }
 
 /// What makes requests leave.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Load {
     /// The schedule: an open loop.
     Open {
-        /// The form of the arrival process.
-        process: Process,
-        /// The offered load of the whole generator.
+        /// The arrivals of the whole generator.
+        arrivals: Arrivals,
+        /// Their mean rate over the window.
         rate: Rate,
+        /// Whether the rate stays the same: without bursts, profile or trace, whose response times are no steady
+        /// state by design.
+        steady: bool,
     },
     /// The answers: each virtual client asks again once it has its answer. Its response times leave out what
     /// nobody asked while the server was slow; for comparison with tools that do the same.
@@ -108,6 +111,13 @@ pub struct Plan {
     pub drain: Nanos,
     /// A request unanswered for this long after it was sent has failed.
     pub timeout: Nanos,
+}
+
+impl Load {
+    /// The open loop of a process whose rate stays the same.
+    pub fn steady(process: Process, rate: Rate) -> Load {
+        Load::Open { arrivals: Arrivals::new(process, None, rate), rate, steady: true }
+    }
 }
 
 impl Plan {

@@ -10,7 +10,7 @@ use units::Nanos;
 use crate::simulation::Setup;
 
 fn verdict(setup: Setup) -> Verdict {
-    let load = setup.plan.load;
+    let load = setup.plan.load.clone();
     let recording = setup.run();
     let verdict = judge(&recording, &load, Vec::new());
     println!("{verdict}; busy {:.2}", recording.busy_share());

@@ -61,7 +61,7 @@ impl Setup {
         Setup {
             plan: Plan {
                 endpoints: vec![Endpoint { address: server(), connections: 64 }],
-                load: Load::Open { process: Process::Poisson, rate: Rate::new(rps).unwrap() },
+                load: Load::steady(Process::Poisson, Rate::new(rps).unwrap()),
                 clients: None,
                 seed,
                 share: 0,
@@ -83,9 +83,8 @@ impl Setup {
 
     /// Makes the arrivals come at equal distances.
     pub(crate) fn constant(&mut self) {
-        if let Load::Open { process, .. } = &mut self.plan.load {
-            *process = Process::Constant;
-        }
+        let Load::Open { rate, .. } = self.plan.load else { unreachable!("it is an open loop") };
+        self.plan.load = Load::steady(Process::Constant, rate);
     }
 
     /// Uses this many connections.
