@@ -90,7 +90,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
         let plan = plan(server.address, rps, setting)?;
         // Twice what is expected, so that none is left out.
         let room = (2.0 * rps * (plan.warmup + plan.window).as_secs_f64()) as usize + 1_000;
-        let load = plan.load;
+        let load = plan.load.clone();
         let before = WallClock::sample();
         let watch = Watch::start(Some(server.pid()));
         let (mut recording, exchanges) = drive(plan, cpu, room)?;
