@@ -99,7 +99,7 @@ pub(crate) struct CacheOptions {
     /// How often each key is asked for: uniform or zipf:ALPHA.
     #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
     pub popularity: Popularity,
-    /// Shares of the operations in per cent, such as get:90,set:10.
+    /// Shares of the operations in per cent, such as get:90,mget(10):5,set:5.
     #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
     pub mix: Mix,
     /// What stands before every key, so that a server's own items are never touched.
@@ -292,8 +292,9 @@ impl CacheOptions {
             key_size: self.key_size.clone(),
             value_size: self.value_size.clone(),
             popularity: self.popularity,
-            mix: self.mix,
+            mix: self.mix.clone(),
             seed,
+            ..CacheConfig::default()
         };
         config.check()?;
         Ok(config)

@@ -1,61 +1,19 @@
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use dist::{KeySampler, Popularity, Size};
-use proto_memcache::limits;
+use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size};
+use rand::SeedableRng;
 use serde::{Serialize, Serializer};
-use thiserror::Error;
-use units::ParseError;
+use units::{Bytes, ParseError};
 
-use crate::cache::Mix;
-
-/// What stands before every key, so that a foreign server's own items are never touched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prefix(String);
-
-impl Prefix {
-    /// The longest prefix; it leaves 20 digits and more for the number within memcached's 250 B.
-    pub const MAX: usize = 64;
-
-    /// The bytes.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-}
-
-impl Default for Prefix {
-    fn default() -> Prefix {
-        Prefix("taillight:".into())
-    }
-}
-
-impl fmt::Display for Prefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl FromStr for Prefix {
-    type Err = ParseError;
-    fn from_str(text: &str) -> Result<Prefix, ParseError> {
-        let error = |problem: &str| ParseError {
-            what: "key prefix",
-            given: text.into(),
-            problem: problem.into(),
-            lever: "write 1 to 64 visible ASCII characters, such as taillight:",
-        };
-        match text.len() {
-            0 => Err(error("it is empty, and keys could then collide with others' items")),
-            n if n > Prefix::MAX => Err(error("it is longer than 64 bytes")),
-            _ if !text.bytes().all(|b| b.is_ascii_graphic()) => {
-                Err(error("it has a character that a key may not have"))
-            }
-            _ => Ok(Prefix(text.into())),
-        }
-    }
-}
+use crate::cache::content::mixed;
+use crate::cache::{Cluster, Expiry, Mix, Prefix, Server};
 
 /// Every parameter of the cache workload; what a result records.
+///
+/// Shape: plain data; [`CacheConfig::check`] says whether the parameters go together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CacheConfig {
     /// Keys in the data set.
@@ -63,100 +21,228 @@ pub struct CacheConfig {
     /// What stands before every key.
     #[serde(serialize_with = "text")]
     pub key_prefix: Prefix,
-    /// Length of a key with its prefix; drawn once per key. Units: bytes.
+    /// Length of a key with its prefix; drawn once per key, and no less than the prefix and the key's number need.
+    /// Units: bytes.
     #[serde(rename = "key_size_bytes", serialize_with = "text")]
     pub key_size: Size,
     /// Length of a value; drawn once per key. Units: bytes.
     #[serde(rename = "value_size_bytes", serialize_with = "text")]
     pub value_size: Size,
+    /// A file that says of each item how long key and value are and how often it is asked for; takes the place of
+    /// `keys`, which is as many, of both sizes and of `popularity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data_set: Option<Listed>,
     /// How often each key is asked for.
     #[serde(serialize_with = "text")]
     pub popularity: Popularity,
     /// The shares of the operations.
     #[serde(rename = "mix_percent", serialize_with = "text")]
     pub mix: Mix,
+    /// How the operations are written.
+    #[serde(serialize_with = "text")]
+    pub protocol: Protocol,
+    /// After how long what is stored expires.
+    #[serde(rename = "expiry_s", serialize_with = "text")]
+    pub expiry: Expiry,
+    /// What follows a miss of a get.
+    #[serde(serialize_with = "text")]
+    pub on_miss: OnMiss,
+    /// Whether values are made so that they can be checked, and each that comes back is.
+    pub verify: bool,
+    /// Whether `get` and `mget` go over UDP; everything else stays on streams, as in production.
+    pub udp: bool,
+    /// The servers and what each holds.
+    pub cluster: Cluster,
     /// The seed of keys, sizes and operations.
     pub seed: u64,
+    /// Where parameters come from that a preset chose: the parameter's name, and the source.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
 }
 
-fn text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+/// The seed of all sizes. They do not follow the load's seed: trials with different seeds share one data set, which
+/// would otherwise have to be stored anew for each.
+const SIZES: u64 = 0x6974_656d_7321;
+
+/// Writes a value as a person would type it.
+pub(super) fn text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
 }
 
-/// A workload that cannot be.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum ConfigError {
-    #[error("{0}")]
-    Parse(#[from] ParseError),
-    #[error(
-        "key size {given}: the shortest key must hold the prefix '{prefix}' and {digits} digits for {keys} keys; use --key-size {least} or more, fewer --keys, or a shorter --key-prefix"
-    )]
-    KeyTooShort { given: String, prefix: String, digits: usize, keys: u64, least: usize },
-    #[error("key size {given}: memcached's protocol allows keys of at most {} bytes", limits::KEY_MAX)]
-    KeyTooLong { given: String },
+impl Default for CacheConfig {
+    /// The Memcached study of IISWC'17 §III-C, made smaller: 30 B keys, 200 B values, gets only, on memcached's port of
+    /// this machine. The paper has 6.4 million items.
+    fn default() -> CacheConfig {
+        let size = |bytes| Size::fixed(Bytes(bytes)).expect("it is under the limit");
+        CacheConfig {
+            keys: 100_000,
+            key_prefix: Prefix::default(),
+            key_size: size(30),
+            value_size: size(200),
+            data_set: None,
+            popularity: Popularity::Uniform,
+            mix: Mix::default(),
+            protocol: Protocol::Ascii,
+            expiry: Expiry::never(),
+            on_miss: OnMiss::Nothing,
+            verify: false,
+            udp: false,
+            cluster: Cluster::single(Server { host: "127.0.0.1".into(), port: Server::DEFAULT_PORT }),
+            seed: 1,
+            sources: BTreeMap::new(),
+        }
+    }
 }
 
 impl CacheConfig {
-    /// Checks that the parameters go together.
-    pub fn check(&self) -> Result<(), ConfigError> {
-        KeySampler::new(self.popularity, self.keys)?;
-        let digits = self.digits();
-        let least = self.key_prefix.as_bytes().len() + digits;
-        if (self.key_size.min().0 as usize) < least {
-            return Err(ConfigError::KeyTooShort {
-                given: self.key_size.to_string(),
-                prefix: self.key_prefix.to_string(),
-                digits,
-                keys: self.keys,
-                least,
-            });
-        }
-        if self.key_size.max().0 as usize > limits::KEY_MAX {
-            return Err(ConfigError::KeyTooLong { given: self.key_size.to_string() });
-        }
-        Ok(())
+    /// Whether the load itself makes gets miss: items are deleted or expire, or were never all there.
+    ///
+    /// Where it does not, a hit ratio under [`FILLED`](crate::cache::FILLED) in the window means that the server
+    /// throws items out.
+    pub fn causes_misses(&self) -> bool {
+        use crate::cache::Operation as O;
+        !self.expiry.is_never()
+            || self.on_miss == OnMiss::Set
+            || self.mix.any(|operation| matches!(operation, O::Delete | O::Insert))
     }
 
-    /// Digits of the largest key number.
-    fn digits(&self) -> usize {
-        self.keys.saturating_sub(1).max(1).ilog10() as usize + 1
+    /// Whether the load changes what the server holds.
+    pub fn writes(&self) -> bool {
+        self.mix.writes() || self.on_miss == OnMiss::Set
+    }
+
+    /// The sizes of keys and values, those without bounds of their own clipped to what a cache takes.
+    pub(super) fn sizes(&self) -> ItemSizes {
+        match &self.data_set {
+            Some(listed) => ItemSizes::Listed(Arc::clone(&listed.population)),
+            None => {
+                let least = Bytes(self.shortest_key() as u64);
+                ItemSizes::Drawn {
+                    key: self.key_size.clone().or_clipped(least, Size::KEY_MAX),
+                    value: self.value_size.clone().or_clipped(Bytes(0), Size::VALUE_MAX),
+                    seed: SIZES,
+                }
+            }
+        }
+    }
+
+    /// The expiry time that the fill gives to an item; the same each time.
+    pub(super) fn expiry_of_fill(&self, item: u64) -> i32 {
+        self.expiry.sample(|| Rng::seed_from_u64(mixed(item)))
+    }
+
+    /// Endpoints that the engine must have: each server's stream, then each server's UDP port, if any goes there.
+    pub fn endpoints(&self) -> usize {
+        self.cluster.servers.len() * if self.udp { 2 } else { 1 }
     }
 }
 
+/// A data set from a file, or the one that comes with Taillight.
+#[derive(Clone, Debug, Serialize)]
+pub struct Listed {
+    /// The file's name, or what the data set is called.
+    pub name: String,
+    /// How it was scaled up.
+    #[serde(serialize_with = "text")]
+    pub scaling: Scaling,
+    /// The items.
+    #[serde(skip)]
+    pub population: Arc<Population>,
+}
+
+impl PartialEq for Listed {
+    /// By name and scaling; contents are not compared.
+    fn eq(&self, other: &Listed) -> bool {
+        (&self.name, self.scaling) == (&other.name, other.scaling)
+    }
+}
+
+/// How operations are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The classic commands: `get`, `set`.
+    #[default]
+    Ascii,
+    /// The meta commands of memcached 1.6: `mg`, `ms`.
+    Meta,
+}
+
+/// What follows a miss of `get`, `mget`, `gets` and `gat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMiss {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The missing items are stored at once, as an application does that read them from its database; an operation of
+    /// its own, `set on miss`. Where servers are replicas, only that which lacked them gets them.
+    Set,
+}
+
+macro_rules! words {
+    ($type:ty, $what:literal, $($variant:path => $word:literal),+) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self { $($variant => $word),+ })
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<$type, ParseError> {
+                match text.trim() {
+                    $($word => Ok($variant),)+
+                    _ => Err(ParseError {
+                        what: $what,
+                        given: text.into(),
+                        problem: "there is none of this name".into(),
+                        lever: concat!("write one of:", $(" ", $word),+),
+                    }),
+                }
+            }
+        }
+    };
+}
+
+words!(Protocol, "protocol", Protocol::Ascii => "ascii", Protocol::Meta => "meta");
+words!(OnMiss, "answer to a miss", OnMiss::Nothing => "nothing", OnMiss::Set => "set");
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn config(keys: u64, key_size: &str, prefix: &str) -> CacheConfig {
+    /// Small: 100 keys of 8 B, values of 3 B.
+    pub(in crate::cache) fn config(mix: &str) -> CacheConfig {
         CacheConfig {
-            keys,
-            key_prefix: prefix.parse().unwrap(),
-            key_size: key_size.parse().unwrap(),
-            value_size: "200".parse().unwrap(),
-            popularity: Popularity::Uniform,
-            mix: Mix::default(),
-            seed: 1,
+            keys: 100,
+            key_prefix: "t:".parse().unwrap(),
+            key_size: "8".parse().unwrap(),
+            value_size: "3".parse().unwrap(),
+            mix: mix.parse().unwrap(),
+            seed: 9,
+            ..CacheConfig::default()
         }
     }
 
     #[test]
-    fn keys_must_be_told_apart_and_be_legal() {
-        let check = |keys, size, prefix, expect: Option<&str>| {
-            let got = config(keys, size, prefix).check().err().map(|e| e.to_string());
-            match expect {
-                None => assert_eq!(got, None),
-                Some(part) => assert!(got.as_ref().is_some_and(|e| e.contains(part)), "{got:?}"),
-            }
-        };
-        check(100_000, "30", "taillight:", None);
-        check(100_000, "15", "taillight:", None);
-        check(100_000, "14", "taillight:", Some("--key-size 15 or more"));
-        check(1_000_000, "uniform:5..40", "taillight:", Some("6 digits"));
-        check(10, "251", "t", Some("at most 250"));
-        check(0, "30", "t", Some("not between 1"));
-        check(1, "2", "t", None);
-        assert!("".parse::<Prefix>().is_err());
-        assert!("a b".parse::<Prefix>().is_err());
+    fn words_read_back() {
+        for protocol in [Protocol::Ascii, Protocol::Meta] {
+            assert_eq!(protocol.to_string().parse(), Ok(protocol));
+        }
+        for on_miss in [OnMiss::Nothing, OnMiss::Set] {
+            assert_eq!(on_miss.to_string().parse(), Ok(on_miss));
+        }
+        let error = "binary".parse::<Protocol>().unwrap_err().to_string();
+        assert_eq!(error, "protocol 'binary': there is none of this name; write one of: ascii meta");
+    }
+
+    #[test]
+    fn knows_whether_misses_are_its_own_doing() {
+        let check = |config: CacheConfig, expect: bool| assert_eq!(config.causes_misses(), expect);
+        check(config("get:90,set:10"), false);
+        check(config("get:90,delete:10"), true);
+        check(config("get:90,insert:10"), true);
+        check(CacheConfig { expiry: "60".parse().unwrap(), ..config("get:100") }, true);
+        check(CacheConfig { on_miss: OnMiss::Set, ..config("get:100") }, true);
     }
 }

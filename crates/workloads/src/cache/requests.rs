@@ -1,205 +1,383 @@
 use std::sync::Arc;
 
-use dist::{KeySampler, Purpose, Rng, Streams};
-use openloop::{Fault, Parsed, Parts, Workload};
-use proto_memcache::client::{self, Expect, Outcome, Parse, ResponseParser};
-use rand::RngExt;
+use dist::{Purpose, Rng, Streams};
+use proto_memcache::client::{self, MetaFlag, MetaMode, udp};
+use proto_memcache::{Reply, StoreVerb};
+use rand::{RngExt, SeedableRng};
 
-use crate::cache::{CacheConfig, ConfigError, Items};
-
-const GET: usize = 0;
-const SET: usize = 1;
+use crate::cache::content::mixed;
+use crate::cache::counts::Counts;
+use crate::cache::items::PIECE;
+use crate::cache::job::Step;
+use crate::cache::picker::Picker;
+use crate::cache::{CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Protocol};
+use openloop::Parts;
 
 /// One generator thread's requests to a cache.
+///
+/// Shape: this file draws them and writes them, `answers.rs` reads what comes back.
+/// Cost: no allocation for a request, once the buffers have grown.
 pub struct Cache {
-    items: Arc<Items>,
-    keys: KeySampler,
+    pub(super) items: Arc<Items>,
+    pub(super) config: CacheConfig,
+    pub(super) counts: Counts,
+    /// The operations, and up to which share of the draws each is meant.
+    pub(super) operations: Vec<(Operation, f64)>,
+    pub(super) picker: Picker,
     key_rng: Rng,
     operation_rng: Rng,
-    set_share: f64,
-    key: Vec<u8>,
-    hits: u64,
-    gets: u64,
+    server_rng: Rng,
+    /// What this thread has put to each item that grows, since it set it anew.
+    pieces: Vec<u8>,
+    pub(super) key: Vec<u8>,
+    /// The keys of a multi-get.
+    pub(super) numbers: Vec<u64>,
+    /// Which servers hold some of them.
+    asked: Vec<bool>,
 }
 
-/// What must be remembered of a request.
+/// Which generator thread, of how many; over all machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Job {
-    /// A `get` of a value of this length.
-    Get {
-        /// The number of the item.
-        item: u64,
-    },
-    /// A `set`.
-    Set {
-        /// The number of the item.
-        item: u64,
-    },
+pub struct Seat {
+    /// From 0 on.
+    pub thread: u32,
+    /// In all.
+    pub threads: u32,
 }
+
+impl Seat {
+    /// The only thread.
+    pub const ONLY: Seat = Seat { thread: 0, threads: 1 };
+}
+
+/// What a thread puts to an item before it sets it anew.
+const PIECES: u8 = 64;
+/// The purpose of the stream that picks replicas.
+const SERVERS: Purpose = Purpose::Other(2);
 
 impl Cache {
-    /// The requests of generator thread `thread`.
-    pub fn new(config: &CacheConfig, items: Arc<Items>, thread: u32) -> Result<Cache, ConfigError> {
+    /// The requests of one thread. The configuration was checked, and `items` made from it.
+    ///
+    /// Errors: a configuration that cannot be.
+    pub fn new(config: &CacheConfig, items: Arc<Items>, seat: Seat) -> Result<Cache, ConfigError> {
+        config.check()?;
         let streams = Streams::new(config.seed);
+        let stream = |purpose| streams.stream(purpose, u64::from(seat.thread));
+        let mut sum = 0.0;
+        let operations = config.mix.shares().iter().map(|share| {
+            sum += share.percent / 100.0;
+            (share.operation.clone(), sum)
+        });
         Ok(Cache {
-            items,
-            // Popular keys are spread over the numbers, so that they do not share a slot or a partition.
-            keys: KeySampler::new(config.popularity, config.keys)?.scattered(config.seed),
-            key_rng: streams.stream(Purpose::Keys, u64::from(thread)),
-            operation_rng: streams.stream(Purpose::Operations, u64::from(thread)),
-            set_share: config.mix.set / 100.0,
+            counts: Counts::default(),
+            operations: operations.collect(),
+            picker: Picker::new(config, seat)?,
+            key_rng: stream(Purpose::Keys),
+            operation_rng: stream(Purpose::Operations),
+            server_rng: stream(SERVERS),
+            pieces: vec![0; items.grown()],
             key: Vec::with_capacity(256),
-            hits: 0,
-            gets: 0,
+            numbers: Vec::new(),
+            asked: vec![false; items.servers()],
+            config: config.clone(),
+            items,
         })
+    }
+
+    /// The names of the operations, that of the sets on a miss the last.
+    pub(super) fn names(&self) -> Vec<String> {
+        let drawn = self.operations.iter().map(|(operation, _)| operation.to_string());
+        drawn.chain((self.config.on_miss == OnMiss::Set).then(|| "set on miss".into())).collect()
+    }
+
+    /// Draws an arrival: its operation, and a request for each server that it concerns.
+    #[inline]
+    pub(super) fn draw_parts(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
+        let at = self.draw_operation();
+        let mut job = Job {
+            n: 0,
+            version: self.items.versions().of(seq),
+            extra: 0,
+            keys: 1,
+            server: 0,
+            step: Step::Get,
+            tries: 0,
+        };
+        job.step = match &self.operations[at].0 {
+            Operation::MultiGet(keys) => {
+                job.keys = keys.sample(&mut self.operation_rng) as u16;
+                job.n = self.picker.seed(&mut self.key_rng);
+                job.step = Step::MultiGet;
+                self.share_out(job, parts);
+                return at;
+            }
+            Operation::Get => Step::Get,
+            Operation::Gets => Step::Gets,
+            Operation::Set => Step::Set,
+            Operation::Add => Step::Add,
+            Operation::Replace => Step::Replace,
+            Operation::Append => Step::Append,
+            Operation::Prepend => Step::Prepend,
+            Operation::Delete => Step::Delete,
+            Operation::Incr => Step::Incr,
+            Operation::Decr => Step::Decr,
+            Operation::Touch => Step::Touch,
+            Operation::Gat => Step::Gat,
+            Operation::Cas => Step::CasRead,
+            Operation::Insert => Step::Insert,
+        };
+        job.n = match job.step {
+            Step::Insert => self.picker.next_insert(),
+            _ => self.picker.pick(&mut self.key_rng),
+        };
+        job.n = self.items.fold(kind(job.step), job.n);
+        if matches!(job.step, Step::Append | Step::Prepend) {
+            let pieces = &mut self.pieces[job.n as usize];
+            *pieces += 1;
+            if *pieces > PIECES {
+                *pieces = 0;
+                job.step = Step::Reset;
+            }
+        }
+        self.send_out(job, parts);
+        at
+    }
+
+    #[inline]
+    fn draw_operation(&mut self) -> usize {
+        if self.operations.len() == 1 {
+            return 0;
+        }
+        let drawn: f64 = self.operation_rng.random();
+        // The last takes what rounding leaves.
+        self.operations.iter().position(|(_, up_to)| drawn < *up_to).unwrap_or(self.operations.len() - 1)
+    }
+
+    /// One part for each server that must know of a job with one key.
+    #[inline]
+    fn send_out(&mut self, mut job: Job, parts: &mut Parts<Job>) {
+        if self.items.servers() == 1 {
+            return parts.push(self.endpoint(&job), job);
+        }
+        self.write_key(kind(job.step), job.n);
+        match self.items.server(&self.key) {
+            Some(server) => {
+                job.server = server as u16;
+                parts.push(self.endpoint(&job), job);
+            }
+            None if job.step.is_read() => {
+                job.server = self.any_replica();
+                parts.push(self.endpoint(&job), job);
+            }
+            None => {
+                for server in 0..self.items.servers() {
+                    job.server = server as u16;
+                    parts.push(self.endpoint(&job), job);
+                }
+            }
+        }
+    }
+
+    /// One part for each server that holds some of the keys.
+    fn share_out(&mut self, mut job: Job, parts: &mut Parts<Job>) {
+        if !self.config.cluster.is_sharded() {
+            if self.items.servers() > 1 {
+                job.server = self.any_replica();
+            }
+            return parts.push(self.endpoint(&job), job);
+        }
+        self.picker.expand(job.n, usize::from(job.keys), &mut self.numbers);
+        for i in 0..self.numbers.len() {
+            self.write_key(Kind::Data, self.numbers[i]);
+            if let Some(server) = self.items.server(&self.key) {
+                self.asked[server] = true;
+            }
+        }
+        for server in 0..self.items.servers() {
+            if std::mem::take(&mut self.asked[server]) {
+                job.server = server as u16;
+                parts.push(self.endpoint(&job), job);
+            }
+        }
+    }
+
+    fn any_replica(&mut self) -> u16 {
+        self.server_rng.random_range(0..self.items.servers()) as u16
+    }
+
+    /// Servers' streams come first, then their UDP ports.
+    #[inline]
+    pub(super) fn endpoint(&self, job: &Job) -> usize {
+        let over_udp = self.config.udp && job.step.is_for_datagrams();
+        usize::from(job.server) + if over_udp { self.items.servers() } else { 0 }
+    }
+
+    /// Puts into `numbers` those keys of a multi-get that its server was asked for, in the order of the request.
+    pub(super) fn list_keys(&mut self, job: &Job) {
+        self.picker.expand(job.n, usize::from(job.keys), &mut self.numbers);
+        if self.config.cluster.is_sharded() {
+            let mut numbers = std::mem::take(&mut self.numbers);
+            numbers.retain(|&n| {
+                self.write_key(Kind::Data, n);
+                self.items.server(&self.key) == Some(usize::from(job.server))
+            });
+            self.numbers = numbers;
+        }
+    }
+
+    #[inline]
+    pub(super) fn write_key(&mut self, kind: Kind, n: u64) {
+        self.key.clear();
+        self.items.append_key(kind, n, &mut self.key);
+    }
+
+    /// Appends the request of a job.
+    #[inline]
+    pub(super) fn write(&mut self, job: &mut Job, tag: u16, out: &mut Vec<u8>) {
+        if self.config.udp && job.step.is_for_datagrams() {
+            udp::Header::of_request(tag).append(out);
+        }
+        if job.step.stores() && self.items.is_verified() {
+            self.items.versions().issue(job.version);
+        }
+        match job.step {
+            Step::MultiGet => return self.write_multi_get(job, out),
+            Step::SetAllMissing => return self.write_missing(job, out),
+            _ => self.write_key(kind(job.step), job.n),
+        }
+        match self.config.protocol {
+            Protocol::Ascii => self.write_ascii(job, out),
+            Protocol::Meta => self.write_meta(job, out),
+        }
+    }
+
+    #[inline]
+    fn write_ascii(&self, job: &Job, out: &mut Vec<u8>) {
+        let key = &self.key;
+        match job.step {
+            Step::Get => client::get(out, key),
+            Step::Gets | Step::CasRead => client::gets(out, key),
+            Step::Gat => client::gat(out, self.expiry(job), key),
+            Step::Set | Step::SetMissing | Step::Reset => self.store(StoreVerb::Set, job, out),
+            Step::Add | Step::Insert => self.store(StoreVerb::Add, job, out),
+            Step::Replace => self.store(StoreVerb::Replace, job, out),
+            Step::CasStore => self.store(StoreVerb::Cas(job.extra), job, out),
+            Step::Append => client::store(out, StoreVerb::Append, key, 0, 0, PIECE, Reply::Wanted),
+            Step::Prepend => client::store(out, StoreVerb::Prepend, key, 0, 0, PIECE, Reply::Wanted),
+            Step::Delete => client::delete(out, key, Reply::Wanted),
+            Step::Incr => client::incr(out, key, 1, Reply::Wanted),
+            Step::Decr => client::decr(out, key, 1, Reply::Wanted),
+            Step::Touch => client::touch(out, key, self.expiry(job), Reply::Wanted),
+            Step::MultiGet | Step::SetAllMissing => unreachable!("written as several keys"),
+        }
+    }
+
+    #[inline]
+    fn store(&self, verb: StoreVerb, job: &Job, out: &mut Vec<u8>) {
+        let kind = kind(job.step);
+        let size = self.items.stored_size(kind, job.n);
+        out.reserve(self.key.len() + size + 72);
+        client::store_header(out, verb, &self.key, 0, self.expiry(job), size, Reply::Wanted);
+        self.items.append_value(kind, job.n, &self.key, job.version, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    #[inline]
+    fn write_meta(&self, job: &Job, out: &mut Vec<u8>) {
+        use MetaFlag as F;
+        let key = &self.key;
+        match job.step {
+            Step::Get => client::meta_get(out, key, &[F::ReturnValue]),
+            Step::Gets | Step::CasRead => client::meta_get(out, key, &[F::ReturnValue, F::ReturnCas]),
+            Step::Gat => client::meta_get(out, key, &[F::ReturnValue, F::Ttl(self.expiry(job))]),
+            Step::Set | Step::SetMissing | Step::Reset => self.meta_store(None, job, out),
+            Step::Add | Step::Insert => self.meta_store(Some(F::Mode(MetaMode::Add)), job, out),
+            Step::Replace => self.meta_store(Some(F::Mode(MetaMode::Replace)), job, out),
+            Step::CasStore => self.meta_store(Some(F::CompareCas(job.extra)), job, out),
+            Step::Append => client::meta_set(out, key, &[F::Mode(MetaMode::Append)], PIECE),
+            Step::Prepend => client::meta_set(out, key, &[F::Mode(MetaMode::Prepend)], PIECE),
+            Step::Delete => client::meta_delete(out, key, &[]),
+            Step::Incr => client::meta_count(out, key, &[F::ReturnValue]),
+            Step::Decr => client::meta_count(out, key, &[F::ReturnValue, F::Mode(MetaMode::Decrement)]),
+            Step::Touch => client::meta_get(out, key, &[F::Ttl(self.expiry(job))]),
+            Step::MultiGet | Step::SetAllMissing => unreachable!("written as several keys"),
+        }
+    }
+
+    #[inline]
+    fn meta_store(&self, mode: Option<MetaFlag<'_>>, job: &Job, out: &mut Vec<u8>) {
+        let kind = kind(job.step);
+        let size = self.items.stored_size(kind, job.n);
+        out.reserve(self.key.len() + size + 72);
+        let expiry = match self.expiry(job) {
+            0 => None,
+            seconds => Some(MetaFlag::Ttl(seconds)),
+        };
+        match (expiry, mode) {
+            (None, None) => client::meta_set_header(out, &self.key, &[], size),
+            (Some(flag), None) | (None, Some(flag)) => client::meta_set_header(out, &self.key, &[flag], size),
+            (Some(expiry), Some(mode)) => client::meta_set_header(out, &self.key, &[expiry, mode], size),
+        }
+        self.items.append_value(kind, job.n, &self.key, job.version, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn write_multi_get(&mut self, job: &mut Job, out: &mut Vec<u8>) {
+        self.list_keys(job);
+        job.extra = self.numbers.len() as u64;
+        let meta = self.config.protocol == Protocol::Meta;
+        if !meta {
+            out.extend_from_slice(b"get");
+        }
+        for &n in &self.numbers {
+            if meta {
+                self.key.clear();
+                self.items.append_key(Kind::Data, n, &mut self.key);
+                client::meta_get_quietly(out, &self.key, &[]);
+            } else {
+                out.push(b' ');
+                self.items.append_key(Kind::Data, n, out);
+            }
+        }
+        if meta {
+            client::meta_no_op(out);
+        } else {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// One set behind the other, for the keys that a multi-get found missing.
+    fn write_missing(&mut self, job: &Job, out: &mut Vec<u8>) {
+        self.list_keys(job);
+        for i in 0..self.numbers.len().min(64) {
+            if job.extra >> i & 1 == 1 {
+                let n = self.numbers[i];
+                self.write_key(Kind::Data, n);
+                let one = Job { n, step: Step::SetMissing, ..*job };
+                match self.config.protocol {
+                    Protocol::Ascii => self.write_ascii(&one, out),
+                    Protocol::Meta => self.write_meta(&one, out),
+                }
+            }
+        }
+    }
+
+    /// The expiry time of a job; the same however often it is asked for.
+    #[inline]
+    fn expiry(&self, job: &Job) -> i32 {
+        self.config.expiry.sample(|| Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
     }
 }
 
-impl Workload for Cache {
-    type Job = Job;
-    type Wire = Option<ResponseParser>;
-
-    fn operations(&self) -> Vec<String> {
-        vec!["get".into(), "set".into()]
-    }
-
-    #[inline]
-    fn draw(&mut self, _: u64, parts: &mut Parts<Job>) -> usize {
-        let item = self.keys.sample(&mut self.key_rng, self.items.keys());
-        if self.set_share > 0.0 && self.operation_rng.random::<f64>() < self.set_share {
-            parts.push(0, Job::Set { item });
-            return SET;
-        }
-        parts.push(0, Job::Get { item });
-        GET
-    }
-
-    #[inline]
-    fn request(&mut self, job: &mut Job, _: u16, out: &mut Vec<u8>) {
-        self.key.clear();
-        match *job {
-            Job::Get { item } => {
-                self.items.append_key(item, &mut self.key);
-                client::get(out, &self.key);
-            }
-            Job::Set { item } => {
-                self.items.append_key(item, &mut self.key);
-                client::set(out, &self.key, 0, 0, self.items.value(item));
-            }
-        }
-    }
-
-    #[inline]
-    fn response(&mut self, job: &mut Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Job> {
-        let parser = wire.get_or_insert_with(|| ResponseParser::with_max_value(dist::Size::MAX.0 as usize));
-        let expect = match job {
-            Job::Get { .. } => Expect::Values { keys: 1 },
-            Job::Set { .. } => Expect::Stored,
-        };
-        let (used, outcome) = match parser.parse(expect, bytes) {
-            Parse::NeedMore { .. } => return Parsed::Partial,
-            Parse::Malformed(reason) => return Parsed::Garbage(reason.to_string()),
-            Parse::Done { consumed, outcome } => (consumed, outcome),
-        };
-        let outcome = match (job, outcome) {
-            (Job::Get { item }, Outcome::Values(values)) => {
-                let value_size = self.items.value_size(*item);
-                self.gets += 1;
-                self.hits += u64::from(values.hits());
-                if values.hits() == 0 || values.value_bytes() == value_size as u64 {
-                    Ok(())
-                } else {
-                    let got = values.value_bytes();
-                    Err(Fault::new("wrong value", format!("a value has {got} B instead of {value_size} B")))
-                }
-            }
-            (Job::Set { .. }, Outcome::Stored) => Ok(()),
-            (_, Outcome::Error { text, .. }) => {
-                Err(Fault::new("server error", String::from_utf8_lossy(text)))
-            }
-            (_, other) => Err(Fault::new("unexpected answer", format!("unexpected answer: {other:?}"))),
-        };
-        Parsed::done(used, outcome)
-    }
-
-    fn counters(&self) -> Vec<(String, u64, u64)> {
-        vec![("hit_ratio".into(), self.hits, self.gets)]
-    }
-
-    fn window_opens(&mut self) {
-        (self.hits, self.gets) = (0, 0);
+/// The items that a step works on.
+#[inline]
+pub(super) fn kind(step: Step) -> Kind {
+    match step {
+        Step::Incr | Step::Decr => Kind::Counter,
+        Step::Append | Step::Prepend | Step::Reset => Kind::Grown,
+        _ => Kind::Data,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cache::Mix;
-
-    fn cache(mix: Mix) -> Cache {
-        let config = CacheConfig {
-            keys: 100,
-            key_prefix: "t:".parse().unwrap(),
-            key_size: "8".parse().unwrap(),
-            value_size: "3".parse().unwrap(),
-            popularity: dist::Popularity::Uniform,
-            mix,
-            seed: 9,
-        };
-        Cache::new(&config, Arc::new(Items::new(&config)), 0).unwrap()
-    }
-
-    /// The operation and the bytes of arrival `seq`.
-    fn next(cache: &mut Cache, seq: u64) -> (usize, String) {
-        let (mut parts, mut out) = (Parts::new(), Vec::new());
-        let operation = cache.draw(seq, &mut parts);
-        let (_, mut job) = parts.pop().unwrap();
-        cache.request(&mut job, 0, &mut out);
-        (operation, String::from_utf8(out).unwrap())
-    }
-
-    #[test]
-    fn golden_bytes_of_a_seed() {
-        let all = |mut cache: Cache| (0..8).map(|seq| next(&mut cache, seq).1).collect::<String>();
-        let text = all(cache(Mix { get: 50.0, set: 50.0 }));
-        assert_eq!(text.matches("t:").count(), 8, "{text}");
-        assert!(text.contains("set t:") && text.contains("get t:"), "{text}");
-        assert_eq!(text, all(cache(Mix { get: 50.0, set: 50.0 })), "a seed gives the same bytes");
-    }
-
-    #[test]
-    fn the_mix_is_kept() {
-        let mut mixed = cache(Mix { get: 90.0, set: 10.0 });
-        let sets = (0..100_000).filter(|&seq| next(&mut mixed, seq).0 == SET).count();
-        // The standard deviation is √(100 000 × 0.1 × 0.9) = 95.
-        assert!((9_600..10_400).contains(&sets), "{sets}");
-    }
-
-    #[test]
-    fn tells_hits_misses_and_errors_apart() {
-        let check = |bytes: &[u8], expect: Parsed<Job>, hits: u64| {
-            let mut cache = cache(Mix::default());
-            let got = cache.response(&mut Job::Get { item: 1 }, &mut None, bytes);
-            assert_eq!((got, cache.hits), (expect, hits));
-        };
-        let done = |used, outcome: Result<(), (&'static str, &str)>| {
-            Parsed::done(used, outcome.map_err(|(kind, detail)| Fault::new(kind, detail)))
-        };
-        check(b"VALUE t:000001 0 3\r\nabc\r\nEND\r\n", done(30, Ok(())), 1);
-        check(b"END\r\n", done(5, Ok(())), 0);
-        check(b"VALUE t:000001 0 3\r\nabc\r\nEN", Parsed::Partial, 0);
-        check(
-            b"VALUE t:000001 0 2\r\nab\r\nEND\r\n",
-            done(29, Err(("wrong value", "a value has 2 B instead of 3 B"))),
-            1,
-        );
-        check(b"SERVER_ERROR busy\r\n", done(19, Err(("server error", "SERVER_ERROR busy"))), 0);
-        let mut wire = None;
-        let garbage = cache(Mix::default()).response(
-            &mut Job::Set { item: 1 },
-            &mut wire,
-            b"HTTP/1.1 400 Bad Request\r\n",
-        );
-        assert!(matches!(garbage, Parsed::Garbage(_)), "{garbage:?}");
-    }
-}
+pub(in crate::cache) mod tests;

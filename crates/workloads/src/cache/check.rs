@@ -1,0 +1,195 @@
+use dist::KeySampler;
+use proto_memcache::client::udp;
+use proto_memcache::limits;
+use thiserror::Error;
+use units::ParseError;
+
+use crate::cache::{CacheConfig, OnMiss, Operation, Prefix, Protocol};
+
+/// The most keys of one multi-get. Facebook's have 24 on average and 95 at the 95th percentile (Nishtala et al.,
+/// *Scaling Memcache at Facebook*, NSDI 2013, §3.1).
+pub const KEYS_PER_GET_MAX: u64 = 1_000;
+/// The most keys of a multi-get whose misses are stored: which are missing is kept in 64 bits.
+pub const KEYS_ON_MISS_MAX: u64 = 64;
+
+/// A workload that cannot be.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum ConfigError {
+    #[error("{0}")]
+    Parse(#[from] ParseError),
+    #[error(
+        "key size {given}: a key must hold the prefix '{prefix}' and {characters} more characters for {keys} keys; use --key-size {least} or more, fewer --keys, or a shorter --key-prefix"
+    )]
+    KeyTooShort { given: String, prefix: Prefix, characters: usize, keys: u64, least: usize },
+    #[error("key size {given}: memcached's protocol allows keys of at most {} bytes", limits::KEY_MAX)]
+    KeyTooLong { given: String },
+    #[error("a multi-get of {given} keys: there must be 1 to {limit}{why}; use fewer keys in mget()")]
+    KeysPerGet { given: String, limit: u64, why: &'static str },
+    #[error(
+        "a multi-get of up to {keys} keys of up to {size} bytes does not fit into one datagram of {} bytes, and memcached takes requests of one only; use fewer keys in mget(), shorter keys, or TCP",
+        udp::Header::DATAGRAM_MAX
+    )]
+    Datagram { keys: u64, size: u64 },
+    #[error(
+        "UDP, and the mix '{mix}' has neither get nor mget: only these go over UDP; add one to the mix, or use TCP"
+    )]
+    NothingOverUdp { mix: String },
+    #[error(
+        "the data set {name} has {items} items and {given} keys were asked for; leave out --keys, or scale the data set"
+    )]
+    DataSetKeys { name: String, items: u64, given: u64 },
+    #[error(
+        "inserts into the data set {name}: it says nothing of items that are not in it; leave insert out of the mix, or use --keys instead of a file"
+    )]
+    DataSetInserts { name: String },
+    #[error("{given} servers; there must be 1 to {}", crate::cache::Cluster::MAX)]
+    Servers { given: usize },
+    #[error("the server '{server}' stands twice in the list; name each once")]
+    ServerTwice { server: String },
+}
+
+impl CacheConfig {
+    /// Checks that the parameters go together.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        KeySampler::new(self.popularity, self.keys)?;
+        self.check_data_set()?;
+        self.cluster.check()?;
+        self.check_key_size()?;
+        let operations = || self.mix.shares().iter().map(|share| &share.operation);
+        operations().try_for_each(|operation| match operation {
+            Operation::MultiGet(keys) => self.check_multi_get(keys),
+            _ => Ok(()),
+        })?;
+        if self.udp
+            && !operations().any(|operation| matches!(operation, Operation::Get | Operation::MultiGet(_)))
+        {
+            return Err(ConfigError::NothingOverUdp { mix: self.mix.to_string() });
+        }
+        Ok(())
+    }
+
+    fn check_data_set(&self) -> Result<(), ConfigError> {
+        let Some(listed) = &self.data_set else { return Ok(()) };
+        let items = listed.population.items();
+        if items != self.keys {
+            let name = listed.name.clone();
+            return Err(ConfigError::DataSetKeys { name, items, given: self.keys });
+        }
+        match self.mix.any(|operation| matches!(operation, Operation::Insert)) {
+            true => Err(ConfigError::DataSetInserts { name: listed.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    fn check_key_size(&self) -> Result<(), ConfigError> {
+        let least = self.shortest_key();
+        let prefix = &self.key_prefix;
+        let (shortest, longest) = self.sizes().keys();
+        // A file's short keys are raised; what was typed too short is a mistake.
+        if self.data_set.is_none() && (shortest.0 as usize) < least {
+            return Err(ConfigError::KeyTooShort {
+                given: self.key_size.to_string(),
+                prefix: prefix.clone(),
+                characters: least - prefix.as_bytes().len(),
+                keys: self.keys,
+                least,
+            });
+        }
+        if longest.0 as usize > limits::KEY_MAX {
+            return Err(ConfigError::KeyTooLong { given: self.key_size.to_string() });
+        }
+        Ok(())
+    }
+
+    fn check_multi_get(&self, count: &dist::Size) -> Result<(), ConfigError> {
+        let error = |limit, why| Err(ConfigError::KeysPerGet { given: count.to_string(), limit, why });
+        let most = count.max().0;
+        if count.min().0 == 0 || most > KEYS_PER_GET_MAX {
+            return error(KEYS_PER_GET_MAX, "");
+        }
+        if most > self.keys {
+            return error(self.keys, ", as each is another key of the data set");
+        }
+        if self.on_miss == OnMiss::Set && most > KEYS_ON_MISS_MAX {
+            return error(KEYS_ON_MISS_MAX, " where the missing ones are stored");
+        }
+        if !self.udp {
+            return Ok(());
+        }
+        let size = self.sizes().keys().1.0;
+        // What stands around each key, and around all: `get`, blanks and a line end, or `mg  v k q` with its own and `mn`.
+        let (each, all) = if self.protocol == Protocol::Meta { (11, 4) } else { (1, 5) };
+        if udp::Header::SIZE as u64 + all + most * (each + size) > udp::Header::DATAGRAM_MAX as u64 {
+            return Err(ConfigError::Datagram { keys: most, size });
+        }
+        Ok(())
+    }
+
+    /// The fewest characters that tell all keys apart, prefix included.
+    pub(super) fn shortest_key(&self) -> usize {
+        // The digits of the largest number, and a letter before it where there are items of another kind.
+        let digits = self.keys.saturating_sub(1).max(1).ilog10() as usize + 1;
+        let letter = usize::from(self.mix.any(|operation| operation.counts() || operation.grows()));
+        self.key_prefix.as_bytes().len() + letter + digits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::config::tests::config;
+
+    fn check(config: CacheConfig, expect: Option<&str>) {
+        let got = config.check().err().map(|e| e.to_string());
+        match expect {
+            None => assert_eq!(got, None),
+            Some(part) => assert!(got.as_ref().is_some_and(|e| e.contains(part)), "{got:?}"),
+        }
+    }
+
+    #[test]
+    fn keys_must_be_told_apart_and_be_legal() {
+        let check = |keys, size: &str, prefix: &str, mix: &str, expect| {
+            let (key_size, key_prefix) = (size.parse().unwrap(), prefix.parse().unwrap());
+            check(CacheConfig { keys, key_size, key_prefix, ..config(mix) }, expect);
+        };
+        check(100_000, "30", "taillight:", "get:100", None);
+        check(100_000, "15", "taillight:", "get:100", None);
+        check(100_000, "14", "taillight:", "get:100", Some("--key-size 15 or more"));
+        check(100_000, "15", "taillight:", "get:50,incr:50", Some("--key-size 16 or more"));
+        check(100_000, "15", "taillight:", "get:50,append:50", Some("6 more characters"));
+        check(1_000_000, "uniform:5..40", "taillight:", "get:100", Some("6 more characters"));
+        // A law without bounds of its own is clipped to what is possible.
+        check(1_000_000, "normal:20,10", "taillight:", "get:100", None);
+        check(10, "251", "t", "get:100", Some("at most 250"));
+        check(0, "30", "t", "get:100", Some("not between 1"));
+        check(1, "2", "t", "get:100", None);
+    }
+
+    #[test]
+    fn multi_gets_have_limits() {
+        check(config("mget(100):100"), None);
+        check(config("mget(101):100"), Some("1 to 100, as each is another key"));
+        check(config("mget(uniform:0..5):100"), Some("there must be 1 to 1000;"));
+        check(CacheConfig { keys: 5_000, ..config("mget(1001):100") }, Some("1 to 1000"));
+        let on_miss = |mix| CacheConfig { on_miss: OnMiss::Set, ..config(mix) };
+        check(on_miss("mget(64):100"), None);
+        check(on_miss("mget(65):100"), Some("1 to 64 where the missing ones are stored"));
+    }
+
+    #[test]
+    fn requests_over_udp_are_one_datagram() {
+        let udp = |mix| CacheConfig { udp: true, ..config(mix) };
+        check(udp("get:50,set:50"), None);
+        check(udp("set:100"), Some("neither get nor mget"));
+        check(udp("mget(100):100"), None);
+        check(
+            CacheConfig { key_size: "14".parse().unwrap(), ..udp("mget(100):100") },
+            Some("one datagram of 1400"),
+        );
+        check(CacheConfig { protocol: Protocol::Meta, ..udp("mget(73):100") }, None);
+        check(CacheConfig { protocol: Protocol::Meta, ..udp("mget(74):100") }, Some("up to 74 keys"));
+        check(CacheConfig { protocol: Protocol::Meta, ..udp("get:100") }, None);
+    }
+}

@@ -1,0 +1,122 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use proto_memcache::client::{self, Expect, Outcome};
+use proto_memcache::{Reply, StoreVerb};
+
+use crate::cache::control::words;
+use crate::cache::{Control, ControlError, Items};
+
+/// Bytes that are sent before the first answer is read. The answers to as many small sets are short enough for any
+/// socket buffer, so that neither side waits for the other.
+const BATCH_BYTES: usize = 256 * 1024;
+/// Requests that are sent before the first answer is read: 8 B of answer each.
+const BATCH: usize = 512;
+
+/// Stores the whole data set, each item on its server or on all. Each element of `workers` is one thread's
+/// connections, one to each server.
+///
+/// `progress` is told how many items are stored, from any thread. What was stored last has version 0.
+pub(super) fn fill(
+    workers: &mut [Vec<Control>],
+    items: &Items,
+    expiry: impl Fn(u64) -> i32 + Sync,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<(), ControlError> {
+    let (stored, threads) = (AtomicU64::new(0), workers.len() as u64);
+    let share = |worker: u64| worker * items.total() / threads;
+    thread::scope(|scope| {
+        let running: Vec<_> = (0u64..)
+            .zip(workers)
+            .map(|(i, controls)| {
+                let (stored, expiry) = (&stored, &expiry);
+                let range = share(i)..share(i + 1);
+                scope.spawn(move || {
+                    fill_range(controls, items, range, expiry, |count| {
+                        progress(stored.fetch_add(count, Ordering::Relaxed) + count);
+                    })
+                })
+            })
+            .collect();
+        running.into_iter().try_for_each(|thread| thread.join().expect("filling does not panic"))
+    })
+}
+
+/// What one server is sent next, and what it has not answered.
+#[derive(Default)]
+struct Pipe {
+    out: Vec<u8>,
+    written: usize,
+    unanswered: usize,
+}
+
+fn fill_range(
+    controls: &mut [Control],
+    items: &Items,
+    range: std::ops::Range<u64>,
+    expiry: &(impl Fn(u64) -> i32 + Sync),
+    stored: impl Fn(u64),
+) -> Result<(), ControlError> {
+    let mut pipes: Vec<Pipe> = controls.iter().map(|_| Pipe::default()).collect();
+    let mut key = Vec::new();
+    let mut since = 0;
+    for i in range {
+        let (kind, n) = items.item(i);
+        key.clear();
+        items.append_key(kind, n, &mut key);
+        let holders = match items.server(&key) {
+            Some(server) => server..server + 1,
+            None => 0..pipes.len(),
+        };
+        for server in holders {
+            let pipe = &mut pipes[server];
+            let size = items.stored_size(kind, n);
+            let out = &mut pipe.out;
+            client::store_header(out, StoreVerb::Set, &key, 0, expiry(i), size, Reply::Wanted);
+            items.append_value(kind, n, &key, 0, out);
+            out.extend_from_slice(b"\r\n");
+            pipe.written += 1;
+            if pipe.written == BATCH || pipe.out.len() >= BATCH_BYTES {
+                pipe.flush(&mut controls[server])?;
+            }
+        }
+        since += 1;
+        if since == BATCH as u64 {
+            stored(since);
+            since = 0;
+        }
+    }
+    for (pipe, control) in pipes.iter_mut().zip(controls) {
+        pipe.flush(control)?;
+        pipe.await_answers(control)?;
+    }
+    stored(since);
+    Ok(())
+}
+
+impl Pipe {
+    /// Sends what was written, after the answers to the batch before: while the server works on one, the next is made.
+    fn flush(&mut self, control: &mut Control) -> Result<(), ControlError> {
+        self.await_answers(control)?;
+        control.write(&self.out, "set")?;
+        self.out.clear();
+        self.unanswered = std::mem::take(&mut self.written);
+        Ok(())
+    }
+
+    fn await_answers(&mut self, control: &mut Control) -> Result<(), ControlError> {
+        while self.unanswered > 0 {
+            let mut refused = None;
+            control.read(Expect::Stored, "set", |outcome| {
+                if !matches!(outcome, Outcome::Stored) {
+                    refused = Some(words(&outcome));
+                }
+            })?;
+            if let Some(answer) = refused {
+                return Err(ControlError::Refused { server: control.server().into(), answer });
+            }
+            self.unanswered -= 1;
+        }
+        Ok(())
+    }
+}

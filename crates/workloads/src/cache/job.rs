@@ -1,0 +1,73 @@
+/// What must be remembered of a request from its draw to its answer. Bounds: 32 B; up to a million are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The number of the item; of several keys, what they follow from.
+    pub(super) n: u64,
+    /// What is stored, if anything is.
+    pub(super) version: u64,
+    /// By step: the unique number that `cas` compares with; of several keys, how many this server was asked for; which
+    /// of them are missing, one bit each.
+    pub(super) extra: u64,
+    /// How many keys were drawn, before they were shared out among servers.
+    pub(super) keys: u16,
+    /// Who takes it.
+    pub(super) server: u16,
+    pub(super) step: Step,
+    /// How often `cas` was tried.
+    pub(super) tries: u8,
+}
+
+/// What one request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Get,
+    MultiGet,
+    Gets,
+    Gat,
+    /// The first half of a cas, and the second.
+    CasRead,
+    CasStore,
+    Set,
+    Add,
+    Replace,
+    Append,
+    Prepend,
+    /// The set that takes the place of an append when the item has grown enough.
+    Reset,
+    Insert,
+    Delete,
+    Incr,
+    Decr,
+    Touch,
+    /// Stores the key of a get that missed, or those keys of a multi-get.
+    SetMissing,
+    SetAllMissing,
+}
+
+impl Step {
+    /// Whether a replica is enough.
+    pub(super) fn is_read(self) -> bool {
+        matches!(self, Step::Get | Step::MultiGet | Step::Gets)
+    }
+
+    /// Whether it goes over UDP, where that is wanted.
+    pub(super) fn is_for_datagrams(self) -> bool {
+        matches!(self, Step::Get | Step::MultiGet)
+    }
+
+    /// Whether it brings a version of an item into the world.
+    pub(super) fn stores(self) -> bool {
+        matches!(
+            self,
+            Step::CasStore
+                | Step::Set
+                | Step::Add
+                | Step::Replace
+                | Step::Insert
+                | Step::SetMissing
+                | Step::SetAllMissing
+        )
+    }
+}
+
+const _: () = assert!(size_of::<Job>() <= 32);

@@ -1,0 +1,177 @@
+use proto_memcache::Reply;
+use proto_memcache::client::{self, Expect, Outcome};
+
+use crate::cache::control::words;
+use crate::cache::fill::fill;
+use crate::cache::survey::{Survey, survey};
+use crate::cache::{CacheConfig, Control, ControlError, Items};
+
+/// The least hit ratio of a data set that counts as filled.
+pub const FILLED: f64 = 0.999;
+
+/// What is known of the data set in the servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataSet {
+    /// Items that were looked at; replicas are asked each.
+    pub looked_at: u64,
+    /// Share of them that were there as they should be, 0 to 1: with the right length, and with `verify` the content.
+    pub hit_ratio: f64,
+    /// How many of them were there, but wrong.
+    pub wrong: u64,
+    /// Whether it was filled just now.
+    pub filled_now: bool,
+    /// Each server's items before and after, where it tells; others' items count, too.
+    pub items_before: Vec<Option<u64>>,
+    /// As of `items_before`.
+    pub items_after: Vec<Option<u64>>,
+    /// Items that the data set has on all servers together.
+    pub items_expected: u64,
+    /// The number of this run among those that verify this data set, for [`Versions::begin`]; 0 without `verify`.
+    ///
+    /// [`Versions::begin`]: crate::cache::Versions::begin
+    pub run: u64,
+}
+
+impl DataSet {
+    /// Whether the servers hold the data set.
+    pub fn is_complete(&self) -> bool {
+        self.hit_ratio >= FILLED
+    }
+}
+
+/// When the data set is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillPolicy {
+    /// Where it is not there yet.
+    Auto,
+    /// In any case.
+    Always,
+    /// Not at all; whatever is there is measured.
+    Never,
+}
+
+/// How to reach and fill the servers.
+pub struct Preparation<'a> {
+    /// Makes a new connection to the server of that index.
+    pub connect: &'a (dyn Fn(usize) -> Result<Control, ControlError> + Sync),
+    /// Threads that fill, each with a connection to every server. 2 to 4 fill a server of as many threads.
+    pub threads: usize,
+    /// When to fill.
+    pub policy: FillPolicy,
+    /// Chooses the items that are looked at, where they are too many to look at all.
+    pub seed: u64,
+    /// Told the number of items stored so far, from any thread.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+/// Sees to it that the servers hold the data set, as the policy says, and begins a run of its versions.
+///
+/// Never removes what is not its own: keys carry a prefix, and nothing is flushed. A data set that does not fit is no
+/// error here; the trial is judged by the hit ratio returned.
+///
+/// With `verify`, values must have the form that can be checked. A filled data set remembers that by an item of its
+/// own on each server, `<prefix>:runs`: it is there as long as every value has that form, and counts the runs. Whoever
+/// fills or stores without `verify` takes it away first. Beside it, a sample of the values is checked.
+pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Result<DataSet, ControlError> {
+    let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
+    let mut controls = connect_all()?;
+    let marker = [config.key_prefix.as_bytes(), b":runs"].concat();
+    let items_before = count(&mut controls)?;
+    // Until the run is known, no version is from the future.
+    items.versions().begin(u64::MAX, false);
+    let mut run = match config.verify {
+        true => next_run(&mut controls, &marker, how.policy != FillPolicy::Never || config.writes())?,
+        false => None,
+    };
+    let mut found = Survey::default();
+    let mut filled_now = false;
+    if how.policy != FillPolicy::Always {
+        found = survey(&mut controls, items, how.seed)?;
+    }
+    let is_there = hit_ratio(&found) >= FILLED && (!config.verify || run.is_some() && found.wrong == 0);
+    let fills = how.policy == FillPolicy::Always || how.policy == FillPolicy::Auto && !is_there;
+    if !config.verify && (fills || config.writes()) {
+        forget(&mut controls, &marker)?;
+    }
+    if fills {
+        let mut workers = Vec::new();
+        for _ in 1..how.threads.max(1) {
+            workers.push(connect_all()?);
+        }
+        workers.push(std::mem::take(&mut controls));
+        fill(&mut workers, items, |item| config.expiry_of_fill(item), how.progress)?;
+        controls = workers.pop().expect("it was pushed");
+        if config.verify {
+            run = Some(run.unwrap_or(1));
+            remember(&mut controls, &marker, run.unwrap_or(1))?;
+        }
+        found = survey(&mut controls, items, how.seed)?;
+        filled_now = true;
+    }
+    if let Some(run) = run {
+        items.versions().begin(run, true);
+    }
+    Ok(DataSet {
+        looked_at: found.looked_at,
+        hit_ratio: hit_ratio(&found),
+        wrong: found.wrong,
+        filled_now,
+        items_before,
+        items_after: count(&mut controls)?,
+        items_expected: items.total() * if config.cluster.is_sharded() { 1 } else { items.servers() as u64 },
+        run: run.unwrap_or(0),
+    })
+}
+
+fn count(controls: &mut [Control]) -> Result<Vec<Option<u64>>, ControlError> {
+    controls.iter_mut().map(Control::item_count).collect()
+}
+
+fn hit_ratio(found: &Survey) -> f64 {
+    found.good as f64 / found.looked_at.max(1) as f64
+}
+
+/// The number of a new run; `None` where a server has no marker, so that values there may have another form.
+///
+/// All servers then have the same number: the highest of theirs.
+fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Option<u64>, ControlError> {
+    let mut runs = Vec::new();
+    for control in controls.iter_mut() {
+        let incr = |out: &mut Vec<u8>| client::incr(out, marker, u64::from(counts), Reply::Wanted);
+        runs.push(control.ask(incr, Expect::Counter, "incr", |outcome| match outcome {
+            // Who only looks takes the next number without leaving a trace.
+            Outcome::Counter(run) => Ok(Some(run + u64::from(!counts))),
+            Outcome::NotFound => Ok(None),
+            other => Err(words(&other)),
+        })?);
+    }
+    let highest = runs.iter().flatten().max().copied();
+    if runs.contains(&None) {
+        return Ok(None);
+    }
+    if counts && runs.iter().any(|run| *run != highest) {
+        remember(controls, marker, highest.unwrap_or(1))?;
+    }
+    Ok(highest)
+}
+
+fn remember(controls: &mut [Control], marker: &[u8], run: u64) -> Result<(), ControlError> {
+    let text = run.to_string();
+    controls.iter_mut().try_for_each(|control| {
+        let set = |out: &mut Vec<u8>| client::set(out, marker, 0, 0, text.as_bytes());
+        control.ask(set, Expect::Stored, "set", |outcome| match outcome {
+            Outcome::Stored => Ok(()),
+            other => Err(words(&other)),
+        })
+    })
+}
+
+fn forget(controls: &mut [Control], marker: &[u8]) -> Result<(), ControlError> {
+    controls.iter_mut().try_for_each(|control| {
+        let delete = |out: &mut Vec<u8>| client::delete(out, marker, Reply::Wanted);
+        control.ask(delete, Expect::Deleted, "delete", |outcome| match outcome {
+            Outcome::Deleted | Outcome::NotFound => Ok(()),
+            other => Err(words(&other)),
+        })
+    })
+}

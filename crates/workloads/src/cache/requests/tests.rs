@@ -1,0 +1,222 @@
+use super::*;
+use crate::cache::config::tests::config;
+
+pub(in crate::cache) fn cache(config: &CacheConfig) -> Cache {
+    let items = Items::new(config);
+    items.versions().begin(1, true);
+    Cache::new(config, Arc::new(items), Seat::ONLY).unwrap()
+}
+
+/// The parts of arrival `seq`, in the order in which they were pushed.
+pub(in crate::cache) fn draw(cache: &mut Cache, seq: u64) -> (usize, Vec<(usize, Job)>) {
+    let mut parts = Parts::new();
+    let operation = cache.draw_parts(seq, &mut parts);
+    let mut drawn: Vec<_> = std::iter::from_fn(|| parts.pop()).collect();
+    drawn.reverse();
+    (operation, drawn)
+}
+
+/// The first two requests of a mix of one operation.
+fn bytes(config: &CacheConfig) -> String {
+    let mut cache = cache(config);
+    let mut out = Vec::new();
+    for seq in 0..2 {
+        for (_, mut job) in draw(&mut cache, seq).1 {
+            cache.write(&mut job, 0, &mut out);
+        }
+    }
+    String::from_utf8_lossy(&out).replace("\r\n", "|")
+}
+
+#[test]
+fn golden_bytes_of_each_operation() {
+    let check = |mix: &str, ascii: &str, meta: &str| {
+        let expiry = "7".parse().unwrap();
+        let ascii_config = CacheConfig { expiry, ..config(&format!("{mix}:100")) };
+        let meta_config = CacheConfig { protocol: Protocol::Meta, ..ascii_config.clone() };
+        assert_eq!([bytes(&ascii_config), bytes(&meta_config)], [ascii, meta], "{mix}");
+    };
+    check("get", "get t:000082|get t:000010|", "mg t:000082 v|mg t:000010 v|");
+    check(
+        "mget(3)",
+        "get t:000009 t:000034 t:000045|get t:000027 t:000060 t:000086|",
+        "mg t:000009 v k q|mg t:000034 v k q|mg t:000045 v k q|mn|mg t:000027 v k q|mg t:000060 v k q|mg t:000086 v k q|mn|",
+    );
+    check("gets", "gets t:000082|gets t:000010|", "mg t:000082 v c|mg t:000010 v c|");
+    check(
+        "set",
+        "set t:000082 0 7 3|abc|set t:000010 0 7 3|abc|",
+        "ms t:000082 3 T7|abc|ms t:000010 3 T7|abc|",
+    );
+    check(
+        "add",
+        "add t:000082 0 7 3|abc|add t:000010 0 7 3|abc|",
+        "ms t:000082 3 T7 ME|abc|ms t:000010 3 T7 ME|abc|",
+    );
+    check(
+        "replace",
+        "replace t:000082 0 7 3|abc|replace t:000010 0 7 3|abc|",
+        "ms t:000082 3 T7 MR|abc|ms t:000010 3 T7 MR|abc|",
+    );
+    check(
+        "append",
+        "append t:a00082 0 0 8|+piece+\n|append t:a00010 0 0 8|+piece+\n|",
+        "ms t:a00082 8 MA|+piece+\n|ms t:a00010 8 MA|+piece+\n|",
+    );
+    check(
+        "prepend",
+        "prepend t:a00082 0 0 8|+piece+\n|prepend t:a00010 0 0 8|+piece+\n|",
+        "ms t:a00082 8 MP|+piece+\n|ms t:a00010 8 MP|+piece+\n|",
+    );
+    check("delete", "delete t:000082|delete t:000010|", "md t:000082|md t:000010|");
+    check("incr", "incr t:c00082 1|incr t:c00010 1|", "ma t:c00082 v|ma t:c00010 v|");
+    check("decr", "decr t:c00082 1|decr t:c00010 1|", "ma t:c00082 v MD|ma t:c00010 v MD|");
+    check("touch", "touch t:000082 7|touch t:000010 7|", "mg t:000082 T7|mg t:000010 T7|");
+    check("gat", "gat 7 t:000082|gat 7 t:000010|", "mg t:000082 v T7|mg t:000010 v T7|");
+    check("cas", "gets t:000082|gets t:000010|", "mg t:000082 v c|mg t:000010 v c|");
+    check(
+        "insert",
+        "add t:000100 0 7 3|abc|add t:000101 0 7 3|abc|",
+        "ms t:000100 3 T7 ME|abc|ms t:000101 3 T7 ME|abc|",
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_others() {
+    let with = |seed| bytes(&CacheConfig { seed, ..config("get:50,set:50") });
+    assert_eq!(with(9), with(9));
+    assert!((10..20).any(|seed| with(seed) != with(9)));
+}
+
+#[test]
+fn the_mix_is_kept() {
+    let mut cache = cache(&config("get:70,set:20,mget(2):10"));
+    let mut counts = [0u32; 3];
+    for seq in 0..100_000 {
+        counts[draw(&mut cache, seq).0] += 1;
+    }
+    for (count, share) in counts.into_iter().zip([0.7, 0.2, 0.1]) {
+        let expect = 100_000.0 * share;
+        let deviation = (f64::from(count) - expect) / (expect * (1.0 - share)).sqrt();
+        assert!(deviation.abs() < 4.5, "{counts:?}");
+    }
+    assert_eq!(cache.names(), ["get", "set", "mget(2)"]);
+}
+
+#[test]
+fn a_value_over_the_expiry_follows_from_the_arrival() {
+    let expiry = "uniform:1..1000".parse().unwrap();
+    let config = CacheConfig { expiry, ..config("set:100") };
+    let (first, again) = (bytes(&config), bytes(&config));
+    assert_eq!(first, again);
+    let times: Vec<&str> = first.split('|').filter_map(|line| line.split(' ').nth(3)).collect();
+    assert!(times.len() == 2 && times[0] != times[1], "{times:?}");
+}
+
+#[test]
+fn appends_are_bounded() {
+    let mut cache = cache(&CacheConfig { keys: 2, ..config("append:100") });
+    let mut since = [0u32; 2];
+    let mut resets = 0;
+    for seq in 0..1_000 {
+        let job = draw(&mut cache, seq).1[0].1;
+        let pieces = &mut since[job.n as usize];
+        match job.step {
+            Step::Append => *pieces += 1,
+            Step::Reset => {
+                assert_eq!(*pieces, 64);
+                *pieces = 0;
+                resets += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(*pieces <= 64);
+    }
+    // 1 000 appends to two items: each 65th is a reset.
+    assert!((13..=15).contains(&resets), "{resets}");
+}
+
+fn cluster(placement: &str, mix: &str) -> CacheConfig {
+    let servers = ["a", "b", "c"].map(|name| name.parse().unwrap()).to_vec();
+    let cluster = crate::cache::Cluster { servers, placement: placement.parse().unwrap() };
+    CacheConfig { cluster, ..config(mix) }
+}
+
+#[test]
+fn replicas_get_every_write_and_share_the_reads() {
+    let endpoints = |mix: &str, seq| {
+        let mut cache = cache(&cluster("replicated", mix));
+        (0..seq).flat_map(|seq| draw(&mut cache, seq).1).map(|(endpoint, _)| endpoint).collect::<Vec<_>>()
+    };
+    assert_eq!(endpoints("set:100", 2), [0, 1, 2, 0, 1, 2]);
+    assert_eq!(endpoints("delete:100", 1), [0, 1, 2]);
+    assert_eq!(endpoints("cas:100", 1), [0, 1, 2]);
+    for mix in ["get:100", "mget(5):100"] {
+        let reads = endpoints(mix, 3_000);
+        assert_eq!(reads.len(), 3_000, "one each");
+        for server in 0..3 {
+            let count = reads.iter().filter(|&&endpoint| endpoint == server).count();
+            // The standard deviation is √(3 000 × 2/9) = 26.
+            assert!(count.abs_diff(1_000) < 120, "{count}");
+        }
+    }
+}
+
+#[test]
+fn shards_get_what_is_theirs() {
+    for placement in ["ketama", "modulo"] {
+        let config = cluster(placement, "get:50,set:50");
+        let mut cache = cache(&config);
+        let mut seen = [0; 3];
+        for seq in 0..300 {
+            let parts = draw(&mut cache, seq).1;
+            let [(endpoint, job)] = parts[..] else { panic!("{parts:?}") };
+            let mut key = Vec::new();
+            cache.items.append_key(Kind::Data, job.n, &mut key);
+            assert_eq!(cache.items.server(&key), Some(endpoint));
+            seen[endpoint] += 1;
+        }
+        assert!(seen.iter().all(|&count| count > 30), "{placement}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_multi_get_is_split_among_shards() {
+    let mut cache = cache(&cluster("ketama", "mget(20):100"));
+    let mut shapes = Vec::new();
+    for seq in 0..50 {
+        let parts = draw(&mut cache, seq).1;
+        let mut keys = Vec::new();
+        for (endpoint, mut job) in parts.clone() {
+            let mut out = Vec::new();
+            cache.write(&mut job, 0, &mut out);
+            let text = String::from_utf8(out).unwrap();
+            let words: Vec<&str> = text.trim_end().split(' ').skip(1).collect();
+            assert_eq!(words.len() as u64, job.extra);
+            assert!(words.iter().all(|key| cache.items.server(key.as_bytes()) == Some(endpoint)));
+            keys.extend(words.into_iter().map(String::from));
+        }
+        keys.sort();
+        keys.dedup();
+        assert_eq!(keys.len(), 20, "each key once");
+        shapes.push(parts.len());
+    }
+    assert!(shapes.contains(&3));
+}
+
+#[test]
+fn only_gets_go_over_udp() {
+    let config = CacheConfig { udp: true, ..cluster("ketama", "get:25,mget(4):25,gets:25,set:25") };
+    assert_eq!(config.endpoints(), 6);
+    let mut cache = cache(&config);
+    for seq in 0..200 {
+        let (operation, parts) = draw(&mut cache, seq);
+        for (endpoint, mut job) in parts {
+            let over_udp = operation < 2;
+            assert_eq!(endpoint, usize::from(job.server) + if over_udp { 3 } else { 0 });
+            let mut out = Vec::new();
+            cache.write(&mut job, 0x0102, &mut out);
+            assert_eq!(out.starts_with(&[1, 2, 0, 0, 0, 1, 0, 0]), over_udp);
+        }
+    }
+}

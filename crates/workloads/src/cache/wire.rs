@@ -1,0 +1,52 @@
+use proto_memcache::client::ResponseParser;
+use proto_memcache::client::udp::Reassembly;
+
+use openloop::Fault;
+
+/// What is known of an answer that is not whole: on a stream of the oldest one, else of the datagrams' own.
+#[derive(Clone, Debug)]
+pub struct Wire {
+    pub(super) parser: ResponseParser,
+    /// Of several answers to one request: how many are read, and where the next starts.
+    pub(super) answers: u32,
+    pub(super) offset: usize,
+    /// How many of them stored their item.
+    pub(super) stored: u32,
+    /// The first that did not.
+    pub(super) fault: Option<Fault>,
+    pub(super) reassembly: Reassembly,
+    /// Over UDP, what came of a reply in several messages, and where each of them ends.
+    pub(super) messages: Vec<u8>,
+    pub(super) ends: Vec<usize>,
+}
+
+impl Wire {
+    /// Adds a message to the reply; false where the same has come before.
+    pub(super) fn add_message(messages: &mut Vec<u8>, ends: &mut Vec<usize>, message: &[u8]) -> bool {
+        let mut start = 0;
+        for &end in ends.iter() {
+            if &messages[start..end] == message {
+                return false;
+            }
+            start = end;
+        }
+        messages.extend_from_slice(message);
+        ends.push(messages.len());
+        true
+    }
+}
+
+impl Default for Wire {
+    fn default() -> Wire {
+        Wire {
+            parser: ResponseParser::with_max_value(dist::Size::MAX.0 as usize),
+            answers: 0,
+            offset: 0,
+            stored: 0,
+            fault: None,
+            reassembly: Reassembly::default(),
+            messages: Vec::new(),
+            ends: Vec::new(),
+        }
+    }
+}

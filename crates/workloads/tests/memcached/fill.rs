@@ -1,0 +1,114 @@
+use proto_memcache::client;
+use std::io::Write;
+use std::net::TcpStream;
+use workloads::cache::{CacheConfig, FillPolicy, Placement};
+
+use crate::client::Client;
+use crate::{Servers, config};
+
+#[test]
+fn each_server_holds_its_share() {
+    let Some(servers) = Servers::start(3) else { return };
+    for (placement, threads) in [(Placement::Ketama, "k:"), (Placement::Replicated, "r:")] {
+        let config = CacheConfig {
+            key_prefix: threads.parse().unwrap(),
+            ..config(servers.cluster(placement), "get:50,incr:25,append:25")
+        };
+        let (_, empty) = servers.prepare(&config, FillPolicy::Never);
+        assert_eq!((empty.hit_ratio, empty.filled_now), (0.0, false));
+        let (items, filled) = servers.prepare(&config, FillPolicy::Auto);
+        assert_eq!((filled.hit_ratio, filled.wrong, filled.filled_now), (1.0, 0, true));
+        assert_eq!(items.total(), 1_500);
+        let sum = |counts: &[Option<u64>]| counts.iter().map(|count| count.unwrap()).sum::<u64>();
+        assert_eq!(sum(&filled.items_after) - sum(&filled.items_before), filled.items_expected);
+        let copies = if placement == Placement::Replicated { 3 } else { 1 };
+        assert_eq!((filled.items_expected, filled.looked_at), (1_500 * copies, 1_500 * copies));
+        let (_, again) = servers.prepare(&config, FillPolicy::Auto);
+        assert_eq!((again.hit_ratio, again.filled_now), (1.0, false));
+        assert!(servers.prepare(&config, FillPolicy::Always).1.filled_now);
+    }
+}
+
+#[test]
+fn a_large_data_set_is_filled_by_several_threads() {
+    let Some(servers) = Servers::start(1) else { return };
+    let config = CacheConfig { keys: 50_000, ..config(servers.cluster(Placement::Replicated), "get:100") };
+    let config = CacheConfig { value_size: "uniform:1..200".parse().unwrap(), ..config };
+    let (_, filled) = servers.prepare(&config, FillPolicy::Auto);
+    assert_eq!((filled.hit_ratio, filled.filled_now), (1.0, true));
+    assert_eq!(filled.items_after, [Some(50_000)]);
+    // A sample is looked at; of 50 keys drawn, a few are drawn twice.
+    assert!((19_000..=20_000).contains(&filled.looked_at), "{}", filled.looked_at);
+}
+
+#[test]
+fn a_data_set_remembers_whether_it_can_be_verified() {
+    let Some(servers) = Servers::start(1) else { return };
+    let plain = |mix| config(servers.cluster(Placement::Replicated), mix);
+    let verified = |mix| CacheConfig { verify: true, ..plain(mix) };
+    let fills = |config: &CacheConfig, policy| {
+        let data_set = servers.prepare(config, policy).1;
+        (data_set.filled_now, data_set.run)
+    };
+    assert_eq!(fills(&plain("get:100"), FillPolicy::Auto), (true, 0));
+    // The sizes are right, the contents are not.
+    let found = servers.prepare(&verified("get:100"), FillPolicy::Never).1;
+    assert!(found.wrong > 400 && !found.is_complete() && found.run == 0, "{found:?}");
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (true, 1));
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 2));
+    // Who only looks leaves no trace.
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Never), (false, 3));
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 3));
+    // Who reads without verifying may; who stores so takes the mark away.
+    assert_eq!(fills(&plain("get:100"), FillPolicy::Auto), (false, 0));
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 4));
+    assert_eq!(fills(&plain("get:50,set:50"), FillPolicy::Auto), (false, 0));
+    assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (true, 1));
+}
+
+#[test]
+fn what_an_earlier_run_left_is_no_failure_and_what_nobody_sent_is() {
+    let Some(servers) = Servers::start(1) else { return };
+    let config = CacheConfig {
+        keys: 20,
+        value_size: "64".parse().unwrap(),
+        verify: true,
+        ..config(servers.cluster(Placement::Replicated), "get:50,set:50")
+    };
+    let mut client = Client::connect(&servers.addresses, &[]);
+    // The second run has fewer arrivals, so it meets versions that are higher than its own numbers.
+    client.run(&mut servers.workload(&config), 0..500);
+    client.run(&mut servers.workload(&config), 0..100);
+    assert!(client.faults.is_empty(), "{:?}", client.faults);
+    // Somebody else overwrites them all.
+    let (items, _) = servers.prepare(&config, FillPolicy::Never);
+    let mut stream = TcpStream::connect(servers.addresses[0]).unwrap();
+    for n in 0..20 {
+        let (mut key, mut out) = (Vec::new(), Vec::new());
+        items.append_key(workloads::cache::Kind::Data, n, &mut key);
+        client::set(&mut out, &key, 0, 0, &[b'x'; 64]);
+        stream.write_all(&out).unwrap();
+    }
+    // Its answers say that they are stored.
+    let mut answers = [0; 20 * 8];
+    std::io::Read::read_exact(&mut stream, &mut answers).unwrap();
+    let (items, found) = servers.prepare(&config, FillPolicy::Never);
+    assert_eq!(found.wrong, 20);
+    let mut cache = workloads::cache::Cache::new(&config, items, workloads::cache::Seat::ONLY).unwrap();
+    client.run(&mut cache, 0..200);
+    let wrong = client.faults["wrong value"].len() as u64;
+    let counters = openloop::Workload::counters(&cache);
+    assert!(
+        counters.iter().any(|(name, count, _)| name == "verify_failures" && *count == wrong),
+        "{counters:?}"
+    );
+    assert!(client.faults["wrong value"][0].contains("belongs to another key"), "{:?}", client.faults);
+}
+
+#[test]
+fn a_server_says_how_many_items_it_holds() {
+    let Some(servers) = Servers::start(1) else { return };
+    let mut control = servers.control(0);
+    assert_eq!(control.item_count().unwrap(), Some(0));
+    assert_eq!(control.server(), servers.addresses[0].to_string());
+}
