@@ -48,7 +48,7 @@ const RULES: &[Rule] = &[
         why: "the control channel's runtime must not run where load is generated or served",
     },
     Rule::Never {
-        from: &["report"],
+        from: &["report", "export"],
         to: &["lab", "knobs", "probes"],
         why: "a report is made from the result alone, years later, elsewhere",
     },

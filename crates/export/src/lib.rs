@@ -1,0 +1,31 @@
+//! A result in the formats of other tools: tables as CSV or Parquet, metrics as OpenMetrics or OTLP.
+//!
+//! `result.json` stays the whole truth; what is written here is made from it for a spreadsheet, a data frame or a
+//! monitoring system. [`trials`] and [`windows`] are [`Table`]s with stable column names that end in their unit.
+//! [`Metrics`] are one trial's figures, of a trial that is over or of one that still runs.
+//!
+//! What needs large libraries is behind features, all off: `parquet`, `push` (metrics to an HTTP address) and
+//! `otlp` (to an OpenTelemetry collector).
+//!
+//! Try it: `cargo test -p export --all-features`.
+
+mod csv;
+mod error;
+mod metrics;
+mod openmetrics;
+#[cfg(feature = "otlp")]
+mod otlp;
+#[cfg(feature = "parquet")]
+mod parquet_file;
+#[cfg(feature = "push")]
+mod push;
+mod table;
+mod trials;
+mod windows;
+
+pub use error::Error;
+pub use metrics::{Kind, Metric, Metrics, Point, Value};
+pub use openmetrics::CONTENT_TYPE;
+pub use table::{Cell, Column, Table, Type};
+pub use trials::trials;
+pub use windows::windows;

@@ -1,0 +1,114 @@
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as AnyValue;
+use opentelemetry_proto::tonic::common::v1::{AnyValue as Any, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
+use opentelemetry_proto::tonic::metrics::v1::summary_data_point::ValueAtQuantile;
+use opentelemetry_proto::tonic::metrics::v1::{
+    AggregationTemporality, Gauge, Metric as Family, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum,
+    Summary, SummaryDataPoint,
+};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+
+use crate::Error;
+use crate::metrics::{Kind, Metric, Metrics, Point, Value};
+use crate::push::{agent, failed};
+
+impl Metrics {
+    /// Sends the metrics to the OpenTelemetry collector at `address`, such as `http://localhost:4318`, by OTLP over
+    /// HTTP with Protobuf.
+    ///
+    /// Units: both times in nanoseconds since the Unix epoch: when the trial started and what moment it is of.
+    /// Errors: an address that is no plain HTTP, a collector that cannot be reached within 10 s or refuses.
+    pub fn push_otlp(&self, address: &str, started: u64, at: u64) -> Result<(), Error> {
+        // The path that the specification gives to a base address.
+        let whole = format!("{}/v1/metrics", address.trim_end_matches('/').trim_end_matches("/v1/metrics"));
+        let request = agent().post(&whole).header("Content-Type", "application/x-protobuf");
+        request.send(&self.otlp(started, at)).map(drop).map_err(|error| failed(&whole, &error))
+    }
+
+    /// The body of a request to a collector.
+    fn otlp(&self, started: u64, at: u64) -> Vec<u8> {
+        let scope = InstrumentationScope {
+            name: "taillight".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            ..InstrumentationScope::default()
+        };
+        let metrics = self.families.iter().map(|family| converted(family, started, at)).collect();
+        let scope = ScopeMetrics { scope: Some(scope), metrics, schema_url: String::new() };
+        let resource =
+            Resource { attributes: vec![attribute("service.name", "taillight")], ..Resource::default() };
+        let resource = ResourceMetrics {
+            resource: Some(resource),
+            scope_metrics: vec![scope],
+            schema_url: String::new(),
+        };
+        ExportMetricsServiceRequest { resource_metrics: vec![resource] }.encode_to_vec()
+    }
+}
+
+fn converted(family: &Metric, started: u64, at: u64) -> Family {
+    let numbers = || -> Vec<NumberDataPoint> {
+        let number = |point: &Point| match point.value {
+            Value::Number(value) => Some(NumberDataPoint {
+                attributes: attributes(point),
+                start_time_unix_nano: started,
+                time_unix_nano: at,
+                value: Some(Number::AsDouble(value)),
+                ..NumberDataPoint::default()
+            }),
+            Value::Summary { .. } => None,
+        };
+        family.points.iter().filter_map(number).collect()
+    };
+    let data = match family.kind {
+        Kind::Gauge => Data::Gauge(Gauge { data_points: numbers() }),
+        Kind::Counter => Data::Sum(Sum {
+            data_points: numbers(),
+            aggregation_temporality: AggregationTemporality::Cumulative.into(),
+            is_monotonic: true,
+        }),
+        Kind::Summary => Data::Summary(Summary {
+            data_points: family.points.iter().filter_map(|point| distribution(point, started, at)).collect(),
+        }),
+    };
+    // UCUM, as OpenTelemetry asks for.
+    let unit = match family.unit {
+        "seconds" => "s",
+        "bytes" => "By",
+        _ => "1",
+    };
+    Family {
+        name: family.name.clone(),
+        description: family.help.into(),
+        unit: unit.into(),
+        metadata: Vec::new(),
+        data: Some(data),
+    }
+}
+
+fn distribution(point: &Point, started: u64, at: u64) -> Option<SummaryDataPoint> {
+    let Value::Summary { count, sum, quantiles } = &point.value else { return None };
+    Some(SummaryDataPoint {
+        attributes: attributes(point),
+        start_time_unix_nano: started,
+        time_unix_nano: at,
+        count: *count,
+        sum: *sum,
+        quantile_values: quantiles
+            .iter()
+            .map(|&(quantile, value)| ValueAtQuantile { quantile, value })
+            .collect(),
+        flags: 0,
+    })
+}
+
+fn attributes(point: &Point) -> Vec<KeyValue> {
+    point.labels.iter().map(|(name, value)| attribute(name, value)).collect()
+}
+
+fn attribute(name: &str, value: &str) -> KeyValue {
+    let value = Any { value: Some(AnyValue::StringValue(value.into())) };
+    KeyValue { key: name.into(), value: Some(value), ..KeyValue::default() }
+}

@@ -1,0 +1,98 @@
+use results::{Experiment, LatencySummary, Trial, Verdict};
+use serde_json::Value;
+
+use crate::table::{Cell, Reader, Table, Type};
+
+type Row<'a> = (&'a Experiment, &'a Trial);
+
+/// A row for each trial of `experiment`, invalid ones too.
+pub fn trials(experiment: &Experiment) -> Table {
+    Table::of(&columns(), experiment.trials.iter().map(|trial| (experiment, trial)))
+}
+
+/// `open` or `closed`, which stands in every table.
+pub(crate) fn loop_words(trial: &Trial) -> &'static str {
+    if trial.is_closed_loop() { "closed" } else { "open" }
+}
+
+/// The columns; their names are stable.
+fn columns<'a>() -> Vec<Reader<Row<'a>>> {
+    vec![
+        ("result", Type::Text, |(experiment, _)| experiment.name.as_str().into()),
+        ("trial", Type::Text, |(_, trial)| trial.id.as_str().into()),
+        ("target", Type::Text, |(_, trial)| trial.target.as_str().into()),
+        ("purpose", Type::Text, |(_, trial)| match serde_json::to_value(trial.purpose) {
+            Ok(Value::String(purpose)) => purpose.into(),
+            _ => Cell::Empty,
+        }),
+        ("block", Type::Count, |(_, trial)| u64::from(trial.block).into()),
+        ("started", Type::Text, |(_, trial)| trial.started.as_str().into()),
+        ("verdict", Type::Text, |(_, trial)| trial.verdict.label().into()),
+        ("usable", Type::Flag, |(_, trial)| trial.verdict.is_usable().into()),
+        ("verdict_words", Type::Text, |(_, trial)| match trial.verdict {
+            Verdict::Valid => Cell::Empty,
+            _ => trial.verdict.to_string().into(),
+        }),
+        ("loop", Type::Text, |(_, trial)| loop_words(trial).into()),
+        ("transport", Type::Text, |(_, trial)| trial.transport.map(|transport| transport.words()).into()),
+        ("load_share", Type::Number, |(_, trial)| trial.load_share.into()),
+        ("offered_rps", Type::Number, |(_, trial)| trial.offered_rps.into()),
+        ("achieved_rps", Type::Number, |(_, trial)| trial.achieved_rps.into()),
+        ("window_s", Type::Number, |(_, trial)| trial.window_s.into()),
+        ("arrival_count", Type::Count, |(_, trial)| trial.arrivals.intended.into()),
+        ("completed_count", Type::Count, |(_, trial)| trial.arrivals.completed.into()),
+        ("error_count", Type::Count, |(_, trial)| trial.arrivals.errors.into()),
+        ("timeout_count", Type::Count, |(_, trial)| trial.arrivals.timeouts.into()),
+        ("unfinished_count", Type::Count, |(_, trial)| trial.arrivals.unfinished.into()),
+        ("response_time_us_mean", Type::Number, |(_, trial)| trial.all.response_time.mean_us.into()),
+        ("response_time_us_p50", Type::Number, |(_, trial)| trial.all.response_time.p50_us.into()),
+        ("response_time_us_p90", Type::Number, |(_, trial)| trial.all.response_time.p90_us.into()),
+        ("response_time_us_p95", Type::Number, |(_, trial)| trial.all.response_time.p95_us.into()),
+        ("response_time_us_p99", Type::Number, |(_, trial)| trial.all.response_time.p99_us.into()),
+        ("response_time_us_p99_9", Type::Number, |(_, trial)| trial.all.response_time.p99_9_us.into()),
+        ("response_time_us_p99_99", Type::Number, |(_, trial)| trial.all.response_time.p99_99_us.into()),
+        ("response_time_us_max", Type::Number, |(_, trial)| trial.all.response_time.max_us.into()),
+        ("windowed_p99_us", Type::Number, |(_, trial)| trial.windowed_p99_us.into()),
+        ("service_time_us_mean", Type::Number, |(_, trial)| trial.all.service_time.mean_us.into()),
+        ("service_time_us_p50", Type::Number, |(_, trial)| trial.all.service_time.p50_us.into()),
+        ("service_time_us_p99", Type::Number, |(_, trial)| trial.all.service_time.p99_us.into()),
+        ("connection_wait_us_p99", Type::Number, |(_, trial)| trial.all.connection_wait.p99_us.into()),
+        ("generator_lag_us_p50", Type::Number, |(_, trial)| trial.all.generator_lag.p50_us.into()),
+        ("generator_lag_us_p99", Type::Number, |(_, trial)| trial.all.generator_lag.p99_us.into()),
+        ("generator_lag_us_max", Type::Number, |(_, trial)| trial.all.generator_lag.max_us.into()),
+        // Pairs of a target in µs and a share: the targets are the user's, the columns are not.
+        ("within_us_share", Type::Text, |(_, trial)| {
+            let pairs: Vec<String> =
+                trial.within.iter().map(|w| format!("{}:{}", w.target_us, w.share)).collect();
+            (!pairs.is_empty()).then(|| pairs.join(" ")).into()
+        }),
+        ("hit_ratio", Type::Number, |(_, trial)| trial.counters.get("hit_ratio").copied().into()),
+        ("sent_bytes", Type::Count, |(_, trial)| trial.traffic.map(|traffic| traffic.bytes_sent).into()),
+        ("received_bytes", Type::Count, |(_, trial)| {
+            trial.traffic.map(|traffic| traffic.bytes_received).into()
+        }),
+        ("clients", Type::Count, |(_, trial)| {
+            trial.closed_loop.as_ref().map(|closed| u64::from(closed.clients)).into()
+        }),
+        ("correction_interval_us", Type::Number, |(_, trial)| {
+            trial.closed_loop.as_ref().and_then(|closed| closed.expected_interval_us).into()
+        }),
+        ("corrected_us_p50", Type::Number, |(_, trial)| corrected(trial, |times| times.p50_us)),
+        ("corrected_us_p99", Type::Number, |(_, trial)| corrected(trial, |times| times.p99_us)),
+        ("corrected_us_p99_9", Type::Number, |(_, trial)| corrected(trial, |times| times.p99_9_us)),
+        ("generator_threads", Type::Count, |(_, trial)| u64::from(trial.generator.threads).into()),
+        ("connections", Type::Count, |(_, trial)| u64::from(trial.generator.connections).into()),
+        ("generator_busy_share", Type::Number, |(_, trial)| trial.generator.busy_share.into()),
+        ("disturbed_windows", Type::Count, |(_, trial)| trial.noise.disturbed_windows.into()),
+        ("agents", Type::Count, |(_, trial)| (trial.agents.len() as u64).into()),
+        ("gates_failed", Type::Count, |(_, trial)| {
+            let failed = trial.gates.iter().filter(|gate| !gate.passed).count() as u64;
+            (!trial.gates.is_empty()).then_some(failed).into()
+        }),
+    ]
+}
+
+fn corrected(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
+    let times = trial.closed_loop.as_ref().and_then(|closed| closed.corrected.as_ref());
+    times.and_then(read).into()
+}

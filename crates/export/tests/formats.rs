@@ -1,0 +1,193 @@
+//! What other tools read: column by column, line by line, and byte by byte where a library reads it back.
+
+use std::collections::BTreeSet;
+
+use export::{Cell, Metrics, Type, trials, windows};
+use proptest::prelude::*;
+use results::{
+    Arrivals, ClosedLoop, ErrorCount, Experiment, LatencySummary, LoopKind, ServerFigures, Traffic,
+    Transport, Trial, Verdict, Within,
+};
+
+/// A result that was measured, of the first schema.
+fn measured() -> Experiment {
+    serde_json::from_str(include_str!("../../results/tests/fixtures/v1-sweep.json")).unwrap()
+}
+
+/// One trial with everything that metrics tell.
+fn trial() -> Trial {
+    let times = LatencySummary {
+        count: 1_000,
+        mean_us: Some(50.0),
+        p50_us: Some(40.0),
+        p99_us: Some(900.0),
+        max_us: Some(2_000.0),
+        ..LatencySummary::default()
+    };
+    let mut trial = Trial {
+        id: "0001".into(),
+        target: "a \"quoted\" \\ name\nof two lines".into(),
+        offered_rps: 1_000.0,
+        achieved_rps: 999.5,
+        loop_kind: LoopKind::Closed,
+        closed_loop: Some(ClosedLoop {
+            clients: 4,
+            think_time_us: 0.0,
+            expected_interval_us: Some(100.0),
+            uncorrected: times.clone(),
+            corrected: Some(times.clone()),
+        }),
+        transport: Some(Transport::UdpTcp),
+        arrivals: Arrivals { intended: 1_000, completed: 990, errors: 6, timeouts: 4, unfinished: 0 },
+        within: vec![Within { target_us: 1_000.0, share: 0.992 }],
+        traffic: Traffic::over(10_000, 200_000, 1.0),
+        errors: vec![ErrorCount { kind: "server_error".into(), count: 6, first_detail: None }],
+        servers: vec![ServerFigures { address: "b:1".into(), requests: 7, ..ServerFigures::default() }],
+        windowed_p99_us: Some(850.0),
+        verdict: Verdict::Valid,
+        ..Trial::default()
+    };
+    trial.all.name = "all".into();
+    trial.all.response_time = times;
+    trial.gates = vec!["p99<1ms".parse::<results::Gate>().unwrap().evaluate(&trial)];
+    trial
+}
+
+#[test]
+fn every_trial_and_window_is_a_row() {
+    let experiment = measured();
+    let (trials, windows) = (trials(&experiment), windows(&experiment));
+    assert_eq!(trials.rows.len(), experiment.trials.len());
+    assert_eq!(windows.rows.len(), experiment.trials.iter().map(|trial| trial.windows.len()).sum::<usize>());
+    for table in [&trials, &windows] {
+        let names: BTreeSet<&str> = table.columns.iter().map(|column| column.name).collect();
+        assert_eq!(names.len(), table.columns.len(), "names are unique");
+        for row in &table.rows {
+            for (column, cell) in table.columns.iter().zip(row) {
+                let fits = match cell {
+                    Cell::Empty => true,
+                    Cell::Text(_) => column.kind == Type::Text,
+                    Cell::Count(_) => column.kind == Type::Count,
+                    Cell::Number(_) => column.kind == Type::Number,
+                    Cell::Flag(_) => column.kind == Type::Flag,
+                };
+                assert!(fits, "{}: {cell:?}", column.name);
+            }
+        }
+    }
+    let csv = trials.csv();
+    assert_eq!(csv.lines().count(), 1 + experiment.trials.len());
+    let place = |name: &str| trials.columns.iter().position(|column| column.name == name).unwrap();
+    let p99 = place("response_time_us_p99");
+    for (row, trial) in trials.rows.iter().zip(&experiment.trials) {
+        assert_eq!(row[p99], trial.all.response_time.p99_us.into());
+    }
+    assert!(csv.starts_with("result,trial,target,purpose,block,started,verdict,usable,"), "{csv:.100}");
+}
+
+#[test]
+fn a_closed_loop_says_so_in_every_format() {
+    let experiment = Experiment { trials: vec![trial()], ..measured() };
+    let table = trials(&experiment);
+    let cell = |name: &str| {
+        let place = table.columns.iter().position(|column| column.name == name).unwrap();
+        table.rows[0][place].clone()
+    };
+    assert_eq!((cell("loop"), cell("corrected_us_p99")), ("closed".into(), 900.0.into()));
+    assert_eq!((cell("within_us_share"), cell("gates_failed")), ("1000:0.992".into(), 0u64.into()));
+    assert!(Metrics::of_trial("r", &trial()).openmetrics().contains("loop=\"closed\""));
+}
+
+#[test]
+fn openmetrics_are_the_text_of_the_specification() {
+    let text = Metrics::of_trial("20260314-demo", &trial()).openmetrics();
+    let labels =
+        r#"result="20260314-demo",target="a \"quoted\" \\ name\nof two lines",trial="0001",loop="closed""#;
+    for line in [
+        "# TYPE taillight_response_time_seconds summary",
+        "# UNIT taillight_response_time_seconds seconds",
+        &format!("taillight_response_time_seconds{{{labels},operation=\"all\",quantile=\"0.99\"}} 0.0009"),
+        &format!("taillight_response_time_seconds_count{{{labels},operation=\"all\"}} 1000"),
+        &format!("taillight_response_time_seconds_sum{{{labels},operation=\"all\"}} 0.05"),
+        &format!("taillight_requests_total{{{labels},outcome=\"timeout\"}} 4"),
+        &format!("taillight_within_target_ratio{{{labels},target_seconds=\"0.001\"}} 0.992"),
+        &format!("taillight_sent_bytes_total{{{labels}}} 10000"),
+        &format!("taillight_gate_passed{{{labels},gate=\"p99<1ms\"}} 1"),
+        &format!("taillight_server_requests_total{{{labels},server=\"b:1\"}} 7"),
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
+    }
+    well_formed(&text);
+    for old in &measured().trials {
+        well_formed(&Metrics::of_trial("old", old).openmetrics());
+    }
+    // Nobody has judged what still runs.
+    let live = Metrics::of_live("r", &trial()).openmetrics();
+    assert!(!live.contains("taillight_usable") && !live.contains("taillight_gate_passed"));
+    well_formed(&live);
+}
+
+/// What the specification asks of every exposition: metadata first, families once and whole, units in names, `_total`
+/// on counters, numbers, no point twice, and the end.
+fn well_formed(text: &str) {
+    let body = text.strip_suffix("# EOF\n").expect("it ends with # EOF");
+    let (mut families, mut points, mut current) = (BTreeSet::new(), BTreeSet::new(), ("", ""));
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# TYPE ") {
+            current = rest.split_once(' ').unwrap();
+            assert!(families.insert(current.0), "{line}: a family stands once");
+        } else if let Some(rest) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = rest.split_once(' ').unwrap();
+            assert!(name == current.0 && name.ends_with(&format!("_{unit}")), "{line}");
+        } else if let Some(rest) = line.strip_prefix("# HELP ") {
+            assert_eq!(rest.split_once(' ').unwrap().0, current.0, "{line}");
+        } else {
+            let (point, value) = line.rsplit_once(' ').unwrap();
+            assert!(value.parse::<f64>().unwrap().is_finite(), "{line}");
+            assert!(points.insert(point), "{line}: a point stands once");
+            let suffix = point.split('{').next().unwrap().strip_prefix(current.0).expect(line);
+            let allowed: &[&str] = match current.1 {
+                "counter" => &["_total"],
+                "gauge" => &[""],
+                "summary" => &["", "_count", "_sum"],
+                other => panic!("{other} is no type"),
+            };
+            assert!(allowed.contains(&suffix), "{line}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_name_breaks_the_text(name in "\\PC{0,20}|[\"\\\\\n{}, ]{0,10}") {
+        let named = Trial { target: name.clone(), id: name, ..trial() };
+        well_formed(&Metrics::of_trial("r", &named).openmetrics());
+    }
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_reads_back_cell_by_cell() {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::Field;
+    let experiment = measured();
+    for table in [trials(&experiment), windows(&experiment)] {
+        let bytes = table.parquet().unwrap();
+        let file = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
+        let rows: Vec<_> = file.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), table.rows.len());
+        for (row, expect) in rows.iter().zip(&table.rows) {
+            for (((name, field), cell), column) in row.get_column_iter().zip(expect).zip(&table.columns) {
+                let read = match field {
+                    Field::Null => Cell::Empty,
+                    Field::Str(text) => text.as_str().into(),
+                    Field::Long(n) => Cell::Count(*n as u64),
+                    Field::Double(value) => Cell::Number(*value),
+                    Field::Bool(flag) => Cell::Flag(*flag),
+                    other => panic!("{name}: {other:?}"),
+                };
+                assert_eq!((name.as_str(), &read), (column.name, cell));
+            }
+        }
+    }
+}

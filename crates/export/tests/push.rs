@@ -1,0 +1,94 @@
+//! Metrics sent to a receiver in this process, on a free port.
+
+#![cfg(feature = "otlp")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use export::Metrics;
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use prost::Message;
+use results::{LatencySummary, Trial};
+
+/// A request that never comes would else hang the test.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Head and body of a request.
+type Request = (String, Vec<u8>);
+
+/// Takes one request, answers with `status`, and gives back what it was.
+fn receiver(status: &'static str) -> (String, JoinHandle<Request>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let thread = thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut reader = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "cut off after {head}");
+        }
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let mut body = vec![0; length.expect("a length")];
+        reader.read_exact(&mut body).unwrap();
+        write!(reader.get_mut(), "HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        (head, body)
+    });
+    (address, thread)
+}
+
+fn metrics() -> Metrics {
+    let mut trial =
+        Trial { id: "0001".into(), target: "sphinx".into(), offered_rps: 1_000.0, ..Trial::default() };
+    trial.arrivals.completed = 41;
+    trial.all.response_time =
+        LatencySummary { count: 9, mean_us: Some(2e6), p50_us: Some(1e6), ..LatencySummary::default() };
+    Metrics::of_trial("demo", &trial)
+}
+
+#[test]
+fn a_collector_gets_every_metric() {
+    let (address, thread) = receiver("200 OK");
+    metrics().push_otlp(&address, 5, 7).unwrap();
+    let (head, body) = thread.join().unwrap();
+    assert!(head.starts_with("POST /v1/metrics HTTP/1.1"), "{head}");
+    assert!(head.to_lowercase().contains("content-type: application/x-protobuf"), "{head}");
+    let request = ExportMetricsServiceRequest::decode(body.as_slice()).unwrap();
+    let families = &request.resource_metrics[0].scope_metrics[0].metrics;
+    assert_eq!(families.len(), metrics().families.len());
+    let data = |name: &str| families.iter().find(|family| family.name == name).unwrap().data.clone().unwrap();
+    let Data::Sum(sum) = data("taillight_requests") else { panic!("no counter") };
+    assert!(sum.is_monotonic);
+    let point = &sum.data_points[0];
+    assert_eq!((point.start_time_unix_nano, point.time_unix_nano, point.attributes.len()), (5, 7, 5));
+    let Data::Summary(times) = data("taillight_response_time_seconds") else { panic!("no summary") };
+    let times = &times.data_points[0];
+    assert_eq!((times.count, times.sum, times.quantile_values[0].value), (9, 18.0, 1.0));
+    let Data::Gauge(_) = data("taillight_offered_requests_per_second") else { panic!("no gauge") };
+}
+
+#[test]
+fn a_gateway_gets_the_text() {
+    let (address, thread) = receiver("202 Accepted");
+    metrics().push_openmetrics(&format!("{address}/metrics/job/taillight")).unwrap();
+    let (head, body) = thread.join().unwrap();
+    assert!(head.starts_with("PUT /metrics/job/taillight HTTP/1.1"), "{head}");
+    assert!(head.contains("application/openmetrics-text"), "{head}");
+    assert_eq!(String::from_utf8(body).unwrap(), metrics().openmetrics());
+}
+
+#[test]
+fn a_push_that_fails_says_where_and_why() {
+    let (address, thread) = receiver("503 Service Unavailable");
+    let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
+    assert!(error.contains(&address) && error.contains("503"), "{error}");
+    thread.join().unwrap();
+    // Nobody listens there any more.
+    let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
+    assert!(error.contains("cannot push metrics to") && error.contains("http://HOST:PORT"), "{error}");
+}
