@@ -60,6 +60,15 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             reading: Reading::Tests,
             ..cargo("tests", "test --workspace --locked --no-fail-fast -- --show-output")
         },
+        // What is off by default is compiled nowhere else: parquet, OTLP.
+        cargo("clippy of formats", "clippy -p export --all-features --all-targets --locked -- -D warnings"),
+        Step {
+            reading: Reading::Tests,
+            ..cargo(
+                "tests of formats",
+                "test -p export --all-features --locked --no-fail-fast -- --show-output",
+            )
+        },
         Step {
             env: Some(("RUSTDOCFLAGS", "-D warnings")),
             ..cargo("documentation", "doc --workspace --no-deps --locked")
@@ -171,6 +180,6 @@ mod tests {
         let shown: Vec<String> = all(&tools).iter().map(Step::shown).collect();
         assert_eq!(shown[0], "cargo fmt --all --check");
         assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
-        assert_eq!(shown[6], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        assert_eq!(shown[8], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
     }
 }
