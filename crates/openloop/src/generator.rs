@@ -4,8 +4,10 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use reactor::queue::{Consumer, Producer, bounded};
-use reactor::{Address, Backend, Epoll, Reactor, Submit, Uring, monotonic_now, pin_to, sharpen_timers};
+use reactor::{Address, Backend, Epoll, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
 use thiserror::Error;
 use units::{Nanos, Time};
 
@@ -64,6 +66,8 @@ pub struct Generator {
     pub stop: Arc<AtomicBool>,
     /// The event loop of each thread.
     pub backend: Backend,
+    /// How the connections are encrypted, and the name that the servers' certificates must bear; `None`: not at all.
+    pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// Says when to start, once all connections of all threads stand; `None`: at once.
     pub gate: Option<Gate>,
     /// Where the threads show what they do; see [`Generator::watch`].
@@ -81,7 +85,7 @@ impl Generator {
     /// A generator of `threads` threads that starts as soon as it can.
     pub fn new(plan: Plan, threads: u32, cpus: Vec<usize>, stop: Arc<AtomicBool>) -> Generator {
         let shown_to = Mutex::new(Vec::new());
-        Generator { plan, threads, cpus, stop, backend: Backend::Epoll, gate: None, shown_to }
+        Generator { plan, threads, cpus, stop, backend: Backend::Epoll, tls: None, gate: None, shown_to }
     }
 
     /// What each thread shows while it runs, for a thread that looks on. Call it before [`Generator::run`].
@@ -106,12 +110,10 @@ impl Generator {
                     let (workload, start, failed, barrier) = (&workload, &start, &failed, &barrier);
                     scope.spawn(move || {
                         let together = (start, failed, barrier);
+                        let ring = || Uring::new(Submit::AtOnce);
                         match self.backend {
-                            Backend::Epoll => self.thread(thread, workload(thread), Epoll::new, together),
-                            Backend::Uring => {
-                                let ring = || Uring::new(Submit::AtOnce);
-                                self.thread(thread, workload(thread), ring, together)
-                            }
+                            Backend::Epoll => self.wrapped(thread, workload(thread), Epoll::new, together),
+                            Backend::Uring => self.wrapped(thread, workload(thread), ring, together),
                         }
                     })
                 })
@@ -141,6 +143,23 @@ impl Generator {
             return Err(Failure::Descriptors { wanted: self.plan.connections(), needed, limit });
         }
         Ok(setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).map_err(io::Error::from)?)
+    }
+
+    /// Runs a thread on its event loop, under TLS where that is asked for.
+    fn wrapped<R: Reactor, W: Workload>(
+        &self,
+        thread: u32,
+        workload: W,
+        reactor: impl FnOnce() -> io::Result<R>,
+        together: (&AtomicU64, &AtomicBool, &Barrier),
+    ) -> Result<Recording, Failure> {
+        match self.tls.clone() {
+            None => self.thread(thread, workload, reactor, together),
+            Some((config, name)) => {
+                let encrypted = || Ok(Tls::client(reactor()?, config, name));
+                self.thread(thread, workload, encrypted, together)
+            }
+        }
     }
 
     fn thread<R: Reactor, W: Workload>(

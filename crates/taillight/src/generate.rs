@@ -16,23 +16,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use openloop::{Failure, Generator, Recording, judge};
 use reactor::Address;
-use results::{Invalid, Reason, Trial};
+use results::{Invalid, Reason, Transport, Trial};
 use units::Rate;
 use workloads::cache::{
-    Cache, CacheConfig, Cluster, Control, DataSet, FILLED, FillPolicy, Items, Preparation, Seat, Server,
-    prepare,
+    Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, Seat, Server, prepare,
 };
 use workloads::null::Null;
 
-use crate::args::{CacheOptions, LoadOptions, Resolved, WorkloadName};
+use crate::args::{CacheOptions, LoadOptions, Resolved, TlsClient, WorkloadName, control};
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
 
 /// What one trial is to be.
 pub(crate) struct Task {
     pub workload: WorkloadName,
-    /// The servers: one, or those of a cluster.
-    pub servers: Vec<Address>,
+    /// Where the servers are: one, or those of a cluster.
+    pub addresses: Vec<Address>,
+    /// What they are called.
+    pub names: Vec<Server>,
     /// `None`: a closed loop.
     pub rate: Option<Rate>,
     pub load: LoadOptions,
@@ -63,13 +64,24 @@ pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let mut plan = task.load.plan(task.servers.clone(), task.rate)?;
+    let cache = match task.workload {
+        WorkloadName::Cache => Some(task.cache.config(task.load.seed, Some(task.names.clone()))?),
+        WorkloadName::Null => None,
+    };
+    let mut endpoints = task.addresses.clone();
+    if cache.as_ref().is_some_and(|config| config.udp) {
+        endpoints.extend(datagram_ports(&task.addresses)?);
+    }
+    let tls = task.load.tls.client(&task.names[0].host)?;
+    let transport = transport(&endpoints, tls.is_some())?;
+    let mut plan = task.load.plan(endpoints, task.rate)?;
     (plan.share, plan.shares) = task.share;
     let load = plan.load.clone();
     let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
     let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
     let io = task.load.io.choose()?;
     generator.backend = io.backend;
+    generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
     if task.start_on_stdin {
         generator.gate = Some(Box::new(start::on_stdin));
     }
@@ -77,37 +89,41 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut others = Vec::new();
     let mut counters = BTreeMap::new();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let (resolved, watched) = match task.workload {
-        WorkloadName::Cache => {
-            let mut config = task.cache.config(task.load.seed)?;
-            config.cluster = Cluster::single(Server::from(&task.servers[0]));
+    let (mut resolved, watched) = match cache {
+        Some(config) => {
             let items = Arc::new(Items::new(&config));
-            let (data_set, version) = fill(task, &config, &items)?;
+            let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
             if !data_set.is_complete() && task.cache.fill != crate::args::FillArg::Never {
                 others.push(incomplete(&data_set));
             }
             counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+            counters.extend(items_held(&data_set));
+            if config.verify && data_set.wrong > 0 {
+                others.push(wrong_at_start(&data_set));
+            }
             let watch = Watch::start(task.server_pid);
             let recording = generator.run(|thread| {
-                let seat = Seat { thread, threads: task.load.threads() };
+                let (number, of) = task.share;
+                let threads = task.load.threads();
+                let seat = Seat { thread: number * threads + thread, threads: of * threads };
                 Cache::new(&config, Arc::clone(&items), seat).expect("the configuration was checked")
             });
             let watched = watched(watch, recording, stop)?;
             others.extend(evicted(&watched.0, task, &config));
+            others.extend(wrong_values(&watched.0));
             let mut resolved = task.load.resolve(Some(config));
             resolved.server_version = Some(version);
-            (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
             (resolved, watched)
         }
-        WorkloadName::Null => {
+        None => {
             let watch = Watch::start(task.server_pid);
             let recording = generator.run(|_| Null);
-            let mut resolved = task.load.resolve(None);
-            (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
-            (resolved, watched(watch, recording, stop)?)
+            (task.load.resolve(None), watched(watch, recording, stop)?)
         }
     };
     drop(show);
+    (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
+    resolved.transport = Some(transport);
     let (mut recording, watch) = watched;
     let noise = watch.finish(&mut recording);
     let verdict = judge(&recording, &load, others);
@@ -148,10 +164,15 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// Fills the server where that is asked for; returns what it holds then, and the version that it says it has.
-fn fill(task: &Task, config: &CacheConfig, items: &Items) -> Result<(DataSet, String)> {
+fn fill(
+    task: &Task,
+    config: &CacheConfig,
+    items: &Items,
+    tls: Option<&TlsClient>,
+) -> Result<(DataSet, String)> {
     let policy = FillPolicy::from(task.cache.fill);
     let stores = policy != FillPolicy::Never || config.writes();
-    let foreign = task.servers.iter().find(|server| !server.is_local());
+    let foreign = task.addresses.iter().find(|server| !server.is_local());
     if let Some(server) = foreign.filter(|_| stores && !task.cache.yes) {
         bail!(
             "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
@@ -160,15 +181,65 @@ fn fill(task: &Task, config: &CacheConfig, items: &Items) -> Result<(DataSet, St
             task.cache.key_prefix
         );
     }
-    let version = Control::connect(&task.servers[0])?.1;
+    let version = control(&task.addresses[0], tls)?.1;
     let how = Preparation {
-        connect: &|server| Ok(Control::connect(&task.servers[server])?.0),
+        connect: &|server| Ok(control(&task.addresses[server], tls)?.0),
         threads: 2,
         policy,
         seed: task.load.seed,
         progress: &|_| {},
     };
     Ok((prepare(config, items, &how)?, version))
+}
+
+/// The UDP ports beside the TCP ports of the servers.
+fn datagram_ports(servers: &[Address]) -> Result<Vec<Address>> {
+    let udp = |server: &Address| match server {
+        Address::Tcp(socket) => Ok(Address::Udp(*socket)),
+        _ => bail!("--udp: {server} has no UDP port; name the servers by HOST:PORT, or leave --udp out"),
+    };
+    servers.iter().map(udp).collect()
+}
+
+/// How the requests reach the servers. Errors: TLS with datagrams, or servers of several kinds.
+fn transport(endpoints: &[Address], tls: bool) -> Result<Transport> {
+    let any = |is: fn(&Address) -> bool| endpoints.iter().any(is);
+    let (udp, unix) = (any(Address::is_datagram), any(|address| matches!(address, Address::Unix(_))));
+    match (tls, udp, unix) {
+        (true, true, _) => bail!("--udp: datagrams cannot be encrypted; leave out --udp or TLS"),
+        (true, false, _) => Ok(Transport::Tls),
+        (false, true, _) => Ok(Transport::UdpTcp),
+        (false, false, true) => Ok(Transport::Unix),
+        (false, false, false) => Ok(Transport::Tcp),
+    }
+}
+
+/// The items on all servers together, where they tell, and how many the data set has.
+fn items_held(data_set: &DataSet) -> impl Iterator<Item = (String, f64)> + use<> {
+    let sum = |counts: &[Option<u64>]| counts.iter().copied().sum::<Option<u64>>();
+    let figures = [
+        ("items_before", sum(&data_set.items_before)),
+        ("items_after_fill", sum(&data_set.items_after)),
+        ("items_expected", Some(data_set.items_expected)),
+    ];
+    figures.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count? as f64)))
+}
+
+fn wrong_at_start(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "{} of {} values looked at before the window had another content than was stored",
+        data_set.wrong, data_set.looked_at
+    );
+    Invalid { reason: Reason::VerifyFailed, detail }
+}
+
+/// Whether values came back that were never stored.
+fn wrong_values(recording: &Recording) -> Option<Invalid> {
+    let (_, wrong, of) = recording.counters.iter().find(|(name, _, _)| name == "verify_failures")?;
+    (*wrong > 0).then(|| Invalid {
+        reason: Reason::VerifyFailed,
+        detail: format!("{wrong} of {of} values that were checked had another content than was stored"),
+    })
 }
 
 fn incomplete(data_set: &DataSet) -> Invalid {

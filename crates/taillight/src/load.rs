@@ -107,7 +107,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
 
 fn resolve(args: &LoadArgs) -> Result<ExitCode> {
     let cache = match args.workload {
-        WorkloadName::Cache => Some(args.setting.cache.config(args.setting.load.seed)?),
+        WorkloadName::Cache => Some(args.setting.cache.config(args.setting.load.seed, None)?),
         WorkloadName::Null => None,
     };
     println!("{}", serde_json::to_string_pretty(&args.setting.load.resolve(cache))?);
@@ -116,15 +116,15 @@ fn resolve(args: &LoadArgs) -> Result<ExitCode> {
 
 /// One trial in this process, on a server that is started for it where it does not run already.
 fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
-    let (addresses, server) = match &args.target {
-        TargetName::Foreign(text) => (TargetName::addresses(text)?, None),
+    let (target, server) = match &args.target {
+        TargetName::Foreign(text) => (text.clone(), None),
         _ => {
             let placement = args.setting.server.placement(args.setting.load.cpus.as_ref());
             let connections = args.setting.load.connections as usize;
             let mut started = args.setting.server.start(&[args.target.clone()], &placement, connections)?;
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
-            (TargetName::addresses(server.address())?, Some(server))
+            (server.address().to_owned(), Some(server))
         }
     };
     let stop = Arc::new(AtomicBool::new(false));
@@ -133,7 +133,8 @@ fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
     }
     let task = Task {
         workload: args.workload,
-        servers: addresses,
+        addresses: TargetName::addresses(&target)?,
+        names: names(&target)?,
         rate,
         load: args.setting.load,
         cache: args.setting.cache,
@@ -147,6 +148,12 @@ fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
         server.stop();
     }
     done
+}
+
+/// The servers as they are called, which decides where consistent hashing puts keys.
+fn names(target: &str) -> Result<Vec<workloads::cache::Server>> {
+    let name = |one: &str| one.strip_prefix("unix:").unwrap_or(one).parse();
+    target.split(',').map(name).collect::<Result<_, units::ParseError>>().map_err(Into::into)
 }
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.

@@ -5,7 +5,9 @@
 mod accuracy;
 mod args;
 mod compare;
+mod data_set;
 mod demo;
+mod explain;
 mod generate;
 mod handed_on;
 mod host;
@@ -13,6 +15,7 @@ mod known;
 mod load;
 mod noise;
 mod peak;
+mod preset;
 mod progress;
 mod report;
 mod run;
@@ -48,6 +51,8 @@ enum Command {
     Serve(serve::ServeArgs),
     Selftest(selftest::SelftestArgs),
     Accuracy(accuracy::AccuracyArgs),
+    Explain(explain::ExplainArgs),
+    DataSet(data_set::DataSetArgs),
     Host(host::HostArgs),
 }
 
@@ -55,7 +60,8 @@ enum Command {
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let words = preset::expanded(std::env::args().collect());
+    let result = match Cli::parse_from(words).command {
         Command::Demo(args) => demo::run(*args),
         Command::Sweep(args) => sweep::run(*args),
         Command::Peak(args) => peak::run(*args),
@@ -65,6 +71,8 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::DataSet(args) => data_set::run(&args),
         Command::Host(args) => host::run(&args),
     };
     result.unwrap_or_else(|error| {

@@ -51,6 +51,25 @@ impl Operation {
     /// All, each with one example's parameters, for messages and tests.
     pub(super) const NAMES: &str = "get, mget(KEYS), gets, set, add, replace, append, prepend, delete, incr, decr, touch, gat, cas and insert";
 
+    /// Each by its syntax and what it does, for people.
+    pub const EXPLAINED: [(&str, &str); 15] = [
+        ("get", "one key"),
+        ("mget(KEYS)", "several keys in one request: a number or a size distribution, mget(uniform:1..100)"),
+        ("gets", "one key with its unique number"),
+        ("set", "store"),
+        ("add", "store a key of the data set where it is absent; being there is no error"),
+        ("replace", "store where there is an item; being absent is no error"),
+        ("append", "put 8 B behind an item of its own key space, set anew after 64 times"),
+        ("prepend", "put 8 B before such an item"),
+        ("delete", "remove; being absent is no error"),
+        ("incr", "add 1 to a counter of its own key space"),
+        ("decr", "take 1 away from one"),
+        ("touch", "set the expiry time"),
+        ("gat", "get and touch"),
+        ("cas", "gets, then cas with what it learnt, anew when somebody was faster: one response time"),
+        ("insert", "add a key that nobody has added yet"),
+    ];
+
     /// The operation of a name without parameters; `None` where there is none, and for `mget`.
     pub(super) fn plain(name: &str) -> Option<Operation> {
         Some(match name {

@@ -1,18 +1,24 @@
 //! The options of the load generator, and the record that they resolve to.
 
+mod cache;
+mod tls;
+
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use dist::{ArrivalSpec, Popularity, Process, Size, Trace};
+use dist::{ArrivalSpec, Process, Trace};
 use openloop::{Binding, Endpoint, Load, Pace, Plan};
 use reactor::{Address, Io};
 use results::Transport;
 use serde::Serialize;
 use units::{CpuList, Nanos, Rate};
-use workloads::cache::{CacheConfig, FillPolicy, Mix, Prefix};
+use workloads::cache::CacheConfig;
+
+pub(crate) use cache::{CacheOptions, FillArg, read as read_data_set};
+pub(crate) use tls::{TlsClient, TlsOptions, control};
 
 /// The workloads that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -81,54 +87,8 @@ pub(crate) struct LoadOptions {
     /// Seed of arrivals, keys, sizes and operations; the same seed gives the same requests.
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub seed: u64,
-}
-
-/// What the cache workload asks for.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Cache workload")]
-pub(crate) struct CacheOptions {
-    /// Keys in the data set.
-    #[arg(long, default_value_t = 100_000, value_name = "N")]
-    pub keys: u64,
-    /// Length of a key with its prefix, in bytes: 30, or uniform:20..40.
-    #[arg(long, default_value = "30", value_name = "SIZE")]
-    pub key_size: Size,
-    /// Length of a value in bytes: 200, 4KiB, or uniform:1..1024.
-    #[arg(long, default_value = "200", value_name = "SIZE")]
-    pub value_size: Size,
-    /// How often each key is asked for: uniform or zipf:ALPHA.
-    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
-    pub popularity: Popularity,
-    /// Shares of the operations in per cent, such as get:90,mget(10):5,set:5.
-    #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
-    pub mix: Mix,
-    /// What stands before every key, so that a server's own items are never touched.
-    #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
-    pub key_prefix: Prefix,
-    /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
-    #[arg(long, default_value = "auto", value_name = "WHEN")]
-    pub fill: FillArg,
-    /// Agree to store items in a server that is not on this machine.
-    #[arg(long)]
-    pub yes: bool,
-}
-
-/// [`FillPolicy`], as typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FillArg {
-    Auto,
-    Always,
-    Never,
-}
-
-impl From<FillArg> for FillPolicy {
-    fn from(arg: FillArg) -> FillPolicy {
-        match arg {
-            FillArg::Auto => FillPolicy::Auto,
-            FillArg::Always => FillPolicy::Always,
-            FillArg::Never => FillPolicy::Never,
-        }
-    }
+    #[command(flatten)]
+    pub tls: TlsOptions,
 }
 
 /// What the load is after all defaults were filled in; recorded with every trial.
@@ -224,14 +184,14 @@ impl LoadOptions {
         }
     }
 
-    /// The plan of all threads together for these servers; `rate` is `None` for a closed loop.
+    /// The plan of all threads together for these endpoints; `rate` is `None` for a closed loop.
     ///
     /// Errors: a trace that cannot be read, or that has no arrival in the window.
-    pub(crate) fn plan(&self, servers: Vec<Address>, rate: Option<Rate>) -> Result<Plan> {
+    pub(crate) fn plan(&self, endpoints: Vec<Address>, rate: Option<Rate>) -> Result<Plan> {
         let connections = self.connections as usize;
         let load = if self.closed { Load::Closed { think: self.think } } else { self.open(rate)? };
         Ok(Plan {
-            endpoints: servers.into_iter().map(|address| Endpoint { address, connections }).collect(),
+            endpoints: endpoints.into_iter().map(|address| Endpoint { address, connections }).collect(),
             load,
             clients: self.clients.map(|clients| clients as usize),
             seed: self.seed,
@@ -281,22 +241,5 @@ impl LoadOptions {
             _ => false,
         };
         Ok(Load::Open { arrivals, rate, steady })
-    }
-}
-
-impl CacheOptions {
-    pub(crate) fn config(&self, seed: u64) -> Result<CacheConfig> {
-        let config = CacheConfig {
-            keys: self.keys,
-            key_prefix: self.key_prefix.clone(),
-            key_size: self.key_size.clone(),
-            value_size: self.value_size.clone(),
-            popularity: self.popularity,
-            mix: self.mix.clone(),
-            seed,
-            ..CacheConfig::default()
-        };
-        config.check()?;
-        Ok(config)
     }
 }

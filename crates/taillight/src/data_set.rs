@@ -1,0 +1,83 @@
+//! `taillight data-set`: the files that say of each item how large it is and how often it is asked for.
+
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use dist::{DataSet, Population, Scaling, twitter_like};
+
+use crate::args;
+
+/// Make, convert and check data set files, for --data-set.
+#[derive(Args, Debug)]
+pub(crate) struct DataSetArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Write the Twitter-like data set, made from published figures, to standard output.
+    Twitter,
+    /// Convert a file of CloudSuite's data caching (lines of a cumulative probability and a size) to standard output.
+    FromCloudsuite {
+        /// The file.
+        file: PathBuf,
+        /// Length of every key, which that form does not name. Units: bytes.
+        #[arg(long, default_value_t = 40, value_name = "BYTES", value_parser = clap::value_parser!(u8).range(1..=250))]
+        key_size: u8,
+    },
+    /// Check a file, and say what it holds.
+    Check {
+        /// The file, or twitter.
+        file: String,
+        /// Copies, as for --scale of taillight load.
+        #[arg(long, default_value = "1x", value_name = "COPIES")]
+        scale: Scaling,
+    },
+}
+
+pub(crate) fn run(args: &DataSetArgs) -> Result<ExitCode> {
+    match &args.what {
+        What::Twitter => write(&twitter_like())?,
+        What::FromCloudsuite { file, key_size } => {
+            let open = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;
+            let set = DataSet::from_cloudsuite(BufReader::new(open), *key_size)
+                .with_context(|| file.display().to_string())?;
+            write(&set)?;
+        }
+        What::Check { file, scale } => {
+            let set = if file == "twitter" { twitter_like() } else { args::read_data_set(file)? };
+            check(&set, *scale)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn write(set: &DataSet) -> Result<()> {
+    match set.write(io::stdout().lock()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => bail!("cannot write the data set: {error}"),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn check(set: &DataSet, scale: Scaling) -> Result<()> {
+    let population = Population::new(set, scale)?;
+    let total: f64 = set.lines().iter().map(|line| line.popularity).sum();
+    let most = set.lines().iter().map(|line| line.popularity).fold(0.0, f64::max);
+    let bytes: f64 = set.lines().iter().map(|l| f64::from(l.value_size) + f64::from(l.key_size)).sum();
+    let copies = population.items() as f64 / set.lines().len() as f64;
+    crate::terminal::say(&format!(
+        "{} lines, {} items at {scale}, {:.2} GB of keys and values; mean value {:.2} B; the first copy's most popular \
+         line draws {:.3} % of that copy's requests\n",
+        set.lines().len(),
+        population.items(),
+        bytes * copies / 1e9,
+        set.mean_value_size(),
+        100.0 * most / total
+    ))
+}
