@@ -101,6 +101,10 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             if config.verify && data_set.wrong > 0 {
                 others.push(wrong_at_start(&data_set));
             }
+            if task.share.1 > 1 {
+                // The others' values are as good as ours, and newer ones than any of ours may be theirs.
+                items.versions().begin(data_set.run, false);
+            }
             let watch = Watch::start(task.server_pid);
             let recording = generator.run(|thread| {
                 let (number, of) = task.share;

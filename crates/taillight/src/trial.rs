@@ -185,8 +185,8 @@ fn datagrams(recording: &Recording) -> Option<Datagrams> {
         lost: counted.lost,
         late: counted.late,
         duplicated: counted.duplicated,
-        reordered: of_workload("reordered_datagrams"),
-        multi: of_workload("multi_datagram_replies"),
+        reordered: of_workload("udp_reordered_datagrams"),
+        multi: of_workload("udp_multi_datagram_replies"),
     })
 }
 
