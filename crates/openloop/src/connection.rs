@@ -15,9 +15,20 @@ pub(crate) struct Request<J> {
     pub(crate) client: u32,
     /// The job of several parts that it belongs to, or [`SINGLE`].
     pub(crate) gather: u32,
-    /// Of a job that goes on with another request: when its first was eligible and sent.
-    pub(crate) begun: Option<(Time, Time)>,
+    /// Of a later request of a job: what the earlier ones left behind.
+    pub(crate) begun: Option<Begun>,
     pub(crate) job: J,
+}
+
+/// Where a job stands that goes on with another request.
+#[derive(Clone, Copy)]
+pub(crate) struct Begun {
+    /// When its first request was eligible.
+    pub(crate) eligible: Time,
+    /// When its first request was sent.
+    pub(crate) sent: Time,
+    /// When the answer before this request came: it could not be sent earlier, so its lag counts from here.
+    pub(crate) ready: Time,
 }
 
 /// The [`Request::gather`] of a job of one part.
@@ -29,8 +40,8 @@ pub(crate) struct InFlight<J, Wire> {
     pub(crate) eligible: Time,
     pub(crate) sent: Time,
     pub(crate) first_byte: Option<Time>,
-    /// On a datagram connection: what its answers carry.
-    pub(crate) tag: u16,
+    /// Its number among those sent on the connection; of a datagram, the last 16 bits are its tag.
+    pub(crate) serial: u64,
     /// On a datagram connection: the parts of the answer that came so far.
     pub(crate) assembly: Option<Box<Wire>>,
 }
@@ -52,6 +63,8 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) endpoint: u16,
     /// Whether each message is a datagram.
     pub(crate) datagram: bool,
+    /// Requests that may be in flight on it.
+    pub(crate) places: usize,
     pub(crate) link: Link,
     pub(crate) in_flight: VecDeque<InFlight<J, Wire>>,
     /// Requests bound to it that it cannot take yet.
@@ -61,14 +74,27 @@ pub(crate) struct Connection<J, Wire> {
     /// Bytes of an answer that is not whole.
     pub(crate) partial: Vec<u8>,
     pub(crate) wire: Wire,
-    /// The tag of the next datagram.
-    pub(crate) next_tag: u16,
+    /// The serial of the last request.
+    pub(crate) last_serial: u64,
     /// The tags that ended last, and whether by an answer: what comes for them comes twice or late.
     pub(crate) ended_tags: VecDeque<(u16, bool)>,
 }
 
-/// Ended tags that are remembered for each datagram connection.
-const ENDED_TAGS: usize = 64;
+/// Ended tags that are remembered for each datagram connection: those of four full depths, so that the answers to
+/// what timed out in a stall of four time-outs are known for late ones, within these bounds (4 B each).
+const ENDED_DEPTHS: usize = 4;
+const ENDED_AT_LEAST: usize = 64;
+const ENDED_AT_MOST: usize = 4_096;
+/// Tags are of 16 bits.
+const TAGS: u64 = 1 << 16;
+
+impl<J, Wire> InFlight<J, Wire> {
+    /// On a datagram connection: what its answers carry.
+    #[inline]
+    pub(crate) fn tag(&self) -> u16 {
+        self.serial as u16
+    }
+}
 
 impl<J, Wire: Default> Connection<J, Wire> {
     pub(crate) fn new(
@@ -81,13 +107,15 @@ impl<J, Wire: Default> Connection<J, Wire> {
         Connection {
             endpoint: endpoint as u16,
             datagram,
+            // Half of the tags may be in use at once, so that a free one is soon found.
+            places: if datagram { depth.min(TAGS as usize / 2) } else { depth },
             link: Link::Connecting(conn),
             in_flight: VecDeque::with_capacity(depth.min(64)),
             line: Line::default(),
             free_since: now,
             partial: Vec::new(),
             wire: Wire::default(),
-            next_tag: 0,
+            last_serial: 0,
             ended_tags: VecDeque::new(),
         }
     }
@@ -103,8 +131,8 @@ impl<J, Wire: Default> Connection<J, Wire> {
 
     /// Whether it can take another request at once.
     #[inline]
-    pub(crate) fn can_take(&self, depth: usize) -> bool {
-        matches!(self.link, Link::Up(_)) && self.in_flight.len() < depth && self.line.is_empty()
+    pub(crate) fn can_take(&self) -> bool {
+        matches!(self.link, Link::Up(_)) && self.in_flight.len() < self.places && self.line.is_empty()
     }
 
     /// Forgets what the last socket left behind; what was in flight is the caller's to account for.
@@ -115,9 +143,32 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.free_since = now;
     }
 
+    /// The serial of the next request; its tag is no other's that is in flight.
+    ///
+    /// Cost: it looks through those in flight only where the oldest waits since 65 535 sends.
+    pub(crate) fn next_serial(&mut self) -> u64 {
+        self.last_serial += 1;
+        let wrapped = |oldest: &InFlight<J, Wire>| self.last_serial - oldest.serial >= TAGS;
+        if self.datagram && self.in_flight.front().is_some_and(wrapped) {
+            while self.in_flight.iter().any(|request| request.tag() == self.last_serial as u16) {
+                self.last_serial += 1;
+            }
+        }
+        self.last_serial
+    }
+
+    /// A place falls free at `at`: if none was, it can take another request since then.
+    #[inline]
+    pub(crate) fn note_place(&mut self, at: Time) {
+        if self.in_flight.len() == self.places {
+            self.free_since = at;
+        }
+    }
+
     /// Remembers that a tag has ended.
     pub(crate) fn note_ended(&mut self, tag: u16, answered: bool) {
-        if self.ended_tags.len() == ENDED_TAGS {
+        let room = (ENDED_DEPTHS * self.places).clamp(ENDED_AT_LEAST, ENDED_AT_MOST);
+        if self.ended_tags.len() >= room {
             self.ended_tags.pop_front();
         }
         self.ended_tags.push_back((tag, answered));

@@ -1,3 +1,5 @@
+use units::Time;
+
 use crate::{Completion, Outcome};
 
 /// The jobs of several parts that are under way: one place each, used again.
@@ -33,7 +35,7 @@ impl Gathers {
         }
     }
 
-    /// A part has ended, with a completion if it was ever sent.
+    /// A part has ended at `at`, with a completion if it was ever sent.
     ///
     /// Returns the whole job's end with its last part: as bad as its worst part, as late as its slowest.
     pub(crate) fn ended(
@@ -41,6 +43,7 @@ impl Gathers {
         place: u32,
         outcome: Outcome,
         completion: Option<Completion>,
+        at: Time,
     ) -> Option<(Outcome, Option<Completion>)> {
         let gather = &mut self.places[place as usize];
         gather.left -= 1;
@@ -57,7 +60,8 @@ impl Gathers {
         }
         let (outcome, slowest) = (gather.outcome, gather.slowest);
         self.free.push(place);
-        Some((outcome, slowest.map(|slowest| Completion { outcome, ..slowest })))
+        // Parts end in the order of time; one that was never sent ends without a completion, but late all the same.
+        Some((outcome, slowest.map(|slowest| Completion { outcome, done: at, ..slowest })))
     }
 }
 
@@ -73,7 +77,6 @@ fn badness(outcome: Outcome) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::Time;
 
     fn part(done: u64, outcome: Outcome) -> Completion {
         let t = Time(1);
@@ -92,11 +95,21 @@ mod tests {
     fn a_job_is_as_late_as_its_slowest_part_and_as_bad_as_its_worst() {
         let mut gathers = Gathers::default();
         let place = gathers.open(3);
-        assert_eq!(gathers.ended(place, Outcome::Completed, Some(part(9, Outcome::Completed))), None);
-        assert_eq!(gathers.ended(place, Outcome::Timeout, Some(part(5, Outcome::Timeout))), None);
-        let whole = gathers.ended(place, Outcome::Completed, Some(part(7, Outcome::Completed)));
-        assert_eq!(whole, Some((Outcome::Timeout, Some(part(9, Outcome::Timeout)))));
+        let mut sent =
+            |done: u64, outcome| gathers.ended(place, outcome, Some(part(done, outcome)), Time(done));
+        assert_eq!(sent(5, Outcome::Completed), None);
+        assert_eq!(sent(7, Outcome::Timeout), None);
+        assert_eq!(sent(9, Outcome::Completed), Some((Outcome::Timeout, Some(part(9, Outcome::Timeout)))));
         assert_eq!(gathers.open(1), place, "the place is used again");
-        assert_eq!(gathers.ended(place, Outcome::Error, None), Some((Outcome::Error, None)));
+        assert_eq!(gathers.ended(place, Outcome::Error, None, Time(9)), Some((Outcome::Error, None)));
+    }
+
+    #[test]
+    fn a_part_that_was_never_sent_is_the_slowest() {
+        let mut gathers = Gathers::default();
+        let place = gathers.open(2);
+        gathers.ended(place, Outcome::Completed, Some(part(5, Outcome::Completed)), Time(5));
+        let whole = gathers.ended(place, Outcome::Unfinished, None, Time(70));
+        assert_eq!(whole, Some((Outcome::Unfinished, Some(part(70, Outcome::Unfinished)))));
     }
 }

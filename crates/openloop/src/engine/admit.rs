@@ -14,7 +14,7 @@ pub(super) const SENDS_PER_ANSWER: usize = 1;
 impl<W: Workload> Engine<W> {
     /// Whether an arrival that is due could be bound to a connection now.
     pub(super) fn can_admit(&self) -> bool {
-        !self.waiting.is_full() && self.choice.has_room()
+        !self.waiting.is_full()
     }
 
     /// Draws the arrivals that are due, binds their requests to connections, and sends up to about `limit` of
@@ -36,14 +36,34 @@ impl<W: Workload> Engine<W> {
             debug_assert!(!parts.is_empty(), "an arrival without a request would never end");
             let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
             while let Some((endpoint, job)) = parts.pop() {
-                let index = self.choice.connection(endpoint, bound, &mut self.binding_rng);
                 let intended = arrival.intended;
                 let request =
                     Request { intended, operation, follow_up: false, client, gather, begun: None, job };
-                sends += usize::from(self.bind(reactor, index, request, now));
+                sends += usize::from(self.choose(reactor, endpoint, bound, request, now));
             }
             self.parts = parts;
         }
+    }
+
+    /// Gives a request to a connection to `endpoint`, or to the pool of those; true if it was sent at once.
+    #[inline]
+    pub(super) fn choose<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        endpoint: usize,
+        client: Option<u32>,
+        request: Request<W::Job>,
+        now: Time,
+    ) -> bool {
+        if let Some(index) = self.choice.connection(endpoint, client, &mut self.binding_rng) {
+            return self.bind(reactor, index, request, now);
+        }
+        if self.choice.is_down(endpoint) {
+            self.never_sent(endpoint, request, now, Outcome::Error);
+        } else if let Some(line) = self.choice.pool(endpoint) {
+            self.waiting.push(line, request);
+        }
+        false
     }
 
     /// Gives a request to a connection; true if it was sent at once.
@@ -56,12 +76,13 @@ impl<W: Workload> Engine<W> {
         now: Time,
     ) -> bool {
         let connection = &mut self.connections[index];
-        if connection.can_take(self.plan.depth) {
+        if connection.can_take() {
             self.send_one(reactor, index, request);
             return true;
         }
         if let Link::Down { .. } = connection.link {
-            self.never_sent(request, now, Outcome::Error);
+            let endpoint = connection.endpoint.into();
+            self.never_sent(endpoint, request, now, Outcome::Error);
         } else {
             self.waiting.push(&mut connection.line, request);
         }
@@ -72,8 +93,7 @@ impl<W: Workload> Engine<W> {
     #[inline]
     pub(super) fn note_idle(&mut self, index: usize) {
         let connection = &self.connections[index];
-        let depth = self.plan.depth;
-        self.choice.note(connection.endpoint.into(), index, || connection.can_take(depth));
+        self.choice.note(connection.endpoint.into(), index, || connection.can_take());
     }
 
     pub(super) fn note_slot(&mut self, conn: Conn, index: usize) {

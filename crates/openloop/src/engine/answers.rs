@@ -1,10 +1,10 @@
 use reactor::{Conn, Reactor};
 use units::Time;
 
-use crate::connection::Request;
+use crate::connection::{Begun, InFlight, Request, SINGLE};
 use crate::engine::Engine;
 use crate::engine::links::Loss;
-use crate::{Outcome, Parsed, Then, Workload};
+use crate::{Fault, Outcome, Parsed, Then, Workload};
 
 impl<W: Workload> Engine<W> {
     /// Matches what was received with what is in flight, and reuses the places that fall free.
@@ -58,9 +58,7 @@ impl<W: Workload> Engine<W> {
                 }
                 Parsed::Done { used, outcome, then } => {
                     used_up += used;
-                    if connection.in_flight.len() == self.plan.depth {
-                        connection.free_since = at;
-                    }
+                    connection.note_place(at);
                     let answered = connection.in_flight.pop_front().expect("it is there");
                     self.answered(index, answered, at, outcome, then);
                 }
@@ -81,9 +79,9 @@ impl<W: Workload> Engine<W> {
     pub(super) fn answered(
         &mut self,
         index: usize,
-        answered: crate::connection::InFlight<W::Job, W::Wire>,
+        answered: InFlight<W::Job, W::Wire>,
         at: Time,
-        outcome: Result<(), crate::Fault>,
+        outcome: Result<(), Fault>,
         then: Then<W::Job>,
     ) {
         let outcome = match outcome {
@@ -96,16 +94,19 @@ impl<W: Workload> Engine<W> {
         match then {
             Then::End => self.ended(index, answered, at, outcome),
             Then::Again { endpoint } => {
-                let (eligible, sent) = (answered.eligible, answered.sent);
                 self.step_done(index, &answered, at, outcome);
-                let mut request = answered.request;
-                request.begun.get_or_insert((eligible, sent));
+                let (mut request, ready) = (answered.request, at);
+                let (eligible, sent) = match request.begun {
+                    None => (answered.eligible, answered.sent),
+                    Some(first) => (first.eligible, first.sent),
+                };
+                request.begun = Some(Begun { eligible, sent, ready });
                 self.next.push((endpoint, index, request));
             }
             Then::Also { operation, endpoint, job } => {
                 let (operation, client) = (operation as u16, answered.request.client);
                 self.ended(index, answered, at, outcome);
-                let gather = crate::connection::SINGLE;
+                let gather = SINGLE;
                 let follow =
                     Request { intended: at, operation, follow_up: true, client, gather, begun: None, job };
                 self.next.push((endpoint, index, follow));
@@ -117,12 +118,19 @@ impl<W: Workload> Engine<W> {
     /// endpoint, as a client does that has just read from it.
     #[inline]
     pub(super) fn send_next<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
-        while let Some((endpoint, from, request)) = self.next.pop() {
-            let same = self.connections[from].endpoint as usize == endpoint;
-            let client = self.choice.has_clients().then_some(request.client);
-            let index =
-                if same { from } else { self.choice.connection(endpoint, client, &mut self.binding_rng) };
-            self.bind(reactor, index, request, now);
+        if self.next.is_empty() {
+            return;
         }
+        let mut next = std::mem::take(&mut self.next);
+        for (endpoint, from, request) in next.drain(..) {
+            let same = self.connections[from].endpoint as usize == endpoint;
+            if same && (!self.choice.is_pool() || self.connections[from].can_take()) {
+                self.bind(reactor, from, request, now);
+            } else {
+                let client = self.choice.has_clients().then_some(request.client);
+                self.choose(reactor, endpoint, client, request, now);
+            }
+        }
+        self.next = next;
     }
 }

@@ -4,13 +4,14 @@ use dist::Rng;
 use rand::RngExt;
 
 use crate::engine::{Binding, Load, Plan};
+use crate::waiting::Line;
 
 /// Which connection takes a request: of those to its endpoint, by the plan's binding.
 pub(super) struct Choice {
     /// The connections of each endpoint.
     ranges: Vec<Range<usize>>,
-    /// For [`Binding::Idle`]: which of an endpoint's connections can take a request now.
-    idle: Option<Vec<IdleSet>>,
+    /// For [`Binding::Idle`]: the pool of each endpoint.
+    pools: Option<Vec<Pool>>,
     /// Virtual clients that are drawn for each arrival; 0 where every connection is one.
     clients: u32,
 }
@@ -23,18 +24,38 @@ impl Choice {
             ranges.push(next..next + endpoint.connections);
             next += endpoint.connections;
         }
-        let idle = matches!((plan.binding, &plan.load), (Binding::Idle, Load::Open { .. }))
-            .then(|| ranges.iter().map(|range| IdleSet::new(range.clone())).collect());
+        let pools = matches!((plan.binding, &plan.load), (Binding::Idle, Load::Open { .. }))
+            .then(|| ranges.iter().map(|range| Pool::new(range.clone())).collect());
         let clients = match &plan.load {
             Load::Open { .. } => plan.clients.unwrap_or(0),
             Load::Closed { .. } => plan.clients(),
         };
-        Choice { ranges, idle, clients: clients as u32 }
+        Choice { ranges, pools, clients: clients as u32 }
     }
 
-    /// Whether an arrival that is due could be bound at all.
-    pub(super) fn has_room(&self) -> bool {
-        self.idle.as_ref().is_none_or(|sets| sets.iter().all(|set| !set.members.is_empty()))
+    /// Whether a request waits for any connection to its endpoint, rather than for one.
+    #[inline]
+    pub(super) fn is_pool(&self) -> bool {
+        self.pools.is_some()
+    }
+
+    /// What waits for the first free connection to `endpoint`, where the binding has pools.
+    #[inline]
+    pub(super) fn pool(&mut self, endpoint: usize) -> Option<&mut Line> {
+        self.pools.as_mut().map(|pools| &mut pools[endpoint].line)
+    }
+
+    /// A connection to `endpoint` is left alone for a while, or no longer.
+    pub(super) fn note_down(&mut self, endpoint: usize, down: bool) {
+        if let Some(pools) = &mut self.pools {
+            let count = &mut pools[endpoint].down;
+            *count = if down { *count + 1 } else { *count - 1 };
+        }
+    }
+
+    /// Whether all connections of a pool are left alone: what is for it fails.
+    pub(super) fn is_down(&self, endpoint: usize) -> bool {
+        self.pools.as_ref().is_some_and(|pools| pools[endpoint].down == self.ranges[endpoint].len())
     }
 
     /// Draws the virtual client of an arrival.
@@ -43,27 +64,26 @@ impl Choice {
         if self.clients > 0 { rng.random_range(0..self.clients) } else { 0 }
     }
 
-    /// The connection to `endpoint` for a request of `client`.
+    /// The connection to `endpoint` for a request of `client`; `None` where all of a pool are busy.
     #[inline]
-    pub(super) fn connection(&self, endpoint: usize, client: Option<u32>, rng: &mut Rng) -> usize {
-        if let Some(sets) = &self.idle {
-            let members = &sets[endpoint].members;
-            if !members.is_empty() {
-                return members[rng.random_range(0..members.len())] as usize;
-            }
+    pub(super) fn connection(&self, endpoint: usize, client: Option<u32>, rng: &mut Rng) -> Option<usize> {
+        if let Some(pools) = &self.pools {
+            let members = &pools[endpoint].idle.members;
+            let drawn = || members[rng.random_range(0..members.len())] as usize;
+            return (!members.is_empty()).then(drawn);
         }
         let range = &self.ranges[endpoint];
         let count = range.end - range.start;
-        match client {
-            // Clients hold equal numbers of connections where there are enough, else they share them.
+        Some(match client {
+            // Clients hold equal numbers of connections, to one, where there are enough, else they share them.
             Some(client) => {
-                let (client, step) = (client as usize, self.clients.max(1) as usize);
-                let own = (count / step).max(1);
+                let (client, step) = (client as usize % count, self.clients.max(1) as usize);
+                let own = (count - client).div_ceil(step);
                 let which = if own > 1 { rng.random_range(0..own) } else { 0 };
-                range.start + (client + step * which) % count
+                range.start + client + step * which
             }
             None => range.start + rng.random_range(0..count),
-        }
+        })
     }
 
     /// Whether clients are told apart.
@@ -74,9 +94,24 @@ impl Choice {
     /// Keeps the sets of idle connections true.
     #[inline]
     pub(super) fn note(&mut self, endpoint: usize, index: usize, can_take: impl FnOnce() -> bool) {
-        if let Some(sets) = &mut self.idle {
-            sets[endpoint].set(index, can_take());
+        if let Some(pools) = &mut self.pools {
+            pools[endpoint].idle.set(index, can_take());
         }
+    }
+}
+
+/// The connections to one endpoint, any of which takes a request.
+struct Pool {
+    idle: IdleSet,
+    /// Requests for the first that falls free; empty while one is idle.
+    line: Line,
+    /// How many are left alone for a while.
+    down: usize,
+}
+
+impl Pool {
+    fn new(range: Range<usize>) -> Pool {
+        Pool { idle: IdleSet::new(range), line: Line::default(), down: 0 }
     }
 }
 

@@ -13,7 +13,7 @@ impl<W: Workload> Engine<W> {
             self.recording.datagrams.stray += 1;
             return;
         };
-        let Some(place) = connection.in_flight.iter().position(|request| request.tag == tag) else {
+        let Some(place) = connection.in_flight.iter().position(|request| request.tag() == tag) else {
             let datagrams = &mut self.recording.datagrams;
             match connection.ended_tags.iter().rev().find(|(ended, _)| *ended == tag) {
                 Some((_, true)) => datagrams.duplicated += 1,
@@ -33,9 +33,7 @@ impl<W: Workload> Engine<W> {
             Parsed::Done { outcome, then, .. } => (outcome, then),
             Parsed::Garbage(reason) => (Err(Fault::new("no answer of this protocol", reason)), Then::End),
         };
-        if connection.in_flight.len() == self.plan.depth {
-            connection.free_since = at;
-        }
+        connection.note_place(at);
         let answered = connection.in_flight.remove(place).expect("it was found there");
         connection.note_ended(tag, true);
         self.answered(index, answered, at, outcome, then);
@@ -49,11 +47,9 @@ impl<W: Workload> Engine<W> {
             && now.since(oldest.sent) >= timeout
         {
             let connection = &mut self.connections[index];
-            if connection.in_flight.len() == self.plan.depth {
-                connection.free_since = now;
-            }
+            connection.note_place(now);
             let lost = connection.in_flight.pop_front().expect("it was seen there");
-            connection.note_ended(lost.tag, false);
+            connection.note_ended(lost.tag(), false);
             self.recording.datagrams.lost += 1;
             let detail = || format!("no whole answer within {timeout}: a datagram was lost, or is late");
             self.recording.errors.add("datagram lost", 1, detail);

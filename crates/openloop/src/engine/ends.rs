@@ -1,6 +1,6 @@
 use units::Time;
 
-use crate::connection::{InFlight, Request, SINGLE};
+use crate::connection::{Begun, InFlight, Request, SINGLE};
 use crate::engine::Engine;
 use crate::{Completion, Outcome, Workload};
 
@@ -16,7 +16,7 @@ impl<W: Workload> Engine<W> {
     ) {
         self.step_done(index, &ended, at, outcome);
         let request = &ended.request;
-        let (eligible, sent) = request.begun.unwrap_or((ended.eligible, ended.sent));
+        let (eligible, sent) = request.begun.map_or((ended.eligible, ended.sent), |b| (b.eligible, b.sent));
         let completion = Completion {
             operation: request.operation.into(),
             intended: request.intended,
@@ -56,11 +56,24 @@ impl<W: Workload> Engine<W> {
         }
     }
 
-    /// A request that was never sent is given up.
-    pub(super) fn never_sent(&mut self, request: Request<W::Job>, now: Time, outcome: Outcome) {
+    /// A request for `endpoint` that was never sent is given up.
+    pub(super) fn never_sent(
+        &mut self,
+        endpoint: usize,
+        request: Request<W::Job>,
+        now: Time,
+        outcome: Outcome,
+    ) {
+        if outcome == Outcome::Error {
+            let address = &self.plan.endpoints[endpoint].address;
+            let detail = || format!("{address} could not be connected to again, so this was never sent");
+            self.recording.errors.add("no connection", 1, detail);
+        }
+        let many = self.plan.endpoints.len() > 1;
+        self.recording.step_never_sent(endpoint, many, request.intended, now, outcome);
         if request.follow_up {
-            self.recording.follow_up_never_sent(request.intended, outcome);
-        } else if let Some((eligible, sent)) = request.begun {
+            self.recording.follow_up_never_sent(request.operation.into(), request.intended, now, outcome);
+        } else if let Some(Begun { eligible, sent, .. }) = request.begun {
             // An earlier step of its job was sent.
             let completion = Completion {
                 operation: request.operation.into(),
@@ -88,7 +101,7 @@ impl<W: Workload> Engine<W> {
         let whole = if request.gather == SINGLE {
             Some((outcome, completion))
         } else {
-            self.gathers.ended(request.gather, outcome, completion)
+            self.gathers.ended(request.gather, outcome, completion, at)
         };
         let Some((outcome, completion)) = whole else { return };
         match completion {

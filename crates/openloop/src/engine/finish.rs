@@ -9,9 +9,13 @@ impl<W: Workload> Engine<W> {
         self.close_window();
         for index in 0..self.connections.len() {
             self.end_in_flight(index, now, |_| Outcome::Unfinished);
+            let endpoint = self.connections[index].endpoint.into();
             while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
-                self.never_sent(request, now, Outcome::Unfinished);
+                self.never_sent(endpoint, request, now, Outcome::Unfinished);
             }
+        }
+        for endpoint in 0..self.plan.endpoints.len() {
+            self.empty_pool(endpoint, now, Outcome::Unfinished);
         }
         // What was due before an interruption, or all of the window. Clients of a closed loop that are ready now
         // have not asked: nothing is owed to them.

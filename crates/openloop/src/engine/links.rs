@@ -82,6 +82,9 @@ impl<W: Workload> Engine<W> {
     /// Opens a new socket for a connection.
     pub(super) fn establish<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
         let endpoint = self.connections[index].endpoint as usize;
+        if let Link::Down { .. } = self.connections[index].link {
+            self.choice.note_down(endpoint, false);
+        }
         match reactor.connect(&self.plan.endpoints[endpoint].address) {
             Ok(conn) => {
                 self.connections[index].reset(Link::Connecting(conn), now);
@@ -99,9 +102,21 @@ impl<W: Workload> Engine<W> {
     /// Leaves a connection alone for a while; what waits for it fails, as it would for a user.
     fn down(&mut self, index: usize, now: Time) {
         self.connections[index].reset(Link::Down { retry_at: now + RETRY }, now);
+        let endpoint = self.connections[index].endpoint.into();
+        self.choice.note_down(endpoint, true);
         while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
-            self.never_sent(request, now, Outcome::Error);
+            self.never_sent(endpoint, request, now, Outcome::Error);
+        }
+        if self.choice.is_down(endpoint) {
+            self.empty_pool(endpoint, now, Outcome::Error);
         }
         self.note_idle(index);
+    }
+
+    /// Gives up what waits for any connection to `endpoint`.
+    pub(super) fn empty_pool(&mut self, endpoint: usize, now: Time, outcome: Outcome) {
+        while let Some(request) = self.choice.pool(endpoint).and_then(|line| self.waiting.pop(line)) {
+            self.never_sent(endpoint, request, now, outcome);
+        }
     }
 }

@@ -211,7 +211,7 @@ impl<W: Workload> Engine<W> {
 
     /// Accounts for the turn before, which ends now, and opens or closes the window.
     fn account(&mut self, now: Time, waited: Nanos) {
-        let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last();
+        let starving = self.in_flight == 0 && self.source.due() <= self.pacing.last() && self.can_admit();
         self.pacing.turn(now, waited, std::mem::take(&mut self.actions), starving);
         if !self.window_open && now >= self.window_start {
             self.window_open = true;

@@ -9,13 +9,16 @@ impl<W: Workload> Engine<W> {
     /// Sends as many of the waiting requests of a connection as it can take, on a stream in one system call.
     pub(super) fn send_waiting<R: Reactor>(&mut self, reactor: &mut R, index: usize) {
         let connection = &self.connections[index];
-        if connection.up().is_none() || connection.line.is_empty() {
+        let pool = self.choice.pool(connection.endpoint.into());
+        if connection.up().is_none()
+            || (connection.line.is_empty() && pool.is_none_or(|line| line.is_empty()))
+        {
             return;
         }
         let first = connection.in_flight.len();
         let datagram = connection.datagram;
-        while self.connections[index].in_flight.len() < self.plan.depth
-            && let Some(request) = self.waiting.pop(&mut self.connections[index].line)
+        while self.connections[index].in_flight.len() < self.connections[index].places
+            && let Some(request) = self.next_waiting(index)
         {
             if datagram {
                 self.send_one(reactor, index, request);
@@ -26,6 +29,14 @@ impl<W: Workload> Engine<W> {
         if !datagram && self.connections[index].in_flight.len() > first {
             self.flush(reactor, index, first);
         }
+    }
+
+    /// Takes what waits for this connection, or for any to its endpoint.
+    #[inline]
+    fn next_waiting(&mut self, index: usize) -> Option<Request<W::Job>> {
+        let connection = &mut self.connections[index];
+        let own = self.waiting.pop(&mut connection.line);
+        own.or_else(|| self.waiting.pop(self.choice.pool(connection.endpoint.into())?))
     }
 
     /// Sends a request on a connection that can take it.
@@ -44,11 +55,10 @@ impl<W: Workload> Engine<W> {
         let Some(conn) = connection.up() else {
             unreachable!("only a connection that stands can take a request")
         };
+        let serial = connection.next_serial();
         let tag = if connection.datagram {
-            // Few are in flight and 65 536 tags there are: one that is still in use is never met.
-            connection.next_tag = connection.next_tag.wrapping_add(1);
             self.recording.datagrams.sent += 1;
-            connection.next_tag
+            serial as u16
         } else {
             0
         };
@@ -59,13 +69,14 @@ impl<W: Workload> Engine<W> {
             let bytes = out.len() - before;
             self.recording.endpoints[connection.endpoint as usize].bytes_sent += bytes as u64;
         }
-        let eligible = request.intended.max(connection.free_since);
+        let ready = request.begun.map_or(request.intended, |begun| begun.ready);
+        let eligible = ready.max(connection.free_since);
         connection.in_flight.push_back(InFlight {
             request,
             eligible,
             sent: Time(0),
             first_byte: None,
-            tag,
+            serial,
             assembly: None,
         });
         self.in_flight += 1;

@@ -218,10 +218,38 @@ impl Recording {
         }
     }
 
-    /// Enters a request that followed from an answer and was never sent.
-    pub(crate) fn follow_up_never_sent(&mut self, intended: Time, outcome: Outcome) {
+    /// Enters a request that followed from an answer and was never sent, given up at `now`.
+    pub(crate) fn follow_up_never_sent(
+        &mut self,
+        operation: usize,
+        intended: Time,
+        now: Time,
+        outcome: Outcome,
+    ) {
         if self.in_window(intended) {
             self.follow_ups.count(outcome, 1);
+            self.operations[operation].tally.count(outcome, 1);
+            if outcome != Outcome::Error {
+                self.operations[operation].response_time.record(now.since(intended));
+            }
+        }
+    }
+
+    /// Enters a request that was bound to an endpoint and never sent, given up at `now`.
+    pub(crate) fn step_never_sent(
+        &mut self,
+        endpoint: usize,
+        times: bool,
+        intended: Time,
+        now: Time,
+        outcome: Outcome,
+    ) {
+        if self.in_window(intended) {
+            let endpoint = &mut self.endpoints[endpoint];
+            endpoint.tally.count(outcome, 1);
+            if times && outcome != Outcome::Error {
+                endpoint.response_time.record(now.since(intended));
+            }
         }
     }
 

@@ -63,7 +63,7 @@ pub struct Interval {
 pub struct EndpointTimes {
     /// Where it listens.
     pub address: String,
-    /// What became of the requests that were sent to it, due in the window.
+    /// What became of the requests for it, due in the window; of those never sent, only where they were drawn.
     pub tally: Tally,
     /// done − intended; kept where there is more than one endpoint, else empty.
     pub response_time: Latency,
