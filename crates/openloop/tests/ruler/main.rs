@@ -4,7 +4,12 @@
 //! Run them: `cargo test -p openloop --test ruler`. Every failure prints its seed.
 
 mod accounting;
+mod closed;
+mod datagrams;
 mod generator_fault;
+mod parts;
 mod queueing;
+mod scripted;
 mod simulation;
 mod stall;
+mod steps;

@@ -3,10 +3,15 @@ use std::sync::atomic::AtomicBool;
 
 use dist::{Gap, Process};
 use null_server::{Dialect, NullServer, Service, Stalls};
-use openloop::{Binding, Endpoint, Engine, Load, Pace, Parsed, Parts, Plan, Recording, Workload};
+use openloop::{
+    Binding, Endpoint, Engine, LivePoint, Load, Pace, Parsed, Parts, Plan, Recording, Tally, Workload,
+};
 use reactor::Reactor;
-use reactor::sim::{Costs, Program, SimReactor, World};
+use reactor::queue::Producer;
+use reactor::sim::{Costs, Faults, Program, SimReactor, World};
 use units::{Nanos, Rate, Time};
+
+use crate::scripted::{Ask, Obedient, Scripted};
 
 /// The moment at which every simulated run starts.
 pub(crate) const START: Time = Time(1_000_000_000);
@@ -52,6 +57,8 @@ pub(crate) struct Setup {
     pub(crate) delay: Nanos,
     pub(crate) generator_costs: Costs,
     pub(crate) generator_stall: Option<(Time, Nanos)>,
+    pub(crate) faults: Option<Faults>,
+    pub(crate) shown_to: Option<Producer<LivePoint>>,
 }
 
 impl Setup {
@@ -78,7 +85,18 @@ impl Setup {
             delay: Nanos::ZERO,
             generator_costs: Costs::default(),
             generator_stall: None,
+            faults: None,
+            shown_to: None,
         }
+    }
+
+    /// `rps` at equal distances to these endpoints for 2 s without a warm-up, for a script.
+    pub(crate) fn scripted(rps: f64, endpoints: Vec<Endpoint>, seed: u64) -> Setup {
+        let mut setup = Setup::new(rps, Gap::Constant(0.0), Stalls::default(), seed);
+        setup.constant();
+        setup.plan.endpoints = endpoints;
+        (setup.plan.warmup, setup.plan.window) = (Nanos::ZERO, Nanos::from_secs(2));
+        setup
     }
 
     /// Makes the arrivals come at equal distances.
@@ -92,40 +110,108 @@ impl Setup {
         self.plan.endpoints[0].connections = n;
     }
 
-    /// Runs it to the end.
+    /// Runs it to the end, against one null server at all of its endpoints.
     pub(crate) fn run(self) -> Recording {
+        let null = NullServer::new(Dialect::Lines, self.service.clone(), false);
+        let endpoints = self.plan.endpoints.clone();
+        self.run_against(Lines, vec![(Box::new(null), endpoints)])
+    }
+
+    /// Runs another workload to the end, against servers each with the endpoints at which it listens.
+    pub(crate) fn run_against<W: Workload>(
+        self,
+        workload: W,
+        servers: Vec<(Box<dyn Program>, Vec<Endpoint>)>,
+    ) -> Recording {
         let mut world = World::new(self.delay);
         let mut client = world.machine(self.generator_costs);
-        let mut server = world.machine(Costs::default());
-        for endpoint in &self.plan.endpoints {
-            server.listen(&endpoint.address).unwrap();
+        let mut servers: Vec<(Box<dyn Program>, SimReactor)> = servers
+            .into_iter()
+            .map(|(program, endpoints)| {
+                let mut machine = world.machine(Costs::default());
+                for endpoint in &endpoints {
+                    machine.listen(&endpoint.address).unwrap();
+                }
+                (program, machine)
+            })
+            .collect();
+        if let Some(faults) = self.faults {
+            world.faults(faults);
         }
         if let Some((from, span)) = self.generator_stall {
             world.stall(&client, from, span);
         }
         let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
-        let mut engine = Engine::new(self.plan, Lines, Arc::new(AtomicBool::new(false)));
+        let mut engine = Engine::new(self.plan, workload, Arc::new(AtomicBool::new(false)));
+        if let Some(to) = self.shown_to {
+            engine.show(to);
+        }
         engine.connect(&mut client).unwrap();
         let mut generator = Generator { engine, started: false };
-        let mut null = NullServer::new(Dialect::Lines, self.service, false);
-        world.run(&mut [(&mut generator, &mut client), (&mut null, &mut server)], limit);
+        let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut generator, &mut client)];
+        for (program, machine) in &mut servers {
+            programs.push((program.as_mut(), machine));
+        }
+        world.run(&mut programs, limit);
         let now = client.now();
         generator.engine.finish(now)
     }
+
+    /// Runs a script against obedient servers, one for each endpoint.
+    pub(crate) fn run_script(self, script: impl FnMut(u64) -> Vec<(usize, Ask)>) -> Recording {
+        let endpoints = self.plan.endpoints.iter();
+        let servers = endpoints
+            .map(|endpoint| (Box::new(Obedient::default()) as Box<dyn Program>, vec![endpoint.clone()]))
+            .collect();
+        self.run_against(Scripted::new(script), servers)
+    }
 }
 
-struct Generator {
-    engine: Engine<Lines>,
+struct Generator<W: Workload> {
+    engine: Engine<W>,
     started: bool,
 }
 
-impl Program for Generator {
+impl<W: Workload> Program for Generator<W> {
     fn step(&mut self, reactor: &mut SimReactor) -> bool {
         if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
             self.engine.start(START);
         }
         self.engine.step(reactor).unwrap()
     }
+}
+
+/// The endpoints of so many servers, with so many connections to each.
+pub(crate) fn cluster(servers: usize, connections: usize) -> Vec<Endpoint> {
+    let address = |i| reactor::Address::Tcp(format!("10.0.0.{}:7", i + 1).parse().unwrap());
+    (0..servers).map(|i| Endpoint { address: address(i), connections }).collect()
+}
+
+/// The same over UDP.
+pub(crate) fn datagram_cluster(servers: usize, connections: usize) -> Vec<Endpoint> {
+    let address = |i| reactor::Address::Udp(format!("10.0.0.{}:7", i + 1).parse().unwrap());
+    (0..servers).map(|i| Endpoint { address: address(i), connections }).collect()
+}
+
+/// Asserts that every arrival ended as one of the four.
+#[track_caller]
+pub(crate) fn assert_accounted(recording: &Recording, intended: u64) {
+    let check = |name: &str, tally: Tally| {
+        let Tally { intended, completed, errors, timeouts, unfinished } = tally;
+        assert_eq!(completed + errors + timeouts + unfinished, intended, "{name}: {tally:?}");
+    };
+    check("arrivals", recording.tally);
+    check("follow-ups", recording.follow_ups);
+    for endpoint in &recording.endpoints {
+        check(&endpoint.address, endpoint.tally);
+    }
+    assert_eq!(recording.tally.intended, intended, "{:?}", recording.tally);
+    let offered: u64 = recording.intervals.iter().map(|interval| interval.offered).sum();
+    assert_eq!(offered, intended, "offered over the window");
+    let answered: u64 = recording.intervals.iter().map(|interval| interval.answered).sum();
+    assert_eq!(answered, recording.answered_in_window);
+    let entered = recording.all().response_time.count();
+    assert_eq!(entered, intended - recording.tally.errors, "all but errors enter at their time or age");
 }
 
 /// Asserts that `got` is within `tolerance` (0.01 = 1 %) of `expect`.
