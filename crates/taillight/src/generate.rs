@@ -3,7 +3,7 @@
 //! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
 //! observes it, and reads the file that it leaves.
 
-mod live;
+pub(crate) mod live;
 mod start;
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use openloop::{Failure, Generator, Recording, judge};
+use openloop::{Generator, Recording, judge};
 use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
 use units::Rate;
@@ -24,6 +24,7 @@ use workloads::cache::{
 use workloads::null::Null;
 
 use crate::args::{CacheOptions, LoadOptions, Resolved, TlsClient, WorkloadName, control};
+use crate::from_agents::Agents;
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
 
@@ -74,6 +75,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     }
     let tls = task.load.tls.client(&task.names[0].host)?;
     let transport = transport(&endpoints, tls.is_some())?;
+    let mut agents = Agents::open(task)?;
     let mut plan = task.load.plan(endpoints, task.rate)?;
     (plan.share, plan.shares) = task.share;
     let load = plan.load.clone();
@@ -106,13 +108,18 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 items.versions().begin(data_set.run, false);
             }
             let watch = Watch::start(task.server_pid);
-            let recording = generator.run(|thread| {
-                let (number, of) = task.share;
-                let threads = task.load.threads();
-                let seat = Seat { thread: number * threads + thread, threads: of * threads };
-                Cache::new(&config, Arc::clone(&items), seat).expect("the configuration was checked")
-            });
-            let watched = watched(watch, recording, stop)?;
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, &load, stop),
+                None => generator
+                    .run(|thread| {
+                        let (number, of) = task.share;
+                        let threads = task.load.threads();
+                        let seat = Seat { thread: number * threads + thread, threads: of * threads };
+                        Cache::new(&config, Arc::clone(&items), seat).expect("the configuration was checked")
+                    })
+                    .map_err(Into::into),
+            };
+            let watched = watched(watch, recording, task, stop)?;
             others.extend(evicted(&watched.0, task, &config));
             others.extend(wrong_values(&watched.0));
             let mut resolved = task.load.resolve(Some(config));
@@ -121,15 +128,24 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         }
         None => {
             let watch = Watch::start(task.server_pid);
-            let recording = generator.run(|_| Null);
-            (task.load.resolve(None), watched(watch, recording, stop)?)
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, &load, stop),
+                None => generator.run(|_| Null).map_err(Into::into),
+            };
+            (task.load.resolve(None), watched(watch, recording, task, stop)?)
         }
     };
     drop(show);
     (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
     resolved.transport = Some(transport);
     let (mut recording, watch) = watched;
+    // Of agents' machines it knows nothing: their recording counts from 0, which no sample here comes near.
     let noise = watch.finish(&mut recording);
+    if let Some(agents) = &agents {
+        (resolved.threads, resolved.cpus) = (recording.threads, task.load.agents.cpus());
+        // What was lost is the gravest, and the cause of the rest.
+        others.splice(0..0, agents.lost().cloned());
+    }
     let verdict = judge(&recording, &load, others);
     let about = Circumstances {
         load,
@@ -140,16 +156,20 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         verdict,
         counters,
     };
-    Ok(Done { trial: trial::record(&recording, about), recording, resolved })
+    let mut trial = trial::record(&recording, about);
+    trial.agents = agents.map_or(Vec::new(), Agents::records);
+    Ok(Done { trial, recording, resolved })
 }
 
-/// The recording, unless somebody asked to stop: half a window is no measurement.
+/// The recording, unless somebody asked to stop: half a window is no measurement. Of several generators one is stopped
+/// when another is lost, and keeps what it has.
 fn watched(
     watch: Watch,
-    recording: Result<Recording, Failure>,
+    recording: Result<Recording>,
+    task: &Task,
     stop: &AtomicBool,
 ) -> Result<(Recording, Watch)> {
-    if stop.load(Ordering::Relaxed) {
+    if stop.load(Ordering::Relaxed) && !task.start_on_stdin {
         bail!(Interrupted);
     }
     Ok((recording?, watch))

@@ -13,6 +13,11 @@ const SET_BY_THE_LAB: [&str; 4] = ["seed", "warmup", "window", "cpus"];
 ///
 /// `A` is what the whole command line was read as, so that it is known to be in order.
 pub(crate) fn handed_on<A: Args>(argv: &[String]) -> Vec<String> {
+    handed_on_without::<A>(argv, &SET_BY_THE_LAB)
+}
+
+/// As [`handed_on`], without the options of these names.
+pub(crate) fn handed_on_without<A: Args>(argv: &[String], without: &[&str]) -> Vec<String> {
     let all = A::augment_args(Command::new("all"));
     let of_generator = CacheOptions::augment_args(LoadOptions::augment_args(Command::new("generator")));
     let mut kept = Vec::new();
@@ -22,7 +27,7 @@ pub(crate) fn handed_on<A: Args>(argv: &[String]) -> Vec<String> {
         let name = text.split_once('=').map_or(text, |(name, _)| name);
         let Some(option) = find(&all, name) else { continue };
         let value = if takes_value(option) && !text.contains('=') { words.next() } else { None };
-        if find(&of_generator, name).is_some() && !SET_BY_THE_LAB.contains(&name) {
+        if find(&of_generator, name).is_some() && !without.contains(&name) {
             kept.push(word.clone());
             kept.extend(value.cloned());
         }

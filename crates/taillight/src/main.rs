@@ -3,11 +3,13 @@
 //! Try it: `cargo run --release -- demo`.
 
 mod accuracy;
+mod agent;
 mod args;
 mod compare;
 mod data_set;
 mod demo;
 mod explain;
+mod from_agents;
 mod generate;
 mod handed_on;
 mod host;
@@ -48,6 +50,7 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     Report(report::ReportArgs),
     Load(Box<load::LoadArgs>),
+    Agent(agent::AgentArgs),
     Serve(serve::ServeArgs),
     Selftest(selftest::SelftestArgs),
     Accuracy(accuracy::AccuracyArgs),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(*args),
         Command::Report(args) => report::run(&args),
         Command::Load(args) => load::run(*args),
+        Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
         Command::Accuracy(args) => accuracy::run(&args),

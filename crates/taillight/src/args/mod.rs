@@ -20,6 +20,8 @@ use workloads::cache::CacheConfig;
 pub(crate) use cache::{CacheOptions, FillArg, read as read_data_set};
 pub(crate) use tls::{TlsClient, TlsOptions, control};
 
+use crate::from_agents::AgentsOptions;
+
 /// The workloads that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WorkloadName {
@@ -89,6 +91,8 @@ pub(crate) struct LoadOptions {
     pub seed: u64,
     #[command(flatten)]
     pub tls: TlsOptions,
+    #[command(flatten)]
+    pub agents: AgentsOptions,
 }
 
 /// What the load is after all defaults were filled in; recorded with every trial.

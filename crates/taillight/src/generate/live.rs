@@ -30,10 +30,7 @@ impl Show {
                     }
                 }
                 for point in gathered.whole() {
-                    let line = serde_json::json!({ "live": point });
-                    let mut out = std::io::stdout().lock();
-                    // Nobody looks on any more: the load goes on.
-                    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+                    print(&point);
                 }
             }
         });
@@ -50,8 +47,16 @@ impl Drop for Show {
     }
 }
 
-/// Points of intervals that not all threads have shown yet.
-struct Gathered {
+/// Prints one point as a line of JSON.
+pub(crate) fn print(point: &LivePoint) {
+    let line = serde_json::json!({ "live": point });
+    let mut out = std::io::stdout().lock();
+    // Nobody looks on any more: the load goes on.
+    let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+/// Points of intervals that not all threads, or machines, have shown yet.
+pub(crate) struct Gathered {
     threads: usize,
     waiting: BTreeMap<u64, (usize, LivePoint)>,
 }
@@ -60,11 +65,11 @@ impl Gathered {
     /// Intervals that are waited for; an older one is shown without the thread that missed it.
     const PATIENCE: usize = 5;
 
-    fn new(threads: usize) -> Gathered {
+    pub(crate) fn new(threads: usize) -> Gathered {
         Gathered { threads, waiting: BTreeMap::new() }
     }
 
-    fn add(&mut self, point: LivePoint) {
+    pub(crate) fn add(&mut self, point: LivePoint) {
         match self.waiting.get_mut(&point.interval) {
             Some((seen, sum)) => {
                 *seen += 1;
@@ -77,7 +82,7 @@ impl Gathered {
     }
 
     /// Takes the points that are whole, in order, and those that have waited too long.
-    fn whole(&mut self) -> Vec<LivePoint> {
+    pub(crate) fn whole(&mut self) -> Vec<LivePoint> {
         let mut whole = Vec::new();
         while let Some(oldest) = self.waiting.first_entry()
             && oldest.get().0 == self.threads

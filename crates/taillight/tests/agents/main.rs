@@ -1,0 +1,6 @@
+//! Agents on machines of their own: network namespaces stand for them, with links that can be cut and, where the
+//! kernel has time namespaces, a clock that is an hour off.
+
+mod net;
+mod program;
+mod trials;

@@ -1,0 +1,98 @@
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Addresses for tests of networks (RFC 2544): nobody's own.
+const NETWORK: &str = "198.18";
+
+/// Machines on one switch: network namespaces joined by a bridge, with this one as a further machine. Everything is
+/// removed when it is dropped.
+pub(crate) struct Net {
+    bridge: String,
+    subnet: u32,
+    hosts: Vec<String>,
+}
+
+impl Net {
+    /// A switch with hosts `0..hosts`; `None`, and says why, where that is not allowed here.
+    pub(crate) fn new(hosts: usize) -> Option<Net> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let name = format!("tl{pid}x{count}");
+        let subnet = (pid * 8 + count) % 256;
+        // Made first, so that whatever was set up is removed when a step fails.
+        let mut net = Net { bridge: name.clone(), subnet, hosts: Vec::new() };
+        let made = net.set_up(&name, hosts);
+        match made {
+            Ok(()) => Some(net),
+            Err(why) => {
+                println!("skipped: no network namespaces here: {why}");
+                None
+            }
+        }
+    }
+
+    fn set_up(&mut self, name: &str, hosts: usize) -> Result<(), String> {
+        let bridge = self.bridge.clone();
+        ip(&["link", "add", &bridge, "type", "bridge"])?;
+        ip(&["addr", "add", &format!("{}/24", self.address(250)), "dev", &bridge])?;
+        ip(&["link", "set", &bridge, "up"])?;
+        for host in 0..hosts {
+            let space = format!("{name}n{host}");
+            ip(&["netns", "add", &space])?;
+            self.hosts.push(space.clone());
+            let (here, address) = (self.link(host), format!("{}/24", self.address(host)));
+            ip(&["link", "add", &here, "type", "veth", "peer", "name", "eth0", "netns", &space])?;
+            ip(&["link", "set", &here, "master", &bridge, "up"])?;
+            ip(&["-n", &space, "addr", "add", &address, "dev", "eth0"])?;
+            ip(&["-n", &space, "link", "set", "eth0", "up"])?;
+            ip(&["-n", &space, "link", "set", "lo", "up"])?;
+        }
+        Ok(())
+    }
+
+    /// The address of a host.
+    pub(crate) fn address(&self, host: usize) -> String {
+        format!("{NETWORK}.{}.{}", self.subnet, host + 1)
+    }
+
+    /// The words before a command that is to run on a host.
+    pub(crate) fn on(&self, host: usize) -> Vec<String> {
+        ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
+    }
+
+    /// Plugs a host in or pulls its plug.
+    pub(crate) fn plug(&self, host: usize, plugged: bool) {
+        ip(&["link", "set", &self.link(host), if plugged { "up" } else { "down" }]).unwrap();
+    }
+
+    /// The processes on a host.
+    pub(crate) fn processes(&self, host: usize) -> BTreeSet<u32> {
+        let pids = ip(&["netns", "pids", &self.hosts[host]]).unwrap();
+        pids.lines().map(|pid| pid.trim().parse().unwrap()).collect()
+    }
+
+    /// The switch's end of a host's link.
+    fn link(&self, host: usize) -> String {
+        format!("{}v{host}", self.bridge)
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        // A link goes with its namespace, once nothing runs there any more.
+        for host in &self.hosts {
+            let _ = ip(&["netns", "del", host]);
+        }
+        let _ = ip(&["link", "del", &self.bridge]);
+    }
+}
+
+fn ip(words: &[&str]) -> Result<String, String> {
+    let output =
+        Command::new("ip").args(words).stdin(Stdio::null()).output().map_err(|e| format!("ip: {e}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(format!("ip {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr).trim()))
+}

@@ -1,0 +1,197 @@
+use std::collections::BTreeSet;
+
+use launch::Process;
+use results::{Reason, Trial, Verdict};
+use rustix::process::Signal;
+
+use crate::net::Net;
+use crate::program::{LONG, agent, await_end, coordinator, kill, sphinx, start, trial};
+
+const SERVER: usize = 0;
+const A: usize = 1;
+const B: usize = 2;
+/// What an hour is to a clock.
+const HOUR_S: i64 = 3_600;
+
+/// A server and two agents, each on a machine of its own; the coordinator is here.
+struct Lab {
+    // In this order: processes go before their machines.
+    server: Process,
+    agents: Vec<Process>,
+    target: String,
+    addresses: Vec<String>,
+    folder: tempfile::TempDir,
+    net: Net,
+}
+
+impl Lab {
+    /// `None`, and says why, where namespaces cannot be had. Agent b runs behind `before_b`.
+    fn new(before_b: &[String]) -> Option<Lab> {
+        let net = Net::new(3)?;
+        let (server, target) = sphinx(&net.on(SERVER), &net.address(SERVER));
+        let before_b: Vec<String> = net.on(B).into_iter().chain(before_b.iter().cloned()).collect();
+        let (a, at_a) = agent(&net.on(A), &net.address(A), "a");
+        let (b, at_b) = agent(&before_b, &net.address(B), "b");
+        let folder = tempfile::tempdir().unwrap();
+        Some(Lab { server, agents: vec![a, b], target, addresses: vec![at_a, at_b], folder, net })
+    }
+
+    fn load(&self, words: &str) -> Process {
+        let addresses: Vec<&str> = self.addresses.iter().map(String::as_str).collect();
+        coordinator(self.folder.path(), &self.target, &addresses, words)
+    }
+
+    /// Runs a load to its end.
+    fn measured(&self, words: &str) -> Trial {
+        let mut load = self.load(words);
+        load.wait_success(LONG).unwrap();
+        trial(self.folder.path())
+    }
+
+    /// The processes on an agent's machine beside the agent itself.
+    fn generators(&self, host: usize) -> BTreeSet<u32> {
+        let mut processes = self.net.processes(host);
+        processes.remove(&self.agents[host - A].pid());
+        processes
+    }
+}
+
+/// The reason and the words of an invalid trial's gravest fault.
+fn fault(trial: &Trial) -> (Reason, String) {
+    match &trial.verdict {
+        Verdict::Invalid { reasons } => (reasons[0].reason, reasons[0].detail.clone()),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn two_machines_offer_exactly_the_load_of_one() {
+    let Some(lab) = Lab::new(&[]) else { return };
+    let words = "--keys 1000 --rate 3k --window 1s --warmup 200ms --connections 7 --seed 5";
+    let shared = lab.measured(words);
+    assert_eq!(shared.agents.len(), 2, "{}", shared.verdict);
+    // The same seed on one machine: the same arrivals fall into the window.
+    let file = lab.folder.path().join("alone.json").display().to_string();
+    let mut alone: Vec<&str> = vec!["load", "cache", "--target", &lab.target, "--trial", &file, "--yes"];
+    alone.extend(["--pace", "sleep"].into_iter().chain(words.split_whitespace()));
+    start(&[], &alone).wait_success(LONG).unwrap();
+    let alone: Trial = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(shared.arrivals.intended, alone.arrivals.intended);
+    // Nothing is lost in the merging.
+    let arrivals: Vec<u64> = shared.agents.iter().map(|agent| agent.arrivals).collect();
+    assert_eq!(arrivals.iter().sum::<u64>(), shared.arrivals.intended);
+    let times: u64 = shared.agents.iter().map(|agent| agent.response_time.count).sum();
+    assert_eq!(times, shared.all.response_time.count);
+    let constant = lab.measured("--keys 1000 --rate 2k --window 1s --arrivals constant --connections 4");
+    assert_eq!(constant.arrivals.intended, 2_000);
+    let parts: Vec<u64> = constant.agents.iter().map(|agent| agent.arrivals).collect();
+    assert_eq!(parts, [1_000, 1_000]);
+    for (agent, name) in constant.agents.iter().zip(["a", "b"]) {
+        assert_eq!((agent.name.as_str(), agent.offered_rps), (name, 1_000.0));
+    }
+    for host in [A, B] {
+        assert_eq!(lab.generators(host), BTreeSet::new());
+    }
+}
+
+#[test]
+fn a_clock_that_is_an_hour_off_is_found_out() {
+    let hour = HOUR_S.to_string();
+    let before: Vec<String> = ["unshare", "--time", "--monotonic", &hour].map(Into::into).into();
+    let probe = std::process::Command::new("unshare").args(["--time", "--monotonic", "1", "true"]).output();
+    if !probe.is_ok_and(|probe| probe.status.success()) {
+        println!("skipped: no time namespaces here");
+        return;
+    }
+    let Some(lab) = Lab::new(&before) else { return };
+    let trial = lab.measured("--keys 1000 --rate 2k --window 1s --arrivals constant --connections 4");
+    let planted = [0.0, HOUR_S as f64 * 1e6];
+    for (agent, planted) in trial.agents.iter().zip(planted) {
+        let (found, error) = (agent.clock_offset_us.unwrap(), agent.clock_offset_error_us.unwrap());
+        assert!((found - planted).abs() <= error, "planted {planted}, found {found} ± {error}");
+        assert!(error < 1e6, "an error of a second would find anything: {error}");
+    }
+    // Both opened their windows together, so all arrivals fall into one of the same length.
+    assert_eq!(trial.arrivals.intended, 2_000);
+    assert_eq!(trial.agents.iter().map(|agent| agent.arrivals).collect::<Vec<_>>(), [1_000, 1_000]);
+}
+
+#[test]
+fn an_agent_that_is_killed_makes_the_trial_invalid() {
+    let Some(mut lab) = Lab::new(&[]) else { return };
+    let mut load = lab.load("--keys 1000 --rate 2k --window 50s --warmup 100ms");
+    load.await_line("{\"live\"", LONG).unwrap();
+    let generators = [lab.generators(A), lab.generators(B)];
+    assert!(generators.iter().all(|g| g.len() == 1), "{generators:?}");
+    kill(lab.agents[1].pid(), Signal::KILL);
+    load.wait_success(LONG).unwrap();
+    let trial = trial(lab.folder.path());
+    let (reason, detail) = fault(&trial);
+    assert_eq!(reason, Reason::AgentLost);
+    assert!(detail.starts_with(&format!("b ({}) was lost", lab.addresses[1])), "{detail}");
+    // What the other measured is there, and its generator is not.
+    assert!(trial.agents[0].arrivals > 0 && trial.agents[1].arrivals == 0, "{:?}", trial.agents);
+    assert_eq!(trial.arrivals.intended, trial.agents[0].arrivals);
+    assert_eq!(lab.generators(A), BTreeSet::new());
+    generators[1].iter().for_each(|&pid| await_end(pid));
+    // It serves on, alone.
+    lab.agents.truncate(1);
+    lab.addresses.truncate(1);
+    assert_eq!(lab.measured("--keys 1000 --rate 1k --window 500ms").agents.len(), 1);
+}
+
+#[test]
+fn an_agent_whose_network_is_gone_is_lost_within_the_lease() {
+    let Some(lab) = Lab::new(&[]) else { return };
+    let words = "--keys 1000 --rate 2k --window 50s --warmup 100ms --agents-lease 2s";
+    let mut load = lab.load(words);
+    load.await_line("{\"live\"", LONG).unwrap();
+    let orphans = lab.generators(B);
+    assert_eq!(orphans.len(), 1);
+    lab.net.plug(B, false);
+    load.wait_success(LONG).unwrap();
+    let trial = trial(lab.folder.path());
+    let (reason, detail) = fault(&trial);
+    assert_eq!(reason, Reason::AgentLost);
+    assert!(detail.starts_with("b (") && detail.contains("nothing was heard of it for 2s"), "{detail}");
+    assert!(trial.agents[0].arrivals > 0);
+    // Behind the dead link the agent ends its generator by itself.
+    orphans.iter().for_each(|&pid| await_end(pid));
+    lab.net.plug(B, true);
+    assert_eq!(lab.measured("--keys 1000 --rate 1k --window 500ms").agents.len(), 2);
+}
+
+#[test]
+fn ctrl_c_at_the_coordinator_stops_all() {
+    let Some(mut lab) = Lab::new(&[]) else { return };
+    let mut load = lab.load("--keys 1000 --rate 2k --window 50s --warmup 100ms");
+    load.await_line("{\"live\"", LONG).unwrap();
+    kill(load.pid(), Signal::INT);
+    assert_eq!(load.wait(LONG).unwrap().code(), Some(130));
+    for host in [A, B] {
+        lab.generators(host).iter().for_each(|&pid| await_end(pid));
+    }
+    // An agent ends well when it is asked to, and a server that nobody asks goes on.
+    let agent = lab.agents.pop().unwrap();
+    let ended = agent.stop(LONG).unwrap();
+    assert!(ended.status.success() && !ended.killed, "{ended:?}");
+    assert!(ended.stderr.iter().any(|line| line.contains("session of ")), "{ended:?}");
+    assert!(lab.server.is_running());
+}
+
+#[test]
+fn the_laboratory_hands_agents_on() {
+    // Agents of this machine, so that it needs no namespaces: what is kept names them.
+    let (_server, target) = sphinx(&[], "127.0.0.1");
+    let agents: Vec<(Process, String)> = ["a", "b"].map(|name| agent(&[], "127.0.0.1", name)).into();
+    let addresses = [agents[0].1.as_str(), agents[1].1.as_str()].join(",");
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().display().to_string();
+    let words = "--keys 1000 --rate 1k --window 500ms --warmup 100ms --pace sleep --name x --out";
+    let mut all = vec!["load", "cache", "--target", &target, "--agents", &addresses];
+    all.extend(words.split_whitespace().chain([out.as_str()]));
+    start(&[], &all).wait_success(LONG).unwrap();
+    let experiment = results::ResultFolder::open(&folder.path().join("x")).unwrap().load().unwrap();
+    let names: Vec<&str> = experiment.trials[0].agents.iter().map(|agent| agent.name.as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+}
