@@ -35,6 +35,11 @@ impl Gathers {
         }
     }
 
+    /// Whether none is under way.
+    pub(crate) fn are_over(&self) -> bool {
+        self.free.len() == self.places.len()
+    }
+
     /// A part has ended at `at`, with a completion if it was ever sent.
     ///
     /// Returns the whole job's end with its last part: as bad as its worst part, as late as its slowest.

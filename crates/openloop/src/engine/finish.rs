@@ -17,6 +17,10 @@ impl<W: Workload> Engine<W> {
         for endpoint in 0..self.plan.endpoints.len() {
             self.empty_pool(endpoint, now, Outcome::Unfinished);
         }
+        debug_assert!(
+            self.in_flight == 0 && self.gathers.are_over(),
+            "every request has ended, and every job with them"
+        );
         // What was due before an interruption, or all of the window. Clients of a closed loop that are ready now
         // have not asked: nothing is owed to them.
         let end = self.end.min(now);

@@ -10,7 +10,8 @@ use units::{Nanos, ParseError, Rate};
 pub enum Binding {
     /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
     Random,
-    /// One that is free, any of those; while none is, the arrival waits for the first: a connection pool.
+    /// One that is free, any of those; while none is, the arrival waits for the first: a connection pool, one for
+    /// each endpoint, so that none waits for another's.
     Idle,
 }
 
@@ -67,7 +68,7 @@ pub enum Load {
     Open {
         /// The arrivals of the whole generator.
         arrivals: Arrivals,
-        /// Their mean rate over the window.
+        /// Their mean rate over all of the window, of which the rest is quiet where a trace ends before it.
         rate: Rate,
         /// Whether the rate stays the same: without bursts, profile or trace, whose response times are no steady
         /// state by design.

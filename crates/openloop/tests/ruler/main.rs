@@ -4,12 +4,17 @@
 //! Run them: `cargo test -p openloop --test ruler`. Every failure prints its seed.
 
 mod accounting;
+mod clients;
 mod closed;
+mod cut;
 mod datagrams;
 mod generator_fault;
 mod parts;
+mod property;
 mod queueing;
 mod scripted;
+mod sending;
 mod simulation;
 mod stall;
 mod steps;
+mod unsteady;

@@ -57,6 +57,8 @@ pub(crate) struct Setup {
     pub(crate) delay: Nanos,
     pub(crate) generator_costs: Costs,
     pub(crate) generator_stall: Option<(Time, Nanos)>,
+    /// When the warm-up begins.
+    pub(crate) start: Time,
     pub(crate) faults: Option<Faults>,
     pub(crate) shown_to: Option<Producer<LivePoint>>,
 }
@@ -85,6 +87,7 @@ impl Setup {
             delay: Nanos::ZERO,
             generator_costs: Costs::default(),
             generator_stall: None,
+            start: START,
             faults: None,
             shown_to: None,
         }
@@ -141,13 +144,13 @@ impl Setup {
         if let Some((from, span)) = self.generator_stall {
             world.stall(&client, from, span);
         }
-        let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
+        let limit = self.start + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
         let mut engine = Engine::new(self.plan, workload, Arc::new(AtomicBool::new(false)));
         if let Some(to) = self.shown_to {
             engine.show(to);
         }
         engine.connect(&mut client).unwrap();
-        let mut generator = Generator { engine, started: false };
+        let mut generator = Generator { engine, start: self.start, started: false };
         let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut generator, &mut client)];
         for (program, machine) in &mut servers {
             programs.push((program.as_mut(), machine));
@@ -169,13 +172,14 @@ impl Setup {
 
 struct Generator<W: Workload> {
     engine: Engine<W>,
+    start: Time,
     started: bool,
 }
 
 impl<W: Workload> Program for Generator<W> {
     fn step(&mut self, reactor: &mut SimReactor) -> bool {
         if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
-            self.engine.start(START);
+            self.engine.start(self.start);
         }
         self.engine.step(reactor).unwrap()
     }
