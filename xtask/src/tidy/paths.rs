@@ -6,7 +6,8 @@ use crate::metadata::Package;
 use crate::repository::Repository;
 
 /// Folders of this repository; what starts with one of them and a slash is a path in it.
-const FOLDERS: [&str; 9] = ["crates", "docs", "xtask", "fuzz", "studies", "apps", "tests", ".ci", ".cargo"];
+const FOLDERS: [&str; 10] =
+    ["crates", "deploy", "docs", "xtask", "fuzz", "studies", "apps", "tests", ".ci", ".cargo"];
 
 /// History may name what is gone.
 const HISTORY: &str = "CHANGELOG.md";
