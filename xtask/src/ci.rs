@@ -1,5 +1,6 @@
 //! All checks in one command, from an empty machine, with one last line that counts the tests.
 
+mod deploy_tools;
 mod step;
 mod tally;
 mod tools;

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::deploy_tools;
+
 /// A program that some tests need.
 struct Package {
     program: &'static str,
@@ -49,6 +51,9 @@ pub(super) fn prepare(install: bool) -> Tools {
     for Package { program, package, without } in absent() {
         // The tests themselves say so once more, and are counted.
         println!("no {program} here, which leaves out {without}; `apt-get install {package}` brings it");
+    }
+    if install {
+        deploy_tools::prepare(Path::new(TOOLS));
     }
     Tools { deny: deny(install) }
 }
@@ -99,7 +104,7 @@ fn effective_user(status: &str) -> Option<u32> {
     ids.split_whitespace().nth(1)?.parse().ok()
 }
 
-fn find(program: &str) -> Option<PathBuf> {
+pub(super) fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_executable(file))
 }
@@ -109,7 +114,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Runs a command, showing it; true where it succeeds.
-fn run(command: &mut Command) -> bool {
+pub(super) fn run(command: &mut Command) -> bool {
     println!("{} {}", command.get_program().display(), arguments(command));
     command.status().is_ok_and(|status| status.success())
 }
