@@ -70,6 +70,9 @@ impl Dialect {
                 out.extend_from_slice(b"END\r\n");
             }
             Some(b"set" | b"add" | b"replace") => out.extend_from_slice(b"STORED\r\n"),
+            Some(b"delete") => out.extend_from_slice(b"DELETED\r\n"),
+            Some(b"touch") => out.extend_from_slice(b"TOUCHED\r\n"),
+            Some(b"incr" | b"decr") => out.extend_from_slice(b"1\r\n"),
             Some(b"version") => out.extend_from_slice(b"VERSION null\r\n"),
             Some(b"stats") => out.extend_from_slice(b"END\r\n"),
             _ => out.extend_from_slice(b"OK\r\n"),

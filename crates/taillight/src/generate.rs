@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use openloop::{Generator, Recording, judge};
@@ -205,9 +205,14 @@ fn fill(
             task.cache.key_prefix
         );
     }
-    let version = control(&task.addresses[0], tls)?.1;
+    let (first, version) = control(&task.addresses[0], tls)?;
+    // The connection that told the version is used on: servers that count connections see no more than they must.
+    let first = Mutex::new(Some(first));
     let how = Preparation {
-        connect: &|server| Ok(control(&task.addresses[server], tls)?.0),
+        connect: &|server| match first.lock().expect("nobody panics with it").take_if(|_| server == 0) {
+            Some(first) => Ok(first),
+            None => Ok(control(&task.addresses[server], tls)?.0),
+        },
         threads: 2,
         policy,
         seed: task.load.seed,

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use clap::error::ErrorKind;
 use lab::TargetName;
 use results::{Gate, Kind};
 use units::Rate;
@@ -86,6 +87,11 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
         return resolve(&args);
     }
     let rate = args.rate;
+    if rate.is_none() && args.setting.load.needs_rate() {
+        let missing =
+            "give the offered load with --rate, such as --rate 50k, or replay --arrivals trace:FILE";
+        clap::Command::new("taillight load").error(ErrorKind::MissingRequiredArgument, missing).exit();
+    }
     match (&args.trial, args.json) {
         (Some(file), _) => {
             let file = file.clone();

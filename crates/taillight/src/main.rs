@@ -16,6 +16,7 @@ mod host;
 mod known;
 mod load;
 mod noise;
+mod outputs;
 mod peak;
 mod preset;
 mod progress;

@@ -14,6 +14,7 @@ use units::{CpuList, Qos, Rate};
 
 use crate::args::{CacheOptions, LoadOptions, WorkloadName};
 use crate::handed_on::handed_on;
+use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::{self, ServerArgs};
 use crate::terminal::{say, table_width, tell, uses_color};
@@ -39,6 +40,8 @@ pub(crate) struct ResultArgs {
     /// Name of the result's folder [default: the time and the command].
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub outputs: OutputArgs,
 }
 
 /// A name for a folder that stays in the folder where it belongs.
@@ -135,6 +138,7 @@ impl Work {
 pub(crate) struct Finished {
     pub experiment: Experiment,
     pub folder: ResultFolder,
+    outputs: OutputArgs,
     outcome: Result<(), lab::Error>,
 }
 
@@ -182,7 +186,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             let _ = fs::remove_dir_all(folder.path());
             Err(error.into())
         }
-        outcome => Ok(Finished { experiment, folder, outcome }),
+        outcome => Ok(Finished { experiment, folder, outputs: job.result.outputs.clone(), outcome }),
     }
 }
 
@@ -204,6 +208,7 @@ impl Finished {
         say(&report::experiment_table(&self.experiment, table_width(), uses_color()))?;
         let report =
             self.folder.write("report.html", report::experiment_html(&self.experiment).as_bytes())?;
+        self.outputs.write(&self.experiment, &self.folder)?;
         say(&format!("\nReport: {}\n", report.display()))
     }
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use dist::Gap;
 use null_server::{Dialect, NullServer, Service, Stalls};
-use reactor::{Epoll, Reactor, pin_to};
+use reactor::{Address, Epoll, Reactor, pin_to};
 use units::{Bytes, CpuList, Nanos};
 
 /// Run one of the servers that the laboratory brings along.
@@ -38,6 +38,9 @@ struct NullArgs {
     /// What to speak: lines (any line is answered 'ok') or memcached (every get hits).
     #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached"])]
     dialect: String,
+    /// Answer memcached over UDP, too, on the same port.
+    #[arg(long)]
+    udp: bool,
     /// Size of the value that every get hits.
     #[arg(long, default_value = "200", value_name = "SIZE")]
     value_size: Bytes,
@@ -103,6 +106,12 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     let address = reactor
         .listen(&args.listen.into())
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", args.listen))?;
+    if let (true, Address::Tcp(socket)) = (args.udp, &address) {
+        let udp = Address::Udp(*socket);
+        reactor
+            .listen(&udp)
+            .with_context(|| format!("cannot listen on {udp}; choose another port with --listen"))?;
+    }
     let dialect = match args.dialect.as_str() {
         "memcached" => Dialect::memcached(args.value_size.0 as usize),
         _ => Dialect::Lines,

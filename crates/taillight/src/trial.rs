@@ -54,11 +54,8 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         backlog_at_end: recording.backlog.last().map_or(0, |point| point.backlog),
         max_in_flight: recording.max_in_flight,
     };
-    let operations = if recording.operations.iter().filter(|o| !o.response_time.is_empty()).count() > 1 {
-        recording.operations.iter().filter(|o| !o.response_time.is_empty()).map(operation).collect()
-    } else {
-        Vec::new()
-    };
+    let seen = |times: &&OperationTimes| times.tally.intended > 0 || !times.response_time.is_empty();
+    let operations = recording.operations.iter().filter(seen).map(operation).collect();
     Trial {
         id: String::new(),
         target: String::new(),

@@ -139,6 +139,11 @@ impl LoadOptions {
         self.threads.unwrap_or_else(|| self.cpus.as_ref().map_or(1, |cpus| cpus.len() as u32))
     }
 
+    /// Whether the load is not known without a rate.
+    pub(crate) fn needs_rate(&self) -> bool {
+        !self.closed && !matches!(self.arrivals, ArrivalSpec::Trace { .. })
+    }
+
     /// Checks that the options go together.
     pub(crate) fn check(&self) -> Result<()> {
         let threads = self.threads();

@@ -3,6 +3,8 @@
 //! Run them: `cargo test -p taillight --test cli`.
 
 mod bad_input;
+mod cache;
+mod extremes;
 mod hostile_servers;
 mod lab;
 mod load;

@@ -39,10 +39,19 @@ pub trait Stream: Read + Write + Send {}
 
 impl<S: Read + Write + Send> Stream for S {}
 
+/// Bytes sent ahead on a plain stream. The answers to as many small sets are short enough for any socket buffer, so
+/// that neither side waits for the other.
+const AHEAD: usize = 256 * 1024;
+/// The same where the stream may be TLS: half of memcached's read buffer. Of a record that it cannot take whole it
+/// leaves the rest with its TLS library, of which no socket tells it, and waits for ever (seen with 1.6.18).
+const AHEAD_CAUTIOUS: usize = 8 * 1024;
+
 /// A connection for what is asked of a server outside the measurement; it blocks.
 pub struct Control {
     server: String,
     stream: Box<dyn Stream>,
+    /// Bytes that may be sent before the first answer is read.
+    ahead: usize,
     parser: ResponseParser,
     received: Vec<u8>,
     /// How much of `received` is used up.
@@ -70,7 +79,11 @@ impl Control {
         };
         let server = address.to_string();
         match stream {
-            Ok(stream) => Control::over(stream, server),
+            Ok(stream) => {
+                let (mut control, version) = Control::over(stream, server)?;
+                control.ahead = AHEAD;
+                Ok((control, version))
+            }
             // Accepted and ended before it was looked at.
             Err(source) if source.kind() == io::ErrorKind::ConnectionReset => {
                 Err(ControlError::Closed { server, asked: "version" })
@@ -84,7 +97,8 @@ impl Control {
     /// Its reads and writes should give up after [`PATIENCE`], by `WouldBlock` or `TimedOut`.
     pub fn over(stream: Box<dyn Stream>, server: String) -> Result<(Control, String), ControlError> {
         let parser = ResponseParser::with_max_value(dist::Size::MAX.0 as usize);
-        let mut control = Control { server, stream, parser, received: Vec::new(), used: 0 };
+        let ahead = AHEAD_CAUTIOUS;
+        let mut control = Control { server, stream, ahead, parser, received: Vec::new(), used: 0 };
         let version = control.ask(client::version, Expect::Version, "version", |outcome| match outcome {
             Outcome::Version(text) => Ok(String::from_utf8_lossy(text).into_owned()),
             other => Err(words(&other)),
@@ -96,6 +110,11 @@ impl Control {
             _ => Ok(()),
         })?;
         Ok((control, version))
+    }
+
+    /// Bytes that may be sent before the first answer is read.
+    pub(super) fn ahead(&self) -> usize {
+        self.ahead
     }
 
     /// What messages call the server.

@@ -7,9 +7,6 @@ use proto_memcache::{Reply, StoreVerb};
 use crate::cache::control::words;
 use crate::cache::{Control, ControlError, Items};
 
-/// Bytes that are sent before the first answer is read. The answers to as many small sets are short enough for any
-/// socket buffer, so that neither side waits for the other.
-const BATCH_BYTES: usize = 256 * 1024;
 /// Requests that are sent before the first answer is read: 8 B of answer each.
 const BATCH: usize = 512;
 
@@ -76,7 +73,7 @@ fn fill_range(
             items.append_value(kind, n, &key, 0, out);
             out.extend_from_slice(b"\r\n");
             pipe.written += 1;
-            if pipe.written == BATCH || pipe.out.len() >= BATCH_BYTES {
+            if pipe.written == BATCH || pipe.out.len() >= controls[server].ahead() {
                 pipe.flush(&mut controls[server])?;
             }
         }

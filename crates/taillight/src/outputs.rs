@@ -1,0 +1,77 @@
+//! A result for other tools: tables and metrics beside the page for people.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use export::Metrics;
+use results::{Experiment, ResultFolder};
+
+/// What is written besides `result.json`, the histograms and the report.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct OutputArgs {
+    /// Write trials.csv and windows.csv into the result's folder.
+    #[arg(long)]
+    csv: bool,
+    /// Write trials.parquet and windows.parquet into the result's folder.
+    #[cfg(feature = "parquet")]
+    #[arg(long)]
+    parquet: bool,
+    /// Write the last trial's figures as OpenMetrics text to a file, or push them to an http:// address (a build with
+    /// the feature push).
+    #[arg(long, value_name = "FILE|URL")]
+    openmetrics: Option<String>,
+    /// Push the last trial's figures to an OpenTelemetry collector's HTTP address, such as http://127.0.0.1:4318.
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL")]
+    otlp: Option<String>,
+}
+
+impl OutputArgs {
+    /// Writes what was asked for.
+    pub(crate) fn write(&self, experiment: &Experiment, folder: &ResultFolder) -> Result<()> {
+        if self.csv {
+            folder.write("trials.csv", export::trials(experiment).csv().as_bytes())?;
+            folder.write("windows.csv", export::windows(experiment).csv().as_bytes())?;
+        }
+        #[cfg(feature = "parquet")]
+        if self.parquet {
+            folder.write("trials.parquet", &export::trials(experiment).parquet()?)?;
+            folder.write("windows.parquet", &export::windows(experiment).parquet()?)?;
+        }
+        let Some(trial) = experiment.trials.last() else { return Ok(()) };
+        let metrics = Metrics::of_trial(&experiment.name, trial);
+        if let Some(to) = &self.openmetrics {
+            openmetrics(&metrics, to)?;
+        }
+        #[cfg(feature = "otlp")]
+        if let Some(to) = &self.otlp {
+            let (from, until) = span(experiment);
+            metrics.push_otlp(to, from, until)?;
+        }
+        Ok(())
+    }
+}
+
+fn openmetrics(metrics: &Metrics, to: &str) -> Result<()> {
+    if to.starts_with("http://") || to.starts_with("https://") {
+        #[cfg(feature = "push")]
+        return Ok(metrics.push_openmetrics(to)?);
+        #[cfg(not(feature = "push"))]
+        anyhow::bail!(
+            "--openmetrics {to}: this build cannot push; build it with --features push, or give a file"
+        );
+    }
+    fs::write(Path::new(to), metrics.openmetrics())
+        .with_context(|| format!("cannot write {to}; choose a file in a folder that you may write to"))
+}
+
+/// From the start of the experiment to now, in ns since the Unix epoch.
+#[cfg(feature = "otlp")]
+fn span(experiment: &Experiment) -> (u64, u64) {
+    let now = u64::try_from(jiff::Timestamp::now().as_nanosecond()).unwrap_or(0);
+    let from = experiment.created.parse::<jiff::Timestamp>().ok();
+    let from = from.and_then(|from| u64::try_from(from.as_nanosecond()).ok()).unwrap_or(now);
+    (from, now)
+}
