@@ -8,6 +8,7 @@ mod clients;
 mod closed;
 mod cut;
 mod datagrams;
+mod death;
 mod generator_fault;
 mod parts;
 mod property;

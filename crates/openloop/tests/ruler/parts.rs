@@ -139,14 +139,14 @@ fn a_part_in_a_pool_takes_the_connection_that_falls_free_first() {
         0 => vec![(0, Ask::new(us(100_000)))],
         _ => vec![(0, Ask::new(us(100))), (0, Ask::new(us(100)))],
     };
-    let mut setup = Setup::scripted(1_000.0, cluster(1, 2), 109);
-    (setup.plan.binding, setup.plan.depth) = (Binding::Idle, 1);
-    setup.plan.window = Nanos::from_millis(50);
-    let recording = setup.run_script(script);
-    assert_accounted(&recording, 50);
-    assert_eq!(
-        recording.all().response_time.count_within(us(201)),
-        49,
-        "one after the other on the free one"
-    );
+    // Which of the two that is differs by the seed.
+    for seed in 1_090..1_098 {
+        let mut setup = Setup::scripted(1_000.0, cluster(1, 2), seed);
+        (setup.plan.binding, setup.plan.depth) = (Binding::Idle, 1);
+        setup.plan.window = Nanos::from_millis(50);
+        let recording = setup.run_script(script);
+        assert_accounted(&recording, 50);
+        let soon = recording.all().response_time.count_within(us(201));
+        assert_eq!(soon, 49, "one after the other on the free one");
+    }
 }

@@ -67,6 +67,11 @@ impl SimReactor {
         self.wires.borrow_mut().deliver(self.index, at, Delivery::Woken);
     }
 
+    /// Listens at `addr` no more, as a server that has died; what stands is its program's to close.
+    pub fn deafen(&mut self, addr: &Address) {
+        self.wires.borrow_mut().listeners.remove(addr);
+    }
+
     /// Spends `span` of this machine's processor time.
     pub fn work(&mut self, span: Nanos) {
         self.machine().clock += span;

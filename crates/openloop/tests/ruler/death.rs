@@ -1,0 +1,88 @@
+//! A server that dies and comes back: who asks it meanwhile fails, and who asks another does not notice.
+
+use openloop::{Binding, Endpoint, Recording};
+use reactor::sim::{Program, SimReactor};
+use reactor::{Conn, Event, Handler, Reactor, Wait};
+use units::{Nanos, Time};
+
+use crate::scripted::{Ask, Scripted};
+use crate::simulation::{START, Setup, assert_accounted, cluster};
+
+const DIES: Time = Time(START.0 + 500_000_000);
+const RETURNS: Time = Time(START.0 + 1_000_000_000);
+
+/// Answers every line at once, but for the time in which it is dead.
+struct Mortal {
+    endpoint: Endpoint,
+    open: Vec<Conn>,
+    dead: bool,
+}
+
+impl Handler<SimReactor> for Mortal {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => self.open.push(conn),
+            Event::Data { conn, bytes, .. } => {
+                for line in std::str::from_utf8(bytes).unwrap().lines() {
+                    let mut words = line.split(' ');
+                    let (tag, id) = (words.next().unwrap(), words.next().unwrap());
+                    reactor.output(conn).extend_from_slice(format!("{tag} {id} Good\n").as_bytes());
+                }
+                reactor.flush(conn);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Program for Mortal {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        let now = reactor.now();
+        let dead = (DIES..RETURNS).contains(&now);
+        if dead && !self.dead {
+            reactor.deafen(&self.endpoint.address);
+            self.open.drain(..).for_each(|conn| reactor.close(conn));
+        } else if self.dead && !dead {
+            reactor.listen(&self.endpoint.address).unwrap();
+        }
+        self.dead = dead;
+        let next = [DIES, RETURNS].into_iter().find(|at| *at > now).unwrap_or(Time::NEVER);
+        reactor.poll(Wait::Sleep(next), self).unwrap();
+        true
+    }
+}
+
+/// 500 rps for each of two servers over 2 s, the first of which is dead for a quarter of it.
+fn run(binding: Binding, seed: u64) -> Recording {
+    let mut setup = Setup::scripted(1_000.0, cluster(2, 4), seed);
+    setup.plan.binding = binding;
+    let [mortal, other] = &setup.plan.endpoints[..] else { unreachable!("two") };
+    let program = Mortal { endpoint: mortal.clone(), open: Vec::new(), dead: false };
+    let servers: Vec<(Box<dyn Program>, Vec<Endpoint>)> = vec![
+        (Box::new(program), vec![mortal.clone()]),
+        (Box::new(crate::scripted::Obedient::default()), vec![other.clone()]),
+    ];
+    setup.run_against(Scripted::new(|seq| vec![(seq as usize % 2, Ask::new(Nanos::ZERO))]), servers)
+}
+
+#[test]
+fn requests_for_a_dead_server_fail_and_no_others() {
+    for (binding, seed) in [(Binding::Random, 191), (Binding::Idle, 192)] {
+        let recording = run(binding, seed);
+        println!("{binding}: {:?} {:?}", recording.tally, recording.errors);
+        assert_accounted(&recording, 2_000);
+        let [mortal, other] = &recording.endpoints[..] else { panic!("two servers") };
+        assert_eq!((other.tally.completed, other.tally.intended), (1_000, 1_000));
+        assert_eq!(mortal.tally.intended, 1_000, "also those that could not be sent");
+        // 250 are due while it is dead, and up to 55 until it is tried again: every 100 ms, looked after every 10.
+        let errors = recording.tally.errors;
+        assert!((250..=305).contains(&errors), "{binding}: {errors}");
+        let [unsent, lost] = ["no connection", "connection closed"].map(|kind| recording.errors.of(kind));
+        assert!(unsent + lost == errors && lost <= 1, "each by its kind: {:?}", recording.errors);
+        assert_eq!((mortal.tally.errors, recording.tally.completed), (errors, 2_000 - errors));
+        let late = &recording.intervals[12..];
+        assert!(late.iter().all(|i| (i.offered, i.answered, i.failed) == (100, 100, 0)), "{late:?}");
+        assert_eq!(recording.all().generator_lag.max(), Some(Nanos::ZERO));
+        assert_eq!(recording.starved, Nanos::ZERO);
+    }
+}
