@@ -28,6 +28,7 @@ mod sweep;
 mod targets;
 mod terminal;
 mod trial;
+mod view;
 
 use std::process::ExitCode;
 

@@ -1,56 +1,86 @@
 //! How far a run is: one line that lives on a terminal, plain lines in a pipe.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Stderr};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
 use lab::{Event, Progress, Step, Where};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
 use results::{Purpose, Trial};
+use rustix::termios::tcgetwinsize;
 use units::{Nanos, Rate};
 
-use crate::terminal::tell;
+use crate::terminal::{takes_color, tell};
+use crate::view::{Course, HEIGHT, NARROWEST, Picture, Screen, State, WIDEST, one_line, restore_on_panic};
+
+/// Columns of a terminal that does not say how many it has.
+const USUAL_WIDTH: u16 = 80;
 
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
     /// `None` where standard error is no terminal.
-    line: Option<ProgressBar>,
+    screen: Option<Screen<Stderr>>,
+    /// Whether the screen shows the picture of a trial where it fits, rather than a line.
+    view: bool,
+    color: bool,
+    workload: &'static str,
+    /// Whether trials without a rate are closed loops; otherwise their arrivals say when they come.
+    closed: bool,
     phase: String,
     /// What runs now.
     step: String,
     /// What came out last.
     last: String,
-    /// What the line says.
-    shown: String,
+    state: State,
 }
 
 impl Teller {
-    /// One for this process's standard error.
-    pub(crate) fn new() -> Teller {
-        let live =
-            std::io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let line = live.then(|| {
-            // No ticker of its own: a redraw is a wake-up, which on two cores hits the measurement.
-            let style = ProgressStyle::with_template("{wide_msg}").expect("the template is a constant");
-            ProgressBar::new_spinner().with_style(style)
-        });
-        Teller { line, phase: String::new(), step: String::new(), last: String::new(), shown: String::new() }
+    /// One for this process's standard error and runs of this workload; `view`: where it is a terminal, it may show
+    /// more than a line.
+    pub(crate) fn new(workload: &'static str, closed: bool, view: bool) -> Teller {
+        let terminal =
+            io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+        let screen = terminal.then(|| Screen::new(io::stderr()));
+        if let Some(screen) = &screen {
+            restore_on_panic(screen, io::stderr);
+        }
+        Teller {
+            view: view && screen.is_some(),
+            screen,
+            color: takes_color(&io::stderr()),
+            workload,
+            closed,
+            phase: String::new(),
+            step: String::new(),
+            last: String::new(),
+            state: State::default(),
+        }
+    }
+
+    /// Whether the generator's points are shown, so that it must print them.
+    pub(crate) fn shows_points(&self) -> bool {
+        self.view
     }
 
     fn show(&mut self, about: &Where) {
-        let Some(line) = &self.line else { return };
-        // What one looks for first stands first, for terminals that cut the rest off.
-        let parts = [
-            &format!("{} left", clock(about.left)),
-            self.phase.as_str(),
-            &format!("trial {} of about {}", about.number.min(about.about), about.about),
-            &self.step,
-            &self.last,
-        ];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let text = parts.join(" · ");
-        if text != self.shown {
-            line.set_message(text.clone());
-            self.shown = text;
+        let Some(screen) = &mut self.screen else { return };
+        let trial = format!("trial {} of about {}", about.number.min(about.about), about.about);
+        let left = format!("{} left", clock(about.left));
+        // Asked anew each time, so that the picture follows a terminal that is resized.
+        let (rows, columns) = tcgetwinsize(io::stderr()).map_or((0, 0), |size| (size.ws_row, size.ws_col));
+        // A character in the last column makes some terminals begin a line of their own.
+        let width = if columns == 0 { USUAL_WIDTH } else { columns }.saturating_sub(1).max(1);
+        if self.view && width >= NARROWEST && rows > HEIGHT {
+            self.state.place = joined(&[&trial, &left]);
+            self.state.context = joined(&[&self.phase, &self.last]);
+            let mut buffer = Buffer::empty(Rect::new(0, 0, width.min(WIDEST), HEIGHT));
+            Picture { state: &self.state, color: self.color }.render(buffer.area, &mut buffer);
+            screen.show(buffer);
+        } else {
+            // What one looks for first stands first, for terminals that cut the rest off.
+            let text = joined(&[&left, &self.phase, &trial, &self.step, &self.last]);
+            screen.show(one_line(&text, width));
         }
     }
 }
@@ -60,15 +90,20 @@ impl Progress for Teller {
         match event {
             Event::Phase(words) => {
                 self.phase = (*words).to_owned();
-                if self.line.is_none() {
+                if self.screen.is_none() {
                     tell(&format!("{words} (about {} left)", clock(about.left)));
                 }
             }
-            Event::Started(step) => self.step = step_words(step),
-            Event::Tick(_) => {}
+            Event::Started(step) => {
+                self.step = step_words(step, self.closed);
+                self.state.subject = subject(step, self.workload, self.closed);
+                self.state.closed = self.closed;
+                self.state.course = Course::default();
+            }
+            Event::Tick(lines) => lines.iter().for_each(|line| self.state.course.read(line)),
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
-                if self.line.is_none() {
+                if self.screen.is_none() {
                     let (number, of, left) = (about.number - 1, about.about, clock(about.left));
                     let outcome = outcome_words(trial);
                     tell(&format!("  trial {number} of about {of}: {}: {outcome} ({left} left)", self.step));
@@ -79,20 +114,38 @@ impl Progress for Teller {
     }
 }
 
-impl Drop for Teller {
-    fn drop(&mut self) {
-        if let Some(line) = &self.line {
-            line.finish_and_clear();
-        }
+/// The parts that say something, with points between.
+fn joined(parts: &[&str]) -> String {
+    let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
+    parts.join(" · ")
+}
+
+/// `sphinx · cache · 103 krps, 70 % of the maximum`.
+fn subject(step: &Step<'_>, workload: &str, closed: bool) -> String {
+    let load = load_words(step, closed);
+    let load = match step.load_share {
+        Some(share) => format!("{load}, {:.0} % of the maximum", 100.0 * share),
+        None => load,
+    };
+    let load = if step.rate_rps.is_none() && closed { "CLOSED LOOP" } else { &load };
+    joined(&[step.target, workload, load])
+}
+
+/// `103 krps`.
+fn load_words(step: &Step<'_>, closed: bool) -> String {
+    match step.rate_rps {
+        Some(rps) => rate(rps),
+        None if closed => "a closed loop".into(),
+        None => "the rate of its arrivals".into(),
     }
 }
 
 /// `sphinx at 70 %, 103 krps`.
-fn step_words(step: &Step<'_>) -> String {
-    let rate = step.rate_rps.map_or_else(|| "a closed loop".into(), rate);
+fn step_words(step: &Step<'_>, closed: bool) -> String {
+    let load = load_words(step, closed);
     match step.load_share {
-        Some(share) => format!("{} at {:.0} %, {rate}", step.target, 100.0 * share),
-        None => format!("{} at {rate}", step.target),
+        Some(share) => format!("{} at {:.0} %, {load}", step.target, 100.0 * share),
+        None => format!("{} at {load}", step.target),
     }
 }
 
@@ -135,13 +188,18 @@ mod tests {
     }
 
     #[test]
-    fn a_step_says_target_share_and_rate() {
-        let check = |load_share: Option<f64>, rate_rps: Option<f64>, expect: &str| {
-            let step = Step { target: "sphinx", purpose: Purpose::LoadPoint, load_share, rate_rps };
-            assert_eq!(step_words(&step), expect);
+    fn a_step_says_target_share_and_load() {
+        let check = |share: Option<f64>, rate: Option<f64>, closed: bool, line: &str, title: &str| {
+            let step =
+                Step { target: "sphinx", purpose: Purpose::LoadPoint, load_share: share, rate_rps: rate };
+            assert_eq!(step_words(&step, closed), line);
+            assert_eq!(subject(&step, "cache", closed), title);
         };
-        check(Some(0.7), Some(103_000.0), "sphinx at 70 %, 103 krps");
-        check(None, Some(0.0), "sphinx at 0 rps");
-        check(None, None, "sphinx at a closed loop");
+        let max = "sphinx · cache · 103 krps, 70 % of the maximum";
+        check(Some(0.7), Some(103_000.0), false, "sphinx at 70 %, 103 krps", max);
+        check(None, Some(0.0), false, "sphinx at 0 rps", "sphinx · cache · 0 rps");
+        check(None, None, true, "sphinx at a closed loop", "sphinx · cache · CLOSED LOOP");
+        let arrivals = "sphinx · cache · the rate of its arrivals";
+        check(None, None, false, "sphinx at the rate of its arrivals", arrivals);
     }
 }

@@ -26,7 +26,7 @@ const USAGE: u8 = 2;
 /// Somebody asked to stop, as shells report it.
 const INTERRUPTED: u8 = 130;
 
-/// Where a result goes and what it judges.
+/// Where a result goes, what it judges, and what is seen meanwhile.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Result")]
 pub(crate) struct ResultArgs {
@@ -40,6 +40,10 @@ pub(crate) struct ResultArgs {
     /// Name of the result's folder [default: the time and the command].
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
+    /// Say in one line how far the run is rather than show each trial while it runs, which is done where standard
+    /// error is a terminal of at least 60 columns and 17 rows.
+    #[arg(long)]
+    pub no_live: bool,
     #[command(flatten)]
     pub outputs: OutputArgs,
 }
@@ -153,7 +157,12 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     }
     let interrupt = Interrupt::on_signals()?;
     let placement = job.server.placement(job.cpus.as_ref());
-    let (exe, options, span) = (lab::this_program()?, options(job, &placement), job.work.span());
+    let teller = Teller::new(job.workload, job.closed, !job.result.no_live);
+    let mut options = options(job, &placement);
+    if teller.shows_points() {
+        options.push("--live".into());
+    }
+    let (exe, span) = (lab::this_program()?, job.work.span());
     let generator = Generator::new(&exe, job.workload, &options, &placement.generator, span)?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
     let servers = match job.server.start(&job.targets, &placement, generator.connections()) {
@@ -164,8 +173,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
         }
     };
     let experiment = experiment(job, &placement, &folder);
-    let mut session =
-        Session::begin(experiment, folder, generator, servers, interrupt, Box::new(Teller::new()))?;
+    let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
     let outcome = match &job.work {
         Work::Plan(plan) => plan.run(&mut session),
         Work::Load { rate, repeats, span } => {

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::Result;
 use rustix::termios::tcgetwinsize;
@@ -20,7 +21,12 @@ pub(crate) fn table_width() -> usize {
 
 /// Whether standard output takes colours: a terminal, and `NO_COLOR` is not set.
 pub(crate) fn uses_color() -> bool {
-    AutoStream::choice(&io::stdout()) != ColorChoice::Never
+    takes_color(&io::stdout())
+}
+
+/// Whether a stream takes colours: a terminal, and `NO_COLOR` is not set.
+pub(crate) fn takes_color(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
 }
 
 /// Writes `text` to standard output.

@@ -9,3 +9,4 @@ mod hostile_servers;
 mod lab;
 mod load;
 mod run;
+mod view;
