@@ -12,10 +12,14 @@ use rustix::termios::tcgetwinsize;
 use units::{Nanos, Rate};
 
 use crate::terminal::{takes_color, tell};
-use crate::view::{Course, HEIGHT, NARROWEST, Picture, Screen, State, WIDEST, one_line, restore_on_panic};
+use crate::view::{
+    Course, HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, WIDEST, one_line, restore_on_panic,
+};
 
 /// Columns of a terminal that does not say how many it has.
 const USUAL_WIDTH: u16 = 80;
+/// Rows of what was printed before that the view leaves where it can.
+const LEFT_ALONE: u16 = 8;
 
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
@@ -71,10 +75,11 @@ impl Teller {
         let (rows, columns) = tcgetwinsize(io::stderr()).map_or((0, 0), |size| (size.ws_row, size.ws_col));
         // A character in the last column makes some terminals begin a line of their own.
         let width = if columns == 0 { USUAL_WIDTH } else { columns }.saturating_sub(1).max(1);
-        if self.view && width >= NARROWEST && rows > HEIGHT {
+        if self.view && width >= NARROWEST && rows > LOWEST {
             self.state.place = joined(&[&trial, &left]);
             self.state.context = joined(&[&self.phase, &self.last]);
-            let mut buffer = Buffer::empty(Rect::new(0, 0, width.min(WIDEST), HEIGHT));
+            let height = rows.saturating_sub(LEFT_ALONE).clamp(LOWEST, HIGHEST);
+            let mut buffer = Buffer::empty(Rect::new(0, 0, width.min(WIDEST), height));
             Picture { state: &self.state, color: self.color }.render(buffer.area, &mut buffer);
             screen.show(buffer);
         } else {

@@ -11,5 +11,5 @@ mod picture;
 mod screen;
 
 pub(crate) use course::Course;
-pub(crate) use picture::{HEIGHT, NARROWEST, Picture, State, WIDEST, one_line};
+pub(crate) use picture::{HIGHEST, LOWEST, NARROWEST, Picture, State, WIDEST, one_line};
 pub(crate) use screen::{Screen, restore_on_panic};

@@ -9,8 +9,10 @@ use units::{Nanos, Rate};
 use crate::view::Course;
 use crate::view::heat::{self, Scale};
 
-/// Rows of the picture: with a prompt above it, it fits a terminal of 24 rows.
-pub(crate) const HEIGHT: u16 = 16;
+/// Rows without which it is no picture: with a few lines above it, they fit a terminal of 24 rows.
+pub(crate) const LOWEST: u16 = 16;
+/// Rows beyond which it does not grow.
+pub(crate) const HIGHEST: u16 = 24;
 /// Columns without which it is no picture any more.
 pub(crate) const NARROWEST: u16 = 59;
 /// Columns beyond which it does not grow: 18 s of columns.
@@ -46,7 +48,7 @@ pub(crate) struct Picture<'a> {
 impl Widget for Picture<'_> {
     fn render(self, area: Rect, to: &mut Buffer) {
         let area = area.intersection(to.area);
-        if area.width < NARROWEST || area.height < HEIGHT {
+        if area.width < NARROWEST || area.height < LOWEST {
             return;
         }
         self.titles(area, to);
@@ -121,7 +123,7 @@ impl Picture<'_> {
     /// Response times over time: the darker a field, the more of its column's requests took so long.
     fn strip(&self, area: Rect, to: &mut Buffer) {
         let course = &self.state.course;
-        let rows = HEIGHT - STRIP - 1;
+        let rows = area.height - STRIP - 1;
         let place = Rect { x: area.x + GUTTER, y: area.y + STRIP, width: area.width - GUTTER, height: rows };
         let Some(scale) = Scale::of(course.so_far(), rows) else {
             let words = if course.last().is_none() { "the window has not begun" } else { "no answer yet" };

@@ -196,5 +196,5 @@ fn without_a_view_there_is_a_line_or_lines() {
     let mut terminal = Terminal::run(command.env("TERM", "dumb"), 24, 100);
     assert_eq!(terminal.end(), Some(0), "{}", terminal.shows());
     let raw = String::from_utf8_lossy(&terminal.raw).into_owned();
-    assert!(raw.contains("trial 1 of about 1") && !raw.contains('\x1b'), "{raw}");
+    assert!(raw.contains("trial 1 of about") && !raw.contains('\x1b'), "{raw}");
 }

@@ -30,8 +30,8 @@ fn state(intervals: u64) -> State {
     state
 }
 
-fn drawn(state: &State, width: u16, color: bool) -> TestBackend {
-    let mut terminal = Terminal::new(TestBackend::new(width, HEIGHT)).unwrap();
+fn drawn(state: &State, width: u16, height: u16, color: bool) -> TestBackend {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| frame.render_widget(Picture { state, color }, frame.area())).unwrap();
     terminal.backend().clone()
 }
@@ -64,44 +64,44 @@ fn colors(picture: &TestBackend) -> String {
 
 #[test]
 fn narrow() {
-    insta::assert_snapshot!(drawn(&state(60), 59, false));
+    insta::assert_snapshot!(drawn(&state(60), 59, LOWEST, false));
 }
 
 #[test]
 fn usual() {
-    insta::assert_snapshot!(drawn(&state(60), 99, false));
+    insta::assert_snapshot!(drawn(&state(60), 99, 20, false));
 }
 
 #[test]
 fn wide() {
-    insta::assert_snapshot!(drawn(&state(1_000), 200, false));
+    insta::assert_snapshot!(drawn(&state(1_000), WIDEST, HIGHEST, false));
 }
 
 #[test]
 fn colors_narrow() {
-    insta::assert_snapshot!(colors(&drawn(&state(60), 59, true)));
+    insta::assert_snapshot!(colors(&drawn(&state(60), 59, LOWEST, true)));
 }
 
 #[test]
 fn colors_usual() {
-    let picture = drawn(&state(60), 99, true);
+    let picture = drawn(&state(60), 99, 20, true);
     insta::assert_snapshot!(format!("{picture}\n{}", colors(&picture)));
 }
 
 #[test]
 fn colors_wide() {
-    insta::assert_snapshot!(colors(&drawn(&state(1_000), 200, true)));
+    insta::assert_snapshot!(colors(&drawn(&state(1_000), WIDEST, HIGHEST, true)));
 }
 
 #[test]
 fn without_colors_there_are_none() {
-    let picture = drawn(&state(60), 99, false);
+    let picture = drawn(&state(60), 99, 20, false);
     assert!(picture.buffer().content.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
 }
 
 #[test]
 fn before_the_window_and_before_the_first_answer() {
-    let text = |state: &State| drawn(state, 80, false).to_string();
+    let text = |state: &State| drawn(state, 80, LOWEST, false).to_string();
     let mut state = state(0);
     assert!(text(&state).contains("the window has not begun"));
     state.closed = true;
@@ -122,9 +122,9 @@ fn long_words_are_cut_and_no_size_is_too_small() {
         let mut buffer = Buffer::empty(area);
         Picture { state: &state, color: true }.render(area, &mut buffer);
         let blank = buffer == Buffer::empty(area);
-        assert_eq!(blank, width < NARROWEST || height < HEIGHT, "{width} × {height}");
+        assert_eq!(blank, width < NARROWEST || height < LOWEST, "{width} × {height}");
     }
-    let text = drawn(&state, 60, false).to_string();
+    let text = drawn(&state, 60, LOWEST, false).to_string();
     assert!(text.contains("xxx…  trial 3 of about 12"), "{text}");
 }
 
