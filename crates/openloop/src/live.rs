@@ -6,7 +6,7 @@ use crate::Recording;
 
 /// What one thread did in 100 ms of the window, for somebody who looks on.
 ///
-/// It is a glance, not the measurement: requests that are still unanswered are missing from its times.
+/// It is a glance, not the measurement: its times are those of what was answered, and say nothing of what still is not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LivePoint {
     /// The interval, from 0.
@@ -21,12 +21,18 @@ pub struct LivePoint {
     pub in_flight: u64,
     /// Arrivals due and not sent, likewise.
     pub backlog: u64,
-    /// Response times of the arrivals due in it: cell of [`hist::heat_cell`], count.
+    /// Response times of the arrivals answered in it, whenever they were due: cell of [`hist::heat_cell`], count.
     pub times: Vec<(u32, u64)>,
 }
 
 impl LivePoint {
-    pub(crate) fn new(recording: &Recording, interval: usize, backlog: u64, in_flight: u64) -> LivePoint {
+    pub(crate) fn new(
+        recording: &Recording,
+        interval: usize,
+        backlog: u64,
+        in_flight: u64,
+        times: Vec<(u32, u64)>,
+    ) -> LivePoint {
         let counts = recording.intervals[interval];
         LivePoint {
             interval: interval as u64,
@@ -35,7 +41,7 @@ impl LivePoint {
             failed: counts.failed,
             in_flight,
             backlog,
-            times: recording.windows.heat_at(interval),
+            times,
         }
     }
 
@@ -70,7 +76,9 @@ impl LivePoint {
 fn end_of(cell: u32) -> Nanos {
     let next = cell + 1;
     let (octave, quarter) = (next / HEAT_CELLS_PER_OCTAVE, next % HEAT_CELLS_PER_OCTAVE);
-    Nanos((1u64 << octave) + ((1u64 << octave) * u64::from(quarter)) / u64::from(HEAT_CELLS_PER_OCTAVE))
+    // The last cell ends where no time is.
+    let start = 1u64.checked_shl(octave).unwrap_or(u64::MAX);
+    Nanos(start.saturating_add(start / u64::from(HEAT_CELLS_PER_OCTAVE) * u64::from(quarter)))
 }
 
 #[cfg(test)]

@@ -29,10 +29,23 @@ impl<W: Workload> Engine<W> {
         if request.follow_up {
             self.recording.enter_follow_up(&completion);
         } else if request.gather == SINGLE {
-            self.recording.enter(&completion);
+            self.enter(&completion);
             self.source.ended(request.client, at, outcome != Outcome::Completed);
         } else {
             self.part_ended(request, at, outcome, Some(completion));
+        }
+    }
+
+    /// Enters the end of an arrival that was sent.
+    #[inline]
+    fn enter(&mut self, completion: &Completion) {
+        self.recording.enter(completion);
+        if let Some(onlooker) = &mut self.onlooker
+            && completion.outcome != Outcome::Error
+            && self.recording.in_window(completion.done)
+        {
+            let offset = completion.done.since(self.recording.window_start);
+            onlooker.answered(offset, completion.response_time());
         }
     }
 
@@ -105,7 +118,7 @@ impl<W: Workload> Engine<W> {
         };
         let Some((outcome, completion)) = whole else { return };
         match completion {
-            Some(completion) => self.recording.enter(&completion),
+            Some(completion) => self.enter(&completion),
             None => {
                 let operation = Some(request.operation.into());
                 self.recording.never_sent(operation, request.intended, at, outcome, 1);

@@ -12,6 +12,7 @@ mod datagrams;
 mod ends;
 mod finish;
 mod links;
+mod onlooker;
 mod plan;
 mod send;
 mod ticks;
@@ -28,6 +29,7 @@ use units::{Nanos, Time};
 pub use plan::{Binding, Endpoint, Load, Pace, Plan};
 
 use crate::connection::{Connection, Link, Request};
+use crate::engine::onlooker::Onlooker;
 use crate::gather::Gathers;
 use crate::pacing::Pacing;
 use crate::recorder::EndpointTimes;
@@ -77,8 +79,8 @@ pub struct Engine<W: Workload> {
     /// The end of the window; no arrival after it is sent.
     end: Time,
     stop: Arc<AtomicBool>,
-    /// Who looks on, and the next interval to show.
-    live: Option<(Producer<LivePoint>, usize)>,
+    /// Who looks on.
+    onlooker: Option<Onlooker>,
     /// Why the connections could not be established.
     failure: Option<(Address, io::Error)>,
 }
@@ -109,7 +111,7 @@ impl<W: Workload> Engine<W> {
             window_start: Time(0),
             end: Time(0),
             phase: Phase::Connecting,
-            live: None,
+            onlooker: None,
             failure: None,
             workload,
             plan,
@@ -119,7 +121,7 @@ impl<W: Workload> Engine<W> {
 
     /// Shows `to` what happens, one point for each 100 ms of the window; what it has no room for is not shown.
     pub fn show(&mut self, to: Producer<LivePoint>) {
-        self.live = Some((to, 0));
+        self.onlooker = Some(Onlooker::new(to));
     }
 
     /// Starts to establish the connections; [`Engine::step`] until [`Engine::is_ready`].

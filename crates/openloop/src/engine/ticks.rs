@@ -1,10 +1,9 @@
-use hist::WINDOW;
 use reactor::Reactor;
 use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, TICK};
-use crate::{BacklogPoint, LivePoint, Workload};
+use crate::{BacklogPoint, Workload};
 
 impl<W: Workload> Engine<W> {
     /// What is looked after every 10 ms.
@@ -53,15 +52,11 @@ impl<W: Workload> Engine<W> {
 
     /// Shows an interval of the window to whoever looks on, 100 ms after its end: most of its answers are there.
     fn show_interval(&mut self, now: Time) {
-        let Some((to, next)) = &mut self.live else { return };
-        let over = self.window_start + Nanos((*next as u64 + 2) * WINDOW.0);
-        if now < over || *next >= self.recording.intervals.len() {
-            return;
+        let Some(onlooker) = &mut self.onlooker else { return };
+        let since_start = now.since(self.window_start);
+        if onlooker.is_due(since_start, self.recording.intervals.len()) {
+            let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
+            onlooker.show(&self.recording, backlog, self.in_flight);
         }
-        let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
-        let point = LivePoint::new(&self.recording, *next, backlog, self.in_flight);
-        *next += 1;
-        // Whoever looks on too slowly misses a point; the load does not wait.
-        let _ = to.push(point);
     }
 }

@@ -10,6 +10,7 @@ mod cut;
 mod datagrams;
 mod death;
 mod generator_fault;
+mod onlooker;
 mod parts;
 mod property;
 mod queueing;

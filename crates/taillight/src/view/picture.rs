@@ -77,7 +77,6 @@ impl Picture<'_> {
         let (second, seconds) = course.last_second();
         let per_second = |count: u64| if seconds > 0.0 { rate(count as f64 / seconds) } else { "–".into() };
         let offered = if self.state.closed { "CLOSED LOOP".into() } else { per_second(second.offered) };
-        let outstanding = |point: &LivePoint| point.in_flight + point.backlog;
         let now = course.last().map_or("–".into(), |point| grouped(outstanding(point)));
         let busiest = points.iter().map(|point| point.offered.max(point.answered)).max().unwrap_or(0);
         let most = points.iter().map(|point| outstanding(point)).max().unwrap_or(0);
@@ -92,13 +91,14 @@ impl Picture<'_> {
         };
         let tint = |index: u8| if self.color { Style::new().fg(Color::Indexed(index)) } else { Style::new() };
         // Offered and achieved share one scale, so that what is missing is seen.
-        let rows: [(&str, String, Style, u64, &dyn Fn(&LivePoint) -> u64); 4] = [
-            ("offered", offered, tint(75), busiest, &|point| point.offered),
-            ("achieved", per_second(second.answered), tint(114), busiest, &|point| point.answered),
-            ("outstanding", now, tint(179), most, &outstanding),
-            ("errors", grouped(failed), alarm, worst, &|point| point.failed),
+        let row = |name, value, style, max, of| Row { name, value, style, max, of };
+        let rows = [
+            row("offered", offered, tint(75), busiest, |point| point.offered),
+            row("achieved", per_second(second.answered), tint(114), busiest, |point| point.answered),
+            row("outstanding", now, tint(179), most, outstanding),
+            row("errors", grouped(failed), alarm, worst, |point| point.failed),
         ];
-        for (y, (name, value, style, max, of)) in (area.y + 2..).zip(rows) {
+        for (y, Row { name, value, style, max, of }) in (area.y + 2..).zip(rows) {
             gutter(area, y, &format!("{name:<11}{value:>11}"), to);
             let data: Vec<u64> = points.iter().map(|point| of(point)).collect();
             let place = Rect { x: area.x + GUTTER, y, width: area.width - GUTTER, height: 1 };
@@ -158,6 +158,19 @@ impl Picture<'_> {
         }
         to.set_string(x + 1, y, "many", dim);
     }
+}
+
+/// A figure and what it was in the last intervals, up to `max`.
+struct Row {
+    name: &'static str,
+    value: String,
+    style: Style,
+    max: u64,
+    of: fn(&LivePoint) -> u64,
+}
+
+fn outstanding(point: &LivePoint) -> u64 {
+    point.in_flight + point.backlog
 }
 
 /// One line for where there is no room for a picture. What one looks for first stands first.
