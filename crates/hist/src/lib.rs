@@ -15,10 +15,12 @@ pub mod hlog;
 mod latency;
 mod rank;
 mod serial;
+mod small;
 mod sparse;
 mod windows;
 
 pub use heat::{HEAT_CELLS_PER_OCTAVE, heat_cell};
 pub use latency::Latency;
 pub use rank::MIN_BEYOND;
+pub use small::Small;
 pub use windows::{WINDOW, Window, Windows};

@@ -80,6 +80,11 @@ mod tests {
     #[test]
     fn damage_is_noticed() {
         assert!(serde_json::from_str::<Latency>("\"AAAA\"").is_err());
-        assert!(serde_json::from_str::<Windows>(r#"{"windows":[[[999999,1]]],"marks":[false]}"#).is_err());
+        assert!(
+            serde_json::from_str::<Windows>(
+                r#"{"length":100000000,"windows":[[[999999,1]]],"marks":[false]}"#
+            )
+            .is_err()
+        );
     }
 }

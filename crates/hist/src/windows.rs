@@ -12,11 +12,15 @@ use units::Nanos;
 
 use crate::sparse::Sparse;
 
-/// The length of one window.
+/// The length of one window, in measurements of up to [`MOST`] of them.
 ///
 /// Source: long enough for 1 000 samples from 10 krps on, short enough that a trial of a few seconds
 /// holds tens of them.
 pub const WINDOW: Nanos = Nanos::from_millis(100);
+
+/// The most windows of one measurement. In one of more than 100 s each window is twice as long, or four times, and so
+/// on, so that memory does not grow with the length.
+const MOST: u64 = 1_000;
 
 /// Windows are merged until they hold this many samples, which puts
 /// [`MIN_BEYOND`](crate::MIN_BEYOND) of them beyond the p99.
@@ -25,14 +29,15 @@ const MIN_SAMPLES: u64 = 1_000;
 /// The fewest windows whose median says more than a single one of them.
 const MIN_GROUPS: usize = 3;
 
-/// Response times in consecutive windows of 100 ms, keyed by intended time.
+/// Response times in consecutive windows of 100 ms, longer ones beyond 100 s, keyed by intended time.
 ///
 /// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`](crate::Latency).
 /// Cost: 300 bytes for each window, and 4 KiB for each factor of two among its response times: 20 to 30 KiB
-/// usually, so 3 MiB for a trial of 10 s. Recording takes 4 ns; the first time of an octave in a window
+/// usually, so 3 MiB for a trial of 10 s and at most 30 MiB for any. Recording takes 4 ns; the first time of an octave in a window
 /// allocates its 4 KiB, about 1 µs.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Windows {
+    length: Nanos,
     windows: Vec<Sparse>,
     marks: Vec<bool>,
 }
@@ -57,8 +62,22 @@ pub struct Window {
 impl Windows {
     /// Empty windows for a measurement of length `span`; a last incomplete window counts as one.
     pub fn new(span: Nanos) -> Windows {
-        let n = span.0.div_ceil(WINDOW.0).max(1) as usize;
-        Windows { windows: vec![Sparse::new(); n], marks: vec![false; n] }
+        let length = Windows::length_for(span);
+        let n = span.0.div_ceil(length.0).max(1) as usize;
+        Windows { length, windows: vec![Sparse::new(); n], marks: vec![false; n] }
+    }
+
+    /// The length of the windows of a measurement of length `span`: [`WINDOW`], or that doubled until there are at most
+    /// 1 000 of them.
+    pub fn length_for(span: Nanos) -> Nanos {
+        std::iter::successors(Some(WINDOW), |length| Some(Nanos(length.0 * 2)))
+            .find(|length| span.0.div_ceil(length.0) <= MOST)
+            .expect("a doubled length suffices before it overflows")
+    }
+
+    /// The length of each window.
+    pub fn length(&self) -> Nanos {
+        self.length
     }
 
     /// Counts the response time of a request intended `offset` after the start.
@@ -70,8 +89,9 @@ impl Windows {
         self.windows[i].record(response);
     }
 
-    /// Adds the samples and marks of `other`, which counts from the same start.
+    /// Adds the samples and marks of `other`, which counts from the same start in windows of the same length.
     pub fn merge(&mut self, other: &Windows) {
+        assert_eq!(self.length, other.length, "of measurements of one length");
         if other.windows.len() > self.windows.len() {
             self.windows.resize(other.windows.len(), Sparse::new());
             self.marks.resize(other.marks.len(), false);
@@ -132,7 +152,7 @@ impl Windows {
     pub fn at(&self, i: usize) -> Option<Window> {
         let window = self.windows.get(i)?;
         Some(Window {
-            start: Nanos(i as u64 * WINDOW.0),
+            start: Nanos(i as u64 * self.length.0),
             count: window.count(),
             p50: window.percentile(50.0),
             p99: window.percentile(99.0),
@@ -152,7 +172,7 @@ impl Windows {
     }
 
     fn index(&self, offset: Nanos) -> usize {
-        (offset.0 / WINDOW.0) as usize
+        (offset.0 / self.length.0) as usize
     }
 }
 

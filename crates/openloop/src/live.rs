@@ -2,7 +2,7 @@ use hist::HEAT_CELLS_PER_OCTAVE;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-use crate::Recording;
+use crate::Interval;
 
 /// What one thread did in 100 ms of the window, for somebody who looks on.
 ///
@@ -27,13 +27,12 @@ pub struct LivePoint {
 
 impl LivePoint {
     pub(crate) fn new(
-        recording: &Recording,
+        counts: Interval,
         interval: usize,
         backlog: u64,
         in_flight: u64,
         times: Vec<(u32, u64)>,
     ) -> LivePoint {
-        let counts = recording.intervals[interval];
         LivePoint {
             interval: interval as u64,
             offered: counts.offered,

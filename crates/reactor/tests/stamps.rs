@@ -49,10 +49,10 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(connections: usize, at_once: usize, room: usize) -> Pair {
+    fn new(connections: usize, at_once: usize, room: usize, one_in: usize) -> Pair {
         let mut server = Epoll::new().unwrap();
         let address = server.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
-        let mut reactor = Epoll::with_timestamps(room).unwrap();
+        let mut reactor = Epoll::with_timestamps(room, one_in).unwrap();
         for _ in 0..connections {
             reactor.connect(&address).unwrap();
         }
@@ -87,7 +87,7 @@ impl Pair {
 #[test]
 fn the_kernel_stamps_each_exchange() {
     let clock = WallClock::sample();
-    let exchanges = Pair::new(3, 1, 1_000).stamped(300);
+    let exchanges = Pair::new(3, 1, 1_000, 1).stamped(300);
     for exchange in &exchanges {
         let (left, came) = (clock.monotonic(exchange.left), clock.monotonic(exchange.came));
         // A clock that is being adjusted runs by at most 1/2000 faster or slower: 30 ms in a run of 60 s.
@@ -107,10 +107,19 @@ fn the_kernel_stamps_each_exchange() {
 #[test]
 fn what_cannot_be_told_apart_or_has_no_room_is_left_out() {
     // As long as one socket is stamped, the kernel stamps for all.
-    let mut stamped = Pair::new(1, 1, 1_000);
+    let mut stamped = Pair::new(1, 1, 1_000, 1);
     stamped.stamped(1);
-    assert_eq!(Pair::new(1, 1, 5).answered(50).len(), 5);
+    assert_eq!(Pair::new(1, 1, 5, 1).answered(50).len(), 5);
     // The second piece leaves before the first is answered.
-    assert_eq!(Pair::new(1, 2, 1_000).answered(1).len(), 0);
+    assert_eq!(Pair::new(1, 2, 1_000, 1).answered(1).len(), 0);
     assert!(!stamped.stamped(1).is_empty());
+}
+
+#[test]
+fn one_connection_in_so_many_is_watched() {
+    let exchanges = Pair::new(6, 1, 1_000, 3).stamped(100);
+    let mut slots: Vec<u32> = exchanges.iter().map(|e| e.conn.slot).collect();
+    slots.sort_unstable();
+    slots.dedup();
+    assert_eq!(slots.len(), 2, "of six connections, one in three: {slots:?}");
 }

@@ -52,11 +52,7 @@ fn noise(experiment: &Experiment) -> Option<String> {
             number::micros_short(threshold),
             number::micros(Some(longest))
         ),
-        format!(
-            "{} of {} windows of 100 ms were disturbed",
-            number::count(disturbed),
-            number::count(windows as u64)
-        ),
+        format!("{} of {} windows were disturbed", number::count(disturbed), number::count(windows as u64)),
     ];
     let most = |read: fn(&results::Noise) -> Option<f64>| noises().filter_map(read).fold(0.0, f64::max);
     for (share, what) in [

@@ -42,6 +42,6 @@ pub struct Noise {
     pub steal_share: Option<f64>,
     /// Share of all processors' time that other processes took, 0 to 1.
     pub foreign_cpu_share: Option<f64>,
-    /// 100 ms windows that a stall, steal or foreign load hit.
+    /// Windows that a stall, steal or foreign load hit.
     pub disturbed_windows: u64,
 }

@@ -44,7 +44,7 @@ impl Heat {
         let each = cells.len().div_ceil(COLUMNS).max(1);
         let columns = cells.chunks(each).map(|group| HeatColumn::of(group.iter().flatten().copied()));
         Heat {
-            column_ms: each as u64 * hist::WINDOW.0 / 1_000_000,
+            column_ms: each as u64 * windows.length().0 / 1_000_000,
             cells_per_octave: hist::HEAT_CELLS_PER_OCTAVE,
             columns: columns.collect(),
         }

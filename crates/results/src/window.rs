@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One 100 ms window (or several, merged).
+/// One window of 100 ms, or longer in a trial of more than 100 s.
 ///
 /// A series over time of the load, of what was outstanding, and of the response times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

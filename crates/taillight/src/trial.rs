@@ -168,7 +168,7 @@ fn servers(recording: &Recording) -> Vec<ServerFigures> {
 
 fn connections(recording: &Recording) -> Option<ConnectionSpread> {
     let answered: Vec<(u64, Option<Nanos>)> =
-        recording.connections.iter().map(|connection| (connection.answered, None)).collect();
+        recording.connections.iter().map(|c| (c.answered, c.response_time.percentile(99.0))).collect();
     ConnectionSpread::of(&answered)
 }
 
@@ -202,7 +202,7 @@ fn operation(times: &OperationTimes) -> Operation {
 fn windows(recording: &Recording) -> Vec<WindowPoint> {
     let us = |t: Option<Nanos>| t.map(Nanos::as_micros_f64);
     let point = |(i, window): (usize, &hist::Window)| {
-        let end = window.start + hist::WINDOW;
+        let end = window.start + recording.windows.length();
         let counts = recording.intervals.get(i);
         let at_end = recording.backlog.iter().rev().find(|point| point.offset <= end);
         WindowPoint {

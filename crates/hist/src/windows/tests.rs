@@ -138,3 +138,31 @@ proptest! {
         prop_assert!(left == all);
     }
 }
+
+#[test]
+fn a_long_measurement_has_longer_windows_and_no_more_of_them() {
+    let check = |seconds: u64, length_ms: u64, n: usize| {
+        let windows = Windows::new(Nanos::from_secs(seconds));
+        assert_eq!(
+            (windows.length(), windows.series().len()),
+            (Nanos::from_millis(length_ms), n),
+            "{seconds} s"
+        );
+    };
+    check(100, 100, 1_000);
+    check(101, 200, 505);
+    check(200, 200, 1_000);
+    check(3_600, 6_400, 563);
+    check(86_400, 102_400, 844);
+    assert_eq!(Windows::length_for(Nanos(u64::MAX)).0 % WINDOW.0, 0);
+
+    let mut windows = Windows::new(Nanos::from_secs(400));
+    windows.record(Nanos::from_millis(399_999), Nanos::from_micros(1));
+    windows.mark(Nanos::from_millis(500), Nanos::from_millis(900));
+    let series = windows.series();
+    assert_eq!((series[999].start, series[999].count), (Nanos::from_millis(399_600), 1));
+    assert_eq!(
+        series.iter().filter(|w| w.marked).map(|w| w.start.0).collect::<Vec<_>>(),
+        [400_000_000, 800_000_000]
+    );
+}

@@ -41,11 +41,11 @@ impl<W: Workload> Engine<W> {
     fn enter(&mut self, completion: &Completion) {
         self.recording.enter(completion);
         if let Some(onlooker) = &mut self.onlooker
-            && completion.outcome != Outcome::Error
             && self.recording.in_window(completion.done)
         {
             let offset = completion.done.since(self.recording.window_start);
-            onlooker.answered(offset, completion.response_time());
+            let time = (completion.outcome != Outcome::Error).then(|| completion.response_time());
+            onlooker.ended(offset, completion.outcome == Outcome::Completed, time);
         }
     }
 
@@ -122,6 +122,12 @@ impl<W: Workload> Engine<W> {
             None => {
                 let operation = Some(request.operation.into());
                 self.recording.never_sent(operation, request.intended, at, outcome, 1);
+                if let Some(onlooker) = &mut self.onlooker
+                    && outcome == Outcome::Error
+                    && self.recording.in_window(at)
+                {
+                    onlooker.ended(at.since(self.recording.window_start), false, None);
+                }
             }
         }
         self.source.ended(request.client, at, outcome != Outcome::Completed);

@@ -42,21 +42,22 @@ impl<W: Workload> Engine<W> {
         if now < self.window_start {
             return;
         }
-        let last = (now.min(self.end).since(self.window_start).0 / TICK.0) as usize;
+        let step = self.recording.backlog_step();
+        let last = (now.min(self.end).since(self.window_start).0 / step.0) as usize;
         while self.recording.backlog.len() <= last {
-            let offset = Nanos(self.recording.backlog.len() as u64 * TICK.0);
+            let offset = Nanos(self.recording.backlog.len() as u64 * step.0);
             let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
             self.recording.backlog.push(BacklogPoint { offset, backlog, in_flight: self.in_flight });
         }
     }
 
-    /// Shows an interval of the window to whoever looks on, 100 ms after its end: most of its answers are there.
+    /// Shows the intervals of the window to whoever looks on, 100 ms after their ends: most of the answers are there.
     fn show_interval(&mut self, now: Time) {
         let Some(onlooker) = &mut self.onlooker else { return };
         let since_start = now.since(self.window_start);
-        if onlooker.is_due(since_start, self.recording.intervals.len()) {
+        while onlooker.is_due(since_start, self.plan.window) {
             let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
-            onlooker.show(&self.recording, backlog, self.in_flight);
+            onlooker.show(backlog, self.in_flight);
         }
     }
 }

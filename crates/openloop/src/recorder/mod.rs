@@ -5,7 +5,7 @@ mod merge;
 mod operation;
 mod tally;
 
-use hist::{Latency, WINDOW, Windows};
+use hist::{Latency, Windows};
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Time};
 
@@ -38,9 +38,9 @@ pub struct Recording {
     pub connections: Vec<ConnectionTally>,
     /// What became of datagrams, where there were any.
     pub datagrams: Datagrams,
-    /// Offered, answered and failed, every 100 ms of the window.
+    /// Offered, answered and failed in each of `windows`.
     pub intervals: Vec<Interval>,
-    /// The backlog over the window, every 10 ms.
+    /// The backlog over the window, every [`Recording::backlog_step`].
     pub backlog: Vec<BacklogPoint>,
     /// The most requests in flight at once.
     pub max_in_flight: u64,
@@ -80,18 +80,20 @@ impl Recording {
         let drawn = operations.len() - follow_ups;
         let times =
             operations.iter().enumerate().map(|(i, name)| OperationTimes::new(name, i >= drawn)).collect();
+        let windows = Windows::new(window);
+        let intervals = vec![Interval::default(); window.0.div_ceil(windows.length().0).max(1) as usize];
         Recording {
             window_start: Time(0),
             window,
             operations: times,
-            windows: Windows::new(window),
+            windows,
             tally: Tally::default(),
             follow_ups: Tally::default(),
             answered_in_window: 0,
             endpoints,
             connections: Vec::new(),
             datagrams: Datagrams::default(),
-            intervals: vec![Interval::default(); window.0.div_ceil(WINDOW.0).max(1) as usize],
+            intervals,
             backlog: Vec::new(),
             max_in_flight: 0,
             clients: 0,
@@ -107,6 +109,11 @@ impl Recording {
             interrupted: false,
             threads: 1,
         }
+    }
+
+    /// From one point of the backlog to the next: 10 ms, and as many times longer as the windows are.
+    pub fn backlog_step(&self) -> Nanos {
+        Nanos(self.windows.length().0 / 10)
     }
 
     pub(crate) fn in_window(&self, moment: Time) -> bool {
@@ -166,17 +173,17 @@ impl Recording {
     ) {
         let endpoint = &mut self.endpoints[endpoint];
         endpoint.tally.count(outcome, 1);
-        let service = done.since(sent);
-        if outcome == Outcome::Completed {
-            let connection = &mut self.connections[connection];
-            connection.answered += 1;
-            connection.service += service;
-            connection.longest = connection.longest.max(service);
+        if outcome == Outcome::Error {
+            return;
         }
-        if times && outcome != Outcome::Error {
-            endpoint.response_time.record(done.since(intended));
+        let connection = &mut self.connections[connection];
+        let response = done.since(intended);
+        connection.response_time.record(response);
+        connection.answered += u64::from(outcome == Outcome::Completed);
+        if times {
+            endpoint.response_time.record(response);
             if outcome == Outcome::Completed {
-                endpoint.service_time.record(service);
+                endpoint.service_time.record(done.since(sent));
             }
         }
     }
@@ -264,7 +271,7 @@ impl Recording {
     /// The interval of a moment in the window.
     #[inline]
     fn interval(&mut self, moment: Time) -> &mut Interval {
-        &mut self.intervals[(moment.since(self.window_start).0 / WINDOW.0) as usize]
+        &mut self.intervals[(moment.since(self.window_start).0 / self.windows.length().0) as usize]
     }
 
     /// All arrivals together, whatever their operation.

@@ -1,4 +1,4 @@
-use hist::Latency;
+use hist::{Latency, Small};
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -97,16 +97,14 @@ impl EndpointTimes {
 }
 
 /// The requests of one connection that were answered, due in the window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConnectionTally {
     /// The endpoint that it leads to.
     pub endpoint: u16,
     /// How many.
     pub answered: u64,
-    /// Their service times, summed up.
-    pub service: Nanos,
-    /// The longest of these.
-    pub longest: Nanos,
+    /// done − intended, of these and of those that had no answer in time; not of errors.
+    pub response_time: Small,
 }
 
 /// What became of datagrams over the whole run.

@@ -105,10 +105,11 @@ impl Epoll {
     /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), so
     /// that what it says of a request can be held against what the kernel says of the same one.
     ///
-    /// `room`: exchanges that are kept; later ones are dropped, since memory for them would have to be fetched in
-    /// the middle of a measurement. Cost: two receives more for each request, and 56 bytes for each exchange.
-    pub fn with_timestamps(room: usize) -> io::Result<Epoll> {
-        Ok(Epoll { stamps: Some(Box::new(Stamps::new(room))), ..Epoll::new()? })
+    /// `one_in`: only each so many-th connection is watched, since a watched one costs the others time. `room`: exchanges
+    /// that are kept; later ones are dropped, since memory for them would have to be fetched in
+    /// the middle of a measurement. Cost: a receive and an event more for each request, and 56 bytes for each exchange.
+    pub fn with_timestamps(room: usize, one_in: usize) -> io::Result<Epoll> {
+        Ok(Epoll { stamps: Some(Box::new(Stamps::new(room, one_in))), ..Epoll::new()? })
     }
 
     /// Takes what [`Epoll::with_timestamps`] has seen so far, in the order in which it ended.

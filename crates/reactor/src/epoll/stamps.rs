@@ -57,23 +57,32 @@ pub(super) struct Stamps {
     by_slot: Vec<Option<Watched>>,
     exchanges: Vec<Exchange>,
     room: usize,
+    /// Connections of which one is watched.
+    one_in: usize,
+    asked: usize,
     /// Lent to the kernel for the messages that come with a receive.
     control: Vec<u8>,
 }
 
 impl Stamps {
-    pub(super) fn new(room: usize) -> Stamps {
+    pub(super) fn new(room: usize, one_in: usize) -> Stamps {
         Stamps {
             by_slot: Vec::new(),
             exchanges: Vec::with_capacity(room),
             room,
+            one_in: one_in.max(1),
+            asked: 0,
             // A stamp takes 64 bytes, what it is named by 48 and more with an address.
             control: vec![0; 256],
         }
     }
 
-    /// Asks for the stamps of a connection that stands and has sent nothing yet.
+    /// Asks for the stamps of a connection that stands and has sent nothing yet, if it is its turn.
     pub(super) fn watch(&mut self, conn: Conn, fd: &OwnedFd) -> Result<(), Errno> {
+        self.asked += 1;
+        if !(self.asked - 1).is_multiple_of(self.one_in) {
+            return Ok(());
+        }
         let flags = TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
             | TimestampingFlag::SOF_TIMESTAMPING_RX_SOFTWARE
@@ -86,6 +95,15 @@ impl Stamps {
         }
         self.by_slot[slot] = Some(Watched { conn, sent_bytes: 0, open: None });
         Ok(())
+    }
+
+    /// Whether the connection is one of those whose stamps were asked for.
+    #[inline]
+    pub(super) fn watches(&self, conn: Conn) -> bool {
+        self.by_slot
+            .get(conn.slot as usize)
+            .and_then(Option::as_ref)
+            .is_some_and(|watched| watched.conn == conn)
     }
 
     fn of(&mut self, conn: Conn) -> Option<&mut Watched> {
@@ -103,17 +121,15 @@ impl Stamps {
         self.keep(conn, before);
     }
 
-    /// Takes the stamps of what was sent from the error queue; whether there were any.
-    pub(super) fn departures(&mut self, conn: Conn, fd: &OwnedFd) -> bool {
-        let mut any = false;
-        while let Some((position, stamp)) = self.departure(fd) {
-            any = true;
-            let open = self.of(conn).and_then(|watched| watched.open.as_mut());
-            if let Some(open) = open.filter(|open| Some(open.last_byte) == position) {
-                open.left = stamp;
-            }
+    /// Takes the oldest stamp of what was sent from the error queue; whether there was one. The kernel tells of the
+    /// next by itself.
+    pub(super) fn departure_of(&mut self, conn: Conn, fd: &OwnedFd) -> bool {
+        let Some((position, stamp)) = self.departure(fd) else { return false };
+        let open = self.of(conn).and_then(|watched| watched.open.as_mut());
+        if let Some(open) = open.filter(|open| Some(open.last_byte) == position) {
+            open.left = stamp;
         }
-        any
+        true
     }
 
     /// Receives as `recv` does.

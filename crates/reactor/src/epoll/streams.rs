@@ -128,7 +128,7 @@ impl Epoll {
         // Timestamps of what was sent are announced as errors, too.
         if flags.contains(EventFlags::ERR)
             && let Some(stamps) = &mut self.stamps
-            && stamps.departures(conn, fd)
+            && stamps.departure_of(conn, fd)
             && !flags.intersects(EventFlags::IN | EventFlags::HUP)
         {
             return;
@@ -138,8 +138,8 @@ impl Epoll {
             return;
         }
         let received = match &mut self.stamps {
-            None => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
-            Some(stamps) => stamps.receive(conn, fd, &mut *buffer),
+            Some(stamps) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
+            _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
         match received {
             Ok(0) => self.closed(conn, None, handler),

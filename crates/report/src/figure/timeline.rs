@@ -23,8 +23,8 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
     let caption = "Dots are each window’s longest response time, the dotted line is the QoS limit.";
     html! {
         p.lead {
-            "Windows of 100 ms by the time at which requests were due. Grey: windows that a stall of the host or "
-            "foreign load hit. Hatched: an invalid trial."
+            "Windows of 100 ms (longer in trials of more than 100 s) by the time at which requests were due. Grey: windows "
+            "that a stall of the host or foreign load hit. Hatched: an invalid trial."
         }
         @if with_course().next().is_none() { p.muted { "No trial kept its course over time." } }
         div.figures {

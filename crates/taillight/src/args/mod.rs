@@ -131,7 +131,7 @@ pub(crate) struct Resolved {
 
 /// The shortest window: one in which the windowed p99 can be formed at all.
 const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
-/// The longest window: a day; histograms of 100 ms each are kept for all of it.
+/// The longest window: a day.
 const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
 
 impl LoadOptions {
