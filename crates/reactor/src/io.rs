@@ -9,7 +9,7 @@ use crate::{Epoll, Reactor, Submit, Uring};
 /// Which backend a user wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Io {
-    /// The one that costs a generator least: [`Io::PREFERRED`], where it can be had, else `epoll`.
+    /// The one that costs least: [`Io::FOR_GENERATORS`] or [`Io::FOR_SERVERS`], where it can be had, else `epoll`.
     #[default]
     Auto,
     /// `epoll`, which every Linux has.
@@ -37,28 +37,30 @@ pub struct Choice {
 }
 
 impl Io {
-    /// What [`Io::Auto`] takes where it can be had.
+    /// What [`Io::Auto`] takes for a generator where it can be had.
     ///
     /// Source: `cargo run --release -p reactor --example echo`, clients of 64 connections at depth 1. A generator must hand
     /// each send over by itself, which leaves io_uring nothing to batch; there it has not cost less so far.
-    pub const PREFERRED: Backend = Backend::Epoll;
+    pub const FOR_GENERATORS: Backend = Backend::Epoll;
+    /// What [`Io::Auto`] takes for a server where it can be had.
+    pub const FOR_SERVERS: Backend = Backend::Uring;
 
-    /// Finds the backend to use, by setting up a ring where one may be wanted and giving it back.
+    /// Finds the backend to use, where `preferred` is what [`Io::Auto`] stands for, by setting up a ring where one may be wanted and giving it back.
     ///
     /// Errors: io_uring was asked for and cannot be had; says why.
-    pub fn choose(self) -> io::Result<Choice> {
+    pub fn choose(self, preferred: Backend) -> io::Result<Choice> {
         let asked = |backend| Choice { backend, reason: "asked for".into() };
         match self {
             Io::Epoll => Ok(asked(Backend::Epoll)),
             Io::Uring => Uring::new(Submit::AtOnce).map(|_| asked(Backend::Uring)),
-            Io::Auto => Ok(automatic(Io::PREFERRED, || Uring::new(Submit::AtOnce).map(drop))),
+            Io::Auto => Ok(automatic(preferred, || Uring::new(Submit::AtOnce).map(drop))),
         }
     }
 }
 
 fn automatic(preferred: Backend, probe: impl FnOnce() -> io::Result<()>) -> Choice {
     let (backend, reason) = match preferred {
-        Backend::Epoll => (Backend::Epoll, "it costs a generator no more than io_uring".into()),
+        Backend::Epoll => (Backend::Epoll, "it costs no more than io_uring".into()),
         Backend::Uring => match probe() {
             Ok(()) => (Backend::Uring, "it can be had here".into()),
             Err(error) => (Backend::Epoll, error.to_string()),
@@ -126,8 +128,8 @@ mod tests {
 
     #[test]
     fn chooses_what_can_be_had() {
-        assert_eq!(Io::Epoll.choose().unwrap().backend, Backend::Epoll);
-        match Io::Uring.choose() {
+        assert_eq!(Io::Epoll.choose(Backend::Uring).unwrap().backend, Backend::Epoll);
+        match Io::Uring.choose(Backend::Epoll) {
             Ok(choice) => assert_eq!(choice.backend, Backend::Uring),
             Err(error) => assert!(error.to_string().contains("io_uring cannot be had"), "{error}"),
         }
@@ -137,6 +139,6 @@ mod tests {
         assert!(refused.reason.contains("forbidden"));
         assert_eq!(automatic(Backend::Uring, || Ok(())).backend, Backend::Uring);
         assert_eq!(automatic(Backend::Epoll, || unreachable!("nobody asks")).backend, Backend::Epoll);
-        assert_eq!(Io::Auto.choose().unwrap().backend, Io::PREFERRED);
+        assert_eq!(Io::Auto.choose(Backend::Epoll).unwrap().backend, Backend::Epoll);
     }
 }

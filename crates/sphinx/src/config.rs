@@ -1,9 +1,11 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
-use reactor::allowed_cpus;
+use reactor::{Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Bytes;
+
+use crate::Spin;
 
 /// How a server is set up; every field is resolved, nothing is a default any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +22,10 @@ pub struct Config {
     pub connections: usize,
     /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
     pub queue: usize,
+    /// The event loop's way to the kernel.
+    pub io: Backend,
+    /// What a thread does before it sleeps.
+    pub spin: Spin,
 }
 
 /// Descriptors of a thread beside its connections: epoll, wake-up, listener, and one to turn clients away.
@@ -92,6 +98,8 @@ mod tests {
             lazy_memory: true,
             connections: 100,
             queue: 16,
+            io: Backend::Epoll,
+            spin: Spin::Off,
         }
     }
 

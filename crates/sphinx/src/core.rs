@@ -23,6 +23,7 @@ use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::link::Link;
+use crate::spin::Spinner;
 use crate::stats::CoreStats;
 
 /// What all threads of a server have in common; written to rarely.
@@ -55,6 +56,7 @@ pub(crate) struct Core<R: Reactor> {
     answered: Vec<Conn>,
     buffers: Buffers,
     stats: CoreStats,
+    spinner: Spinner,
     /// The present second, and when it is over.
     now: u32,
     now_ends: Time,
@@ -71,6 +73,7 @@ impl<R: Reactor> Core<R> {
         Core {
             now: common.clock.seconds(common.started),
             now_ends: Time(0),
+            spinner: Spinner::new(common.config.spin),
             common,
             number,
             hasher: store.hasher(),
@@ -90,15 +93,39 @@ impl<R: Reactor> Core<R> {
     pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
         while !self.common.stop.load(Ordering::Relaxed) {
             let busy = self.take_messages(reactor) | self.resume_ready(reactor);
-            let wait = if busy || !self.go_to_sleep() {
-                Wait::Spin(reactor.now())
+            if busy {
+                self.found_work(reactor, false);
+            }
+            let looks = busy || !self.spinner.is_off() && self.spinner.goes_on(reactor.now());
+            if looks || !self.go_to_sleep() {
+                let until = reactor.now();
+                if reactor.poll(Wait::Spin(until), self)? > 0 {
+                    self.found_work(reactor, false);
+                }
             } else {
-                Wait::Sleep(Time::NEVER)
-            };
-            reactor.poll(wait, self)?;
+                self.fall_asleep(reactor);
+                if reactor.poll(Wait::Sleep(Time::NEVER), self)? > 0 {
+                    self.found_work(reactor, true);
+                }
+            }
             self.doorbell.awake();
         }
         Ok(())
+    }
+
+    #[inline]
+    fn fall_asleep(&mut self, reactor: &R) {
+        self.stats.sleeps += 1;
+        if !self.spinner.is_off() {
+            self.spinner.gives_up(reactor.now());
+        }
+    }
+
+    #[inline]
+    fn found_work(&mut self, reactor: &R, slept: bool) {
+        if !self.spinner.is_off() {
+            self.spinner.found_work(reactor.now(), slept);
+        }
     }
 
     /// Announces that the thread sleeps, unless a message has come meanwhile.

@@ -48,6 +48,7 @@ mod options;
 mod replies;
 mod run;
 mod server;
+mod spin;
 mod stats;
 mod thread;
 
@@ -55,6 +56,7 @@ pub use config::Config;
 pub use options::Options;
 pub use run::run;
 pub use server::Server;
+pub use spin::Spin;
 
 /// What `version` answers: the number comes first, since clients parse it.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-sphinx");

@@ -58,6 +58,8 @@ mod tests {
                 lazy_memory: true,
                 connections: 1,
                 queue: 1,
+                io: reactor::Backend::Epoll,
+                spin: crate::Spin::Off,
             });
             assert_eq!(line, expect);
         };

@@ -40,6 +40,12 @@ core_stats! {
     asks,
     /// Sleeping threads woken.
     wakeups,
+    /// Time spent looking for work instead of sleeping. Units: µs.
+    spin_us,
+    /// Pauses that ended while the thread looked.
+    spin_found,
+    /// Times that the thread slept.
+    sleeps,
     /// Times that a connection had to wait for a full queue.
     queue_waits,
     /// Times that a connection had to wait for its own replies to leave.
@@ -102,6 +108,9 @@ impl CoreStats {
             ("accept_failures", self.accept_failures),
             ("messages", self.asks),
             ("wakeups", self.wakeups),
+            ("spin_us", self.spin_us),
+            ("spin_found", self.spin_found),
+            ("sleeps", self.sleeps),
             ("queue_waits", self.queue_waits),
             ("output_waits", self.output_waits),
         ];
@@ -134,6 +143,8 @@ mod tests {
             lazy_memory: true,
             connections: 9,
             queue: 4,
+            io: reactor::Backend::Epoll,
+            spin: crate::Spin::Off,
         };
         let mut out = Vec::new();
         both.write(&config, 1_700_000_000, 60, &mut out);

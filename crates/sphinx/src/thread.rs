@@ -3,19 +3,19 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
 use cache_store::Store;
-use reactor::{Doorbell, Epoll, Reactor, pin_to};
+use reactor::{Backend, Doorbell, Epoll, Reactor, Submit, Uring, pin_to};
 
 use crate::config::Config;
 use crate::core::{Common, Core};
 use crate::link::Link;
 use crate::server::End;
 
-/// What wakes a thread.
+/// What wakes a thread, whatever its event loop.
 pub(crate) type Waker = <Epoll as Reactor>::Waker;
 
 /// A thread that is pinned, listens, and waits for its neighbours.
@@ -40,16 +40,11 @@ impl CoreThread {
         let (ready_at, ready) = channel();
         let (go, neighbours) = channel::<Neighbours>();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
-            let (mut reactor, store, address) = match prepare(number, &config, seed) {
-                Ok(made) => made,
-                Err(error) => return drop(ready_at.send(Err(error))),
-            };
-            let _ = ready_at.send(Ok((address, reactor.waker())));
-            // The start was given up where there are none.
-            let Ok(Neighbours { common, links, doorbell }) = neighbours.recv() else { return };
-            let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
-            let result = Core::new(common, number, store, links, doorbell).run(&mut reactor);
-            guard.end(result.err().map(|error| error.to_string()));
+            let life = Life { number, config: &config, seed, ready_at, neighbours, ended };
+            match config.io {
+                Backend::Epoll => life.live(Epoll::new()),
+                Backend::Uring => life.live(Uring::new(Submit::Together)),
+            }
         });
         let thread = thread.context("cannot start a thread")?;
         let (address, waker) = ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
@@ -64,9 +59,41 @@ impl CoreThread {
     }
 }
 
-fn prepare(number: usize, config: &Config, seed: u64) -> Result<(Epoll, Store, SocketAddr)> {
+/// What a thread is started with.
+struct Life<'c> {
+    number: usize,
+    config: &'c Config,
+    seed: u64,
+    ready_at: Sender<Result<(SocketAddr, Waker)>>,
+    neighbours: Receiver<Neighbours>,
+    ended: Sender<End>,
+}
+
+impl Life<'_> {
+    /// Makes what is the thread's own, waits for its neighbours, and serves.
+    fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
+        let Life { number, config, seed, ready_at, neighbours, ended } = self;
+        let (mut reactor, store, address) = match prepare(number, config, seed, reactor) {
+            Ok(made) => made,
+            Err(error) => return drop(ready_at.send(Err(error))),
+        };
+        let _ = ready_at.send(Ok((address, reactor.waker())));
+        // The start was given up where there are none.
+        let Ok(Neighbours { common, links, doorbell }) = neighbours.recv() else { return };
+        let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
+        let result = Core::new(common, number, store, links, doorbell).run(&mut reactor);
+        guard.end(result.err().map(|error| error.to_string()));
+    }
+}
+
+fn prepare<R: Reactor>(
+    number: usize,
+    config: &Config,
+    seed: u64,
+    reactor: io::Result<R>,
+) -> Result<(R, Store, SocketAddr)> {
     pin_to(config.cpus[number])?;
-    let mut reactor = Epoll::new().context("cannot set up an event loop")?;
+    let mut reactor = reactor.context("cannot set up an event loop")?;
     let address = reactor
         .listen(&config.address.into())
         .map_err(|error| cannot_listen(config.address, &error))?

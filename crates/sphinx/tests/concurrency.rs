@@ -146,14 +146,29 @@ fn private_keys(address: SocketAddr, seed: u64, may_forget: bool) {
 
 #[test]
 fn each_connection_reads_its_own_writes() {
-    for (seed, args) in ["-t 1", "-t 2", "-t 2 --queue 1", "-t 4", "-t 4 --queue 2"].into_iter().enumerate() {
+    for (seed, args) in [
+        "-t 1",
+        "-t 1 --io epoll",
+        "-t 2",
+        "-t 2 --queue 1",
+        "-t 2 --queue 1 --io epoll --spin 100",
+        "-t 4",
+        "-t 4 --queue 2 --spin auto",
+        "-t 4 --queue 2 --io epoll",
+    ]
+    .into_iter()
+    .enumerate()
+    {
         println!("{args}");
         let server = sphinxd(args);
         private_keys(server.address, seed as u64, false);
         let mut client = Client::connect(server.address);
         let queue_waits = client.stat("queue_waits");
         assert_eq!(queue_waits > 0, args.contains("--queue"), "{args}: {queue_waits} waits for a full queue");
-        assert_eq!(client.stat("messages") > 0, args != "-t 1");
+        assert_eq!(client.stat("messages") > 0, !args.contains("-t 1"));
+        // What auto does is up to the machine.
+        assert!(client.stat("spin_us") > 0 || !args.contains("--spin 100"), "{args}");
+        assert!(client.stat("spin_us") == 0 || args.contains("--spin"), "{args}");
         assert_eq!(client.stat("evictions"), 0);
     }
 }

@@ -46,7 +46,9 @@ fn sphinx_answers_as_written_on_one_thread() {
 
 #[test]
 fn sphinx_answers_as_written_on_two_threads() {
-    hold_all("sphinx -t 2", support::sphinxd("-t 2").address);
+    for args in ["-t 2 --io epoll", "-t 2 --io epoll --spin 200", "-t 2 --spin auto"] {
+        hold_all(args, support::sphinxd(args).address);
+    }
 }
 
 #[test]

@@ -82,8 +82,8 @@ fn memory_is_taken_at_the_start_unless_told_otherwise() {
 
 #[test]
 fn a_slow_reader_holds_up_nobody_and_costs_little() {
-    for threads in [1, 2] {
-        let server = sphinxd(&format!("-t {threads} -m 64"));
+    for args in ["-t 1 --io epoll", "-t 1", "-t 2"] {
+        let server = sphinxd(&format!("{args} -m 64"));
         let mut client = Client::connect(server.address);
         let value: Vec<u8> = (0..1_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
         for key in ["a", "b", "c", "d"] {

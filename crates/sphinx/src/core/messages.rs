@@ -67,11 +67,13 @@ impl<R: Reactor> Core<R> {
             Work::Flush { delay } => self.store.flush_all(delay, self.now),
             Work::Reset => {
                 self.stats.reset();
+                self.spinner.reset();
                 self.store.reset_stats();
             }
             Work::Report | Work::Key { .. } => {}
         }
-        CoreStats { store: self.store.stats(), ..self.stats }
+        let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
+        CoreStats { store: self.store.stats(), spin_us, spin_found, ..self.stats }
     }
 
     /// The reply when every thread has done its part. Cost: only `stats` is long.
