@@ -1,4 +1,3 @@
-use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
@@ -16,6 +15,8 @@ pub(crate) struct Arena {
 
 // SAFETY: the memory belongs to the arena alone.
 unsafe impl Send for Arena {}
+// SAFETY: what is shared is read through `bytes` and written through `bytes_mut`, whose callers keep them apart.
+unsafe impl Sync for Arena {}
 
 /// Units: bytes. Source: x86-64 and arm64 with 4 KiB pages; elsewhere it is only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
@@ -56,22 +57,35 @@ impl Drop for Arena {
     }
 }
 
-impl Deref for Arena {
-    type Target = [u8];
-
+impl Arena {
+    /// The bytes from `at` on.
+    ///
+    /// # Safety
+    /// Nobody writes to them as long as the slice is in use, see [`Arena::bytes_mut`].
     #[inline]
-    fn deref(&self) -> &[u8] {
-        // SAFETY: `start` is valid for that many bytes, which are initialised (to 0 at first), and nobody
-        // else has the address.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
+    pub(crate) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
+        assert!(
+            at <= self.length && length <= self.length - at,
+            "{length} bytes at {at} are outside of the arena"
+        );
+        // SAFETY: within the mapping, which is initialised (to 0 at first), and unchanging as the caller says.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), length) }
     }
-}
 
-impl DerefMut for Arena {
+    /// The bytes from `at` on, to be written.
+    ///
+    /// # Safety
+    /// No other slice of any of them is in use. That is why this takes no exclusive borrow: what has been published
+    /// is read by other threads while the one writer appends elsewhere.
     #[inline]
-    fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and `self` is borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
+    #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
+    pub(crate) unsafe fn bytes_mut(&self, at: usize, length: usize) -> &mut [u8] {
+        assert!(
+            at <= self.length && length <= self.length - at,
+            "{length} bytes at {at} are outside of the arena"
+        );
+        // SAFETY: as above, and exclusive as the caller says.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr().add(at), length) }
     }
 }
 
@@ -82,11 +96,14 @@ mod tests {
     #[test]
     fn starts_as_zeros_and_keeps_what_is_written() {
         for length in [1, 4096, 1 << 16, (2 << 20) + 1] {
-            let mut arena = Arena::new(length, length % 2 == 0).unwrap();
-            assert_eq!((arena.len(), arena.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
-            assert!(arena.iter().all(|&b| b == 0));
-            arena[length - 1] = 7;
-            assert_eq!(arena[length - 1], 7);
+            let arena = Arena::new(length, length % 2 == 0).unwrap();
+            assert_eq!((arena.length, arena.start.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
+            // SAFETY: no two slices are in use at once.
+            unsafe {
+                assert!(arena.bytes(0, length).iter().all(|&b| b == 0));
+                arena.bytes_mut(length - 1, 1)[0] = 7;
+                assert_eq!(arena.bytes(length - 1, 1), [7]);
+            }
         }
     }
 

@@ -10,7 +10,7 @@ pub struct Config {
     pub memory: usize,
     /// Makes the hashes of two servers differ, so that nobody can prepare keys that collide.
     pub seed: u64,
-    /// The length of a segment. Units: bytes. Bounds: a power of two.
+    /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
     pub segment: usize,
     /// The largest item, as [`limits::item_size`] counts it. Units: bytes. Bounds: it must fit in a segment.
     pub item_max: usize,
@@ -21,7 +21,7 @@ pub struct Config {
     pub populate: bool,
 }
 
-/// 2 MiB, a huge page on x86-64. Source: ANCS'19 §IV-A.
+/// 2 MiB, a huge page on x86-64, and the most that a record can say of its length. Source: ANCS'19 §IV-A.
 const SEGMENT: usize = 2 << 20;
 
 /// One segment to write and one to take back.
@@ -40,7 +40,7 @@ impl Config {
 
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         // An item's record is never longer than `item_size` says, see `record`.
-        if !self.segment.is_power_of_two() || self.item_max > self.segment {
+        if !self.segment.is_power_of_two() || self.segment > SEGMENT || self.item_max > self.segment {
             return Err(ConfigError::Segment {
                 segment: Bytes(self.segment as u64),
                 item_max: Bytes(self.item_max as u64),
@@ -69,7 +69,7 @@ pub enum ConfigError {
     },
     /// Segments that cannot hold an item, or have no round length.
     #[error(
-        "a segment of {segment} cannot be used: it must be a power of two and hold an item of {item_max}"
+        "a segment of {segment} cannot be used: it must be a power of two of at most 2 MiB and hold an item of {item_max}"
     )]
     Segment {
         /// The segment's length.

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arena::Arena;
 use crate::config::{Config, ConfigError, SEGMENTS_MIN};
@@ -27,6 +28,8 @@ pub(crate) struct Segment {
 
 /// The segments: which is being written, which wait in line, which are empty.
 ///
+/// What the index points at is never written to, until its segment is taken back and begun again.
+///
 /// Shape: segments `0..taken` have been written to at some time; each is `active`, in `order`, in `free`,
 /// `swept`, or retired because the index needed its memory.
 pub(crate) struct Log {
@@ -43,6 +46,11 @@ pub(crate) struct Log {
     taken: usize,
     retired: usize,
     memory: usize,
+    /// Segments that were ever begun.
+    begun: u64,
+    /// How many had been begun before each one; the unique numbers of its records follow from it. Readers on other
+    /// threads look there too.
+    ages: Box<[AtomicU64]>,
 }
 
 impl Log {
@@ -54,7 +62,7 @@ impl Log {
             .filter(|&length| length / record::ALIGN < 1 << 40)
             .and_then(|length| Arena::new(length, config.populate))
             .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
-        Ok(Log {
+        let mut log = Log {
             arena,
             segments: vec![Segment::default(); count],
             shift: config.segment.trailing_zeros(),
@@ -64,7 +72,20 @@ impl Log {
             taken: 1,
             retired: 0,
             memory: config.memory,
-        })
+            begun: 0,
+            ages: (0..count).map(|_| AtomicU64::new(0)).collect(),
+        };
+        log.begin(0);
+        Ok(log)
+    }
+
+    /// Starts to append to an empty segment.
+    fn begin(&mut self, segment: usize) {
+        self.active = segment;
+        self.segments[segment] = Segment::default();
+        // Whoever reads a record of this segment found it in the index, which is pointed at it later.
+        self.ages[segment].store(self.begun, Ordering::Relaxed);
+        self.begun += 1;
     }
 
     fn segment_len(&self) -> usize {
@@ -106,11 +127,11 @@ impl Log {
     ///
     /// It could not get in line, where each segment holds something that will be released.
     pub(crate) fn restart(&mut self) -> bool {
-        let active = &mut self.segments[self.active];
-        if active.live == 0 {
-            active.used = 0;
+        let dead = self.segments[self.active].live == 0;
+        if dead {
+            self.begin(self.active);
         }
-        active.used == 0
+        dead
     }
 
     /// Starts an empty segment, if there is one.
@@ -123,9 +144,8 @@ impl Log {
         } else {
             return false;
         };
-        self.segments[next] = Segment::default();
         self.order.push_back(self.active);
-        self.active = next;
+        self.begin(next);
         true
     }
 
@@ -140,14 +160,42 @@ impl Log {
         }
     }
 
-    /// Appends room for a record; the caller has made sure of [`Log::room`].
+    /// Appends a record that nothing points at yet; the caller has made sure of [`Log::room`].
     #[inline]
-    pub(crate) fn append(&mut self, size: usize) -> Location {
+    pub(crate) fn append(&mut self, header: &Header, key: &[u8], value: &[u8]) -> Location {
+        let offset = self.claim(header.size());
+        // SAFETY: nobody has a slice of what was claimed just now.
+        let bytes = unsafe { self.arena.bytes_mut(offset, header.size()) };
+        header.write(bytes);
+        let body = &mut bytes[header.length()..];
+        body[..header.key].copy_from_slice(key);
+        body[header.key..][..header.value].copy_from_slice(value);
+        Location((offset / record::ALIGN) as u64)
+    }
+
+    /// Appends the record at `from` again, as `header` has it; the caller has made sure of [`Log::room`].
+    pub(crate) fn append_again(&mut self, from: Location, header: &Header) -> Location {
+        let old = self.header(from);
+        debug_assert_eq!((old.key, old.value), (header.key, header.value));
+        let length = header.key + header.value;
+        let offset = self.claim(header.size());
+        // SAFETY: nobody has a slice of what was claimed just now.
+        let bytes = unsafe { self.arena.bytes_mut(offset, header.size()) };
+        header.write(bytes);
+        // SAFETY: a record that the index points at is not written to, and is no part of what was claimed.
+        let body = unsafe { self.arena.bytes(from.offset() + old.length(), length) };
+        bytes[header.length()..][..length].copy_from_slice(body);
+        Location((offset / record::ALIGN) as u64)
+    }
+
+    /// Takes the next bytes of the active segment, behind everything that anybody points at, and says where.
+    #[inline]
+    fn claim(&mut self, size: usize) -> usize {
         let segment = &mut self.segments[self.active];
         let offset = (self.active << self.shift) + segment.used;
         segment.used += size;
-        debug_assert!(segment.used <= 1 << self.shift);
-        Location((offset / record::ALIGN) as u64)
+        assert!(segment.used <= 1 << self.shift, "a record is appended where there is room");
+        offset
     }
 
     /// The segment of a record.
@@ -161,29 +209,45 @@ impl Log {
         Location((((segment << self.shift) + offset) / record::ALIGN) as u64)
     }
 
+    /// How many records could at most have been appended up to this one: grows from each record to the next.
     #[inline]
-    pub(crate) fn header(&self, at: Location) -> Header {
-        Header::read(&self.arena[at.offset()..])
+    pub(crate) fn position(&self, at: Location) -> u64 {
+        let within = at.offset() & (self.segment_len() - 1);
+        self.position_in(self.ages[self.segment_of(at)].load(Ordering::Relaxed), within)
+    }
+
+    /// The first of all is 1.
+    #[inline]
+    fn position_in(&self, begun: u64, within: usize) -> u64 {
+        (begun << (self.shift - record::ALIGN.ilog2())) + (within / record::ALIGN) as u64 + 1
+    }
+
+    /// The position of the next record, if there is room for it.
+    pub(crate) fn next_position(&self) -> u64 {
+        self.position_in(self.begun - 1, self.segments[self.active].used)
+    }
+
+    /// The unique number of an item: a new record's position, which a record that is written again carries along.
+    #[inline]
+    pub(crate) fn cas(&self, at: Location, header: &Header) -> u64 {
+        header.cas.unwrap_or_else(|| self.position(at))
     }
 
     #[inline]
-    pub(crate) fn write_header(&mut self, at: Location, header: &Header) {
-        header.write(&mut self.arena[at.offset()..]);
+    pub(crate) fn header(&self, at: Location) -> Header {
+        // SAFETY: a record that the index points at is not written to, and no field but its own is asked for.
+        Header::read(|field| unsafe { self.arena.bytes(at.offset() + field, 4) })
     }
 
     #[inline]
     pub(crate) fn key(&self, at: Location, header: &Header) -> &[u8] {
-        &self.arena[at.offset() + record::HEADER..][..header.key]
+        // SAFETY: a record that the index points at is not written to.
+        unsafe { self.arena.bytes(at.offset() + header.length(), header.key) }
     }
 
     #[inline]
     pub(crate) fn value(&self, at: Location, header: &Header) -> &[u8] {
-        &self.arena[at.offset() + record::HEADER + header.key..][..header.value]
-    }
-
-    /// Key and value together, to be written.
-    #[inline]
-    pub(crate) fn body_mut(&mut self, at: Location, header: &Header) -> (&mut [u8], &mut [u8]) {
-        self.arena[at.offset() + record::HEADER..][..header.key + header.value].split_at_mut(header.key)
+        // SAFETY: a record that the index points at is not written to.
+        unsafe { self.arena.bytes(at.offset() + header.length() + header.key, header.value) }
     }
 }

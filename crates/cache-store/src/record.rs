@@ -1,72 +1,132 @@
 //! How an item lies in its segment.
 //!
 //! ```text
-//!  0          8             12          16                   20        20+k         20+k+v
-//!  +----------+-------------+-----------+--------------------+---------+------------+---------+
-//!  | cas u64  | expiry u32  | flags u32 | value:24 | key:8   | key     | value      | padding |
-//!  +----------+-------------+-----------+--------------------+---------+------------+---------+
-//!                                         lengths, bytes                               to 8 B
+//!  0         4                                              h         h+k         h+k+v
+//!  +---------+----------+-----------+-----------+-----------+---------+------------+---------+
+//!  | lengths | marks u32| expiry u32| flags u32 | cas u64   | key     | value      | padding |
+//!  +---------+----------+-----------+-----------+-----------+---------+------------+---------+
+//!     u32      only if    only if     only if     only if it is                       to 4 B
+//!              there are  it ends     not 0       not the place's
+//!
+//!  lengths   31  29 28      21 20         0
+//!            +-----+----------+-----------+     which: 1 expiry, 2 flags, 4 cas
+//!            |which|   key    |   value   |     a key of 255: there are marks, and the key's length is with them
+//!            +-----+----------+-----------+
 //! ```
 //!
-//! All numbers are little-endian. Records follow each other without gaps, so that a segment can be walked.
-//! Only `cas` and `expiry` and the digits of a counter are ever changed in place.
+//! All numbers are little-endian. Records follow each other without gaps, so that a segment can be walked. A record
+//! that the index points at is never changed: whatever changes an item appends a new record, so that other threads
+//! may read this one meanwhile.
+//!
+//! The unique number of a new record follows from where it lies ([`Log::cas`](crate::log::Log::cas)). A record that
+//! was moved, or written again for a change that is none to clients, carries its number along.
 
 use crate::expiry::Expiry;
 
-/// The fields before the key. Units: bytes.
-pub(crate) const HEADER: usize = 20;
-
-/// Records start at multiples of this, so that 40 bits of an index entry reach 8 TiB. Units: bytes.
-pub(crate) const ALIGN: usize = 8;
-
-/// The length of a record with its padding. Units: bytes.
+/// Records start at multiples of this, so that 40 bits of an index entry reach 4 TiB. Units: bytes.
 ///
-/// Bounds: at most what memcached counts for the item, rounded up, so that every legal item fits a segment.
-#[inline]
-pub(crate) fn size(key: usize, value: usize) -> usize {
-    (HEADER + key + value).next_multiple_of(ALIGN)
-}
+/// 8 would cost 2 B more per item, and no processor here reads a number faster for it.
+pub(crate) const ALIGN: usize = 4;
+
+/// The longest value that the lengths can say. Units: bytes.
+pub(crate) const VALUE_MAX: usize = (1 << KEY_SHIFT) - 1;
+
+const KEY_SHIFT: u32 = 21;
+const WHICH_SHIFT: u32 = 29;
+const WITH_EXPIRY: u32 = 1;
+const WITH_FLAGS: u32 = 2;
+const WITH_CAS: u32 = 4;
+/// In the place of the key's length, of which memcached allows 250.
+const WITH_MARKS: usize = 0xff;
 
 /// The fields of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) cas: u64,
     pub(crate) expiry: Expiry,
     pub(crate) flags: u32,
+    /// The unique number, where it is not that of the record's place.
+    pub(crate) cas: Option<u64>,
+    /// What the meta commands know of an item beside its value; nearly always 0. Bounds: 24 bits.
+    pub(crate) marks: u32,
     pub(crate) key: usize,
     pub(crate) value: usize,
 }
 
 impl Header {
-    /// Reads the fields at the start of `bytes`.
+    /// Reads the fields; `four` gives the bytes from a distance to the record's start.
+    ///
+    /// It asks for no byte behind the last field, where another record may be in the making.
     #[inline]
-    pub(crate) fn read(bytes: &[u8]) -> Header {
-        let bytes: &[u8; HEADER] = bytes.first_chunk().expect("a record is longer than its header");
-        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        let lengths = word(16);
-        Header {
-            cas: u64::from(word(0)) | u64::from(word(4)) << 32,
-            expiry: Expiry::from_u32(word(8)),
-            flags: word(12),
-            key: (lengths >> 24) as usize,
-            value: (lengths & 0xff_ffff) as usize,
+    pub(crate) fn read<'r>(four: impl Fn(usize) -> &'r [u8]) -> Header {
+        let word = |at: usize| u32::from_le_bytes(four(at).try_into().expect("four bytes"));
+        let lengths = word(0);
+        let which = lengths >> WHICH_SHIFT;
+        let (mut at, mut key, mut marks) = (4, (lengths >> KEY_SHIFT & 0xff) as usize, 0);
+        if key == WITH_MARKS {
+            (key, marks) = ((word(at) & 0xff) as usize, word(at) >> 8);
+            at += 4;
         }
+        let (mut expiry, mut flags, mut cas) = (Expiry::NEVER, 0, None);
+        if which & WITH_EXPIRY != 0 {
+            expiry = Expiry::from_u32(word(at));
+            at += 4;
+        }
+        if which & WITH_FLAGS != 0 {
+            flags = word(at);
+            at += 4;
+        }
+        if which & WITH_CAS != 0 {
+            cas = Some(u64::from(word(at)) | u64::from(word(at + 4)) << 32);
+        }
+        Header { expiry, flags, cas, marks, key, value: lengths as usize & VALUE_MAX }
     }
 
-    /// Writes the fields to the start of `bytes`.
+    /// Writes the fields to the start of `bytes`, which has room for [`Header::length`].
     #[inline]
     pub(crate) fn write(&self, bytes: &mut [u8]) {
-        debug_assert!(self.key <= 0xff && self.value <= 0xff_ffff);
-        bytes[0..8].copy_from_slice(&self.cas.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.expiry.to_u32().to_le_bytes());
-        bytes[12..16].copy_from_slice(&self.flags.to_le_bytes());
-        let lengths = (self.key as u32) << 24 | self.value as u32;
-        bytes[16..20].copy_from_slice(&lengths.to_le_bytes());
+        debug_assert!(self.key < WITH_MARKS && self.value <= VALUE_MAX && self.marks < 1 << 24);
+        let mut which = 0;
+        let mut at = 4;
+        let mut put = |field: &[u8]| {
+            bytes[at..at + field.len()].copy_from_slice(field);
+            at += field.len();
+        };
+        let mut key = self.key;
+        if self.marks != 0 {
+            key = WITH_MARKS;
+            put(&(self.marks << 8 | self.key as u32).to_le_bytes());
+        }
+        if self.expiry != Expiry::NEVER {
+            which |= WITH_EXPIRY;
+            put(&self.expiry.to_u32().to_le_bytes());
+        }
+        if self.flags != 0 {
+            which |= WITH_FLAGS;
+            put(&self.flags.to_le_bytes());
+        }
+        if let Some(cas) = self.cas {
+            which |= WITH_CAS;
+            put(&cas.to_le_bytes());
+        }
+        let lengths = which << WHICH_SHIFT | (key as u32) << KEY_SHIFT | self.value as u32;
+        bytes[..4].copy_from_slice(&lengths.to_le_bytes());
     }
 
-    /// The record's length with its padding.
+    /// Where the key starts. Units: bytes.
+    #[inline]
+    pub(crate) fn length(&self) -> usize {
+        4 + 4 * usize::from(self.marks != 0)
+            + 4 * usize::from(self.expiry != Expiry::NEVER)
+            + 4 * usize::from(self.flags != 0)
+            + 8 * usize::from(self.cas.is_some())
+    }
+
+    /// The record's length with its padding. Units: bytes.
+    ///
+    /// Bounds: at most what memcached counts for the item, so that every legal item fits a segment.
+    #[inline]
     pub(crate) fn size(&self) -> usize {
-        size(self.key, self.value)
+        (self.length() + self.key + self.value).next_multiple_of(ALIGN)
     }
 }
 
@@ -74,25 +134,49 @@ impl Header {
 mod tests {
     use super::*;
 
+    const PLAIN: Header =
+        Header { expiry: Expiry::NEVER, flags: 0, cas: None, marks: 0, key: 30, value: 200 };
+
     #[test]
     fn reads_what_it_writes() {
-        let check = |cas, expiry, flags, key, value| {
-            let header = Header { cas, expiry: Expiry::from_u32(expiry), flags, key, value };
+        let check = |header: Header, length: usize| {
             let mut bytes = [0xaa; 32];
             header.write(&mut bytes);
-            assert_eq!(Header::read(&bytes), header);
-            assert_eq!(bytes[HEADER..], [0xaa; 12]);
+            assert_eq!(Header::read(|at| &bytes[at..at + 4]), header);
+            assert_eq!(header.length(), length, "{header:?}");
+            assert!(bytes[length..].iter().all(|&b| b == 0xaa), "{header:?} keeps to its length");
         };
-        check(0, 0, 0, 0, 0);
-        check(u64::MAX, u32::MAX, u32::MAX, 250, 0xff_ffff);
-        check(1, 2, 3, 4, 5);
-        check(1 << 40, 1 << 20, 1 << 30, 250, 1 << 20);
+        check(PLAIN, 4);
+        check(Header { key: 0, value: 0, ..PLAIN }, 4);
+        check(Header { key: 250, value: VALUE_MAX, ..PLAIN }, 4);
+        for which in 0..16u32 {
+            let has = |bit: u32| which >> bit & 1 == 1;
+            for (word, wide) in [(u32::MAX, u64::MAX), (1, 1), (1 << 20, 0)] {
+                let header = Header {
+                    expiry: Expiry::from_u32(if has(0) { word } else { 0 }),
+                    flags: if has(1) { word } else { 0 },
+                    cas: has(2).then_some(wide),
+                    marks: if has(3) { word >> 8 | 1 } else { 0 },
+                    ..PLAIN
+                };
+                check(header, 4 + 4 * (which & 0b1011).count_ones() as usize + 8 * usize::from(has(2)));
+            }
+        }
     }
 
     #[test]
     fn every_legal_item_fits_its_count() {
         for (key, value) in [(1, 0), (1, 1), (250, 0), (30, 200), (250, 1_048_267)] {
-            assert!(size(key, value) <= proto_memcache::limits::item_size(key, 0, value));
+            let most = Header { expiry: Expiry::PAST, flags: 1, cas: Some(1), marks: 1, key, value };
+            assert_eq!(most.length(), 24);
+            assert!(most.size() <= proto_memcache::limits::item_size(key, 0, value));
         }
+    }
+
+    #[test]
+    fn a_plain_item_of_30_and_200_takes_6_bytes_more() {
+        assert_eq!(PLAIN.size(), 236);
+        // Moved: with its unique number.
+        assert_eq!(Header { cas: Some(1), ..PLAIN }.size(), 244);
     }
 }

@@ -18,7 +18,7 @@ pub enum Counted {
 impl Store {
     /// Adds `delta` to an item's number, modulo 2⁶⁴, or takes it away, down to 0.
     ///
-    /// A number that got shorter is followed by blanks, as in memcached, since it is written over the old.
+    /// A number that got shorter is followed by blanks, as in memcached, which writes over the old.
     pub fn count(&mut self, key: Key, up: bool, delta: u64, now: u32) -> Counted {
         let Ok(found) = self.live(key, now) else {
             self.stats.incr_misses += u64::from(up);
@@ -35,16 +35,12 @@ impl Store {
         let mut digits = std::mem::take(&mut self.scratch);
         digits.clear();
         append_u64(&mut digits, new);
-        if digits.len() <= found.header.value {
-            let cas = self.next_cas();
-            self.log.write_header(found.at, &Header { cas, ..found.header });
-            let (_, value) = self.log.body_mut(found.at, &found.header);
-            value.fill(b' ');
-            value[..digits.len()].copy_from_slice(&digits);
-        } else {
-            let at = self.write(key, found.header.flags, found.header.expiry, &digits, now);
-            self.publish(key, at);
-        }
+        let Header { flags, expiry, value, .. } = found.header;
+        // memcached counts a number that got longer as a new item, and others not.
+        let grows = digits.len() > value;
+        digits.resize(digits.len().max(value), b' ');
+        self.put(key, flags, expiry, &digits, now);
+        self.stats.total_items -= u64::from(!grows);
         self.scratch = digits;
         Counted::Now(new)
     }

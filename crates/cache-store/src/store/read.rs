@@ -21,7 +21,8 @@ impl Store {
             Ok(found) => {
                 self.stats.get_hits += 1;
                 let value = self.log.value(found.at, &found.header);
-                Some(Item { value, flags: found.header.flags, cas: found.header.cas })
+                let cas = self.log.cas(found.at, &found.header);
+                Some(Item { value, flags: found.header.flags, cas })
             }
             Err(gone) => {
                 self.stats.get_misses += 1;

@@ -83,7 +83,7 @@ impl Store {
     fn evict(&mut self, location: Location, header: &Header, now: u32) {
         let hash = self.hasher.hash(self.log.key(location, header));
         let Some((slot, _)) = self.index.find(hash, |at| at == location) else { return };
-        match self.gone(header, now) {
+        match self.gone(location, header, now) {
             None => self.stats.evictions += 1,
             Some(Gone::Expired) => self.stats.expired += 1,
             Some(_) => {}

@@ -3,8 +3,8 @@ use proto_memcache::{StoreVerb, limits};
 use super::{Found, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
-use crate::log::Location;
-use crate::record::{self, Header};
+use crate::log::{Location, Log};
+use crate::record::Header;
 
 /// What became of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,9 @@ impl Store {
             (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => {}
             (StoreVerb::Append, Some(old)) => return self.join(key, old, b"", value, now),
             (StoreVerb::Prepend, Some(old)) => return self.join(key, old, value, b"", now),
-            (StoreVerb::Cas(unique), Some(old)) if old.header.cas == unique => self.stats.cas_hits += 1,
+            (StoreVerb::Cas(unique), Some(old)) if self.log.cas(old.at, &old.header) == unique => {
+                self.stats.cas_hits += 1
+            }
             (StoreVerb::Cas(_), Some(_)) => {
                 self.stats.cas_badval += 1;
                 return Stored::Exists;
@@ -61,8 +63,7 @@ impl Store {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
-        let at = self.write(key, flags, expiry, value, now);
-        self.publish(key, at);
+        self.put(key, flags, expiry, value, now);
         Stored::Stored
     }
 
@@ -90,17 +91,28 @@ impl Store {
     }
 
     /// Gives an item another expiry; returns whether there was one.
+    ///
+    /// Cost: the item is appended again, as other threads may be reading it; its unique number stays.
     pub fn touch(&mut self, key: Key, expiry: Expiry, now: u32) -> bool {
         self.stats.cmd_touch += 1;
-        let found = self.live(key, now);
-        match found {
-            Ok(Found { at, header, .. }) => {
-                self.log.write_header(at, &Header { expiry, ..header });
-                self.stats.touch_hits += 1;
-            }
-            Err(_) => self.stats.touch_misses += 1,
-        }
-        found.is_ok()
+        let touched = self.rewrite(key, now, |header| Header { expiry, ..header });
+        self.stats.touch_hits += u64::from(touched);
+        self.stats.touch_misses += u64::from(!touched);
+        touched
+    }
+
+    /// Appends an item again with other fields beside its value, if there is one; clients take it for the same item.
+    fn rewrite(&mut self, key: Key, now: u32, change: impl Fn(Header) -> Header) -> bool {
+        let Ok(found) = self.live(key, now) else { return false };
+        let changed =
+            |log: &Log, at, header: &Header| change(Header { cas: Some(log.cas(at, header)), ..*header });
+        self.make_room(changed(&self.log, found.at, &found.header).size(), now);
+        // Making room may have taken back this very item.
+        let Some(found) = self.find(key) else { return false };
+        let header = changed(&self.log, found.at, &found.header);
+        let at = self.log.append_again(found.at, &header);
+        self.publish(key, at);
+        true
     }
 
     /// Ends every item that is there now, or that will be there after `delay`.
@@ -113,7 +125,7 @@ impl Store {
         let at = Expiry::from_exptime(delay, now);
         if delay <= 0 || at.is_over(now) {
             self.flush_at = None;
-            self.flushed = self.last_cas;
+            self.flushed = self.log.next_position() - 1;
         } else {
             self.flush_at = Some(at.to_u32());
         }
@@ -133,31 +145,24 @@ impl Store {
         joined.extend_from_slice(before);
         joined.extend_from_slice(self.log.value(old.at, &old.header));
         joined.extend_from_slice(after);
-        let at = self.write(key, flags, expiry, &joined, now);
+        self.put(key, flags, expiry, &joined, now);
         self.scratch = joined;
-        self.publish(key, at);
         Stored::Stored
     }
 
-    /// Appends a record that nothing points at yet.
+    /// Makes `value` the item of `key`.
     #[inline]
-    pub(super) fn write(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Location {
-        let size = record::size(key.bytes.len(), value.len());
-        self.make_room(size, now);
-        let cas = self.next_cas();
-        let header = Header { cas, expiry, flags, key: key.bytes.len(), value: value.len() };
-        let at = self.log.append(size);
-        self.log.write_header(at, &header);
-        let (key_bytes, value_bytes) = self.log.body_mut(at, &header);
-        key_bytes.copy_from_slice(key.bytes);
-        value_bytes.copy_from_slice(value);
-        at
+    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) {
+        let header = Header { expiry, flags, cas: None, marks: 0, key: key.bytes.len(), value: value.len() };
+        self.make_room(header.size(), now);
+        let at = self.log.append(&header, key.bytes, value);
+        self.stats.total_items += 1;
+        self.publish(key, at);
     }
 
     /// Points the index at a new record of `key`, in the place of an old one if there is one.
     #[inline]
     pub(super) fn publish(&mut self, key: Key, at: Location) {
-        self.stats.total_items += 1;
         let segment = self.log.segment_of(at);
         self.log.segments[segment].live += 1;
         self.stats.bytes += self.log.header(at).size() as u64;
