@@ -147,6 +147,18 @@ pub trait Reactor: Sized {
         false
     }
 
+    /// Which of this reactor's stream listeners a client came by: 0 for the first [`Reactor::listen`] on a stream, and
+    /// so on. 0 also for a connection that came by none.
+    fn listener(&self, conn: Conn) -> u32 {
+        let _ = conn;
+        0
+    }
+
+    /// Takes no more clients: who connects from now on is refused, and what stands is served on.
+    ///
+    /// Datagrams go on to be received, since those who send them know of no end.
+    fn stop_accepting(&mut self);
+
     /// What became of the datagrams of all connections so far.
     fn datagrams(&self) -> Datagrams {
         Datagrams::default()

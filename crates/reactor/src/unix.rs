@@ -14,9 +14,6 @@ use rustix::net::{
 /// The longest path of a Unix socket. Source: `unix(7)`, `sun_path` of 108 bytes, one of them for the end.
 const LONGEST_PATH: usize = 107;
 
-/// Connections that may wait to be accepted, as for TCP.
-const BACKLOG: i32 = 4096;
-
 /// The sockets on which this process listens.
 ///
 /// TCP lets several sockets share a port; Unix sockets know no such thing. So the reactors of a process that
@@ -32,10 +29,10 @@ pub(crate) struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`; a second call within the process yields the same socket.
+    /// Listens at `path`, where `backlog` clients may wait; a second call within the process yields the same socket.
     ///
     /// Errors: the path is too long, exists and is no socket, or is somebody's who still answers.
-    pub(crate) fn at(path: &Path) -> io::Result<Arc<Listener>> {
+    pub(crate) fn at(path: &Path, backlog: u32) -> io::Result<Arc<Listener>> {
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         listening.retain(|listener| listener.strong_count() > 0);
         if let Some(listener) = listening.iter().filter_map(Weak::upgrade).find(|l| l.serves(path)) {
@@ -52,7 +49,7 @@ impl Listener {
             Err(error) => return Err(error.into()),
         }
         let file = identity(path)?;
-        sys_listen(&fd, BACKLOG)?;
+        sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
         let listener = Arc::new(Listener { fd, path: path.to_owned(), file });
         listening.push(Arc::downgrade(&listener));
         Ok(listener)
@@ -145,15 +142,15 @@ mod tests {
     }
 
     fn refusal(path: &Path) -> (io::ErrorKind, String) {
-        let error = Listener::at(path).map(|_| ()).unwrap_err();
+        let error = Listener::at(path, 16).map(|_| ()).unwrap_err();
         (error.kind(), error.to_string())
     }
 
     #[test]
     fn the_file_goes_with_the_last_reactor() {
         let (_folder, path) = folder();
-        let first = Listener::at(&path).unwrap();
-        let second = Listener::at(&path).unwrap();
+        let first = Listener::at(&path, 16).unwrap();
+        let second = Listener::at(&path, 16).unwrap();
         assert!(Arc::ptr_eq(&first, &second), "one socket for the whole process");
         drop(first);
         assert!(path.exists());
@@ -166,7 +163,7 @@ mod tests {
         let (_folder, path) = folder();
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists(), "std leaves the file behind");
-        drop(Listener::at(&path).unwrap());
+        drop(Listener::at(&path, 16).unwrap());
         assert!(!path.exists());
     }
 
@@ -186,7 +183,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
         fs::remove_file(&path).unwrap();
         // Replaced while we listen: the new file is not ours to remove.
-        let ours = Listener::at(&path).unwrap();
+        let ours = Listener::at(&path, 16).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "somebody's").unwrap();
         drop(ours);

@@ -306,3 +306,79 @@ fn says_what_it_cannot_do() {
     let error = server_config(Identity { certificates: &key, key: &key }, None).unwrap_err();
     assert!(error.to_string().contains("cannot read a certificate from"), "{error}");
 }
+
+#[test]
+fn some_listeners_may_do_without() {
+    let papers = Papers::new();
+    let mut server = papers.server(None);
+    let any = Address::Tcp("127.0.0.1:0".parse().unwrap());
+    let plain = server.listen_in_plain(&any).unwrap();
+    let udp = server.listen_in_plain(&Address::Udp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let encrypted = server.listen(&any).unwrap();
+    let mut witness = Witness { echo: true, ..Witness::default() };
+    let check = |server: &mut Tls<Epoll>, witness: &mut Witness, client: &mut dyn Talk, listener: u32| {
+        client.talk(b"hello");
+        let deadline = server.now() + PATIENCE;
+        let before = witness.stand.len();
+        while client.heard().len() < 5 {
+            assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+            server.poll(Wait::Spin(Time(0)), witness).unwrap();
+            client.turn();
+        }
+        assert_eq!(client.heard(), b"hello");
+        assert_eq!(witness.stand.len(), before + 1);
+        let conn = witness.stand[before];
+        assert_eq!((server.listener(conn), server.unsent(conn)), (listener, 0));
+        conn
+    };
+    let mut in_plain = Side::new(Epoll::new().unwrap(), &plain);
+    let conn = check(&mut server, &mut witness, &mut in_plain, 0);
+    let mut datagrams = Side::new(Epoll::new().unwrap(), &udp);
+    let peer = check(&mut server, &mut witness, &mut datagrams, 0);
+    assert!(server.is_datagram(peer) && !server.is_datagram(conn));
+    let mut in_tls = Side::new(papers.client(None), &encrypted);
+    check(&mut server, &mut witness, &mut in_tls, 1);
+    // Each end of a connection in plain is told to the other side.
+    server.close(conn);
+    let deadline = server.now() + PATIENCE;
+    while in_plain.witness.closed.is_empty() {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        in_plain.turn();
+    }
+    assert_eq!(in_plain.witness.closed, [None]);
+}
+
+/// A client on a reactor of its own.
+struct Side<R: Reactor> {
+    reactor: R,
+    conn: Conn,
+    witness: Witness,
+}
+
+trait Talk {
+    fn talk(&mut self, bytes: &[u8]);
+    fn turn(&mut self);
+    fn heard(&self) -> &[u8];
+}
+
+impl<R: Reactor> Side<R> {
+    fn new(mut reactor: R, address: &Address) -> Side<R> {
+        let conn = reactor.connect(address).unwrap();
+        Side { reactor, conn, witness: Witness::default() }
+    }
+}
+
+impl<R: Reactor> Talk for Side<R> {
+    fn talk(&mut self, bytes: &[u8]) {
+        self.reactor.output(self.conn).extend_from_slice(bytes);
+        self.reactor.flush(self.conn);
+    }
+
+    fn turn(&mut self) {
+        self.reactor.poll(Wait::Spin(Time(0)), &mut self.witness).unwrap();
+    }
+
+    fn heard(&self) -> &[u8] {
+        &self.witness.data
+    }
+}

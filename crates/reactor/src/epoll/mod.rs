@@ -39,7 +39,8 @@ const EVENTS_PER_POLL: usize = 64;
 const LISTENER: u64 = 1 << 63;
 /// Marks a listening socket as one for datagrams.
 const DATAGRAMS: u64 = 1 << 62;
-/// How long to wait at most before a Unix socket that found its server's queue full tries again.
+/// How long to wait at most before what could not be had is tried again: room in the queue of a Unix socket's server,
+/// a descriptor to accept by.
 const RETRY: Nanos = Nanos(1_000_000);
 /// The event data of the wake-up descriptor.
 const WAKE: u64 = u64::MAX;
@@ -62,6 +63,10 @@ pub struct Epoll {
     waiting: Vec<(Conn, PathBuf)>,
     datagrams: Datagrams,
     waited: Nanos,
+    /// Clients that may wait to be accepted, per listener.
+    backlog: u32,
+    /// Listeners that are not watched, since there was not one descriptor left to turn a client away with.
+    muted: Vec<usize>,
     /// The kernel's own timestamps, where they were asked for.
     stamps: Option<Box<Stamps>>,
 }
@@ -98,6 +103,8 @@ impl Epoll {
             waiting: Vec::new(),
             datagrams: Datagrams::default(),
             waited: Nanos::ZERO,
+            backlog: socket::BACKLOG,
+            muted: Vec::new(),
             stamps: None,
         })
     }
@@ -110,6 +117,13 @@ impl Epoll {
     /// the middle of a measurement. Cost: a receive and an event more for each request, and 56 bytes for each exchange.
     pub fn with_timestamps(room: usize, one_in: usize) -> io::Result<Epoll> {
         Ok(Epoll { stamps: Some(Box::new(Stamps::new(room, one_in))), ..Epoll::new()? })
+    }
+
+    /// Lets `clients` wait to be accepted at each listener from now on, instead of 4096.
+    ///
+    /// Bounds: the kernel allows no more than `net.core.somaxconn`.
+    pub fn set_backlog(&mut self, clients: u32) {
+        self.backlog = clients;
     }
 
     /// Takes what [`Epoll::with_timestamps`] has seen so far, in the order in which it ended.
@@ -154,9 +168,14 @@ impl Epoll {
         if !self.waiting.is_empty() {
             self.connect_waiting();
         }
+        if !self.muted.is_empty() {
+            self.watch_muted();
+        }
         match wait {
             _ if !self.failed.is_empty() => Wait::Spin(Time(0)),
-            Wait::Sleep(until) if !self.waiting.is_empty() => Wait::Sleep(until.min(self.now() + RETRY)),
+            Wait::Sleep(until) if !(self.waiting.is_empty() && self.muted.is_empty()) => {
+                Wait::Sleep(until.min(self.now() + RETRY))
+            }
             _ => wait,
         }
     }
@@ -213,21 +232,17 @@ impl Reactor for Epoll {
     }
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
-        let (listener, flags) = match addr {
-            Address::Tcp(socket) => (Listener::Tcp(socket::listen(*socket)?), EventFlags::IN),
-            // Of the reactors that share the socket one is woken, not all.
-            Address::Unix(path) => {
-                (Listener::Unix(unix::Listener::at(path)?), EventFlags::IN | EventFlags::EXCLUSIVE)
-            }
+        let listener = match addr {
+            Address::Tcp(socket) => Listener::Tcp(socket::listen(*socket, self.backlog)?),
+            Address::Unix(path) => Listener::Unix(unix::Listener::at(path, self.backlog)?),
             Address::Udp(socket) => return self.listen_for_datagrams(*socket),
         };
         let taken = match &listener {
             Listener::Tcp(fd) => Address::Tcp(socket::local_address(fd)?),
             Listener::Unix(_) => addr.clone(),
         };
-        let data = EventData::new_u64(LISTENER | self.listeners.len() as u64);
-        sys::add(&self.epoll, &listener, data, flags)?;
         self.listeners.push(listener);
+        self.watch_listener(self.listeners.len() - 1)?;
         Ok(taken)
     }
 
@@ -300,6 +315,16 @@ impl Reactor for Epoll {
 
     fn is_datagram(&self, conn: Conn) -> bool {
         self.table.get(conn).is_some_and(|entry| !matches!(entry.state, State::Connecting | State::Open))
+    }
+
+    fn listener(&self, conn: Conn) -> u32 {
+        self.table.get(conn).map_or(0, |entry| entry.listener)
+    }
+
+    fn stop_accepting(&mut self) {
+        self.muted.clear();
+        // Closing the descriptors takes them out of the epoll set, too.
+        self.listeners.clear();
     }
 
     fn datagrams(&self) -> Datagrams {

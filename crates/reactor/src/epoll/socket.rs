@@ -10,7 +10,7 @@ use rustix::net::{
 };
 
 /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
-const BACKLOG: i32 = 4096;
+pub(super) const BACKLOG: u32 = 4096;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -19,12 +19,12 @@ fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
     Ok(socket_with(family, SocketType::STREAM, FLAGS, None)?)
 }
 
-pub(super) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) fn listen(addr: SocketAddr, backlog: u32) -> io::Result<OwnedFd> {
     let fd = tcp(addr)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     sockopt::set_socket_reuseport(&fd, true)?;
     bind(&fd, &addr)?;
-    sys_listen(&fd, BACKLOG)?;
+    sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
     Ok(fd)
 }
 

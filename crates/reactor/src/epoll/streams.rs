@@ -3,12 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
-use rustix::event::epoll::EventFlags;
+use rustix::event::epoll::{self as sys, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
+use crate::epoll::listener::Listener;
 use crate::epoll::table::State;
-use crate::epoll::{Epoll, socket};
+use crate::epoll::{Epoll, LISTENER, socket};
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
 
@@ -40,11 +41,18 @@ impl Epoll {
     }
 
     pub(super) fn accept(&mut self, listener: usize, handler: &mut impl Handler<Self>) -> usize {
-        let turn = self.listeners[listener].turn();
+        // The handler may have ended all listening since the kernel reported this one.
+        let turn = self.listeners.get(listener).map_or(0, Listener::turn);
         for accepted in 0..turn {
-            let event = match socket::accept(&self.listeners[listener]) {
+            let Some(socket) = self.listeners.get(listener) else { return accepted };
+            let event = match socket::accept(socket) {
                 Ok(fd) => match self.add(fd, State::Open) {
-                    Ok(conn) => Event::Accepted { conn },
+                    Ok(conn) => {
+                        if let Some(entry) = self.table.get_mut(conn) {
+                            entry.listener = listener as u32;
+                        }
+                        Event::Accepted { conn }
+                    }
                     Err(error) => Event::AcceptFailed { error },
                 },
                 Err(Errno::AGAIN) => return accepted,
@@ -53,8 +61,11 @@ impl Epoll {
                     // Out of descriptors: without this the client would hang and the loop would spin.
                     if matches!(error, Errno::MFILE | Errno::NFILE) {
                         self.spare = None;
-                        drop(socket::accept(&self.listeners[listener]));
+                        drop(socket::accept(socket));
                         self.spare = socket::spare();
+                        if self.spare.is_none() {
+                            self.mute(listener);
+                        }
                     }
                     handler.event(self, Event::AcceptFailed { error: error.into() });
                     return accepted + 1;
@@ -63,6 +74,39 @@ impl Epoll {
             handler.event(self, event);
         }
         turn
+    }
+
+    pub(super) fn watch_listener(&mut self, index: usize) -> io::Result<()> {
+        let listener = &self.listeners[index];
+        let flags = match listener {
+            Listener::Tcp(_) => EventFlags::IN,
+            // Of the reactors that share the socket one is woken, not all.
+            Listener::Unix(_) => EventFlags::IN | EventFlags::EXCLUSIVE,
+        };
+        Ok(sys::add(&self.epoll, listener, EventData::new_u64(LISTENER | index as u64), flags)?)
+    }
+
+    /// Looks away from a listener whose client can be neither accepted nor turned away, which would be reported again
+    /// and again without end.
+    #[cold]
+    fn mute(&mut self, listener: usize) {
+        if sys::delete(&self.epoll, &self.listeners[listener]).is_ok() {
+            self.muted.push(listener);
+        }
+    }
+
+    /// Looks at muted listeners again, if there are descriptors meanwhile.
+    #[cold]
+    pub(super) fn watch_muted(&mut self) {
+        self.spare = self.spare.take().or_else(socket::spare);
+        while self.spare.is_some()
+            && let Some(listener) = self.muted.pop()
+        {
+            if self.watch_listener(listener).is_err() {
+                self.muted.push(listener);
+                return;
+            }
+        }
     }
 
     pub(super) fn connection(

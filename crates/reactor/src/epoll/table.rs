@@ -27,6 +27,8 @@ pub(super) struct Entry {
     /// None for a peer of a datagram server, which shares the server's, and while a Unix socket waits to connect.
     pub(super) fd: Option<OwnedFd>,
     pub(super) state: State,
+    /// The listener by which it came, or 0.
+    pub(super) listener: u32,
     pub(super) paused: bool,
     /// What the kernel was last told to report.
     pub(super) watched: EventFlags,
@@ -111,6 +113,7 @@ impl Table {
         place.entry = Some(Entry {
             fd,
             state,
+            listener: 0,
             paused: false,
             watched: EventFlags::empty(),
             data: u64::from(conn.generation) << 32 | u64::from(slot),

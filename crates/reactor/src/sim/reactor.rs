@@ -273,6 +273,11 @@ impl Reactor for SimReactor {
         slot.is_some_and(|s| s.open && s.generation == conn.generation && s.link.is_datagram())
     }
 
+    fn stop_accepting(&mut self) {
+        let mut wires = self.wires.borrow_mut();
+        wires.listeners.retain(|address, machine| *machine != self.index || address.is_datagram());
+    }
+
     fn datagrams(&self) -> Datagrams {
         self.datagrams
     }

@@ -61,12 +61,17 @@ impl Incoming {
 /// What the backend's events mean to TLS.
 pub(super) struct Layer<'a> {
     pub(super) role: &'a Role,
+    /// The listeners whose clients speak without TLS.
+    pub(super) plain: &'a [u32],
     pub(super) sessions: &'a mut Vec<Option<Session>>,
     pub(super) incoming: &'a mut Incoming,
 }
 
 impl Layer<'_> {
     fn accept<R: Reactor>(&mut self, inner: &mut R, conn: Conn) {
+        if inner.is_datagram(conn) || self.plain.contains(&inner.listener(conn)) {
+            return self.incoming.happened.push(Happened::Accepted(conn));
+        }
         let Role::Server(config) = self.role else { return inner.close(conn) };
         match ServerConnection::new(Arc::clone(config)) {
             Ok(tls) => keep(self.sessions, Session::new(conn, tls.into())),
@@ -78,8 +83,12 @@ impl Layer<'_> {
     }
 
     fn receive<R: Reactor>(&mut self, inner: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
-        let Some(session) = find(self.sessions, conn) else { return };
         let Incoming { happened, plain } = &mut *self.incoming;
+        let Some(session) = find(self.sessions, conn) else {
+            let from = plain.len();
+            plain.extend_from_slice(bytes);
+            return happened.push(Happened::Data { conn, at, from, to: plain.len() });
+        };
         let stood = session.stands;
         let from = plain.len();
         let fed = session.feed(bytes, plain);
@@ -157,12 +166,15 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
             }
             Event::Data { conn, at, bytes } => self.receive(inner, conn, at, bytes),
             Event::Drained { conn } => {
-                if find(self.sessions, conn).is_some_and(|session| session.stands && session.out.is_empty()) {
+                if find(self.sessions, conn).is_none_or(|session| session.stands && session.out.is_empty()) {
                     self.incoming.happened.push(Happened::Drained(conn));
                 }
             }
             Event::Closed { conn, error } => {
-                let stands = find(self.sessions, conn).is_some_and(|session| session.stands);
+                let Some(session) = find(self.sessions, conn) else {
+                    return self.incoming.happened.push(Happened::Closed(conn, error));
+                };
+                let stands = session.stands;
                 let error = error.unwrap_or_else(|| cut_short(stands));
                 self.closed(conn, Some(error));
             }

@@ -37,7 +37,10 @@ enum Role {
 pub struct Tls<R: Reactor> {
     inner: R,
     role: Role,
-    /// By the connection's slot.
+    /// The listeners whose clients speak without TLS, and how many listeners there are.
+    plain: Vec<u32>,
+    listeners: u32,
+    /// By the connection's slot; none for one that speaks without TLS.
     sessions: Vec<Option<Session>>,
     /// What the last poll of the backend has led to, and the decrypted bytes that it speaks of.
     incoming: Incoming,
@@ -45,7 +48,6 @@ pub struct Tls<R: Reactor> {
     gone: Vec<Conn>,
     /// Connections that may be read again and have bytes that were held back.
     resumed: Vec<Conn>,
-    nowhere: Vec<u8>,
 }
 
 fn unsupported(addr: &Address, why: &str) -> io::Error {
@@ -76,8 +78,21 @@ impl<R: Reactor> Tls<R> {
     }
 
     fn new(inner: R, role: Role) -> Tls<R> {
-        let (sessions, gone, resumed, nowhere) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Tls { inner, role, sessions, incoming: Incoming::default(), gone, resumed, nowhere }
+        let (sessions, gone, resumed) = (Vec::new(), Vec::new(), Vec::new());
+        let (plain, listeners) = (Vec::new(), 0);
+        Tls { inner, role, plain, listeners, sessions, incoming: Incoming::default(), gone, resumed }
+    }
+
+    /// Listens without TLS, beside what [`Reactor::listen`] does with it; datagrams, too.
+    ///
+    /// What such a connection received in a poll is still shown in this poll if the handler pauses it meanwhile.
+    pub fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {
+        let taken = self.inner.listen(addr)?;
+        if !addr.is_datagram() {
+            self.plain.push(self.listeners);
+            self.listeners += 1;
+        }
+        Ok(taken)
     }
 
     fn check_address(addr: &Address) -> io::Result<()> {
@@ -141,7 +156,11 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         Self::check_address(addr)?;
         match &self.role {
-            Role::Server(_) => self.inner.listen(addr),
+            Role::Server(_) => {
+                let taken = self.inner.listen(addr)?;
+                self.listeners += 1;
+                Ok(taken)
+            }
             Role::Client(..) => Err(unsupported(addr, "this TLS is a client and cannot listen")),
         }
     }
@@ -160,15 +179,13 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
         match find(&mut self.sessions, conn) {
             Some(session) => &mut session.out,
-            None => {
-                self.nowhere.clear();
-                &mut self.nowhere
-            }
+            // In plain, or gone, which the backend knows.
+            None => self.inner.output(conn),
         }
     }
 
     fn flush(&mut self, conn: Conn) -> Time {
-        let Some(session) = find(&mut self.sessions, conn) else { return self.inner.now() };
+        let Some(session) = find(&mut self.sessions, conn) else { return self.inner.flush(conn) };
         if !session.stands {
             session.early |= !session.out.is_empty();
             return self.inner.now();
@@ -185,21 +202,35 @@ impl<R: Reactor> Reactor for Tls<R> {
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
-        let Some(session) = find(&mut self.sessions, conn) else { return };
-        session.paused = pause;
-        if !pause && !session.held.is_empty() {
-            self.resumed.push(conn);
+        if let Some(session) = find(&mut self.sessions, conn) {
+            session.paused = pause;
+            if !pause && !session.held.is_empty() {
+                self.resumed.push(conn);
+            }
         }
         self.inner.pause_reading(conn, pause);
     }
 
     fn close(&mut self, conn: Conn) {
-        let Some(session) = find(&mut self.sessions, conn) else { return };
-        session.end(self.inner.output(conn));
-        self.sessions[conn.slot as usize] = None;
         self.gone.push(conn);
-        self.inner.flush(conn);
+        if let Some(session) = find(&mut self.sessions, conn) {
+            session.end(self.inner.output(conn));
+            self.sessions[conn.slot as usize] = None;
+            self.inner.flush(conn);
+        }
         self.inner.close(conn);
+    }
+
+    fn is_datagram(&self, conn: Conn) -> bool {
+        self.inner.is_datagram(conn)
+    }
+
+    fn listener(&self, conn: Conn) -> u32 {
+        self.inner.listener(conn)
+    }
+
+    fn stop_accepting(&mut self) {
+        self.inner.stop_accepting();
     }
 
     fn datagrams(&self) -> Datagrams {
@@ -213,8 +244,8 @@ impl<R: Reactor> Reactor for Tls<R> {
             }
         }
         let wait = if self.incoming.happened.is_empty() { wait } else { Wait::Spin(Time(0)) };
-        let Tls { inner, role, sessions, incoming, .. } = self;
-        inner.poll(wait, &mut incoming::Layer { role, sessions, incoming })?;
+        let Tls { inner, role, plain, sessions, incoming, .. } = self;
+        inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming })?;
         Ok(self.tell(handler))
     }
 

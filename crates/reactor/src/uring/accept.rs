@@ -44,6 +44,9 @@ impl Listener {
 
 impl Uring {
     pub(super) fn wait_for_clients(&mut self, listener: usize) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
         match self.listeners[listener] {
             Listener::Tcp(_) => self.arm_accept(listener),
             Listener::Unix(_) => self.arm_backlog(listener),
@@ -61,7 +64,7 @@ impl Uring {
             Listener::Tcp(_) => 0,
             // One at a time, so that reactors that share the socket share its clients.
             unix @ Listener::Unix(_) => match unix.accept_now() {
-                Ok(fd) => self.greet(fd, handler)?,
+                Ok(fd) => self.greet(fd, listener, handler)?,
                 Err(error) => return self.not_accepted(listener, error, handler),
             },
         };
@@ -79,15 +82,18 @@ impl Uring {
         };
         // A reply must not wait for the acknowledgement of the one before (Nagle's algorithm).
         let _ = sockopt::set_tcp_nodelay(&fd, true);
-        let events = self.greet(fd, handler)?;
+        let events = self.greet(fd, listener, handler)?;
         if !done.more() {
             self.wait_for_clients(listener)?;
         }
         Ok(events)
     }
 
-    fn greet(&mut self, fd: OwnedFd, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+    fn greet(&mut self, fd: OwnedFd, listener: usize, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let conn = self.table.insert(Entry::new(Some(fd), State::Open));
+        if let Some(entry) = self.table.get_mut(conn) {
+            entry.listener = listener as u32;
+        }
         handler.event(self, Event::Accepted { conn });
         self.arm_receive(conn)?;
         Ok(1)
@@ -99,6 +105,9 @@ impl Uring {
         error: Errno,
         handler: &mut impl Handler<Self>,
     ) -> io::Result<usize> {
+        if self.closed {
+            return Ok(0);
+        }
         match error {
             Errno::AGAIN | Errno::INTR | Errno::CONNABORTED | Errno::CANCELED => {}
             Errno::MFILE | Errno::NFILE => return self.turn_away(listener, error, handler),
@@ -112,6 +121,18 @@ impl Uring {
         Ok(0)
     }
 
+    /// Looks at muted listeners again, if there are descriptors meanwhile.
+    #[cold]
+    pub(super) fn listen_again(&mut self) -> io::Result<()> {
+        self.spare = self.spare.take().or_else(socket::spare);
+        while self.spare.is_some()
+            && let Some(listener) = self.muted.pop()
+        {
+            self.arm_backlog(listener)?;
+        }
+        Ok(())
+    }
+
     /// Descriptors have run out: gives up the spare one to tell a client so, if there is one. The kernel looks
     /// for a descriptor before it looks for a client, so that an accept is armed again only when one has come.
     fn turn_away(
@@ -123,7 +144,11 @@ impl Uring {
         self.spare = None;
         let turned_away = self.listeners[listener].accept_now().is_ok();
         self.spare = socket::spare();
-        self.arm_backlog(listener)?;
+        match self.spare {
+            Some(_) => self.arm_backlog(listener)?,
+            // A client that can be neither accepted nor turned away would be reported again and again without end.
+            None => self.muted.push(listener),
+        }
         if turned_away {
             handler.event(self, Event::AcceptFailed { error: error.into() });
         }

@@ -47,6 +47,8 @@ use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, uni
 const TOGETHER: usize = 32;
 /// Under [`Submit::Together`], output of this size goes at once: its copy takes longer than an entry into the kernel.
 const ALONE: usize = 64 * 1024;
+/// How long to wait at most before a descriptor to accept by is looked for again.
+const RETRY: Nanos = Nanos(1_000_000);
 /// How long a dropped reactor waits for the kernel to let go of its buffers.
 const LETTING_GO: Nanos = Nanos::from_secs(1);
 
@@ -88,6 +90,12 @@ pub struct Uring {
     /// Connections that failed while sending.
     failed: VecDeque<(Conn, Errno)>,
     waited: Nanos,
+    /// Clients that may wait to be accepted, per listener.
+    backlog: u32,
+    /// Listeners that wait for nothing, since there was not one descriptor left to turn a client away with.
+    muted: Vec<usize>,
+    /// Whether no more clients are taken.
+    closed: bool,
 }
 
 impl Uring {
@@ -121,9 +129,19 @@ impl Uring {
             resumed: VecDeque::new(),
             failed: VecDeque::new(),
             waited: Nanos::ZERO,
+            backlog: socket::BACKLOG,
+            muted: Vec::new(),
+            closed: false,
         };
         reactor.arm_wake()?;
         Ok(reactor)
+    }
+
+    /// Lets `clients` wait to be accepted at each listener from now on, instead of 4096.
+    ///
+    /// Bounds: the kernel allows no more than `net.core.somaxconn`.
+    pub fn set_backlog(&mut self, clients: u32) {
+        self.backlog = clients;
     }
 
     /// Enters the kernel as [`Ring::enter`] does, and looks at the sends that have ended.
@@ -167,8 +185,12 @@ impl Uring {
 
     /// Looks for completions, and waits for them as `wait` allows. Returns whether a wait may go on.
     fn gather(&mut self, wait: Wait) -> io::Result<bool> {
+        if !self.muted.is_empty() {
+            self.listen_again()?;
+        }
         let until = match wait {
-            Wait::Sleep(until) if !self.has_news() => until,
+            Wait::Sleep(until) if !self.has_news() && self.muted.is_empty() => until,
+            Wait::Sleep(until) if !self.has_news() => until.min(monotonic_now() + RETRY),
             _ => {
                 if self.ring.pending() {
                     self.enter(0, None)?;
@@ -243,10 +265,10 @@ impl Reactor for Uring {
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let (listener, taken) = match addr {
             Address::Tcp(socket) => {
-                let (fd, taken) = socket::listen(*socket)?;
+                let (fd, taken) = socket::listen(*socket, self.backlog)?;
                 (Listener::Tcp(fd), Address::Tcp(taken))
             }
-            Address::Unix(path) => (Listener::Unix(unix::Listener::at(path)?), addr.clone()),
+            Address::Unix(path) => (Listener::Unix(unix::Listener::at(path, self.backlog)?), addr.clone()),
             Address::Udp(socket) => return self.listen_for_datagrams(*socket),
         };
         self.listeners.push(listener);
@@ -334,6 +356,19 @@ impl Reactor for Uring {
     #[inline]
     fn is_datagram(&self, conn: Conn) -> bool {
         self.table.get(conn).is_some_and(|entry| matches!(entry.state, State::Datagrams | State::Peer { .. }))
+    }
+
+    fn listener(&self, conn: Conn) -> u32 {
+        self.table.get(conn).map_or(0, |entry| entry.listener)
+    }
+
+    fn stop_accepting(&mut self) {
+        self.closed = true;
+        self.muted.clear();
+        for listener in &self.listeners {
+            // The operations that wait for clients hold the socket open: they end by this, and who connects is refused.
+            let _ = shutdown(listener, Shutdown::Both);
+        }
     }
 
     fn datagrams(&self) -> Datagrams {

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 /// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
-const BACKLOG: i32 = 4096;
+pub(super) const BACKLOG: u32 = 4096;
 
 pub(super) fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -26,12 +26,12 @@ pub(super) fn unix() -> io::Result<OwnedFd> {
     Ok(socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?)
 }
 
-pub(super) fn listen(addr: SocketAddr) -> io::Result<(OwnedFd, SocketAddr)> {
+pub(super) fn listen(addr: SocketAddr, backlog: u32) -> io::Result<(OwnedFd, SocketAddr)> {
     let fd = tcp(addr)?;
     sockopt::set_socket_reuseaddr(&fd, true)?;
     sockopt::set_socket_reuseport(&fd, true)?;
     bind(&fd, &addr)?;
-    sys_listen(&fd, BACKLOG)?;
+    sys_listen(&fd, i32::try_from(backlog).unwrap_or(i32::MAX))?;
     let taken = getsockname(&fd)?.try_into()?;
     Ok((fd, taken))
 }

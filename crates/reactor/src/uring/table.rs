@@ -39,6 +39,8 @@ pub(super) struct Entry {
     /// None for a peer of a datagram server, which has no socket of its own.
     pub(super) fd: Option<OwnedFd>,
     pub(super) state: State,
+    /// The listener by which it came, or 0.
+    pub(super) listener: u32,
     pub(super) receive: Receive,
     /// Whether the handler does not want to read.
     pub(super) paused: bool,
@@ -69,6 +71,7 @@ impl Entry {
         Entry {
             fd,
             state,
+            listener: 0,
             receive: Receive::Idle,
             paused: false,
             broken: false,

@@ -33,6 +33,7 @@ macro_rules! streams {
                 a_sleep_ends_at_its_time
                 a_stale_connection_touches_nobody
                 reactors_share_an_address
+                listeners_are_told_apart_and_can_stop
             );
         }
     };
@@ -316,6 +317,40 @@ pub(crate) fn reactors_share_an_address<R: Backend>(net: Net) {
     if let Address::Unix(path) = &place.address {
         assert!(!path.exists(), "the socket's file goes with the reactors");
     }
+}
+
+pub(crate) fn listeners_are_told_apart_and_can_stop<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let other = net.place();
+    let second = reactor.listen(&other.address).unwrap();
+    let mut witness = Witness::echoing();
+    let mut stays = None;
+    for (place, number) in [(&second, 1), (&address, 0)] {
+        let client = peer::connect(place);
+        let count = witness.accepted.len() + 1;
+        witness.until(&mut reactor, |w| w.accepted.len() == count);
+        assert_eq!(reactor.listener(witness.accepted[count - 1]), number);
+        stays = Some(client);
+    }
+    reactor.stop_accepting();
+    witness.look(&mut reactor);
+    for place in [&address, &second] {
+        let outcome = match place {
+            Address::Unix(path) => std::os::unix::net::UnixStream::connect(path).map(drop),
+            place => std::net::TcpStream::connect(place.socket().unwrap()).map(drop),
+        };
+        let kind = outcome.unwrap_err().kind();
+        // A Unix socket's file may have gone with it.
+        assert!(matches!(kind, io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound), "{kind}");
+    }
+    // Who is there is served on.
+    let mut client = stays.unwrap();
+    client.write_all(b"hello").unwrap();
+    witness.until(&mut reactor, |w| w.bytes() == b"hello");
+    witness.look(&mut reactor);
+    let mut back = [0; 5];
+    client.read_exact(&mut back).unwrap();
+    assert_eq!(&back, b"hello");
 }
 
 /// TCP waits by itself, for seconds; a Unix socket answers that its server's queue is full.
