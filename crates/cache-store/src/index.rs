@@ -1,24 +1,28 @@
 mod bucket;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod pieces;
+mod table;
+
+use std::sync::Arc;
 
 use crate::hash::KeyHash;
 use crate::log::Location;
-use bucket::{Bucket, Entry};
-use pieces::Pieces;
+use bucket::Entry;
+use table::BucketId;
+
+pub(crate) use table::{Look, Table};
 
 /// Finds records by hash, in one cache line for nearly all keys.
 ///
 /// Shape: linear hashing. Buckets of 7 slots; a full one continues in an overflow bucket. When there are
 /// over 4½ entries a bucket, the next bucket in turn is split in two, so that growth is spread over the
 /// inserts that cause it and no insert pays for a whole table. An entry holds 24 bits of the hash; the caller
-/// compares the key itself.
+/// compares the key itself. This is the writer's side; other threads read its [`Table`] meanwhile.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
-    homes: Pieces,
-    /// The smallest power of two that is not below the number of home buckets, less one.
-    mask: usize,
-    overflow: Pieces,
-    /// Overflow buckets that are not in use.
+    table: Arc<Table>,
+    /// Overflow buckets that are not in use; they hold no entry.
     spare: Vec<u32>,
     entries: usize,
     /// Kept for its memory.
@@ -32,28 +36,19 @@ pub(crate) struct Slot {
     slot: usize,
 }
 
-#[derive(Clone, Copy)]
-enum BucketId {
-    Home(usize),
-    Overflow(u32),
-}
-
 /// Entries per bucket at which the table grows, in halves: 4½ of 7. At a mean of 4½ about one bucket in ten
 /// overflows (Poisson); those not yet split hold up to twice as many.
-const LOAD_HALVES: usize = 9;
+const LOAD_HALVES: usize = if cfg!(loom) { 2 } else { 9 };
 
 impl Index {
-    pub(crate) fn new() -> Index {
-        let mut homes = Pieces::default();
-        (0..Pieces::PIECE).for_each(|_| _ = homes.push());
-        Index {
-            mask: homes.len() - 1,
-            homes,
-            overflow: Pieces::default(),
-            spare: Vec::new(),
-            entries: 0,
-            scratch: Vec::new(),
-        }
+    /// An empty index. Bounds: it can hold `most` entries.
+    pub(crate) fn new(most: usize) -> Index {
+        Index { table: Arc::new(Table::new(most)), spare: Vec::new(), entries: 0, scratch: Vec::new() }
+    }
+
+    /// What other threads look at.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -62,7 +57,7 @@ impl Index {
 
     /// What the buckets take. Units: bytes.
     pub(crate) fn bytes(&self) -> usize {
-        self.homes.bytes() + self.overflow.bytes()
+        self.table.homes.bytes() + self.table.overflow.bytes()
     }
 
     /// The entry of a record that has the tag of `hash` and that `is_it` accepts.
@@ -70,18 +65,9 @@ impl Index {
     pub(crate) fn find(
         &self,
         hash: KeyHash,
-        mut is_it: impl FnMut(Location) -> bool,
+        is_it: impl FnMut(Location) -> bool,
     ) -> Option<(Slot, Location)> {
-        let mut id = BucketId::Home(self.home(hash));
-        loop {
-            let bucket = self.bucket(id);
-            for (slot, entry) in bucket.entries().enumerate() {
-                if entry.has_tag(hash.tag()) && is_it(entry.location()) {
-                    return Some((Slot { bucket: id, slot }, entry.location()));
-                }
-            }
-            id = BucketId::Overflow(bucket.next()?);
-        }
+        self.table.find(self.home(hash), hash, is_it)
     }
 
     /// Adds an entry for a key that has none. `hash_of` gives the hash of other records, which move.
@@ -93,7 +79,7 @@ impl Index {
     ) {
         self.put(self.home(hash), Entry::new(hash.tag(), location));
         self.entries += 1;
-        if self.entries * 2 > self.homes.len() * LOAD_HALVES {
+        if self.entries * 2 > self.table.homes.len() * LOAD_HALVES {
             self.split(hash_of);
         }
     }
@@ -101,15 +87,15 @@ impl Index {
     /// Points an entry at another record of the same key.
     #[inline]
     pub(crate) fn replace(&mut self, at: Slot, hash: KeyHash, location: Location) {
-        self.bucket_mut(at.bucket).set(at.slot, Entry::new(hash.tag(), location));
+        self.table.bucket(at.bucket).set(at.slot, Entry::new(hash.tag(), location));
     }
 
     /// Removes an entry that [`Index::find`] has just found for `hash`.
     pub(crate) fn remove(&mut self, at: Slot, hash: KeyHash) {
         self.entries -= 1;
-        self.bucket_mut(at.bucket).set(at.slot, Entry::EMPTY);
-        let home = BucketId::Home(self.home(hash));
-        if self.bucket(home).next().is_some() {
+        self.table.bucket(at.bucket).set(at.slot, Entry::EMPTY);
+        let home = self.home(hash);
+        if self.table.homes.get(home).next().is_some() {
             self.shorten(home, at);
         }
     }
@@ -117,34 +103,40 @@ impl Index {
     /// Fills the hole at `hole` with the last entry of its chain, so that no chain keeps empty buckets.
     ///
     /// Without this each chain would stay as long as it ever was, and all would be found out in time.
-    fn shorten(&mut self, home: BucketId, hole: Slot) {
-        let (mut before, mut last) = (home, home);
-        while let Some(next) = self.bucket(last).next() {
-            before = last;
+    fn shorten(&mut self, home: usize, hole: Slot) {
+        let table = &*self.table;
+        let first = table.homes.get(home);
+        let (mut before, mut last) = (first, BucketId::Home(home));
+        while let Some(next) = table.bucket(last).next() {
+            before = table.bucket(last);
             last = BucketId::Overflow(next);
         }
-        if let Some(entry) = self.bucket_mut(last).pop() {
-            self.bucket_mut(hole.bucket).set(hole.slot, entry);
-        }
+        let cut = first.rearranging(|| {
+            if let Some(entry) = table.bucket(last).pop() {
+                table.bucket(hole.bucket).set(hole.slot, entry);
+            }
+            let empty = table.bucket(last).is_empty();
+            if empty {
+                before.unlink();
+            }
+            empty
+        });
         if let BucketId::Overflow(number) = last
-            && self.bucket(last).is_empty()
+            && cut
         {
-            self.bucket_mut(before).unlink();
             self.spare.push(number);
         }
     }
 
     #[inline]
     fn home(&self, hash: KeyHash) -> usize {
-        let bucket = hash.bucket() & self.mask;
-        // A bucket that does not exist yet is still part of the one half as far.
-        if bucket < self.homes.len() { bucket } else { bucket & (self.mask >> 1) }
+        table::home(hash, self.table.homes.len())
     }
 
     fn put(&mut self, home: usize, entry: Entry) {
         let mut id = BucketId::Home(home);
         loop {
-            let bucket = self.bucket_mut(id);
+            let bucket = self.table.bucket(id);
             if bucket.add(entry) {
                 return;
             }
@@ -158,53 +150,35 @@ impl Index {
 
     /// Links an empty overflow bucket behind `id`.
     fn extend(&mut self, id: BucketId) -> u32 {
-        let new = self.spare.pop().unwrap_or_else(|| self.overflow.push() as u32);
-        self.bucket_mut(id).link(new);
+        let new = self.spare.pop().unwrap_or_else(|| self.table.overflow.push() as u32);
+        self.table.bucket(id).link(new);
         new
     }
 
     /// Adds a bucket and moves its share of the entries there.
     fn split(&mut self, mut hash_of: impl FnMut(Location) -> KeyHash) {
-        let new = self.homes.push();
-        self.mask = self.homes.len().next_power_of_two() - 1;
-        let old = new & (self.mask >> 1);
-
+        let table = Arc::clone(&self.table);
+        let (new, _) = table.homes.next();
+        let old = new & ((new + 1).next_power_of_two() - 1 >> 1);
         let mut entries = std::mem::take(&mut self.scratch);
-        let mut id = Some(BucketId::Home(old));
-        while let Some(this) = id {
-            let bucket = std::mem::take(self.bucket_mut(this));
-            entries.extend(bucket.entries().filter(|entry| *entry != Entry::EMPTY));
-            if let BucketId::Overflow(number) = this {
+        table.homes.get(old).rearranging(|| {
+            let mut next = table.homes.get(old).clear(&mut entries);
+            while let Some(number) = next {
+                next = table.overflow.get(number as usize).clear(&mut entries);
                 self.spare.push(number);
             }
-            id = bucket.next().map(BucketId::Overflow);
-        }
-        for entry in entries.drain(..) {
-            let home = self.home(hash_of(entry.location()));
-            debug_assert!(home == old || home == new);
-            self.put(home, entry);
-        }
+            for entry in entries.drain(..) {
+                let home = table::home(hash_of(entry.location()), new + 1);
+                debug_assert!(home == old || home == new);
+                self.put(home, entry);
+            }
+            table.homes.push();
+        });
         self.scratch = entries;
-    }
-
-    #[inline]
-    fn bucket(&self, id: BucketId) -> &Bucket {
-        match id {
-            BucketId::Home(number) => self.homes.get(number),
-            BucketId::Overflow(number) => self.overflow.get(number as usize),
-        }
-    }
-
-    #[inline]
-    fn bucket_mut(&mut self, id: BucketId) -> &mut Bucket {
-        match id {
-            BucketId::Home(number) => self.homes.get_mut(number),
-            BucketId::Overflow(number) => self.overflow.get_mut(number as usize),
-        }
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::collections::HashMap;
@@ -220,7 +194,7 @@ mod tests {
 
     /// Inserts `n` entries with these hashes, removes every third and moves every third, and looks for all.
     fn check(n: u64, hash_of: fn(Location) -> KeyHash) {
-        let mut index = Index::new();
+        let mut index = Index::new(100_000);
         for i in 0..n {
             index.insert(hash_of(Location(i)), Location(i), hash_of);
         }
@@ -255,7 +229,7 @@ mod tests {
 
     #[test]
     fn replaced_entries_point_elsewhere() {
-        let mut index = Index::new();
+        let mut index = Index::new(100_000);
         let hash = KeyHash::from_u64(5);
         index.insert(hash, Location(1), hash_of);
         let slot = find(&index, hash, 1).unwrap();
@@ -266,33 +240,33 @@ mod tests {
 
     #[test]
     fn growth_is_one_bucket_at_a_time() {
-        let mut index = Index::new();
+        let mut index = Index::new(100_000);
         for i in 0..100_000 {
-            let before = index.homes.len();
+            let before = index.table.homes.len();
             index.insert(hash_of(Location(i)), Location(i), hash_of);
-            assert!(index.homes.len() - before <= 1);
+            assert!(index.table.homes.len() - before <= 1);
         }
         let per_item = index.bytes() as f64 / 100_000.0;
         assert!((10.0..20.0).contains(&per_item), "{per_item} B per item");
         let mut lengths = HashMap::<usize, usize>::new();
         let mut linked = 0;
-        for home in 0..index.homes.len() {
+        for home in 0..index.table.homes.len() {
             let mut length = 1;
-            let mut next = index.bucket(BucketId::Home(home)).next();
+            let mut next = index.table.bucket(BucketId::Home(home)).next();
             while let Some(number) = next {
                 length += 1;
                 linked += 1;
-                next = index.bucket(BucketId::Overflow(number)).next();
+                next = index.table.bucket(BucketId::Overflow(number)).next();
             }
             *lengths.entry(length).or_default() += 1;
         }
         assert!(lengths.keys().all(|&length| length <= 3), "{lengths:?}");
-        assert_eq!(linked + index.spare.len(), index.overflow.len(), "no overflow bucket is lost");
+        assert_eq!(linked + index.spare.len(), index.table.overflow.len(), "no overflow bucket is lost");
     }
 
     #[test]
     fn overflow_buckets_are_used_again() {
-        let mut index = Index::new();
+        let mut index = Index::new(100_000);
         let hash = KeyHash::from_u64(9);
         for _ in 0..50 {
             for i in 0..100 {
@@ -302,7 +276,7 @@ mod tests {
                 index.remove(find(&index, hash, i).unwrap(), hash);
             }
         }
-        assert!(index.overflow.len() <= 100usize.div_ceil(7), "{}", index.overflow.len());
-        assert_eq!(index.spare.len(), index.overflow.len(), "none is left in a chain");
+        assert!(index.table.overflow.len() <= 100usize.div_ceil(7), "{}", index.table.overflow.len());
+        assert_eq!(index.spare.len(), index.table.overflow.len(), "none is left in a chain");
     }
 }

@@ -24,6 +24,7 @@
 
 mod arena;
 mod config;
+mod epochs;
 mod expiry;
 #[doc(hidden)]
 pub mod fuzz;
@@ -33,8 +34,10 @@ mod log;
 mod record;
 mod stats;
 mod store;
+mod sync;
 
 pub use config::{Config, ConfigError};
+pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
 pub use stats::Stats;

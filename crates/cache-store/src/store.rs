@@ -7,7 +7,7 @@ use crate::config::{Config, ConfigError};
 use crate::hash::{Key, KeyHasher};
 use crate::index::{Index, Slot};
 use crate::log::{Location, Log};
-use crate::record::Header;
+use crate::record::{self, Header};
 use crate::stats::Stats;
 use reclaim::Sweep;
 
@@ -66,7 +66,8 @@ impl Store {
     pub fn with_hasher(config: Config, hasher: KeyHasher) -> Result<Store, ConfigError> {
         Ok(Store {
             log: Log::new(&config)?,
-            index: Index::new(),
+            // Each item has a record, and no two records begin at the same place.
+            index: Index::new(config.memory / record::ALIGN),
             hasher,
             item_max: config.item_max,
             flushed: 0,

@@ -1,61 +1,125 @@
 use crate::log::Location;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Entries of a bucket: what a cache line holds beside the link and the version. Two suffice to try every order.
+pub(super) const SLOTS: usize = if cfg!(loom) { 2 } else { 7 };
 
 /// One cache line of the index.
 ///
 /// ```text
-///  0       8                                                56        60      64
-///  +-------+-------+-------+-------+-------+-------+-------+---------+-------+
-///  | entry | entry | entry | entry | entry | entry | entry | next    |       |
-///  +-------+-------+-------+-------+-------+-------+-------+---------+-------+
+///  0       8                                                56        60        64
+///  +-------+-------+-------+-------+-------+-------+-------+---------+---------+
+///  | entry | entry | entry | entry | entry | entry | entry | next    | version |
+///  +-------+-------+-------+-------+-------+-------+-------+---------+---------+
 /// ```
-#[derive(Clone, Default)]
+///
+/// One thread writes, any reads meanwhile. Every word is an atomic: a reader sees an entry as it was or as it is,
+/// and with it the record that it points at. Where entries move within a chain or out of it, the home bucket's
+/// version says so ([`Bucket::rearranging`]).
 #[repr(align(64))]
 pub(super) struct Bucket {
-    entries: [Entry; 7],
+    entries: [AtomicU64; SLOTS],
     /// The overflow bucket behind this one, plus 1; 0 for none.
-    next: u32,
+    next: AtomicU32,
+    /// Odd while entries move in the chain that starts here.
+    version: AtomicU32,
 }
 
+#[cfg(not(loom))]
 const _: () = assert!(size_of::<Bucket>() == 64);
 
+impl Default for Bucket {
+    fn default() -> Bucket {
+        Bucket {
+            entries: std::array::from_fn(|_| AtomicU64::new(0)),
+            next: AtomicU32::new(0),
+            version: AtomicU32::new(0),
+        }
+    }
+}
+
 impl Bucket {
+    /// The entries; what an entry points at was written before.
     #[inline]
     pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries.iter().copied()
+        self.entries.iter().map(|entry| Entry(entry.load(Ordering::Acquire)))
     }
 
     /// Puts `entry` into an empty slot, if there is one.
-    pub(super) fn add(&mut self, entry: Entry) -> bool {
-        let empty = self.entries.iter_mut().find(|slot| **slot == Entry::EMPTY);
-        empty.map(|slot| *slot = entry).is_some()
+    pub(super) fn add(&self, entry: Entry) -> bool {
+        let empty = self.entries().position(|entry| entry == Entry::EMPTY);
+        empty.map(|slot| self.set(slot, entry)).is_some()
     }
 
     #[inline]
-    pub(super) fn set(&mut self, slot: usize, entry: Entry) {
-        self.entries[slot] = entry;
+    pub(super) fn set(&self, slot: usize, entry: Entry) {
+        self.entries[slot].store(entry.0, Ordering::Release);
     }
 
     #[inline]
     pub(super) fn next(&self) -> Option<u32> {
-        self.next.checked_sub(1)
+        self.next.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// Takes the last entry out.
-    pub(super) fn pop(&mut self) -> Option<Entry> {
-        let last = self.entries.iter_mut().rev().find(|slot| **slot != Entry::EMPTY)?;
-        Some(std::mem::take(last))
+    pub(super) fn pop(&self) -> Option<Entry> {
+        let slot = (0..SLOTS).rev().find(|&slot| self.get(slot) != Entry::EMPTY)?;
+        let entry = self.get(slot);
+        self.set(slot, Entry::EMPTY);
+        Some(entry)
+    }
+
+    fn get(&self, slot: usize) -> Entry {
+        Entry(self.entries[slot].load(Ordering::Relaxed))
+    }
+
+    /// Takes all entries out and cuts what follows off; returns the number of that.
+    pub(super) fn clear(&self, into: &mut Vec<Entry>) -> Option<u32> {
+        for slot in 0..SLOTS {
+            into.extend(Some(self.get(slot)).filter(|entry| *entry != Entry::EMPTY));
+            self.set(slot, Entry::EMPTY);
+        }
+        let next = self.next();
+        self.unlink();
+        next
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.entries.iter().all(|&entry| entry == Entry::EMPTY)
+        (0..SLOTS).all(|slot| self.get(slot) == Entry::EMPTY)
     }
 
-    pub(super) fn unlink(&mut self) {
-        self.next = 0;
+    pub(super) fn unlink(&self) {
+        self.next.store(0, Ordering::Release);
     }
 
-    pub(super) fn link(&mut self, next: u32) {
-        self.next = next + 1;
+    pub(super) fn link(&self, next: u32) {
+        self.next.store(next + 1, Ordering::Release);
+    }
+
+    /// Moves entries in the chain that starts here: a reader that may have missed one meanwhile can tell.
+    ///
+    /// Source: the order of stores and fences is that of a sequence lock (Boehm, *Can Seqlocks Get Along With
+    /// Programming Language Memory Models?*, MSPC'12).
+    pub(super) fn rearranging<T>(&self, moves: impl FnOnce() -> T) -> T {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        let made = moves();
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+        made
+    }
+
+    /// The version before a reader looks at the chain; none while entries move.
+    #[inline]
+    pub(super) fn settled(&self) -> Option<u32> {
+        Some(self.version.load(Ordering::Acquire)).filter(|version| version % 2 == 0)
+    }
+
+    /// Whether no entry has moved since the version was `before`, as far as the reader's loads until now can tell.
+    #[inline]
+    pub(super) fn is_still(&self, before: u32) -> bool {
+        fence(Ordering::Acquire);
+        self.version.load(Ordering::Relaxed) == before
     }
 }
 
@@ -91,7 +155,7 @@ impl Entry {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -110,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_bucket_takes_seven() {
-        let mut bucket = Bucket::default();
+        let bucket = Bucket::default();
         for i in 0..7 {
             assert!(bucket.add(Entry::new(i, Location(i))));
         }
@@ -120,5 +184,18 @@ mod tests {
         assert_eq!(bucket.next(), None);
         bucket.link(0);
         assert_eq!(bucket.next(), Some(0));
+        let mut out = Vec::new();
+        assert_eq!(bucket.clear(&mut out), Some(0));
+        assert!(out.len() == 7 && bucket.is_empty() && bucket.next().is_none());
+    }
+
+    #[test]
+    fn a_version_tells_of_moves() {
+        let bucket = Bucket::default();
+        let before = bucket.settled().unwrap();
+        bucket.add(Entry::new(1, Location(1)));
+        assert!(bucket.is_still(before));
+        bucket.rearranging(|| assert!(bucket.settled().is_none() && !bucket.is_still(before)));
+        assert!(bucket.settled().is_some() && !bucket.is_still(before));
     }
 }

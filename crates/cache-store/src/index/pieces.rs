@@ -1,41 +1,58 @@
+use std::sync::OnceLock;
+
 use super::bucket::Bucket;
+use crate::sync::{AtomicUsize, Ordering};
 
 /// Buckets in pieces of 64 KiB: a table in one piece would be copied to grow, and stop everything meanwhile.
-#[derive(Default)]
+///
+/// One thread adds buckets, any looks at them meanwhile, so nothing ever moves: the list of pieces has its full
+/// length from the start, 8 B for 64 KiB of buckets that may come.
 pub(super) struct Pieces {
-    pieces: Vec<Box<[Bucket]>>,
-    len: usize,
+    pieces: Box<[OnceLock<Box<[Bucket]>>]>,
+    len: AtomicUsize,
 }
 
 impl Pieces {
-    /// Buckets per piece. 64 KiB are zeroed in a few µs.
-    pub(super) const PIECE: usize = 1024;
+    /// Buckets per piece. 64 KiB are zeroed in a few µs. Two suffice to try every order.
+    pub(super) const PIECE: usize = if cfg!(loom) { 2 } else { 1024 };
 
+    /// No buckets, of at most `most`.
+    pub(super) fn new(most: usize) -> Pieces {
+        let pieces = (0..most.div_ceil(Self::PIECE)).map(|_| OnceLock::new()).collect();
+        Pieces { pieces, len: AtomicUsize::new(0) }
+    }
+
+    /// How many there are; each can be had by whoever has seen this.
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.len
+        self.len.load(Ordering::Acquire)
     }
 
     /// What the pieces take. Units: bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.pieces.len() * Self::PIECE * size_of::<Bucket>()
+        self.len().div_ceil(Self::PIECE) * Self::PIECE * size_of::<Bucket>()
     }
 
-    /// Adds an empty bucket and returns its number.
-    pub(super) fn push(&mut self) -> usize {
-        if self.len == self.pieces.len() * Self::PIECE {
-            self.pieces.push(vec![Bucket::default(); Self::PIECE].into_boxed_slice());
-        }
-        self.len += 1;
-        self.len - 1
+    /// The bucket after the last, which [`Pieces::push`] adds.
+    pub(super) fn next(&self) -> (usize, &Bucket) {
+        let number = self.len();
+        let piece = self.pieces[number / Self::PIECE].get_or_init(|| {
+            let buckets: Vec<Bucket> = (0..Self::PIECE).map(|_| Bucket::default()).collect();
+            buckets.into_boxed_slice()
+        });
+        (number, &piece[number % Self::PIECE])
+    }
+
+    /// Adds the next bucket as it is by now, and returns its number.
+    pub(super) fn push(&self) -> usize {
+        let (number, _) = self.next();
+        self.len.store(number + 1, Ordering::Release);
+        number
     }
 
     #[inline]
     pub(super) fn get(&self, number: usize) -> &Bucket {
-        &self.pieces[number / Self::PIECE][number % Self::PIECE]
-    }
-
-    #[inline]
-    pub(super) fn get_mut(&mut self, number: usize) -> &mut Bucket {
-        &mut self.pieces[number / Self::PIECE][number % Self::PIECE]
+        let piece = self.pieces[number / Self::PIECE].get();
+        &piece.expect("a bucket is there before its number is told")[number % Self::PIECE]
     }
 }

@@ -1,0 +1,104 @@
+//! Every order in which one reader and the writer can meet, on buckets of two entries.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::{Index, Look};
+use crate::hash::KeyHash;
+use crate::log::Location;
+
+/// A hash with this home bucket, as far as there are so many, and a tag.
+fn hash(bucket: u64, tag: u64) -> KeyHash {
+    KeyHash::from_u64(tag << 32 | bucket)
+}
+
+/// Records lie where their tag says; the bucket of each.
+const BUCKETS: [u64; 7] = [0, 2, 0, 0, 1, 1, 1];
+
+fn hash_of(at: Location) -> KeyHash {
+    hash(BUCKETS[at.0 as usize], at.0)
+}
+
+fn index(records: &[u64]) -> Index {
+    let mut index = Index::new(8);
+    for &record in records {
+        index.insert(hash_of(Location(record)), Location(record), hash_of);
+    }
+    index
+}
+
+fn remove(index: &mut Index, record: u64) {
+    let (slot, _) = index.find(hash_of(Location(record)), |at| at.0 == record).unwrap();
+    index.remove(slot, hash_of(Location(record)));
+}
+
+/// Looks for records that stay while `write` runs: none may be missed.
+fn check(records: &'static [u64], stay: &'static [u64], write: impl Fn(&mut Index) + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(move || {
+        let mut index = index(records);
+        let table = index.table();
+        let reader = thread::spawn(move || {
+            for &record in stay {
+                let look = table.look(hash_of(Location(record)), |at| at.0 == record);
+                assert!(look != Look::Missing, "record {record} was missed");
+            }
+        });
+        write(&mut index);
+        reader.join().unwrap();
+        for &record in stay {
+            let look = index.table().look(hash_of(Location(record)), |at| at.0 == record);
+            assert_eq!(look, Look::Found(Location(record)));
+        }
+    });
+}
+
+#[test]
+fn loom_no_entry_is_missed_while_its_bucket_is_split() {
+    // The third entry has bucket 0 split: record 1 moves to bucket 2.
+    check(&[0, 1], &[1, 0], |index| index.insert(hash_of(Location(2)), Location(2), hash_of));
+}
+
+#[test]
+fn loom_no_entry_is_missed_while_its_chain_is_shortened() {
+    // Bucket 0 has an overflow bucket, whose entry takes the place of the one that goes.
+    check(&[0, 4, 5, 2, 3], &[3], |index| remove(index, 0));
+}
+
+#[test]
+fn loom_no_entry_is_missed_while_an_overflow_bucket_changes_its_chain() {
+    // Bucket 1 is full, so that its next entry goes to the overflow bucket that bucket 0 has just left.
+    check(&[4, 5, 0, 2, 3], &[3], |index| {
+        remove(index, 0);
+        index.insert(hash_of(Location(6)), Location(6), hash_of);
+    });
+}
+
+#[test]
+fn loom_a_record_is_written_before_it_is_found() {
+    loom::model(|| {
+        let mut index = index(&[]);
+        let table = index.table();
+        let record = Arc::new([UnsafeCell::new(0), UnsafeCell::new(0)]);
+        let reader = {
+            let record = Arc::clone(&record);
+            thread::spawn(move || {
+                if let Look::Found(at) = table.look(hash(0, 9), |_| true) {
+                    // SAFETY: what is found is not written any more; loom finds the order in which it is.
+                    record[at.0 as usize].with(|text| assert_eq!(unsafe { *text }, 7 + at.0));
+                }
+            })
+        };
+        // SAFETY: nobody can find it yet.
+        record[0].with_mut(|text| unsafe { *text = 7 });
+        index.insert(hash(0, 9), Location(0), |_| hash(0, 9));
+        // SAFETY: as above.
+        record[1].with_mut(|text| unsafe { *text = 8 });
+        let (slot, _) = index.find(hash(0, 9), |_| true).unwrap();
+        index.replace(slot, hash(0, 9), Location(1));
+        reader.join().unwrap();
+    });
+}

@@ -1,0 +1,130 @@
+use super::bucket::{Bucket, SLOTS};
+use super::pieces::Pieces;
+use super::{LOAD_HALVES, Slot};
+use crate::hash::KeyHash;
+use crate::log::Location;
+
+/// The buckets, which one thread writes ([`Index`](super::Index)) and any thread reads meanwhile.
+pub(crate) struct Table {
+    pub(super) homes: Pieces,
+    pub(super) overflow: Pieces,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum BucketId {
+    Home(usize),
+    Overflow(u32),
+}
+
+/// What a reader that is not the writer finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// The record was in the index during the look.
+    Found(Location),
+    /// There was no such record at some moment during the look.
+    Missing,
+    /// Entries kept moving. Only the writer can say.
+    Unsettled,
+}
+
+/// Looks before a reader gives up. One is enough unless entries move in this very chain: a bucket is split once in
+/// its life per doubling, and a chain is shortened only if it is one of the few that overflow.
+const LOOKS: usize = if cfg!(loom) { 2 } else { 16 };
+
+impl Table {
+    /// For at most `most` entries.
+    pub(super) fn new(most: usize) -> Table {
+        let homes = Pieces::PIECE + most * 2 / LOAD_HALVES + 1;
+        // Each overflow bucket of a chain but the last is full, and so is the home bucket.
+        let table = Table { homes: Pieces::new(homes), overflow: Pieces::new(most / SLOTS + 1) };
+        (0..Pieces::PIECE).for_each(|_| _ = table.homes.push());
+        table
+    }
+
+    /// The entry of a record that has the tag of `hash` and that `is_it` accepts; for the writer.
+    #[inline]
+    pub(super) fn find(
+        &self,
+        home: usize,
+        hash: KeyHash,
+        mut is_it: impl FnMut(Location) -> bool,
+    ) -> Option<(Slot, Location)> {
+        let mut id = BucketId::Home(home);
+        loop {
+            let bucket = self.bucket(id);
+            for (slot, entry) in bucket.entries().enumerate() {
+                if entry.has_tag(hash.tag()) && is_it(entry.location()) {
+                    return Some((Slot { bucket: id, slot }, entry.location()));
+                }
+            }
+            id = BucketId::Overflow(bucket.next()?);
+        }
+    }
+
+    /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write.
+    ///
+    /// A record that stays in the index is never missed. It can only be overlooked where its entry moves to where
+    /// the reader has looked already: within its chain, or to a new home bucket. Both happen while the version of
+    /// its home bucket is odd, and a new home is counted before the version is even again. So if the version was
+    /// even before the look and is the same after it, and the home bucket is still the one for `hash`, all that was
+    /// there was seen. A record that is found needs no such check: an entry is only ever taken away or put elsewhere
+    /// while it still points at its record, so that it was in the index when it was read.
+    #[inline]
+    pub(crate) fn look(&self, hash: KeyHash, mut is_it: impl FnMut(Location) -> bool) -> Look {
+        for _ in 0..LOOKS {
+            let home = home(hash, self.homes.len());
+            let first = self.homes.get(home);
+            let Some(before) = first.settled() else {
+                spin();
+                continue;
+            };
+            let mut bucket = first;
+            loop {
+                for entry in bucket.entries() {
+                    if entry.has_tag(hash.tag()) && is_it(entry.location()) {
+                        return Look::Found(entry.location());
+                    }
+                }
+                let next = bucket.next();
+                // At each link, since one that was cut off leads into some other chain, and could go on for ever.
+                if !first.is_still(before) {
+                    break;
+                }
+                match next {
+                    Some(next) => bucket = self.overflow.get(next as usize),
+                    None if self::home(hash, self.homes.len()) == home => return Look::Missing,
+                    None => break,
+                }
+            }
+        }
+        Look::Unsettled
+    }
+
+    #[inline]
+    pub(super) fn bucket(&self, id: BucketId) -> &Bucket {
+        match id {
+            BucketId::Home(number) => self.homes.get(number),
+            BucketId::Overflow(number) => self.overflow.get(number as usize),
+        }
+    }
+}
+
+/// The home bucket of a hash where there are so many.
+#[inline]
+pub(super) fn home(hash: KeyHash, homes: usize) -> usize {
+    let mask = homes.next_power_of_two() - 1;
+    let bucket = hash.bucket() & mask;
+    // A bucket that does not exist yet is still part of the one half as far.
+    if bucket < homes { bucket } else { bucket & (mask >> 1) }
+}
+
+#[cfg(not(loom))]
+fn spin() {
+    std::hint::spin_loop();
+}
+
+/// loom goes on with another thread.
+#[cfg(loom)]
+fn spin() {
+    loom::thread::yield_now();
+}
