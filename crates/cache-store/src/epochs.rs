@@ -31,6 +31,7 @@ pub struct Epochs {
     readers: Box<[Apart<AtomicU64>]>,
     /// Seats that were given out.
     taken: AtomicUsize,
+    pause: fn(),
 }
 
 const OUTSIDE: u64 = 0;
@@ -41,11 +42,14 @@ pub(crate) struct Retired(u64);
 
 impl Epochs {
     /// For so many reading threads; with none, nothing is ever waited for.
-    pub fn new(readers: usize) -> Arc<Epochs> {
+    ///
+    /// `pause` lets other threads run for a moment: a writer that finds no memory but what they look at calls it.
+    pub fn new(readers: usize, pause: fn()) -> Arc<Epochs> {
         Arc::new(Epochs {
             now: Apart(AtomicU64::new(OUTSIDE + 1)),
             readers: (0..readers).map(|_| Apart(AtomicU64::new(OUTSIDE))).collect(),
             taken: AtomicUsize::new(0),
+            pause,
         })
     }
 
@@ -67,6 +71,19 @@ impl Epochs {
             since == OUTSIDE || since > retired.0
         })
     }
+
+    /// A writer: waits for that, so many pauses at most, and says whether it is.
+    ///
+    /// No two threads can wait for each other: whoever is inside waits for nothing.
+    pub(crate) fn wait(&self, retired: Retired, pauses: u32) -> bool {
+        for _ in 0..pauses {
+            if self.is_over(retired) {
+                return true;
+            }
+            (self.pause)();
+        }
+        self.is_over(retired)
+    }
 }
 
 /// One reader's place; it goes with the thread.
@@ -81,10 +98,6 @@ impl Seat {
     pub(crate) fn take(epochs: &Arc<Epochs>) -> Option<Seat> {
         let number = epochs.taken.fetch_add(1, Ordering::Relaxed);
         (number < epochs.readers.len()).then(|| Seat { epochs: Arc::clone(epochs), number, inside: false })
-    }
-
-    pub(crate) fn epochs(&self) -> &Arc<Epochs> {
-        &self.epochs
     }
 
     /// From here on, until [`Seat::leave`], what the reader finds stays as it is.
@@ -126,7 +139,7 @@ mod tests {
 
     #[test]
     fn only_readers_from_before_are_waited_for() {
-        let epochs = Epochs::new(2);
+        let epochs = Epochs::new(2, || ());
         let (mut early, mut late) = (Seat::take(&epochs).unwrap(), Seat::take(&epochs).unwrap());
         assert!(Seat::take(&epochs).is_none());
         early.enter();
@@ -145,7 +158,7 @@ mod tests {
 
     #[test]
     fn without_readers_nothing_is_waited_for() {
-        let epochs = Epochs::new(0);
+        let epochs = Epochs::new(0, || ());
         assert!(epochs.is_over(epochs.retire()) && Seat::take(&epochs).is_none());
     }
 }
@@ -162,7 +175,7 @@ mod loom_tests {
     #[test]
     fn loom_what_a_reader_may_see_is_not_written() {
         loom::model(|| {
-            let epochs = Epochs::new(1);
+            let epochs = Epochs::new(1, thread::yield_now);
             let entry = Arc::new(AtomicU64::new(1));
             let slot = Arc::new(UnsafeCell::new(7));
             let reader = {
@@ -192,7 +205,7 @@ mod loom_tests {
     #[test]
     fn loom_a_reader_that_goes_on_reading_holds_nothing_up() {
         loom::model(|| {
-            let epochs = Epochs::new(1);
+            let epochs = Epochs::new(1, thread::yield_now);
             let mut seat = Seat::take(&epochs).unwrap();
             seat.enter();
             let retired = epochs.retire();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{Config, Counted, Expiry, KeyHasher, Store, Stored};
+use crate::{Config, Counted, Epochs, Expiry, Item, KeyHasher, Lookup, Reader, Store, Stored};
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
@@ -58,6 +58,8 @@ struct Entry {
 
 struct Model {
     store: Store,
+    /// Sees what the store has, and now and then stays inside for a while.
+    reader: Reader,
     map: HashMap<u8, Entry>,
     flush_at: Option<u32>,
     now: u32,
@@ -76,8 +78,11 @@ pub fn operations(segments: usize, collide: bool, ops: &[Op]) {
         populate: false,
     };
     let hasher = if collide { KeyHasher::with_function(1, |_, _| 0xdead_beef) } else { KeyHasher::new(1) };
-    let store = Store::with_hasher(config, hasher).expect("the configuration is legal");
-    let mut model = Model { store, map: HashMap::new(), flush_at: None, now: 1_700_000_000, last_cas: 0 };
+    let epochs = Epochs::new(1, || ());
+    let store = Store::with_readers_and_hasher(config, epochs, hasher).expect("the configuration is legal");
+    let reader = Reader::new(vec![store.view()]).expect("it is the first");
+    let mut model =
+        Model { store, reader, map: HashMap::new(), flush_at: None, now: 1_700_000_000, last_cas: 0 };
     for op in ops {
         model.step(op);
     }
@@ -158,6 +163,7 @@ impl Model {
                 }
             }
             Op::Wait(seconds) => {
+                self.reader.leave();
                 self.now += u32::from(seconds);
                 if self.flush_at.is_some_and(|at| at <= self.now) {
                     self.flush_at = None;
@@ -196,7 +202,16 @@ impl Model {
     fn check_get(&mut self, key: u8) {
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
-        let item = self.store.get(key_and_hash, self.now).map(|i| (i.value.to_vec(), i.flags, i.cas));
+        let own = |item: Item<'_>| (item.value.to_vec(), item.flags, item.cas);
+        let seen = match self.reader.get(0, key_and_hash, self.now) {
+            Lookup::Found(item) => Some(Some(own(item))),
+            Lookup::Missing => Some(None),
+            Lookup::AskOwner => None,
+        };
+        let item = self.store.get(key_and_hash, self.now).map(own);
+        if let Some(seen) = seen {
+            assert_eq!(seen, item, "key {key} as another thread sees it");
+        }
         self.agree_on_presence(key, item.is_some());
         if let Some((value, flags, cas)) = item {
             let entry = &self.map[&key];
@@ -217,7 +232,7 @@ impl Model {
         let stored = self.store.store(verb, key_and_hash, flags, expiry, &value, self.now);
         // What the answer says about whether the store had the item.
         match (verb, stored) {
-            (_, Stored::TooLarge) | (StoreVerb::Set, _) => {}
+            (_, Stored::TooLarge | Stored::NoMemory) | (StoreVerb::Set, _) => {}
             (StoreVerb::Add, Stored::Stored) | (_, Stored::NotFound) => self.agree_on_presence(key, false),
             (StoreVerb::Add, _) => self.agree_on_presence(key, true),
             (_, Stored::NotStored) => self.agree_on_presence(key, false),
@@ -249,6 +264,7 @@ impl Model {
                 }
                 self.check_get(key);
             }
+            Stored::NoMemory => _ = self.map.remove(&key),
             Stored::NotStored | Stored::NotFound => {}
         }
     }
@@ -268,6 +284,10 @@ impl Model {
             assert_eq!(counted, Counted::NonNumeric);
             return;
         };
+        if counted == Counted::NoMemory {
+            self.map.remove(&key);
+            return;
+        }
         let new = if up { number.wrapping_add(delta) } else { number.saturating_sub(delta) };
         assert_eq!(counted, Counted::Now(new));
         let mut value = new.to_string().into_bytes();

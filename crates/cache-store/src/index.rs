@@ -7,7 +7,7 @@ mod table;
 use std::sync::Arc;
 
 use crate::hash::KeyHash;
-use crate::log::Location;
+use crate::records::Location;
 use bucket::Entry;
 use table::BucketId;
 
@@ -159,7 +159,7 @@ impl Index {
     fn split(&mut self, mut hash_of: impl FnMut(Location) -> KeyHash) {
         let table = Arc::clone(&self.table);
         let (new, _) = table.homes.next();
-        let old = new & ((new + 1).next_power_of_two() - 1 >> 1);
+        let old = new - (new + 1).next_power_of_two() / 2;
         let mut entries = std::mem::take(&mut self.scratch);
         table.homes.get(old).rearranging(|| {
             let mut next = table.homes.get(old).clear(&mut entries);

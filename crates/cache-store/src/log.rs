@@ -1,21 +1,13 @@
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::arena::Arena;
 use crate::config::{Config, ConfigError, SEGMENTS_MIN};
+use crate::epochs::{Epochs, Retired};
 use crate::record::{self, Header};
+use crate::records::{Location, Records};
 use units::Bytes;
-
-/// Where a record starts: its distance from the start of the log, in units of [`record::ALIGN`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Location(pub(crate) u64);
-
-impl Location {
-    #[inline]
-    fn offset(self) -> usize {
-        self.0 as usize * record::ALIGN
-    }
-}
 
 /// What is known of a segment.
 #[derive(Clone, Copy, Default)]
@@ -26,21 +18,30 @@ pub(crate) struct Segment {
     pub(crate) live: usize,
 }
 
+/// Pauses that a write takes at most for the sake of readers, when no segment is left that it could fill instead.
+///
+/// A reader is inside for the requests of one receive, some µs; only one that the system has put aside meanwhile takes
+/// longer, and a pause gives its processor back to it.
+const PAUSES: u32 = 1000;
+/// The same where another segment may do.
+const PAUSES_TO_RESTART: u32 = 10;
+
 /// The segments: which is being written, which wait in line, which are empty.
 ///
 /// What the index points at is never written to, until its segment is taken back and begun again.
 ///
-/// Shape: segments `0..taken` have been written to at some time; each is `active`, in `order`, in `free`,
+/// Shape: segments `0..taken` have been written to at some time; each is `active`, in `order`, `leaving`, in `free`,
 /// `swept`, or retired because the index needed its memory.
 pub(crate) struct Log {
-    arena: Arena,
+    records: Arc<Records>,
+    epochs: Arc<Epochs>,
     pub(crate) segments: Vec<Segment>,
-    /// log₂ of a segment's length.
-    shift: u32,
     /// The one that is appended to.
     pub(crate) active: usize,
     /// Full ones, oldest first.
     pub(crate) order: VecDeque<usize>,
+    /// Ones that the index does not point into any more, and that readers may still look at; since when.
+    leaving: VecDeque<(usize, Retired)>,
     /// Empty ones.
     free: Vec<usize>,
     taken: usize,
@@ -48,13 +49,20 @@ pub(crate) struct Log {
     memory: usize,
     /// Segments that were ever begun.
     begun: u64,
-    /// How many had been begun before each one; the unique numbers of its records follow from it. Readers on other
-    /// threads look there too.
-    ages: Box<[AtomicU64]>,
+}
+
+impl Deref for Log {
+    type Target = Records;
+
+    #[inline]
+    fn deref(&self) -> &Records {
+        &self.records
+    }
 }
 
 impl Log {
-    pub(crate) fn new(config: &Config) -> Result<Log, ConfigError> {
+    /// An empty log, of which the readers of `epochs` may see the records.
+    pub(crate) fn new(config: &Config, epochs: Arc<Epochs>) -> Result<Log, ConfigError> {
         config.check()?;
         let count = config.memory / config.segment;
         // 40 bits of an index entry hold a location and the mark of an empty one.
@@ -63,17 +71,17 @@ impl Log {
             .and_then(|length| Arena::new(length, config.populate))
             .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
         let mut log = Log {
-            arena,
+            records: Arc::new(Records::new(arena, config.segment.trailing_zeros(), count)),
+            epochs,
             segments: vec![Segment::default(); count],
-            shift: config.segment.trailing_zeros(),
             active: 0,
             order: VecDeque::new(),
+            leaving: VecDeque::new(),
             free: Vec::new(),
             taken: 1,
             retired: 0,
             memory: config.memory,
             begun: 0,
-            ages: (0..count).map(|_| AtomicU64::new(0)).collect(),
         };
         log.begin(0);
         Ok(log)
@@ -83,13 +91,18 @@ impl Log {
     fn begin(&mut self, segment: usize) {
         self.active = segment;
         self.segments[segment] = Segment::default();
-        // Whoever reads a record of this segment found it in the index, which is pointed at it later.
-        self.ages[segment].store(self.begun, Ordering::Relaxed);
+        self.records.begin(segment, self.begun);
         self.begun += 1;
     }
 
-    fn segment_len(&self) -> usize {
-        1 << self.shift
+    /// The readers that may look at it.
+    pub(crate) fn epochs(&self) -> Arc<Epochs> {
+        Arc::clone(&self.epochs)
+    }
+
+    /// What other threads read of it.
+    pub(crate) fn records(&self) -> Arc<Records> {
+        Arc::clone(&self.records)
     }
 
     /// Segments that are written, wait, or stand ready.
@@ -99,7 +112,7 @@ impl Log {
 
     /// Segments that hold anything.
     pub(crate) fn in_use(&self) -> usize {
-        self.held() - self.free.len()
+        self.held() - self.free.len() - self.leaving.len()
     }
 
     /// Room behind the last record of the active segment.
@@ -115,7 +128,7 @@ impl Log {
 
     /// Whether a segment is to be had without taking one back.
     pub(crate) fn has_spare(&self, index_bytes: usize) -> bool {
-        !self.free.is_empty() || self.may_take(index_bytes)
+        !self.free.is_empty() || !self.leaving.is_empty() || self.may_take(index_bytes)
     }
 
     fn may_take(&self, index_bytes: usize) -> bool {
@@ -123,11 +136,12 @@ impl Log {
         self.taken < self.segments.len() && (fits || self.held() < SEGMENTS_MIN)
     }
 
-    /// Fills the active segment from its start again, if nothing in it is alive.
+    /// Fills the active segment from its start again, if nothing in it is alive and nobody looks at it.
     ///
     /// It could not get in line, where each segment holds something that will be released.
     pub(crate) fn restart(&mut self) -> bool {
-        let dead = self.segments[self.active].live == 0;
+        let dead =
+            self.segments[self.active].live == 0 && self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART);
         if dead {
             self.begin(self.active);
         }
@@ -136,6 +150,14 @@ impl Log {
 
     /// Starts an empty segment, if there is one.
     pub(crate) fn advance(&mut self, index_bytes: usize) -> bool {
+        self.settle(index_bytes);
+        if self.free.is_empty()
+            && !self.may_take(index_bytes)
+            && let Some(&(_, since)) = self.leaving.front()
+            && self.epochs.wait(since, PAUSES)
+        {
+            self.settle(index_bytes);
+        }
         let next = if let Some(next) = self.free.pop() {
             next
         } else if self.may_take(index_bytes) {
@@ -144,15 +166,35 @@ impl Log {
         } else {
             return false;
         };
-        self.order.push_back(self.active);
+        match self.segments[self.active].live {
+            0 => self.leaving.push_back((self.active, self.epochs.retire())),
+            _ => self.order.push_back(self.active),
+        }
         self.begin(next);
         true
     }
 
-    /// Takes an empty segment in; keeps it, or retires it where the index has grown into its memory.
+    /// Takes a segment in that the index does not point into any more.
     pub(crate) fn give_back(&mut self, segment: usize, index_bytes: usize) {
         debug_assert_eq!(self.segments[segment].live, 0);
-        if self.held() > SEGMENTS_MIN && self.held() * self.segment_len() + index_bytes > self.memory {
+        self.leaving.push_back((segment, self.epochs.retire()));
+        self.settle(index_bytes);
+    }
+
+    /// Takes in what no reader looks at any more.
+    fn settle(&mut self, index_bytes: usize) {
+        while let Some(&(segment, since)) = self.leaving.front()
+            && self.epochs.is_over(since)
+        {
+            self.leaving.pop_front();
+            self.keep(segment, index_bytes);
+        }
+    }
+
+    /// Keeps an empty segment that nobody looks at, or retires it where the index has grown into its memory.
+    fn keep(&mut self, segment: usize, index_bytes: usize) {
+        let held = self.held();
+        if held > SEGMENTS_MIN && held * self.segment_len() + index_bytes > self.memory {
             // Its pages stay with the process for now; giving them to the system belongs here.
             self.retired += 1;
         } else {
@@ -165,7 +207,7 @@ impl Log {
     pub(crate) fn append(&mut self, header: &Header, key: &[u8], value: &[u8]) -> Location {
         let offset = self.claim(header.size());
         // SAFETY: nobody has a slice of what was claimed just now.
-        let bytes = unsafe { self.arena.bytes_mut(offset, header.size()) };
+        let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
         let body = &mut bytes[header.length()..];
         body[..header.key].copy_from_slice(key);
@@ -177,77 +219,28 @@ impl Log {
     pub(crate) fn append_again(&mut self, from: Location, header: &Header) -> Location {
         let old = self.header(from);
         debug_assert_eq!((old.key, old.value), (header.key, header.value));
-        let length = header.key + header.value;
         let offset = self.claim(header.size());
         // SAFETY: nobody has a slice of what was claimed just now.
-        let bytes = unsafe { self.arena.bytes_mut(offset, header.size()) };
+        let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
-        // SAFETY: a record that the index points at is not written to, and is no part of what was claimed.
-        let body = unsafe { self.arena.bytes(from.offset() + old.length(), length) };
-        bytes[header.length()..][..length].copy_from_slice(body);
+        let body = self.body(from, &old);
+        bytes[header.length()..][..body.len()].copy_from_slice(body);
         Location((offset / record::ALIGN) as u64)
     }
 
     /// Takes the next bytes of the active segment, behind everything that anybody points at, and says where.
     #[inline]
     fn claim(&mut self, size: usize) -> usize {
+        let length = self.segment_len();
         let segment = &mut self.segments[self.active];
-        let offset = (self.active << self.shift) + segment.used;
+        let offset = self.active * length + segment.used;
         segment.used += size;
-        assert!(segment.used <= 1 << self.shift, "a record is appended where there is room");
+        assert!(segment.used <= length, "a record is appended where there is room");
         offset
-    }
-
-    /// The segment of a record.
-    #[inline]
-    pub(crate) fn segment_of(&self, location: Location) -> usize {
-        location.offset() >> self.shift
-    }
-
-    /// The place of byte `offset` of `segment`.
-    pub(crate) fn location(&self, segment: usize, offset: usize) -> Location {
-        Location((((segment << self.shift) + offset) / record::ALIGN) as u64)
-    }
-
-    /// How many records could at most have been appended up to this one: grows from each record to the next.
-    #[inline]
-    pub(crate) fn position(&self, at: Location) -> u64 {
-        let within = at.offset() & (self.segment_len() - 1);
-        self.position_in(self.ages[self.segment_of(at)].load(Ordering::Relaxed), within)
-    }
-
-    /// The first of all is 1.
-    #[inline]
-    fn position_in(&self, begun: u64, within: usize) -> u64 {
-        (begun << (self.shift - record::ALIGN.ilog2())) + (within / record::ALIGN) as u64 + 1
     }
 
     /// The position of the next record, if there is room for it.
     pub(crate) fn next_position(&self) -> u64 {
         self.position_in(self.begun - 1, self.segments[self.active].used)
-    }
-
-    /// The unique number of an item: a new record's position, which a record that is written again carries along.
-    #[inline]
-    pub(crate) fn cas(&self, at: Location, header: &Header) -> u64 {
-        header.cas.unwrap_or_else(|| self.position(at))
-    }
-
-    #[inline]
-    pub(crate) fn header(&self, at: Location) -> Header {
-        // SAFETY: a record that the index points at is not written to, and no field but its own is asked for.
-        Header::read(|field| unsafe { self.arena.bytes(at.offset() + field, 4) })
-    }
-
-    #[inline]
-    pub(crate) fn key(&self, at: Location, header: &Header) -> &[u8] {
-        // SAFETY: a record that the index points at is not written to.
-        unsafe { self.arena.bytes(at.offset() + header.length(), header.key) }
-    }
-
-    #[inline]
-    pub(crate) fn value(&self, at: Location, header: &Header) -> &[u8] {
-        // SAFETY: a record that the index points at is not written to.
-        unsafe { self.arena.bytes(at.offset() + header.length() + header.key, header.value) }
     }
 }

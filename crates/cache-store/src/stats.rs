@@ -1,5 +1,7 @@
 use std::ops::AddAssign;
 
+use crate::store::Gone;
+
 macro_rules! stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// What a partition holds, and what it has done. Those of all partitions add up.
@@ -76,6 +78,20 @@ stats! {
 }
 
 impl Stats {
+    /// Counts a key that was asked for, and found or not.
+    #[inline]
+    pub(crate) fn count_get(&mut self, found: Result<(), Gone>) {
+        self.cmd_get += 1;
+        match found {
+            Ok(()) => self.get_hits += 1,
+            Err(gone) => {
+                self.get_misses += 1;
+                self.get_expired += u64::from(gone == Gone::Expired);
+                self.get_flushed += u64::from(gone == Gone::Flushed);
+            }
+        }
+    }
+
     /// Sets what counts events to 0 and leaves what says how things stand, as `stats reset` does.
     pub fn reset(&mut self) {
         *self = Stats {

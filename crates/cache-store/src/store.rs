@@ -1,18 +1,25 @@
 mod count;
 mod read;
 mod reclaim;
+mod view;
 mod write;
 
+use std::sync::Arc;
+
 use crate::config::{Config, ConfigError};
+use crate::epochs::Epochs;
 use crate::hash::{Key, KeyHasher};
 use crate::index::{Index, Slot};
-use crate::log::{Location, Log};
+use crate::log::Log;
 use crate::record::{self, Header};
+use crate::records::Location;
 use crate::stats::Stats;
 use reclaim::Sweep;
+use view::Shared;
 
 pub use count::Counted;
 pub use read::Item;
+pub use view::View;
 pub use write::Stored;
 
 /// One partition of the cache.
@@ -26,10 +33,8 @@ pub struct Store {
     index: Index,
     hasher: KeyHasher,
     item_max: usize,
-    /// Records up to this position in the log were flushed.
-    flushed: u64,
-    /// When everything will be flushed.
-    flush_at: Option<u32>,
+    /// What readers on other threads see.
+    shared: Arc<Shared>,
     sweep: Option<Sweep>,
     stats: Stats,
     /// Kept for its memory.
@@ -46,7 +51,7 @@ struct Found {
 
 /// Why there is no live item.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Gone {
+pub(crate) enum Gone {
     Missing,
     Expired,
     Flushed,
@@ -58,20 +63,36 @@ impl Store {
     /// Errors: too little memory for two segments, segments too small for the largest item, or no such
     /// memory to be had.
     pub fn new(config: Config) -> Result<Store, ConfigError> {
-        Store::with_hasher(config, KeyHasher::new(config.seed))
+        Store::with_readers(config, Epochs::new(0, || ()))
+    }
+
+    /// An empty store that the readers of `epochs` may look at.
+    pub fn with_readers(config: Config, epochs: Arc<Epochs>) -> Result<Store, ConfigError> {
+        Store::with_readers_and_hasher(config, epochs, KeyHasher::new(config.seed))
     }
 
     /// A store whose hashes are made by `hasher`.
     #[doc(hidden)]
     pub fn with_hasher(config: Config, hasher: KeyHasher) -> Result<Store, ConfigError> {
+        Store::with_readers_and_hasher(config, Epochs::new(0, || ()), hasher)
+    }
+
+    /// Both of these.
+    #[doc(hidden)]
+    pub fn with_readers_and_hasher(
+        config: Config,
+        epochs: Arc<Epochs>,
+        hasher: KeyHasher,
+    ) -> Result<Store, ConfigError> {
+        let log = Log::new(&config, epochs)?;
+        // Each item has a record, and no two records begin at the same place.
+        let index = Index::new(config.memory / record::ALIGN);
         Ok(Store {
-            log: Log::new(&config)?,
-            // Each item has a record, and no two records begin at the same place.
-            index: Index::new(config.memory / record::ALIGN),
+            shared: Arc::new(Shared::new(log.records(), index.table())),
+            log,
+            index,
             hasher,
             item_max: config.item_max,
-            flushed: 0,
-            flush_at: None,
             sweep: None,
             stats: Stats::default(),
             scratch: Vec::new(),
@@ -101,9 +122,8 @@ impl Store {
     /// Carries out a flush that is due. Every operation calls it first.
     #[inline]
     fn tick(&mut self, now: u32) {
-        if self.flush_at.is_some_and(|at| at <= now) {
-            self.flush_at = None;
-            self.flushed = self.log.next_position() - 1;
+        if self.shared.is_flush_due(now) {
+            self.shared.flush(self.log.next_position() - 1);
         }
     }
 
@@ -112,7 +132,7 @@ impl Store {
     fn live(&mut self, key: Key, now: u32) -> Result<Found, Gone> {
         self.tick(now);
         let found = self.find(key).ok_or(Gone::Missing)?;
-        match self.gone(found.at, &found.header, now) {
+        match self.shared.gone(found.at, &found.header, now) {
             None => Ok(found),
             Some(gone) => {
                 self.unlink(key, found);
@@ -128,18 +148,6 @@ impl Store {
         let log = &self.log;
         let (slot, at) = self.index.find(key.hash, |at| log.key(at, &log.header(at)) == key.bytes)?;
         Some(Found { slot, at, header: log.header(at) })
-    }
-
-    /// Whether a record has ended, and why.
-    #[inline]
-    fn gone(&self, at: Location, header: &Header, now: u32) -> Option<Gone> {
-        if self.flushed > 0 && self.log.position(at) <= self.flushed {
-            Some(Gone::Flushed)
-        } else if header.expiry.is_over(now) {
-            Some(Gone::Expired)
-        } else {
-            None
-        }
     }
 
     /// Takes an item out of the index; its record becomes garbage.

@@ -60,6 +60,7 @@ impl Operation {
                         reply::NOT_STORED
                     }
                     Stored::TooLarge => Refusal::TooLarge.line(),
+                    Stored::NoMemory => Refusal::OutOfMemory.line(),
                 }
             }
             Operation::Delete { .. } if store.delete(key, now) => reply::DELETED,
@@ -73,6 +74,7 @@ impl Operation {
                 }
                 Counted::NotFound => reply::NOT_FOUND,
                 Counted::NonNumeric => Refusal::NonNumeric.line(),
+                Counted::NoMemory => Refusal::OutOfMemory.line(),
             },
             Operation::Touch { exptime, .. } => {
                 match store.touch(key, Expiry::from_exptime(exptime, now), now) {

@@ -1,4 +1,4 @@
-use crate::log::Location;
+use crate::records::Location;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Entries of a bucket: what a cache line holds beside the link and the version. Two suffice to try every order.

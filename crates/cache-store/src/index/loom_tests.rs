@@ -7,7 +7,7 @@ use loom::thread;
 
 use super::{Index, Look};
 use crate::hash::KeyHash;
-use crate::log::Location;
+use crate::records::Location;
 
 /// A hash with this home bucket, as far as there are so many, and a tag.
 fn hash(bucket: u64, tag: u64) -> KeyHash {

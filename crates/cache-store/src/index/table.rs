@@ -2,7 +2,7 @@ use super::bucket::{Bucket, SLOTS};
 use super::pieces::Pieces;
 use super::{LOAD_HALVES, Slot};
 use crate::hash::KeyHash;
-use crate::log::Location;
+use crate::records::Location;
 
 /// The buckets, which one thread writes ([`Index`](super::Index)) and any thread reads meanwhile.
 pub(crate) struct Table {

@@ -1,6 +1,6 @@
 use proto_memcache::{append_u64, server};
 
-use super::Store;
+use super::{Store, Stored};
 use crate::hash::Key;
 use crate::record::Header;
 
@@ -13,6 +13,8 @@ pub enum Counted {
     NotFound,
     /// The item is no number.
     NonNumeric,
+    /// As [`Stored::NoMemory`].
+    NoMemory,
 }
 
 impl Store {
@@ -39,9 +41,12 @@ impl Store {
         // memcached counts a number that got longer as a new item, and others not.
         let grows = digits.len() > value;
         digits.resize(digits.len().max(value), b' ');
-        self.put(key, flags, expiry, &digits, now);
-        self.stats.total_items -= u64::from(!grows);
+        let stored = self.put(key, flags, expiry, &digits, now);
         self.scratch = digits;
+        if stored == Stored::NoMemory {
+            return Counted::NoMemory;
+        }
+        self.stats.total_items -= u64::from(!grows);
         Counted::Now(new)
     }
 }

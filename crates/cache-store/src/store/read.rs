@@ -1,4 +1,6 @@
-use super::{Gone, Store};
+use std::sync::Arc;
+
+use super::{Store, View};
 use crate::hash::Key;
 
 /// A live item, as long as the store is not written to.
@@ -16,20 +18,16 @@ impl Store {
     /// The item of `key`.
     #[inline]
     pub fn get(&mut self, key: Key, now: u32) -> Option<Item<'_>> {
-        self.stats.cmd_get += 1;
-        match self.live(key, now) {
-            Ok(found) => {
-                self.stats.get_hits += 1;
-                let value = self.log.value(found.at, &found.header);
-                let cas = self.log.cas(found.at, &found.header);
-                Some(Item { value, flags: found.header.flags, cas })
-            }
-            Err(gone) => {
-                self.stats.get_misses += 1;
-                self.stats.get_expired += u64::from(gone == Gone::Expired);
-                self.stats.get_flushed += u64::from(gone == Gone::Flushed);
-                None
-            }
-        }
+        let found = self.live(key, now);
+        self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
+        let found = found.ok()?;
+        let value = self.log.value(found.at, &found.header);
+        let cas = self.log.cas(found.at, &found.header);
+        Some(Item { value, flags: found.header.flags, cas })
+    }
+
+    /// What readers on other threads see; with as many readers as its [`Epochs`](crate::Epochs) has places.
+    pub fn view(&self) -> View {
+        View { shared: Arc::clone(&self.shared), epochs: self.log.epochs() }
     }
 }

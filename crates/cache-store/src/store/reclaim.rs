@@ -9,8 +9,8 @@
 //! still lives in it ([`Store::evict`]).
 
 use super::{Gone, Store};
-use crate::log::Location;
 use crate::record::Header;
+use crate::records::Location;
 
 /// A segment on its way to be empty: everything before `at` is out of the index.
 #[derive(Clone, Copy)]
@@ -23,19 +23,22 @@ pub(super) struct Sweep {
 const PACE: usize = 4;
 
 impl Store {
-    /// Makes the active segment have room for a record.
+    /// Makes the active segment have room for a record; fails where readers look at all that was empty.
     #[inline]
-    pub(super) fn make_room(&mut self, size: usize, now: u32) {
+    pub(super) fn make_room(&mut self, size: usize, now: u32) -> bool {
         if self.log.room() < size {
             if self.log.restart() {
-                return;
+                return true;
             }
             while !self.log.advance(self.index.bytes()) {
-                self.sweep(usize::MAX, now);
+                if !self.sweep(usize::MAX, now) {
+                    return false;
+                }
             }
         } else if self.sweep.is_some() || self.log.is_half_full() && !self.log.has_spare(self.index.bytes()) {
             self.sweep(size * PACE, now);
         }
+        true
     }
 
     /// Counts a record as garbage; a segment of nothing else is empty at once, whatever its turn.
@@ -56,12 +59,10 @@ impl Store {
         self.log.give_back(number, self.index.bytes());
     }
 
-    /// Goes on taking back a segment, by at least `bytes`.
-    fn sweep(&mut self, bytes: usize, now: u32) {
-        let Sweep { segment, mut at } = match self.sweep {
-            Some(sweep) => sweep,
-            None => Sweep { segment: self.victim(), at: 0 },
-        };
+    /// Goes on taking back a segment, by at least `bytes`; returns whether there was one.
+    fn sweep(&mut self, bytes: usize, now: u32) -> bool {
+        let sweep = self.sweep.or_else(|| self.victim().map(|segment| Sweep { segment, at: 0 }));
+        let Some(Sweep { segment, mut at }) = sweep else { return false };
         self.sweep = Some(Sweep { segment, at });
         let end = at.saturating_add(bytes);
         // The last live record's release ends the sweep and gives the segment back.
@@ -72,18 +73,19 @@ impl Store {
             self.sweep = Some(Sweep { segment, at });
             self.evict(location, &header, now);
         }
+        true
     }
 
     /// The segment to take back: the oldest. Every segment in line holds at least one live record.
-    fn victim(&mut self) -> usize {
-        self.log.order.pop_front().expect("of two segments or more, one is in line, empty, or being swept")
+    fn victim(&mut self) -> Option<usize> {
+        self.log.order.pop_front()
     }
 
     /// Drops what the index still has of a record.
     fn evict(&mut self, location: Location, header: &Header, now: u32) {
         let hash = self.hasher.hash(self.log.key(location, header));
         let Some((slot, _)) = self.index.find(hash, |at| at == location) else { return };
-        match self.gone(location, header, now) {
+        match self.shared.gone(location, header, now) {
             None => self.stats.evictions += 1,
             Some(Gone::Expired) => self.stats.expired += 1,
             Some(_) => {}

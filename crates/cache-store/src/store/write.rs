@@ -3,8 +3,9 @@ use proto_memcache::{StoreVerb, limits};
 use super::{Found, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
-use crate::log::{Location, Log};
+use crate::log::Log;
 use crate::record::Header;
+use crate::records::Location;
 
 /// What became of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub enum Stored {
     NotFound,
     /// The item would be over the largest size.
     TooLarge,
+    /// Readers on other threads look at all memory that could be had; a moment later they do not. The old item is
+    /// removed.
+    NoMemory,
 }
 
 impl Store {
@@ -63,8 +67,7 @@ impl Store {
             self.refuse_too_large((verb == StoreVerb::Set).then_some(key), now);
             return Stored::TooLarge;
         }
-        self.put(key, flags, expiry, value, now);
-        Stored::Stored
+        self.put(key, flags, expiry, value, now)
     }
 
     /// Counts an item that was refused for its size before its value was read; removes that of `unlink`.
@@ -106,7 +109,10 @@ impl Store {
         let Ok(found) = self.live(key, now) else { return false };
         let changed =
             |log: &Log, at, header: &Header| change(Header { cas: Some(log.cas(at, header)), ..*header });
-        self.make_room(changed(&self.log, found.at, &found.header).size(), now);
+        if !self.make_room(changed(&self.log, found.at, &found.header).size(), now) {
+            self.give_up(key);
+            return false;
+        }
         // Making room may have taken back this very item.
         let Some(found) = self.find(key) else { return false };
         let header = changed(&self.log, found.at, &found.header);
@@ -124,10 +130,9 @@ impl Store {
         self.tick(now);
         let at = Expiry::from_exptime(delay, now);
         if delay <= 0 || at.is_over(now) {
-            self.flush_at = None;
-            self.flushed = self.log.next_position() - 1;
+            self.shared.flush(self.log.next_position() - 1);
         } else {
-            self.flush_at = Some(at.to_u32());
+            self.shared.flush_at(at.to_u32());
         }
     }
 
@@ -145,19 +150,32 @@ impl Store {
         joined.extend_from_slice(before);
         joined.extend_from_slice(self.log.value(old.at, &old.header));
         joined.extend_from_slice(after);
-        self.put(key, flags, expiry, &joined, now);
+        let stored = self.put(key, flags, expiry, &joined, now);
         self.scratch = joined;
-        Stored::Stored
+        stored
     }
 
     /// Makes `value` the item of `key`.
     #[inline]
-    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) {
+    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
         let header = Header { expiry, flags, cas: None, marks: 0, key: key.bytes.len(), value: value.len() };
-        self.make_room(header.size(), now);
+        if !self.make_room(header.size(), now) {
+            self.give_up(key);
+            return Stored::NoMemory;
+        }
         let at = self.log.append(&header, key.bytes, value);
         self.stats.total_items += 1;
         self.publish(key, at);
+        Stored::Stored
+    }
+
+    /// There is no memory for a new record: as in memcached, better no item than an old one.
+    #[cold]
+    fn give_up(&mut self, key: Key) {
+        if let Some(found) = self.find(key) {
+            self.unlink(key, found);
+            self.stats.evictions += 1;
+        }
     }
 
     /// Points the index at a new record of `key`, in the place of an old one if there is one.

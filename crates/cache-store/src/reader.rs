@@ -1,0 +1,89 @@
+use std::sync::Arc;
+
+use crate::epochs::Seat;
+use crate::hash::Key;
+use crate::index::Look;
+use crate::stats::Stats;
+use crate::store::{Gone, Item, View};
+
+/// One thread's eyes on the partitions of all threads: it reads them while their owners write, without a lock and
+/// without a message.
+///
+/// Cost: a fence for the first of the gets between two [`Reader::leave`]s, and what the owner's own get costs.
+pub struct Reader {
+    seat: Seat,
+    views: Box<[View]>,
+    stats: Stats,
+}
+
+/// What a reader finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookup<'r> {
+    /// The item, until [`Reader::leave`].
+    Found(Item<'r>),
+    /// There was none at some moment during the call.
+    Missing,
+    /// Only the owner can say: it is at work in this very place, or has a flush to carry out.
+    AskOwner,
+}
+
+impl Reader {
+    /// A reader of these partitions; `None` where their [`Epochs`](crate::Epochs) have no place left for one.
+    ///
+    /// Panics: they do not all have the same epochs.
+    pub fn new(views: Vec<View>) -> Option<Reader> {
+        let epochs = &views.first()?.epochs;
+        assert!(
+            views.iter().all(|view| Arc::ptr_eq(&view.epochs, epochs)),
+            "a reader is inside of one set of epochs, which all its partitions must heed"
+        );
+        Some(Reader { seat: Seat::take(epochs)?, views: views.into(), stats: Stats::default() })
+    }
+
+    /// The item of `key` in partition `number`.
+    ///
+    /// Items that have ended are not found, and stay where they are until their owner meets them.
+    #[inline]
+    pub fn get(&mut self, number: usize, key: Key, now: u32) -> Lookup<'_> {
+        self.seat.enter();
+        let shared = &*self.views[number].shared;
+        if shared.is_flush_due(now) {
+            return Lookup::AskOwner;
+        }
+        let gone = match shared.look(key) {
+            Look::Unsettled => return Lookup::AskOwner,
+            Look::Missing => Gone::Missing,
+            Look::Found(at) => {
+                let header = shared.records.header(at);
+                match shared.gone(at, &header, now) {
+                    Some(gone) => gone,
+                    None => {
+                        self.stats.count_get(Ok(()));
+                        let value = shared.records.value(at, &header);
+                        let cas = shared.records.cas(at, &header);
+                        return Lookup::Found(Item { value, flags: header.flags, cas });
+                    }
+                }
+            }
+        };
+        self.stats.count_get(Err(gone));
+        Lookup::Missing
+    }
+
+    /// Lets owners reuse what was found; to be called before the thread sleeps, and not only then: what its thread
+    /// has seen takes memory as long as it is not called.
+    #[inline]
+    pub fn leave(&mut self) {
+        self.seat.leave();
+    }
+
+    /// What it has done.
+    pub fn stats(&self) -> Stats {
+        self.stats
+    }
+
+    /// Sets what it has done to 0.
+    pub fn reset_stats(&mut self) {
+        self.stats.reset();
+    }
+}

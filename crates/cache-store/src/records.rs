@@ -1,0 +1,108 @@
+use crate::arena::Arena;
+use crate::record::{self, Header};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Where a record starts: its distance from the start of the log, in units of [`record::ALIGN`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location(pub(crate) u64);
+
+impl Location {
+    #[inline]
+    pub(crate) fn offset(self) -> usize {
+        self.0 as usize * record::ALIGN
+    }
+}
+
+/// What can be read of a log, by its writer and by others meanwhile.
+///
+/// A record is written before the index points at it and never after. Its segment is written again when nobody can
+/// be looking at it any more: [`Epochs`](crate::Epochs) says when. So whoever has a location from the index, in the
+/// meaning of a reader that is inside or of the writer itself, may read the record there.
+pub(crate) struct Records {
+    arena: Arena,
+    /// log₂ of a segment's length.
+    shift: u32,
+    /// How many segments had been begun before each one; the unique numbers of its records follow from it.
+    ages: Box<[AtomicU64]>,
+}
+
+impl Records {
+    /// Segments of `1 << shift` bytes that fill `arena`.
+    pub(crate) fn new(arena: Arena, shift: u32, segments: usize) -> Records {
+        Records { arena, shift, ages: (0..segments).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Tells how many segments had been begun before this one.
+    pub(crate) fn begin(&self, segment: usize, begun: u64) {
+        // Whoever reads a record of this segment found it in the index, which is pointed at it later.
+        self.ages[segment].store(begun, Ordering::Relaxed);
+    }
+
+    pub(crate) fn segment_len(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// The segment of a record.
+    #[inline]
+    pub(crate) fn segment_of(&self, location: Location) -> usize {
+        location.offset() >> self.shift
+    }
+
+    /// The place of byte `offset` of `segment`.
+    pub(crate) fn location(&self, segment: usize, offset: usize) -> Location {
+        Location((((segment << self.shift) + offset) / record::ALIGN) as u64)
+    }
+
+    /// How many records could at most have been appended up to this one: grows from each record to the next.
+    #[inline]
+    pub(crate) fn position(&self, at: Location) -> u64 {
+        let within = at.offset() & (self.segment_len() - 1);
+        self.position_in(self.ages[self.segment_of(at)].load(Ordering::Relaxed), within)
+    }
+
+    /// The same at byte `within` of a segment before which so many had been begun. The first of all is 1.
+    #[inline]
+    pub(crate) fn position_in(&self, begun: u64, within: usize) -> u64 {
+        (begun << (self.shift - record::ALIGN.ilog2())) + (within / record::ALIGN) as u64 + 1
+    }
+
+    /// The unique number of an item: a new record's position, which a record that is written again carries along.
+    #[inline]
+    pub(crate) fn cas(&self, at: Location, header: &Header) -> u64 {
+        header.cas.unwrap_or_else(|| self.position(at))
+    }
+
+    #[inline]
+    pub(crate) fn header(&self, at: Location) -> Header {
+        // SAFETY: a record that the index points at is not written to, and no field but its own is asked for.
+        Header::read(|field| unsafe { self.arena.bytes(at.offset() + field, 4) })
+    }
+
+    #[inline]
+    pub(crate) fn key(&self, at: Location, header: &Header) -> &[u8] {
+        // SAFETY: a record that the index points at is not written to.
+        unsafe { self.arena.bytes(at.offset() + header.length(), header.key) }
+    }
+
+    #[inline]
+    pub(crate) fn value(&self, at: Location, header: &Header) -> &[u8] {
+        // SAFETY: a record that the index points at is not written to.
+        unsafe { self.arena.bytes(at.offset() + header.length() + header.key, header.value) }
+    }
+
+    /// Key and value, one behind the other.
+    pub(crate) fn body(&self, at: Location, header: &Header) -> &[u8] {
+        // SAFETY: a record that the index points at is not written to.
+        unsafe { self.arena.bytes(at.offset() + header.length(), header.key + header.value) }
+    }
+
+    /// The bytes of a record that is still to be written.
+    ///
+    /// # Safety
+    /// Nobody points at any of them, or has a slice of them.
+    #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
+    pub(crate) unsafe fn draft(&self, offset: usize, length: usize) -> &mut [u8] {
+        // SAFETY: as the caller says.
+        unsafe { self.arena.bytes_mut(offset, length) }
+    }
+}

@@ -1,0 +1,71 @@
+use std::sync::Arc;
+
+use super::Gone;
+use crate::epochs::Epochs;
+use crate::hash::Key;
+use crate::index::{Look, Table};
+use crate::record::Header;
+use crate::records::{Location, Records};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// What a store shares with readers on other threads.
+pub(crate) struct Shared {
+    pub(crate) records: Arc<Records>,
+    pub(crate) table: Arc<Table>,
+    /// Records up to this position in the log were flushed.
+    flushed: AtomicU64,
+    /// When everything will be flushed; 0 for never.
+    flush_at: AtomicU32,
+}
+
+impl Shared {
+    pub(super) fn new(records: Arc<Records>, table: Arc<Table>) -> Shared {
+        Shared { records, table, flushed: AtomicU64::new(0), flush_at: AtomicU32::new(0) }
+    }
+
+    /// The writer: everything up to this position is flushed.
+    pub(super) fn flush(&self, position: u64) {
+        // In this order, or a reader could find nothing due and nothing done.
+        self.flushed.store(position, Ordering::Relaxed);
+        self.flush_at.store(0, Ordering::Release);
+    }
+
+    /// The writer: everything will be flushed then.
+    pub(super) fn flush_at(&self, at: u32) {
+        self.flush_at.store(at, Ordering::Relaxed);
+    }
+
+    /// Whether a flush should have happened that the writer has not carried out yet.
+    #[inline]
+    pub(crate) fn is_flush_due(&self, now: u32) -> bool {
+        let at = self.flush_at.load(Ordering::Acquire);
+        at != 0 && at <= now
+    }
+
+    /// Whether a record has ended, and why.
+    #[inline]
+    pub(crate) fn gone(&self, at: Location, header: &Header, now: u32) -> Option<Gone> {
+        let flushed = self.flushed.load(Ordering::Relaxed);
+        if flushed > 0 && self.records.position(at) <= flushed {
+            Some(Gone::Flushed)
+        } else if header.expiry.is_over(now) {
+            Some(Gone::Expired)
+        } else {
+            None
+        }
+    }
+
+    /// The record of `key`, for a reader that is inside.
+    #[inline]
+    pub(crate) fn look(&self, key: Key) -> Look {
+        let records = &self.records;
+        self.table.look(key.hash, |at| records.key(at, &records.header(at)) == key.bytes)
+    }
+}
+
+/// What a [`Reader`](crate::Reader) on another thread sees of a store.
+#[derive(Clone)]
+pub struct View {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) epochs: Arc<Epochs>,
+}
