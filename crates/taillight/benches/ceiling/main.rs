@@ -9,11 +9,13 @@
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench ceiling`, or with
 //! `-- --io uring --rounds 9`.
 
+#[path = "../shared/cpu.rs"]
 mod cpu;
 mod generators;
 mod lag;
 mod scaling;
 mod server;
+#[path = "../shared/spread.rs"]
 mod spread;
 
 use clap::Parser;

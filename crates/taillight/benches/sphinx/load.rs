@@ -1,0 +1,101 @@
+//! One run of the generator.
+
+use std::process::Command;
+
+use results::Trial;
+
+use crate::contestant::Contestant;
+use crate::cpu::timed;
+
+/// Three times what any server here reaches on one core at depth 1; pipelined, they take more.
+pub(crate) const MORE_THAN_ANYBODY: f64 = 1_000_000.0;
+pub(crate) const PIPELINED: f64 = 6_000_000.0;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    /// `get` or `set`.
+    pub(crate) operation: &'static str,
+    pub(crate) connections: u32,
+    pub(crate) depth: u32,
+    pub(crate) value: String,
+    pub(crate) keys: u32,
+    pub(crate) seconds: u32,
+    /// Further arguments.
+    pub(crate) more: Vec<String>,
+}
+
+impl Load {
+    /// 30 B keys and 200 B values over 64 connections at depth 1.
+    pub(crate) fn new(operation: &'static str, seconds: u32) -> Load {
+        Load {
+            operation,
+            connections: 64,
+            depth: 1,
+            value: "200".into(),
+            keys: 100_000,
+            seconds,
+            more: Vec::new(),
+        }
+    }
+
+    /// Runs it against a server whose turn it is. `None` where the run failed, with a line that says so.
+    pub(crate) fn run(&self, server: &Contestant, rps: Option<f64>, cpus: &str) -> Option<Run> {
+        server.awake(|| {
+            let before = server.cpu_s();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_taillight"));
+            let (address, seconds) = (server.address.to_string(), format!("{}s", self.seconds));
+            let (connections, depth, keys) =
+                (self.connections.to_string(), self.depth.to_string(), self.keys.to_string());
+            command.args(["load", "cache", "--target", &address, "--window", &seconds, "--warmup", "300ms"]);
+            command.args([
+                "--connections",
+                &connections,
+                "--depth",
+                &depth,
+                "--keys",
+                &keys,
+                "--json",
+                "--no-live",
+            ]);
+            command.args(["--cpus", cpus, "--drain", "50ms", "--timeout", "10s"]);
+            if self.value != "preset" {
+                command.args(["--mix", &format!("{}:100", self.operation), "--value-size", &self.value]);
+            }
+            match rps {
+                Some(rps) => command.args(["--rate", &format!("{rps:.0}")]),
+                None => command.arg("--closed"),
+            };
+            command.args(&self.more);
+            let Some((text, _)) = timed(&mut command) else {
+                println!("{}: the run failed: {command:?}", server.name);
+                return None;
+            };
+            let trial: Trial = serde_json::from_str(&text).expect("it prints a trial");
+            let requests = trial.achieved_rps * (trial.window_s + trial.warmup_s);
+            let server_cpu_us = 1e6 * (server.cpu_s() - before) / requests.max(1.0);
+            Some(Run { trial, server_cpu_us })
+        })
+    }
+}
+
+/// What a run showed.
+pub(crate) struct Run {
+    pub(crate) trial: Trial,
+    /// The server's processor time for each request, the filling included where there was one.
+    pub(crate) server_cpu_us: f64,
+}
+
+impl Run {
+    pub(crate) fn krps(&self) -> f64 {
+        self.trial.achieved_rps / 1e3
+    }
+}
+
+/// Fills a server, so that later runs find everything there; panics where that fails.
+pub(crate) fn fill(server: &Contestant, load: &Load, cpus: &str) {
+    if server.kind != crate::contestant::Kind::Floor {
+        let filled = Load { seconds: 1, ..load.clone() }.run(server, Some(1_000.0), cpus);
+        assert!(filled.is_some(), "{} cannot be filled", server.name);
+    }
+}

@@ -1,0 +1,134 @@
+//! Sphinx beside memcached and beside what is possible, in interleaved rounds on the same cores.
+//!
+//! One server core, one generator core; each memcached that is named, with each of its better settings; and the
+//! floor, a server that parses hardly anything and answers a canned value. Only ratios within a round mean anything:
+//! the same program costs a third more minutes later. Beside each ratio to memcached stands the *share of the
+//! possible*: (Sphinx − memcached) / (floor − memcached).
+//!
+//! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with
+//! `-- --only throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the
+//! binaries of a release build: `cargo build --release -p taillight -p sphinx --bins`.
+
+mod contestant;
+#[path = "../shared/cpu.rs"]
+mod cpu;
+mod load;
+mod open;
+mod peak;
+#[path = "../shared/spread.rs"]
+mod spread;
+mod table;
+mod throughput;
+mod two_cores;
+mod values;
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use reactor::allowed_cpus;
+
+use contestant::Contestant;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// The most requests at depth 1 and at depth 16.
+    Throughput,
+    /// Response times at 50 to 90 % of memcached's maximum.
+    Open,
+    /// The most requests whose windowed p99 is at most 1 ms.
+    Peak,
+    /// Two server threads on two cores with the generator beside them.
+    Two,
+    /// Values of 1 KB to 1 MB, and Facebook's ETC.
+    Values,
+}
+
+#[derive(Parser)]
+struct Options {
+    /// Rounds; each contestant runs once in each.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Seconds of each run.
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
+    /// Only these parts.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// A memcached to compare with, instead of the one in PATH; may be given several times.
+    #[arg(long, value_name = "PROGRAM")]
+    memcached: Vec<PathBuf>,
+    /// Further sets of arguments for Sphinx, each a contestant of its own.
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
+    sphinx: Vec<String>,
+    /// What cargo adds.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What every part needs to know.
+struct Setting {
+    rounds: u32,
+    seconds: u32,
+    memcacheds: Vec<PathBuf>,
+    sphinxes: Vec<String>,
+    server_cpu: usize,
+    generator_cpu: usize,
+}
+
+fn main() {
+    let options = Options::parse();
+    let cpus = allowed_cpus().expect("the processors of this process are known");
+    let (Some(&server_cpu), Some(&generator_cpu)) = (cpus.first(), cpus.last()) else { return };
+    if server_cpu == generator_cpu {
+        println!("skipped: server and generator need a processor each, and this process may use one");
+        return;
+    }
+    let memcacheds = if options.memcached.is_empty() {
+        launch::memcached::find().map(|found| found.path).into_iter().collect()
+    } else {
+        options.memcached.clone()
+    };
+    if memcacheds.is_empty() {
+        println!("skipped: there is no memcached to compare with; install it, or name one with --memcached");
+        return;
+    }
+    let setting = Setting {
+        rounds: options.rounds,
+        seconds: options.seconds,
+        memcacheds,
+        sphinxes: options.sphinx.clone(),
+        server_cpu,
+        generator_cpu,
+    };
+    println!("machine: {}", host::Host::here());
+    let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values];
+    for part in all.into_iter().filter(|part| options.only.is_empty() || options.only.contains(part)) {
+        match part {
+            Part::Throughput => throughput::run(&setting),
+            Part::Open => open::run(&setting),
+            Part::Peak => peak::run(&setting),
+            Part::Two => two_cores::run(&setting),
+            Part::Values => values::run(&setting),
+        }
+    }
+}
+
+impl Setting {
+    /// Everybody on the server's core, each with one thread: memcacheds first, the floor last.
+    fn contestants(&self) -> Vec<Contestant> {
+        self.on(&self.server_cpu.to_string(), 1)
+    }
+
+    fn on(&self, cpus: &str, threads: usize) -> Vec<Contestant> {
+        let mut all = Vec::new();
+        for program in &self.memcacheds {
+            for extra in ["", "-o modern", "-o no_lru_maintainer"] {
+                all.push(Contestant::memcached(program, extra, cpus, threads));
+            }
+        }
+        all.push(Contestant::sphinx("--spin off", cpus));
+        all.extend(self.sphinxes.iter().map(|args| Contestant::sphinx(args, cpus)));
+        all.push(Contestant::floor(cpus));
+        all
+    }
+}

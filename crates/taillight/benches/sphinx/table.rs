@@ -1,0 +1,50 @@
+//! Figures of all rounds beside each other, as ratios within a round.
+
+use crate::contestant::{Contestant, Kind};
+use crate::spread::Spread;
+
+/// One figure of every contestant in every round: `figures[contestant][round]`.
+pub(crate) type Figures = Vec<Vec<Option<f64>>>;
+
+/// Of the memcacheds the one with the best median; `best` picks the better of two.
+pub(crate) fn best_memcached(all: &[Contestant], figures: &Figures, higher_is_better: bool) -> Option<usize> {
+    let median = |i: &usize| Spread::of(figures[*i].iter().flatten().copied().collect()).map(|s| s.median);
+    let memcacheds = (0..all.len()).filter(|&i| all[i].kind == Kind::Memcached);
+    let rated = memcacheds.filter_map(|i| Some((i, median(&i)?)));
+    let sign = if higher_is_better { 1.0 } else { -1.0 };
+    rated.max_by(|a, b| (sign * a.1).total_cmp(&(sign * b.1))).map(|(i, _)| i)
+}
+
+/// The spread over the rounds of one contestant's figure over another's.
+pub(crate) fn ratio(figures: &Figures, of: usize, to: usize) -> Option<Spread> {
+    let pairs = figures[of].iter().zip(&figures[to]);
+    Spread::of(pairs.filter_map(|(a, b)| Some((*a)? / (*b)?)).filter(|r| r.is_finite()).collect())
+}
+
+/// The spread over the rounds of the share of the possible, where the floor is better at all.
+pub(crate) fn share(figures: &Figures, of: usize, memcached: usize, floor: usize) -> Option<Spread> {
+    let rounds = figures[of].iter().zip(&figures[memcached]).zip(&figures[floor]);
+    let share = rounds.filter_map(|((s, m), f)| Some(((*s)? - (*m)?) / ((*f)? - (*m)?)));
+    Spread::of(share.filter(|x| x.is_finite()).collect())
+}
+
+/// Prints a table: each contestant's figure, its ratio to the best memcached, and its share of the possible.
+pub(crate) fn print(title: &str, unit: &str, all: &[Contestant], figures: &Figures, higher_is_better: bool) {
+    let Some(best) = best_memcached(all, figures, higher_is_better) else { return };
+    let floor = all.iter().position(|c| c.kind == Kind::Floor);
+    println!("\n### {title}\n");
+    println!("| server | {unit} | ratio to {} | share of the possible |", all[best].name);
+    println!("| --- | --- | --- | --- |");
+    for (i, contestant) in all.iter().enumerate() {
+        let Some(spread) = Spread::of(figures[i].iter().flatten().copied().collect()) else { continue };
+        let show = |spread: Option<Spread>| spread.map_or("–".into(), |s| format!("{s:.2}"));
+        let ours = contestant.kind == Kind::Sphinx;
+        let share = floor.filter(|_| ours).and_then(|floor| share(figures, i, best, floor));
+        println!(
+            "| {} | {spread:.1} | {} | {} |",
+            contestant.name,
+            show(ratio(figures, i, best)),
+            show(share)
+        );
+    }
+}

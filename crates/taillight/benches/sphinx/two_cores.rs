@@ -1,0 +1,49 @@
+//! The paper's experiment, as far as two cores go: two server threads on both, the generator beside them.
+//!
+//! Source: ANCS'19 §IV: clients that ask again once they are answered, few to many connections, reads and updates.
+
+use rustix::process::nice;
+
+use crate::Setting;
+use crate::contestant::Kind;
+use crate::load::{Load, fill};
+use crate::table::{self, Figures};
+
+const CONNECTIONS: [u32; 5] = [24, 48, 96, 192, 384];
+
+pub(crate) fn run(setting: &Setting) {
+    println!("\n## Two server threads on two cores, the generator beside them, closed loop as in the paper");
+    let cpus = format!("{},{}", setting.server_cpu, setting.generator_cpu);
+    let mut all = setting.on(&cpus, 2);
+    // A floor of two threads is a cluster of two partitions, not the same service.
+    all.retain(|contestant| contestant.kind != Kind::Floor);
+    let generator = setting.generator_cpu.to_string();
+    for server in &all {
+        fill(server, &Load::new("get", 1), &generator);
+    }
+    // Children inherit it: the generator comes before the servers, which were started without.
+    match nice(-15) {
+        Ok(_) => println!("The generator has a nice value of -15 and sleeps between arrivals."),
+        Err(error) => println!("The generator has no priority over the servers: {error}."),
+    }
+    for operation in ["get", "set"] {
+        for connections in CONNECTIONS {
+            let more = ["--fill", "never", "--pace", "sleep"].map(Into::into).to_vec();
+            let load = Load { connections, more, ..Load::new(operation, setting.seconds) };
+            let [mut krps, mut cpu, mut p99]: [Figures; 3] =
+                std::array::from_fn(|_| vec![Vec::new(); all.len()]);
+            for _ in 0..setting.rounds {
+                for (i, server) in all.iter().enumerate() {
+                    let run = load.run(server, None, &cpus);
+                    krps[i].push(run.as_ref().map(|run| run.krps()));
+                    cpu[i].push(run.as_ref().map(|run| run.server_cpu_us));
+                    p99[i].push(run.and_then(|run| run.trial.windowed_p99_us));
+                }
+            }
+            let title = |what: &str| format!("{operation}, {connections} connections: {what}");
+            table::print(&title("throughput"), "krps", &all, &krps, true);
+            table::print(&title("the server's CPU per request"), "µs", &all, &cpu, false);
+            table::print(&title("windowed p99"), "µs", &all, &p99, false);
+        }
+    }
+}
