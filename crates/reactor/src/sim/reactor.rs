@@ -2,6 +2,7 @@ use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
 use std::io;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use units::{Nanos, Time};
 
@@ -20,6 +21,10 @@ pub(super) struct Slot {
     pub(super) link: Link,
     pub(super) out: Vec<u8>,
     pub(super) paused: bool,
+    /// The kernel has taken a part of the output, and takes no more for now.
+    pub(super) blocked: bool,
+    /// When the last of what was sent arrives.
+    pub(super) last_arrival: Time,
     /// Arrived while reading was paused.
     held: Vec<Vec<u8>>,
 }
@@ -35,13 +40,16 @@ pub struct SimReactor {
     pub(super) datagrams: Datagrams,
 }
 
-/// Wakes a simulated machine; of use within its own thread only.
+/// Wakes a simulated machine: the world delivers it when the program that wakes has had its turn.
 #[derive(Clone)]
-pub struct SimWaker;
+pub struct SimWaker {
+    index: usize,
+    woken: Arc<Mutex<Vec<usize>>>,
+}
 
 impl Waker for SimWaker {
     fn wake(&self) {
-        unreachable!("a simulation has one thread, so no other thread can wake a reactor");
+        self.woken.lock().unwrap_or_else(PoisonError::into_inner).push(self.index);
     }
 }
 
@@ -163,6 +171,7 @@ impl SimReactor {
                     handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
                 }
             }
+            Delivery::Room { conn } => self.room(conn, handler),
             Delivery::Woken => handler.event(self, Event::Woken),
         }
     }
@@ -226,17 +235,10 @@ impl Reactor for SimReactor {
     fn flush(&mut self, conn: Conn) -> Time {
         let at = self.now();
         let Some(slot) = self.slot(conn).filter(|slot| !slot.out.is_empty()) else { return at };
-        let (peer, peer_conn) = match slot.link {
-            Link::Stream { peer: Some(peer) } => peer,
-            Link::Stream { peer: None } => return at,
-            Link::Socket { .. } | Link::Peer { .. } => {
-                self.flush_datagram(conn);
-                return at;
-            }
-        };
-        let bytes = std::mem::take(&mut slot.out);
-        let left = self.leave();
-        self.wires.borrow_mut().deliver(peer, left, Delivery::Data { conn: peer_conn, bytes });
+        match slot.link {
+            Link::Stream { .. } => self.flush_stream(conn),
+            Link::Socket { .. } | Link::Peer { .. } => self.flush_datagram(conn),
+        }
         at
     }
 
@@ -262,9 +264,9 @@ impl Reactor for SimReactor {
     }
 
     fn close(&mut self, conn: Conn) {
+        let at = self.end_arrives(conn);
         if let Some(Link::Stream { peer: Some((peer, peer_conn)) }) = self.remove(conn) {
-            let at = self.now();
-            self.wires.borrow_mut().deliver(peer, at, Delivery::Closed { conn: peer_conn, error: None });
+            self.wires.borrow_mut().arrive(peer, at, Delivery::Closed { conn: peer_conn, error: None });
         }
     }
 
@@ -297,7 +299,7 @@ impl Reactor for SimReactor {
     }
 
     fn waker(&self) -> SimWaker {
-        SimWaker
+        SimWaker { index: self.index, woken: Arc::clone(&self.wires.borrow().woken) }
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sim::{Costs, Program, World};
+use crate::sim::{Costs, Program, StreamFaults, World};
 
 fn at(addr: &str) -> Address {
     Address::Tcp(addr.parse().unwrap())
@@ -208,4 +208,109 @@ fn what_was_held_back_comes_before_what_came_later() {
     let (mut counting, mut pausing) = (Counting(0, None), Pausing::default());
     world.run(&mut [(&mut counting, &mut client), (&mut pausing, &mut server)], LIMIT);
     assert_eq!(pausing.got, (0..100).collect::<Vec<u8>>());
+}
+
+/// Sends numbers on a connection, more whenever there is room, and reads the other side's.
+struct Chatter {
+    server: Option<Address>,
+    sent: u32,
+    read: Vec<u8>,
+    resets: u32,
+    drained: u32,
+    wake: Option<SimWaker>,
+    woken: u32,
+}
+
+const NUMBERS: u32 = 2_000;
+
+impl Chatter {
+    fn new(server: Option<Address>) -> Chatter {
+        Chatter { server, sent: 0, read: Vec::new(), resets: 0, drained: 0, wake: None, woken: 0 }
+    }
+
+    fn say(&mut self, reactor: &mut SimReactor, conn: Conn) {
+        while self.sent < NUMBERS && reactor.unsent(conn) < 64 {
+            for _ in 0..5 {
+                reactor.output(conn).extend_from_slice(&self.sent.to_le_bytes());
+                self.sent += 1;
+            }
+            reactor.flush(conn);
+        }
+    }
+}
+
+impl Handler<SimReactor> for Chatter {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } | Event::Connected { conn } => self.say(reactor, conn),
+            Event::Drained { conn } => {
+                self.drained += 1;
+                self.say(reactor, conn);
+            }
+            Event::Data { conn, bytes, .. } => {
+                self.read.extend_from_slice(bytes);
+                if let Some(other) = &self.wake {
+                    other.wake();
+                }
+                self.say(reactor, conn);
+            }
+            Event::Closed { .. } => self.resets += 1,
+            Event::Woken => self.woken += 1,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+impl Program for Chatter {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        if let Some(server) = self.server.take() {
+            reactor.connect(&server).unwrap();
+        }
+        reactor.poll(Wait::Sleep(Time::NEVER), self).unwrap();
+        true
+    }
+}
+
+#[test]
+fn streams_are_cut_and_held_up_and_keep_their_bytes_in_order() {
+    let expect: Vec<u8> = (0..NUMBERS).flat_map(u32::to_le_bytes).collect();
+    let mut histories = Vec::new();
+    for seed in [1, 2, 1] {
+        let mut world = World::new(Nanos::from_micros(10));
+        world.stream_faults(StreamFaults {
+            split: 0.5,
+            short: 0.3,
+            reset: 0.0,
+            late: Nanos::from_micros(300),
+            seed,
+        });
+        let (mut near, mut far) = (world.machine(Costs::default()), world.machine(Costs::default()));
+        let server = at("10.0.0.1:7");
+        far.listen(&server).unwrap();
+        let (mut asks, mut answers) = (Chatter::new(Some(server)), Chatter::new(None));
+        asks.wake = Some(far.waker());
+        world.run(&mut [(&mut asks, &mut near), (&mut answers, &mut far)], Time(60_000_000_000));
+        assert!(asks.read == expect && answers.read == expect, "seed {seed}");
+        assert!(asks.drained > 10 && asks.resets == 0 && answers.woken > 10, "seed {seed}");
+        histories.push((near.now(), asks.drained, answers.woken));
+    }
+    assert_eq!(histories[0], histories[2], "one seed, one history");
+    assert_ne!(histories[0], histories[1]);
+}
+
+#[test]
+fn a_reset_is_seen_on_both_sides_and_what_came_before_it_is_in_order() {
+    let expect: Vec<u8> = (0..NUMBERS).flat_map(u32::to_le_bytes).collect();
+    for seed in 0..20 {
+        let mut world = World::new(Nanos::from_micros(10));
+        let late = Nanos::from_micros(50);
+        world.stream_faults(StreamFaults { split: 0.5, short: 0.1, reset: 0.02, late, seed });
+        let (mut near, mut far) = (world.machine(Costs::default()), world.machine(Costs::default()));
+        let server = at("10.0.0.1:7");
+        far.listen(&server).unwrap();
+        let (mut asks, mut answers) = (Chatter::new(Some(server)), Chatter::new(None));
+        world.run(&mut [(&mut asks, &mut near), (&mut answers, &mut far)], Time(60_000_000_000));
+        assert_eq!((asks.resets, answers.resets), (1, 1), "seed {seed}: of hundreds of flushes one is hit");
+        assert!(expect.starts_with(&asks.read) && expect.starts_with(&answers.read), "seed {seed}");
+    }
 }

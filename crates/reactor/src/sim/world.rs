@@ -4,11 +4,13 @@ use std::collections::{BinaryHeap, HashMap};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use units::{Nanos, Time};
 
 use crate::sim::faults::Fate;
-use crate::sim::{Faults, Mishaps, SimReactor};
+use crate::sim::streams::StreamFate;
+use crate::sim::{Faults, Mishaps, SimReactor, StreamFaults};
 use crate::{Address, Conn};
 
 /// A poll that finds nothing although its caller had something due still takes this long; a few hundred ns
@@ -61,6 +63,10 @@ pub(super) enum Delivery {
     Closed {
         conn: Conn,
         error: Option<io::ErrorKind>,
+    },
+    /// The kernel takes output again that it had not taken.
+    Room {
+        conn: Conn,
     },
     Woken,
 }
@@ -121,6 +127,9 @@ pub(super) struct Wires {
     pub(super) delay: Nanos,
     sequence: u64,
     fate: Option<Fate>,
+    pub(super) stream_fate: Option<StreamFate>,
+    /// Machines that were woken in the turn that runs.
+    pub(super) woken: Arc<Mutex<Vec<usize>>>,
 }
 
 impl Wires {
@@ -151,6 +160,8 @@ impl World {
             delay,
             sequence: 0,
             fate: None,
+            stream_fate: None,
+            woken: Arc::default(),
         };
         World { wires: Rc::new(RefCell::new(wires)) }
     }
@@ -177,6 +188,13 @@ impl World {
         self.wires.borrow_mut().fate = Some(Fate::new(faults));
     }
 
+    /// Makes the network treat streams as badly as it may from now on.
+    ///
+    /// Bounds: panics where a probability is none.
+    pub fn stream_faults(&mut self, faults: StreamFaults) {
+        self.wires.borrow_mut().stream_fate = Some(StreamFate::new(faults));
+    }
+
     /// What the faults have done so far.
     pub fn mishaps(&self) -> Mishaps {
         self.wires.borrow().fate.as_ref().map_or(Mishaps::default(), |fate| fate.mishaps)
@@ -185,6 +203,17 @@ impl World {
     /// Freezes a machine from `from` for `span`; call in ascending order.
     pub fn stall(&mut self, machine: &SimReactor, from: Time, span: Nanos) {
         self.wires.borrow_mut().machines[machine.index()].stalls.push((from, from + span));
+    }
+
+    /// Sends off the wake-ups that machine `from` has caused in its turn.
+    fn deliver_wakeups(&mut self, from: usize) {
+        let mut wires = self.wires.borrow_mut();
+        let woken = std::mem::take(&mut *wires.woken.lock().unwrap_or_else(PoisonError::into_inner));
+        let now = wires.machines[from].clock;
+        for machine in woken {
+            let late = wires.stream_fate.as_mut().map_or(Nanos::ZERO, StreamFate::late);
+            wires.arrive(machine, now + late, Delivery::Woken);
+        }
     }
 
     /// Runs the programs until the first has finished, or until nothing more can happen.
@@ -205,7 +234,9 @@ impl World {
                 machine.clock = at;
             }
             let (program, reactor) = &mut programs[i];
-            if !program.step(reactor) {
+            let goes_on = program.step(reactor);
+            self.deliver_wakeups(i);
+            if !goes_on {
                 self.wires.borrow_mut().machines[i].finished = true;
                 if i == 0 {
                     return;

@@ -1,0 +1,121 @@
+use dist::{Purpose, Rng, Streams};
+use rand::RngExt;
+use units::Nanos;
+
+use crate::sim::SimReactor;
+use crate::sim::datagrams::Link;
+use crate::sim::world::Delivery;
+use crate::{Conn, Event, Handler, Reactor};
+
+/// What a simulated network and its kernels do to streams: what they may, as the order of the bytes is kept.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamFaults {
+    /// The probability that what is sent at once comes in two parts.
+    pub split: f64,
+    /// The probability that the kernel takes only a part of what is flushed, and the rest later.
+    pub short: f64,
+    /// The probability that a flush finds the connection reset, for both sides.
+    pub reset: f64,
+    /// Each part, each rest and each wake-up is late by a time drawn evenly from 0 up to this.
+    pub late: Nanos,
+    /// The seed of the draws; one seed gives one history.
+    pub seed: u64,
+}
+
+/// The draws behind the faults.
+pub(super) struct StreamFate {
+    faults: StreamFaults,
+    rng: Rng,
+}
+
+impl StreamFate {
+    pub(super) fn new(faults: StreamFaults) -> StreamFate {
+        for p in [faults.split, faults.short, faults.reset] {
+            assert!((0.0..=1.0).contains(&p), "{p} is no probability");
+        }
+        // Any number serves that no other stream of the seed has: these are the letters of "pipe".
+        StreamFate { faults, rng: Streams::new(faults.seed).stream(Purpose::Other(0x7069_7065), 0) }
+    }
+
+    fn happens(&mut self, probability: f64) -> bool {
+        self.rng.random::<f64>() < probability
+    }
+
+    pub(super) fn late(&mut self) -> Nanos {
+        Nanos(self.rng.random_range(0..=self.faults.late.0))
+    }
+
+    /// Where `length` bytes are cut with a probability; both parts have some.
+    fn cut(&mut self, length: usize, probability: f64) -> Option<usize> {
+        (length > 1 && self.happens(probability)).then(|| self.rng.random_range(1..length))
+    }
+}
+
+impl SimReactor {
+    /// Sends the output of a stream, to whatever fate the network has for it.
+    pub(super) fn flush_stream(&mut self, conn: Conn) {
+        let Some(slot) = self.slot(conn) else { return };
+        let Link::Stream { peer: Some((machine, peer)) } = slot.link else { return };
+        // The kernel has not taken the rest of an earlier flush yet.
+        if slot.blocked {
+            return;
+        }
+        let mut bytes = std::mem::take(&mut slot.out);
+        let left = self.leave();
+        let mut wires = self.wires.borrow_mut();
+        let Some(mut fate) = wires.stream_fate.take() else {
+            return wires.deliver(machine, left, Delivery::Data { conn: peer, bytes });
+        };
+        if fate.happens(fate.faults.reset) {
+            let error = Some(std::io::ErrorKind::ConnectionReset);
+            wires.deliver(machine, left, Delivery::Closed { conn: peer, error });
+            wires.arrive(self.index, left, Delivery::Closed { conn, error });
+            wires.stream_fate = Some(fate);
+            return;
+        }
+        let rest = fate.cut(bytes.len(), fate.faults.short).map(|at| bytes.split_off(at));
+        let second = fate.cut(bytes.len(), fate.faults.split).map(|at| bytes.split_off(at));
+        let mut at = left + wires.delay;
+        let mut arrivals = Vec::new();
+        for bytes in [Some(bytes), second].into_iter().flatten() {
+            at += fate.late();
+            arrivals.push((at, bytes));
+        }
+        let room_at = left + fate.late();
+        wires.stream_fate = Some(fate);
+        if rest.is_some() {
+            wires.arrive(self.index, room_at, Delivery::Room { conn });
+        }
+        drop(wires);
+        let slot = self.slot(conn).expect("it was there");
+        let mut last = slot.last_arrival;
+        if let Some(rest) = rest {
+            slot.out = rest;
+            slot.blocked = true;
+        }
+        for (at, bytes) in arrivals {
+            // Whatever the delays, nothing overtakes what was sent before.
+            last = last.max(at);
+            self.wires.borrow_mut().arrive(machine, last, Delivery::Data { conn: peer, bytes });
+        }
+        if let Some(slot) = self.slot(conn) {
+            slot.last_arrival = last;
+        }
+    }
+
+    /// The kernel takes the rest of a flush.
+    pub(super) fn room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) {
+        let Some(slot) = self.slot(conn) else { return };
+        slot.blocked = false;
+        self.flush_stream(conn);
+        if self.slot(conn).is_some_and(|slot| slot.out.is_empty()) {
+            handler.event(self, Event::Drained { conn });
+        }
+    }
+
+    /// When the end of a stream that is closed now arrives at its other end.
+    pub(super) fn end_arrives(&mut self, conn: Conn) -> units::Time {
+        let at = self.now() + self.wires.borrow().delay;
+        self.slot(conn).map_or(at, |slot| slot.last_arrival.max(at))
+    }
+}
