@@ -57,6 +57,8 @@ pub(crate) struct Core<R: Reactor> {
     buffers: Buffers,
     stats: CoreStats,
     spinner: Spinner,
+    /// The doorbell was told so.
+    asleep: bool,
     /// The present second, and when it is over.
     now: u32,
     now_ends: Time,
@@ -74,6 +76,7 @@ impl<R: Reactor> Core<R> {
             now: common.clock.seconds(common.started),
             now_ends: Time(0),
             spinner: Spinner::new(common.config.spin),
+            asleep: false,
             common,
             number,
             hasher: store.hasher(),
@@ -92,25 +95,39 @@ impl<R: Reactor> Core<R> {
     /// Serves until the server is stopped.
     pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
         while !self.common.stop.load(Ordering::Relaxed) {
-            let busy = self.take_messages(reactor) | self.resume_ready(reactor);
-            if busy {
-                self.found_work(reactor, false);
-            }
-            let looks = busy || !self.spinner.is_off() && self.spinner.goes_on(reactor.now());
-            if looks || !self.go_to_sleep() {
-                let until = reactor.now();
-                if reactor.poll(Wait::Spin(until), self)? > 0 {
-                    self.found_work(reactor, false);
-                }
-            } else {
-                self.fall_asleep(reactor);
-                if reactor.poll(Wait::Sleep(Time::NEVER), self)? > 0 {
-                    self.found_work(reactor, true);
-                }
-            }
-            self.doorbell.awake();
+            self.turn(reactor)?;
         }
         Ok(())
+    }
+
+    /// One turn; a simulation has the thread sleep after it, and not within the poll.
+    pub(crate) fn turn(&mut self, reactor: &mut R) -> io::Result<()> {
+        self.wake_up();
+        let busy = self.take_messages(reactor) | self.resume_ready(reactor);
+        if busy {
+            self.found_work(reactor, false);
+        }
+        let looks = busy || !self.spinner.is_off() && self.spinner.goes_on(reactor.now());
+        if looks || !self.go_to_sleep() {
+            let until = reactor.now();
+            if reactor.poll(Wait::Spin(until), self)? > 0 {
+                self.found_work(reactor, false);
+            }
+        } else {
+            self.fall_asleep(reactor);
+            if reactor.poll(Wait::Sleep(Time::NEVER), self)? > 0 {
+                self.found_work(reactor, true);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whatever comes from now on is seen without a wake-up.
+    #[inline]
+    fn wake_up(&mut self) {
+        if std::mem::take(&mut self.asleep) {
+            self.doorbell.awake();
+        }
     }
 
     #[inline]
@@ -134,6 +151,7 @@ impl<R: Reactor> Core<R> {
             return true;
         }
         self.doorbell.going_to_sleep();
+        self.asleep = true;
         // After the announcement: what is pushed from now on comes with a wake-up.
         self.links.iter_mut().flatten().all(Link::is_quiet)
     }
@@ -238,6 +256,7 @@ impl<R: Reactor> Core<R> {
 
 impl<R: Reactor> Handler<R> for Core<R> {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        self.wake_up();
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
             Event::AcceptFailed { .. } => self.stats.accept_failures += 1,
