@@ -17,10 +17,36 @@ pub(crate) struct Client {
     pub(crate) waits: bool,
     /// Output that was there after the kernel was last offered some. Units: bytes.
     pub(crate) offered: usize,
+    /// Where there are answers to come from.
+    pub(crate) awaited: Awaited,
     /// Why no request is read at the moment.
     pub(crate) state: State,
     /// Whether the reactor was told to read no more.
     pub(crate) paused: bool,
+}
+
+/// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
+///
+/// Shape: a few counts, each for every sixteenth thread. That one of them is not 0 for the sake of another thread
+/// costs a message that was not needed, with more than 16 threads, now and then.
+#[derive(Default)]
+pub(crate) struct Awaited([u32; 16]);
+
+impl Awaited {
+    #[inline]
+    pub(crate) fn asked(&mut self, thread: usize) {
+        self.0[thread % 16] += 1;
+    }
+
+    #[inline]
+    pub(crate) fn answered(&mut self, thread: usize) {
+        self.0[thread % 16] -= 1;
+    }
+
+    #[inline]
+    pub(crate) fn is_awaited(&self, thread: usize) -> bool {
+        self.0[thread % 16] > 0
+    }
 }
 
 /// What a connection does.
@@ -65,6 +91,7 @@ impl Client {
             get: None,
             waits: false,
             offered: 0,
+            awaited: Awaited::default(),
             state: State::Open,
             paused: false,
         }
@@ -89,6 +116,17 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answers_are_awaited_by_thread() {
+        let mut awaited = Awaited::default();
+        awaited.asked(3);
+        awaited.asked(3);
+        awaited.answered(3);
+        assert!(awaited.is_awaited(3) && awaited.is_awaited(19) && !awaited.is_awaited(4));
+        awaited.answered(3);
+        assert!(!awaited.is_awaited(3));
+    }
 
     #[test]
     fn trimming_keeps_the_rest_and_frees_large_buffers() {

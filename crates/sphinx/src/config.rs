@@ -5,7 +5,7 @@ use reactor::{Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Bytes;
 
-use crate::Spin;
+use crate::{Sharing, Spin};
 
 /// How a server is set up; every field is resolved, nothing is a default any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Config {
     pub lazy_memory: bool,
     /// Connections at once, over all threads.
     pub connections: usize,
+    /// Which threads work on which keys.
+    pub sharing: Sharing,
     /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
     pub queue: usize,
     /// The event loop's way to the kernel.
@@ -34,9 +36,19 @@ const DESCRIPTORS_PER_THREAD: usize = 4;
 const DESCRIPTORS: usize = 16;
 
 impl Config {
-    /// What each thread gets of the memory.
+    /// Partitions that each thread has.
+    pub(crate) fn partitions_per_thread(&self) -> usize {
+        self.sharing.partitions_per_thread(self.cpus.len(), self.memory.0)
+    }
+
+    /// Partitions of all threads.
+    pub(crate) fn partitions(&self) -> usize {
+        self.partitions_per_thread() * self.cpus.len()
+    }
+
+    /// What each partition gets of the memory.
     pub(crate) fn store(&self, seed: u64) -> cache_store::Config {
-        let share = self.memory.0 as usize / self.cpus.len();
+        let share = self.memory.0 as usize / self.partitions();
         cache_store::Config { populate: !self.lazy_memory, ..cache_store::Config::new(share, seed) }
     }
 
@@ -87,24 +99,30 @@ pub(crate) fn list(cpus: &[usize]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn config() -> Config {
+impl Config {
+    /// A small server for unit tests.
+    pub(crate) fn for_tests() -> Config {
         Config {
             address: "127.0.0.1:0".parse().unwrap(),
             cpus: vec![allowed_cpus().unwrap()[0]],
             memory: Bytes(64 << 20),
             lazy_memory: true,
             connections: 100,
+            sharing: Sharing::Nothing,
             queue: 16,
             io: Backend::Epoll,
             spin: Spin::Off,
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn refuses_what_the_machine_cannot_do() {
+        let config = Config::for_tests;
         let check = |config: Config, expect: &str| {
             let error = config.check().unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use cache_store::{KeyHasher, Store};
+use cache_store::KeyHasher;
 use reactor::{Conn, Doorbell, Event, Handler, Reactor, Wait};
 use units::Time;
 
@@ -23,6 +23,7 @@ use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::link::Link;
+use crate::partitions::Partitions;
 use crate::spin::Spinner;
 use crate::stats::CoreStats;
 
@@ -39,9 +40,9 @@ pub(crate) struct Common {
 /// One thread of the server.
 pub(crate) struct Core<R: Reactor> {
     common: Arc<Common>,
-    /// Which thread this is; its keys are those of the partition of the same number.
+    /// Which thread this is.
     number: usize,
-    store: Store,
+    partitions: Partitions,
     hasher: KeyHasher,
     /// By thread; none to itself.
     links: Vec<Option<Link<R::Waker>>>,
@@ -68,7 +69,7 @@ impl<R: Reactor> Core<R> {
     pub(crate) fn new(
         common: Arc<Common>,
         number: usize,
-        store: Store,
+        partitions: Partitions,
         links: Vec<Option<Link<R::Waker>>>,
         doorbell: Doorbell<R::Waker>,
     ) -> Core<R> {
@@ -79,8 +80,8 @@ impl<R: Reactor> Core<R> {
             asleep: false,
             common,
             number,
-            hasher: store.hasher(),
-            store,
+            hasher: partitions.hasher(),
+            partitions,
             links,
             doorbell,
             clients: Vec::new(),
@@ -246,8 +247,9 @@ impl<R: Reactor> Core<R> {
         count > 0
     }
 
-    /// Tells each peer that was asked or answered, if it sleeps.
+    /// Tells each peer that was asked or answered, if it sleeps, and lets go of what was read meanwhile.
     fn ring(&mut self) {
+        self.partitions.leave();
         for link in self.links.iter_mut().flatten() {
             self.stats.wakeups += u64::from(link.ring());
         }

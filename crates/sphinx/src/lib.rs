@@ -45,9 +45,11 @@ mod link;
 mod message;
 mod operation;
 mod options;
+mod partitions;
 mod replies;
 mod run;
 mod server;
+mod sharing;
 mod spin;
 mod stats;
 mod thread;
@@ -56,6 +58,7 @@ pub use config::Config;
 pub use options::Options;
 pub use run::run;
 pub use server::Server;
+pub use sharing::Sharing;
 pub use spin::Spin;
 
 /// What `version` answers: the number comes first, since clients parse it.

@@ -1,4 +1,4 @@
-use cache_store::{Counted, Expiry, Key, Store, Stored};
+use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
 use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{Reply, StoreVerb};
 
@@ -44,10 +44,7 @@ impl Operation {
     pub(crate) fn execute(&self, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Vec<u8>) {
         let line = match *self {
             Operation::Get { with_cas, last } => {
-                if let Some(item) = store.get(key, now) {
-                    reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
-                }
-                if last { reply::END } else { b"" }
+                return show(key, store.get(key, now), with_cas, last, out);
             }
             Operation::Store { verb, flags, exptime, .. } => {
                 match store.store(verb, key, flags, Expiry::from_exptime(exptime, now), value, now) {
@@ -90,6 +87,39 @@ impl Operation {
         if self.reply() == Reply::Wanted {
             out.extend_from_slice(line);
         }
+    }
+}
+
+impl Operation {
+    /// Does it in a partition of another thread if it only reads, and returns whether it could.
+    #[inline]
+    pub(crate) fn read(
+        &self,
+        reader: &mut Reader,
+        partition: usize,
+        key: Key,
+        now: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let Operation::Get { with_cas, last } = *self else { return false };
+        let item = match reader.get(partition, key, now) {
+            Lookup::Found(item) => Some(item),
+            Lookup::Missing => None,
+            Lookup::AskOwner => return false,
+        };
+        show(key, item, with_cas, last, out);
+        true
+    }
+}
+
+/// Appends what a `get` says of one key.
+#[inline]
+fn show(key: Key, item: Option<Item>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
+    if let Some(item) = item {
+        reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
+    }
+    if last {
+        out.extend_from_slice(reply::END);
     }
 }
 

@@ -1,11 +1,11 @@
 use std::net::{IpAddr, SocketAddr};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use reactor::{Io, allowed_cpus};
 use units::{Bytes, CpuList};
 
-use crate::{Config, Spin};
+use crate::{Config, Sharing, Spin};
 
 /// The command line of the server, with memcached's flags where they mean the same.
 #[derive(Args, Clone, Debug)]
@@ -32,6 +32,14 @@ pub struct Options {
     /// Connections at once.
     #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
+    /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
+    /// reads any key, without a lock, and owners write. something: threads in groups, under short locks; other groups
+    /// are asked. everything: any thread does anything, under short locks.
+    #[arg(long, default_value_t = Sharing::Nothing, value_name = "WHAT")]
+    pub sharing: Sharing,
+    /// Threads in a group of --sharing something [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub group: Option<u16>,
     /// Requests that may be under way from one thread to another.
     #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub queue: u32,
@@ -61,12 +69,19 @@ impl Options {
             None => allowed_cpus().context("cannot read which processors may be used")?,
         };
         let threads = self.threads.map_or(cpus.len(), usize::from);
+        let sharing = self.group.map_or(Some(self.sharing), |group| self.sharing.with_group(group.into()));
+        ensure!(
+            sharing.is_some(),
+            "--group says how many threads share with --sharing something, and this is --sharing {}; leave one of the two out",
+            self.sharing
+        );
         Ok(Config {
             address: SocketAddr::new(self.listen, self.port),
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
             memory: self.memory,
             lazy_memory: self.lazy_memory,
             connections: self.connections as usize,
+            sharing: sharing.expect("it was just looked at"),
             queue: self.queue as usize,
             io: self.io.choose(Io::FOR_SERVERS)?.backend,
             spin: self.spin,
@@ -101,6 +116,7 @@ mod tests {
             memory: Bytes(100 << 20),
             lazy_memory: true,
             connections: 7,
+            sharing: Sharing::Nothing,
             queue: 1024,
             io: Io::Auto.choose(Io::FOR_SERVERS).unwrap().backend,
             spin: Spin::Off,
@@ -111,6 +127,20 @@ mod tests {
         assert_eq!((default.memory, default.connections), (Bytes(64 << 20), 1024));
         assert!(!default.lazy_memory);
         assert_eq!(default.cpus, allowed_cpus().unwrap());
+    }
+
+    #[test]
+    fn only_something_has_groups() {
+        let check = |line: &str, expect| assert_eq!(parse(line).unwrap().sharing, expect, "{line}");
+        check("--sharing read", Sharing::Read);
+        check("--sharing everything", Sharing::Everything);
+        check("--sharing something", Sharing::Something(2));
+        check("--sharing something --group 3", Sharing::Something(3));
+        for line in ["--group 3", "--sharing read --group 2"] {
+            let words = ["sphinxd"].into_iter().chain(line.split_whitespace());
+            let error = Cli::try_parse_from(words).unwrap().options.resolve().unwrap_err();
+            assert!(error.to_string().contains("leave one of the two out"), "{line}: {error}");
+        }
     }
 
     #[test]
@@ -133,6 +163,8 @@ mod tests {
         check("-t 0", "0 is not in 1..=256");
         check("-m lots", "write bytes, or a number with KiB");
         check("-m -5", "unexpected argument");
+        check("--sharing all", "write nothing, read, something or everything");
+        check("--sharing something --group 0", "0 is not in 1..=256");
         check("--spin 1s", "the longest is 10 ms");
         check("--io poll", "write auto, epoll or uring");
         check("-c 0", "0 is not in 1..");

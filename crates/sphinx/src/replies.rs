@@ -64,12 +64,12 @@ impl Replies {
 
     /// Makes a reply now: in `output` if nothing is before it, else in line.
     #[inline]
-    pub(crate) fn make(
+    pub(crate) fn make<T>(
         &mut self,
         output: &mut Vec<u8>,
         buffers: &mut Buffers,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
+        write: impl FnOnce(&mut Vec<u8>) -> T,
+    ) -> T {
         if self.slots.is_empty() {
             return write(output);
         }
@@ -78,8 +78,9 @@ impl Replies {
         }
         let Some(Slot::Made(text)) = self.slots.back_mut() else { unreachable!("it was just pushed") };
         let before = text.len();
-        write(text);
+        let made = write(text);
         self.bytes += text.len() - before;
+        made
     }
 
     /// Keeps a place for a reply that another thread makes; returns its number.

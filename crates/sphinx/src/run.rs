@@ -51,16 +51,7 @@ mod tests {
         let check = |cpus: &[usize], expect: &str| {
             let address = "127.0.0.1:4711".parse().unwrap();
             let memory = Bytes(64 << 20);
-            let line = ready_line(&Config {
-                address,
-                cpus: cpus.to_vec(),
-                memory,
-                lazy_memory: true,
-                connections: 1,
-                queue: 1,
-                io: reactor::Backend::Epoll,
-                spin: crate::Spin::Off,
-            });
+            let line = ready_line(&Config { address, cpus: cpus.to_vec(), memory, ..Config::for_tests() });
             assert_eq!(line, expect);
         };
         check(&[3], "sphinxd ready on 127.0.0.1:4711 with 1 thread on cpu 3 and 64 MiB");

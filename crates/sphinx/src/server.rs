@@ -11,6 +11,7 @@ use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::core::Common;
 use crate::link::Link;
+use crate::partitions;
 use crate::thread::{CoreThread, Neighbours, Waker, cannot_listen};
 
 /// A running server.
@@ -46,10 +47,12 @@ impl Server {
             .context("the system gives no random numbers")?;
         let seed = u64::from_ne_bytes(seed);
 
+        let epochs = partitions::epochs(&config);
         let (end_at, end) = channel();
         let (mut started, mut wakers) = (Vec::new(), Vec::new());
         for number in 0..config.cpus.len() {
-            let thread = CoreThread::start(number, config.clone(), seed, end_at.clone())?;
+            let thread =
+                CoreThread::start(number, config.clone(), seed, Arc::clone(&epochs), end_at.clone())?;
             // Port 0 becomes the port that the first thread got.
             config.address = thread.address;
             wakers.push(thread.waker.clone());
@@ -65,8 +68,14 @@ impl Server {
         });
         let doorbells: Vec<_> = wakers.iter().cloned().map(Doorbell::new).collect();
         let links = links(&doorbells, common.config.queue);
+        let offers: Arc<[_]> = started.iter().map(|thread| thread.offer.clone()).collect();
         let threads = started.into_iter().zip(links).zip(doorbells).map(|((thread, links), doorbell)| {
-            thread.go(Neighbours { common: Arc::clone(&common), links, doorbell })
+            thread.go(Neighbours {
+                common: Arc::clone(&common),
+                links,
+                doorbell,
+                offers: Arc::clone(&offers),
+            })
         });
         Ok(Server { threads: threads.collect(), common, wakers, end, end_at })
     }

@@ -75,7 +75,7 @@ impl CoreStats {
             ("rejected_connections", self.rejected_connections),
             ("cmd_get", store.cmd_get),
             ("cmd_set", store.cmd_set),
-            ("cmd_flush", store.cmd_flush / config.cpus.len() as u64),
+            ("cmd_flush", store.cmd_flush / config.partitions() as u64),
             ("cmd_touch", store.cmd_touch),
             ("get_hits", store.get_hits),
             ("get_misses", store.get_misses),
@@ -136,16 +136,7 @@ mod tests {
         let mut both = one;
         both += one;
         let address = "127.0.0.1:1".parse().unwrap();
-        let config = Config {
-            address,
-            cpus: vec![0, 1],
-            memory: Bytes(64 << 20),
-            lazy_memory: true,
-            connections: 9,
-            queue: 4,
-            io: reactor::Backend::Epoll,
-            spin: crate::Spin::Off,
-        };
+        let config = Config { address, cpus: vec![0, 1], memory: Bytes(64 << 20), ..Config::for_tests() };
         let mut out = Vec::new();
         both.write(&config, 1_700_000_000, 60, &mut out);
         let mut parser = ResponseParser::default();

@@ -7,12 +7,13 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
-use cache_store::Store;
+use cache_store::Epochs;
 use reactor::{Backend, Doorbell, Epoll, Reactor, Submit, Uring, pin_to};
 
 use crate::config::Config;
 use crate::core::{Common, Core};
 use crate::link::Link;
+use crate::partitions::{Offer, Own, Partitions};
 use crate::server::End;
 
 /// What wakes a thread, whatever its event loop.
@@ -22,6 +23,8 @@ pub(crate) type Waker = <Epoll as Reactor>::Waker;
 pub(crate) struct CoreThread {
     pub(crate) address: SocketAddr,
     pub(crate) waker: Waker,
+    /// What the others get of its partitions.
+    pub(crate) offer: Offer,
     go: Sender<Neighbours>,
     thread: JoinHandle<()>,
 }
@@ -31,24 +34,33 @@ pub(crate) struct Neighbours {
     pub(crate) common: Arc<Common>,
     pub(crate) links: Vec<Option<Link<Waker>>>,
     pub(crate) doorbell: Doorbell<Waker>,
+    /// By thread.
+    pub(crate) offers: Arc<[Offer]>,
 }
 
 impl CoreThread {
     /// Starts thread `number`, which makes its reactor and its partition itself: both stay on its core, and
     /// the memory comes from near it. Whatever ends it later is told to `ended`.
-    pub(crate) fn start(number: usize, config: Config, seed: u64, ended: Sender<End>) -> Result<CoreThread> {
+    pub(crate) fn start(
+        number: usize,
+        config: Config,
+        seed: u64,
+        epochs: Arc<Epochs>,
+        ended: Sender<End>,
+    ) -> Result<CoreThread> {
         let (ready_at, ready) = channel();
         let (go, neighbours) = channel::<Neighbours>();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
-            let life = Life { number, config: &config, seed, ready_at, neighbours, ended };
+            let life = Life { number, config: &config, seed, epochs, ready_at, neighbours, ended };
             match config.io {
                 Backend::Epoll => life.live(Epoll::new()),
                 Backend::Uring => life.live(Uring::new(Submit::Together)),
             }
         });
         let thread = thread.context("cannot start a thread")?;
-        let (address, waker) = ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
-        Ok(CoreThread { address, waker, go, thread })
+        let (address, waker, offer) =
+            ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
+        Ok(CoreThread { address, waker, offer, go, thread })
     }
 
     /// Lets it serve.
@@ -64,7 +76,8 @@ struct Life<'c> {
     number: usize,
     config: &'c Config,
     seed: u64,
-    ready_at: Sender<Result<(SocketAddr, Waker)>>,
+    epochs: Arc<Epochs>,
+    ready_at: Sender<Result<(SocketAddr, Waker, Offer)>>,
     neighbours: Receiver<Neighbours>,
     ended: Sender<End>,
 }
@@ -72,16 +85,17 @@ struct Life<'c> {
 impl Life<'_> {
     /// Makes what is the thread's own, waits for its neighbours, and serves.
     fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
-        let Life { number, config, seed, ready_at, neighbours, ended } = self;
-        let (mut reactor, store, address) = match prepare(number, config, seed, reactor) {
+        let Life { number, config, seed, epochs, ready_at, neighbours, ended } = self;
+        let (mut reactor, own, address) = match prepare(number, config, seed, &epochs, reactor) {
             Ok(made) => made,
             Err(error) => return drop(ready_at.send(Err(error))),
         };
-        let _ = ready_at.send(Ok((address, reactor.waker())));
+        let _ = ready_at.send(Ok((address, reactor.waker(), own.offer(config.sharing))));
         // The start was given up where there are none.
-        let Ok(Neighbours { common, links, doorbell }) = neighbours.recv() else { return };
+        let Ok(Neighbours { common, links, doorbell, offers }) = neighbours.recv() else { return };
+        let partitions = Partitions::new(config, number, own, &offers);
         let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
-        let result = Core::new(common, number, store, links, doorbell).run(&mut reactor);
+        let result = Core::new(common, number, partitions, links, doorbell).run(&mut reactor);
         guard.end(result.err().map(|error| error.to_string()));
     }
 }
@@ -90,8 +104,9 @@ fn prepare<R: Reactor>(
     number: usize,
     config: &Config,
     seed: u64,
+    epochs: &Arc<Epochs>,
     reactor: io::Result<R>,
-) -> Result<(R, Store, SocketAddr)> {
+) -> Result<(R, Own, SocketAddr)> {
     pin_to(config.cpus[number])?;
     let mut reactor = reactor.context("cannot set up an event loop")?;
     let address = reactor
@@ -99,8 +114,7 @@ fn prepare<R: Reactor>(
         .map_err(|error| cannot_listen(config.address, &error))?
         .socket()
         .expect("a port was asked for");
-    let store = Store::new(config.store(seed)).context("give less memory with -m")?;
-    Ok((reactor, store, address))
+    Ok((reactor, Own::make(config, seed, epochs)?, address))
 }
 
 /// Why there is no listening at `address`, and what to change.

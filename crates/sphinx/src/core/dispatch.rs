@@ -8,6 +8,7 @@ use super::requests::Flow;
 use crate::client::Client;
 use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
+use crate::partitions::{Partitions, Place};
 use crate::replies::{Finish, Gathering};
 
 impl<R: Reactor> Core<R> {
@@ -22,15 +23,22 @@ impl<R: Reactor> Core<R> {
         value: &[u8],
     ) -> Flow {
         let key = self.hasher.key(key);
-        let owner = key.hash.partition(self.links.len());
-        if owner == self.number {
-            let (output, store, now) = (reactor.output(client.conn), &mut self.store, self.now);
-            let before = output.len();
-            client.replies.make(output, &mut self.buffers, |out| {
-                operation.execute(store, key, value, now, out);
-            });
-            self.stats.bytes_written += (output.len() - before) as u64;
-            return Flow::Next;
+        let owner = match self.partitions.place(key.hash) {
+            Place::Here(partition) => {
+                let now = self.now;
+                self.make_with(reactor, client, |partitions, out| {
+                    partitions.with(partition, |store| operation.execute(store, key, value, now, out));
+                });
+                return Flow::Next;
+            }
+            Place::At(owner) => owner,
+        };
+        // What was asked of the owner may not have happened yet, so what comes after it has to line up behind it.
+        if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
+            let now = self.now;
+            if self.make_with(reactor, client, |partitions, out| partitions.read(&operation, key, now, out)) {
+                return Flow::Next;
+            }
         }
         let link = self.links[owner].as_mut().expect("there is a link to every other thread");
         if !link.has_room() {
@@ -43,6 +51,9 @@ impl<R: Reactor> Core<R> {
         let ticket = Ticket { conn: client.conn, reply };
         let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
         link.ask(Ask { ticket, work, buffer });
+        if self.partitions.reads_others() {
+            client.awaited.asked(owner);
+        }
         self.stats.asks += 1;
         Flow::Next
     }
@@ -59,7 +70,7 @@ impl<R: Reactor> Core<R> {
         if !self.links.iter().flatten().all(|link| link.has_room()) {
             return self.wait_for_room(client);
         }
-        let part = self.do_everywhere(&work());
+        let part = self.do_everywhere(self.number, &work());
         let left = self.links.len() - 1;
         if left == 0 {
             let text = self.finished(finish, &part);
@@ -70,7 +81,11 @@ impl<R: Reactor> Core<R> {
             conn: client.conn,
             reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),
         };
-        for link in self.links.iter_mut().flatten() {
+        for (peer, link) in self.links.iter_mut().enumerate() {
+            let Some(link) = link else { continue };
+            if self.partitions.reads_others() {
+                client.awaited.asked(peer);
+            }
             link.ask(Ask { ticket, work: work(), buffer: self.buffers.take() });
             self.stats.asks += 1;
         }
@@ -97,9 +112,22 @@ impl<R: Reactor> Core<R> {
 
     /// Makes a reply that comes after those that wait.
     pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Vec<u8>)) {
+        self.make_with(reactor, client, |_, out| write(out));
+    }
+
+    /// Makes a reply of what the partitions hold.
+    #[inline]
+    fn make_with<T>(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        write: impl FnOnce(&mut Partitions, &mut Vec<u8>) -> T,
+    ) -> T {
         let output = reactor.output(client.conn);
         let before = output.len();
-        client.replies.make(output, &mut self.buffers, write);
+        let partitions = &mut self.partitions;
+        let made = client.replies.make(output, &mut self.buffers, |out| write(partitions, out));
         self.stats.bytes_written += (output.len() - before) as u64;
+        made
     }
 }

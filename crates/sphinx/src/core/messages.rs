@@ -6,6 +6,7 @@ use reactor::Reactor;
 
 use super::Core;
 use crate::message::{Answer, Ask, Work};
+use crate::partitions::Place;
 use crate::replies::Finish;
 use crate::stats::CoreStats;
 
@@ -38,42 +39,47 @@ impl<R: Reactor> Core<R> {
             if taken == 0 {
                 self.tell_time(reactor.now());
             }
-            let answer = self.do_work(ask);
+            let answer = self.do_work(peer, ask);
             let link = self.links[peer].as_mut().expect("the ask came from it");
             link.answer(answer);
         }
         true
     }
 
-    fn do_work(&mut self, ask: Ask) -> Answer {
+    fn do_work(&mut self, peer: usize, ask: Ask) -> Answer {
         let Ask { ticket, work, buffer: question } = ask;
         let mut buffer = self.buffers.take();
         let part = match work {
             Work::Key { hash, key_len, operation } => {
                 let (key, value) = question.split_at(key_len);
                 let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
-                operation.execute(&mut self.store, key, value, self.now, &mut buffer);
+                let (place, now) = (self.partitions.place(key.hash), self.now);
+                let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+                self.partitions.with(partition, |store| {
+                    operation.execute(store, key, value, now, &mut buffer);
+                });
                 None
             }
-            work => Some(Box::new(self.do_everywhere(&work))),
+            work => Some(Box::new(self.do_everywhere(peer, &work))),
         };
         self.buffers.give(question);
         Answer { ticket, buffer, part }
     }
 
-    /// This thread's part of what every thread has to do.
-    pub(super) fn do_everywhere(&mut self, work: &Work) -> CoreStats {
+    /// This thread's part of what every thread has to do, for a client of thread `asker`.
+    pub(super) fn do_everywhere(&mut self, asker: usize, work: &Work) -> CoreStats {
+        let now = self.now;
         match *work {
-            Work::Flush { delay } => self.store.flush_all(delay, self.now),
+            Work::Flush { delay } => self.partitions.for_all_of(asker, |store| store.flush_all(delay, now)),
             Work::Reset => {
                 self.stats.reset();
                 self.spinner.reset();
-                self.store.reset_stats();
+                self.partitions.reset_stats();
             }
             Work::Report | Work::Key { .. } => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
-        CoreStats { store: self.store.stats(), spin_us, spin_found, ..self.stats }
+        CoreStats { store: self.partitions.stats(), spin_us, spin_found, ..self.stats }
     }
 
     /// The reply when every thread has done its part. Cost: only `stats` is long.
@@ -96,13 +102,18 @@ impl<R: Reactor> Core<R> {
             let Some(answer) = self.links[peer].as_mut().and_then(|link| link.next_answer()) else {
                 return taken > 0;
             };
-            self.take_answer(answer);
+            self.take_answer(peer, answer);
         }
         true
     }
 
-    fn take_answer(&mut self, answer: Answer) {
+    fn take_answer(&mut self, peer: usize, answer: Answer) {
         let Answer { ticket, buffer, part } = answer;
+        if self.partitions.reads_others()
+            && let Some(client) = self.client(ticket.conn)
+        {
+            client.awaited.answered(peer);
+        }
         // Without a reply, or with the connection gone, the answer has done its duty by making room.
         let Some(mut client) = ticket.reply.and_then(|_| self.take_client(ticket.conn)) else {
             self.buffers.give(buffer);

@@ -131,7 +131,8 @@ impl<R: Reactor> Core<R> {
             }
             Request::Refused { refusal, reply, unlink: None } => {
                 if refusal == Refusal::TooLarge {
-                    self.store.refuse_too_large(None, self.now);
+                    let (partition, now) = (self.partitions.any(), self.now);
+                    self.partitions.with(partition, |store| store.refuse_too_large(None, now));
                 }
                 self.answer(reactor, client, reply, refusal.line())
             }

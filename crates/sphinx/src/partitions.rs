@@ -1,0 +1,379 @@
+//! Who does an operation: this thread, alone or under a lock, or another one that is asked.
+//!
+//! ```text
+//!   --sharing    read here                    write here                  by message
+//!   nothing      own partition                own partition               all else, to the owner
+//!   read         own; others' by a Reader     own partition               writes, to the owner
+//!   something    the group's, under a lock    the group's, under a lock   other groups', to the thread that has it
+//!   everything   all, under a lock            all, under a lock           –
+//! ```
+//!
+//! In every mode all that one connection does to one key goes the same way, in order: that is what makes it read its
+//! own writes. `read` has two ways, and takes the short one only while the connection waits for no answer of the
+//! owner ([`Awaited`](crate::client::Awaited)).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use anyhow::{Context, Result};
+use cache_store::{Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, View};
+
+use crate::config::Config;
+use crate::operation::Operation;
+use crate::sharing::Sharing;
+
+/// A partition under its lock, on cache lines of its own (128 B, since processors fetch them in pairs).
+///
+/// std's mutex is one word that is spun on for a moment and then slept on (futex); one that nobody else wants costs
+/// two atomic instructions. It is held for one operation, some 100 ns, and for the copy of a large value: 1 MiB is
+/// 0.1 ms at 10 GB/s. Fairness, for which other locks are heavier, would help nobody who waits so little.
+#[repr(align(128))]
+pub(crate) struct Locked(Mutex<Store>);
+
+impl Locked {
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Store> {
+        // A panic in an operation ends the whole server.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a thread has made, near its core.
+pub(crate) enum Own {
+    /// For itself.
+    Alone(Box<Store>),
+    /// To be shared.
+    Shared(Arc<[Locked]>),
+}
+
+/// What a thread lets others have of it.
+#[derive(Clone)]
+pub(crate) enum Offer {
+    /// Nothing.
+    Nothing,
+    /// A look at its partition.
+    View(View),
+    /// Its partitions, under their locks.
+    Shared(Arc<[Locked]>),
+}
+
+/// The readers of a server whose threads read each other's partitions.
+pub(crate) fn epochs(config: &Config) -> Arc<Epochs> {
+    let readers = if config.sharing == Sharing::Read { config.cpus.len() } else { 0 };
+    Epochs::new(readers, thread::yield_now)
+}
+
+impl Own {
+    /// Makes one thread's partitions; it should be that thread that calls this.
+    pub(crate) fn make(config: &Config, seed: u64, epochs: &Arc<Epochs>) -> Result<Own> {
+        let store = || {
+            let store = Store::with_readers(config.store(seed), Arc::clone(epochs));
+            store.context("give less memory with -m")
+        };
+        if config.sharing.group(0).is_none() {
+            return Ok(Own::Alone(Box::new(store()?)));
+        }
+        let stores = (0..config.partitions_per_thread()).map(|_| Ok(Locked(Mutex::new(store()?))));
+        Ok(Own::Shared(stores.collect::<Result<Vec<_>>>()?.into()))
+    }
+
+    pub(crate) fn offer(&self, sharing: Sharing) -> Offer {
+        match self {
+            Own::Alone(store) if sharing == Sharing::Read => Offer::View(store.view()),
+            Own::Alone(_) => Offer::Nothing,
+            Own::Shared(stores) => Offer::Shared(Arc::clone(stores)),
+        }
+    }
+}
+
+/// One thread's way to all partitions.
+pub(crate) struct Partitions {
+    hasher: KeyHasher,
+    /// Of all threads.
+    count: usize,
+    per_thread: usize,
+    /// This thread's number.
+    thread: usize,
+    keep: Keep,
+}
+
+enum Keep {
+    /// One partition that nobody else writes to.
+    Alone(Box<Alone>),
+    /// The partitions of the threads `first..` that share with this one.
+    Shared { first: usize, stores: Vec<Arc<[Locked]>> },
+}
+
+struct Alone {
+    store: Store,
+    /// What reads the partitions of others, where that is done.
+    reader: Option<Reader>,
+}
+
+/// Where an operation on a key is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// By this thread, in this partition.
+    Here(usize),
+    /// By the thread of this number.
+    At(usize),
+}
+
+impl Partitions {
+    /// For thread `thread`, with what all threads offer.
+    pub(crate) fn new(config: &Config, thread: usize, own: Own, offers: &[Offer]) -> Partitions {
+        let hasher = match &own {
+            Own::Alone(store) => store.hasher(),
+            Own::Shared(stores) => stores[0].lock().hasher(),
+        };
+        let keep = match own {
+            Own::Alone(store) => {
+                let views = offers.iter().filter_map(|offer| match offer {
+                    Offer::View(view) => Some(view.clone()),
+                    _ => None,
+                });
+                // `None` where nothing is offered.
+                Keep::Alone(Box::new(Alone { store: *store, reader: Reader::new(views.collect()) }))
+            }
+            Own::Shared(_) => {
+                let group = |thread| config.sharing.group(thread);
+                let mine = |other: &usize| group(*other) == group(thread);
+                let members: Vec<usize> = (0..offers.len()).filter(mine).collect();
+                let stores = members.iter().filter_map(|&member| match &offers[member] {
+                    Offer::Shared(stores) => Some(Arc::clone(stores)),
+                    _ => None,
+                });
+                Keep::Shared { first: members[0], stores: stores.collect() }
+            }
+        };
+        let per_thread = config.partitions_per_thread();
+        Partitions { hasher, count: per_thread * offers.len(), per_thread, thread, keep }
+    }
+
+    /// What makes the hashes of keys.
+    #[inline]
+    pub(crate) fn hasher(&self) -> KeyHasher {
+        self.hasher
+    }
+
+    /// Where an operation on a key is done, unless it can be [read](Partitions::read) here.
+    #[inline]
+    pub(crate) fn place(&self, hash: KeyHash) -> Place {
+        let partition = hash.partition(self.count);
+        let owner = partition / self.per_thread;
+        let here = match &self.keep {
+            Keep::Alone(_) => owner == self.thread,
+            Keep::Shared { first, stores } => (*first..first + stores.len()).contains(&owner),
+        };
+        if here { Place::Here(partition) } else { Place::At(owner) }
+    }
+
+    /// Does something to a partition that [`Partitions::place`] has said is here.
+    #[inline]
+    pub(crate) fn with<T>(&mut self, partition: usize, act: impl FnOnce(&mut Store) -> T) -> T {
+        match &mut self.keep {
+            Keep::Alone(alone) => act(&mut alone.store),
+            Keep::Shared { first, stores } => {
+                let (owner, number) = (partition / self.per_thread, partition % self.per_thread);
+                act(&mut stores[owner - *first][number].lock())
+            }
+        }
+    }
+
+    /// Whether this thread reads partitions of others.
+    #[inline]
+    pub(crate) fn reads_others(&self) -> bool {
+        matches!(&self.keep, Keep::Alone(alone) if alone.reader.is_some())
+    }
+
+    /// Carries out an operation that only reads on a partition of another thread; returns whether it could.
+    #[inline]
+    pub(crate) fn read(&mut self, operation: &Operation, key: Key, now: u32, out: &mut Vec<u8>) -> bool {
+        let partition = key.hash.partition(self.count);
+        self.reader().is_some_and(|reader| operation.read(reader, partition, key, now, out))
+    }
+
+    /// Keeps nothing of what was read. To be called often: it is memory that nobody can use meanwhile.
+    #[inline]
+    pub(crate) fn leave(&mut self) {
+        if let Some(reader) = self.reader() {
+            reader.leave();
+        }
+    }
+
+    #[inline]
+    fn reader(&mut self) -> Option<&mut Reader> {
+        match &mut self.keep {
+            Keep::Alone(alone) => alone.reader.as_mut(),
+            Keep::Shared { .. } => None,
+        }
+    }
+
+    /// The partition that takes what belongs to none, such as the count of a value that nobody read.
+    pub(crate) fn any(&self) -> usize {
+        self.thread * self.per_thread
+    }
+
+    /// Does something to each of this thread's own partitions.
+    pub(crate) fn for_own(&mut self, mut act: impl FnMut(&mut Store)) {
+        let first = self.any();
+        (first..first + self.per_thread).for_each(|partition| self.with(partition, &mut act));
+    }
+
+    /// Does something to each partition here, on behalf of a client of thread `asker`.
+    ///
+    /// What is pipelined behind it must find it done. So the asker does it at once in all that it can get at, as it
+    /// will do there what follows; the others are left with their own, if the asker cannot get at those.
+    pub(crate) fn for_all_of(&mut self, asker: usize, mut act: impl FnMut(&mut Store)) {
+        match &self.keep {
+            Keep::Alone(_) => self.for_own(act),
+            Keep::Shared { first, stores } => {
+                let group = *first..first + stores.len();
+                if asker == self.thread {
+                    stores.iter().flat_map(|stores| stores.iter()).for_each(|store| act(&mut store.lock()));
+                } else if !group.contains(&asker) {
+                    self.for_own(act);
+                }
+            }
+        }
+    }
+
+    /// What this thread's partitions hold and have done, and what it has read in others.
+    pub(crate) fn stats(&mut self) -> Stats {
+        let mut sum = Stats::default();
+        self.for_own(|store| sum += store.stats());
+        if let Some(reader) = self.reader() {
+            sum += reader.stats();
+        }
+        sum
+    }
+
+    /// Sets what counts events to 0.
+    pub(crate) fn reset_stats(&mut self) {
+        self.for_own(Store::reset_stats);
+        if let Some(reader) = self.reader() {
+            reader.reset_stats();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Bytes;
+
+    use super::*;
+
+    /// The partitions as each of `threads` has them.
+    fn make(sharing: Sharing, threads: usize) -> Vec<Partitions> {
+        let cpus = vec![Config::for_tests().cpus[0]; threads];
+        let config = Config { sharing, cpus, memory: Bytes(64 << 20), ..Config::for_tests() };
+        let epochs = epochs(&config);
+        let own: Vec<_> = (0..threads).map(|_| Own::make(&config, 1, &epochs).unwrap()).collect();
+        let offers: Vec<_> = own.iter().map(|own| own.offer(sharing)).collect();
+        own.into_iter().enumerate().map(|(n, own)| Partitions::new(&config, n, own, &offers)).collect()
+    }
+
+    const GET: Operation = Operation::Get { with_cas: false, last: true };
+
+    #[test]
+    fn each_key_has_its_place() {
+        // The threads that do it themselves, given the owner.
+        let check = |sharing: Sharing, threads: usize, here: &dyn Fn(usize, usize) -> bool| {
+            let partitions = make(sharing, threads);
+            let mut owners = vec![0; threads];
+            for i in 0..200 {
+                let hash = partitions[0].hasher().hash(format!("key-{i}").as_bytes());
+                let owner = hash.partition(partitions[0].count) / partitions[0].per_thread;
+                owners[owner] += 1;
+                for (thread, partitions) in partitions.iter().enumerate() {
+                    match partitions.place(hash) {
+                        Place::Here(_) => assert!(here(thread, owner), "{sharing} {thread} {owner}"),
+                        Place::At(at) => assert!(!here(thread, owner) && at == owner, "{sharing} {thread}"),
+                    }
+                }
+            }
+            assert!(owners.iter().all(|&n| n > 10), "{owners:?}");
+        };
+        check(Sharing::Nothing, 4, &|thread, owner| thread == owner);
+        check(Sharing::Read, 4, &|thread, owner| thread == owner);
+        check(Sharing::Everything, 4, &|_, _| true);
+        check(Sharing::Something(2), 4, &|thread, owner| thread / 2 == owner / 2);
+        check(Sharing::Something(2), 3, &|thread, owner| thread / 2 == owner / 2);
+        check(Sharing::Everything, 1, &|_, _| true);
+    }
+
+    /// Stores a value where it belongs.
+    fn set(partitions: &mut [Partitions], key: &str) {
+        let hasher = partitions[0].hasher();
+        let key = hasher.key(key.as_bytes());
+        let here = |partitions: &Partitions| match partitions.place(key.hash) {
+            Place::Here(partition) => Some(partition),
+            Place::At(_) => None,
+        };
+        let (thread, partition) =
+            partitions.iter().enumerate().find_map(|(n, p)| Some((n, here(p)?))).expect("somebody has it");
+        let set = Operation::Store {
+            verb: proto_memcache::StoreVerb::Set,
+            flags: 0,
+            exptime: 0,
+            reply: proto_memcache::Reply::Wanted,
+        };
+        partitions[thread]
+            .with(partition, |store| set.execute(store, key, b"v", 1_700_000_000, &mut Vec::new()));
+    }
+
+    #[test]
+    fn only_gets_are_read_elsewhere() {
+        let read = |partitions: &mut Partitions, operation: Operation, key: &str| {
+            let key = partitions.hasher().key(key.as_bytes());
+            let mut out = Vec::new();
+            let could = partitions.read(&operation, key, 1_700_000_000, &mut out);
+            could.then(|| String::from_utf8(out).unwrap())
+        };
+        let mut partitions = make(Sharing::Read, 2);
+        for i in 0..20 {
+            let key = format!("key-{i}");
+            assert_eq!(read(&mut partitions[0], GET, &key).as_deref(), Some("END\r\n"));
+            set(&mut partitions, &key);
+            for thread in &mut partitions {
+                let expect = format!("VALUE {key} 0 1\r\nv\r\nEND\r\n");
+                assert_eq!(read(thread, GET, &key), Some(expect));
+                let delete = Operation::Delete { reply: proto_memcache::Reply::Wanted };
+                assert_eq!(read(thread, delete, &key), None);
+                thread.leave();
+            }
+        }
+        let stats: Vec<_> = partitions.iter_mut().map(Partitions::stats).collect();
+        assert_eq!((stats[0].get_hits, stats[0].get_misses, stats[1].get_hits), (20, 20, 20));
+        for sharing in [Sharing::Nothing, Sharing::Everything] {
+            assert_eq!(read(&mut make(sharing, 2)[0], GET, "key"), None);
+        }
+    }
+
+    #[test]
+    fn a_flush_is_done_once_everywhere_and_first_by_the_asker() {
+        for sharing in [Sharing::Nothing, Sharing::Read, Sharing::Something(2), Sharing::Everything] {
+            let mut partitions = make(sharing, 4);
+            for i in 0..100 {
+                set(&mut partitions, &format!("key-{i}"));
+            }
+            let asker = 2;
+            for thread in [2, 0, 1, 3] {
+                partitions[thread].for_all_of(asker, |store| store.flush_all(0, 1_700_000_000));
+                // Whatever a thread would do itself behind the flush finds it done.
+                for i in 0..100 {
+                    let partitions = &mut partitions[thread];
+                    let key = format!("key-{i}");
+                    let key = partitions.hasher().key(key.as_bytes());
+                    if let Place::Here(partition) = partitions.place(key.hash) {
+                        let lives =
+                            partitions.with(partition, |store| store.get(key, 1_700_000_000).is_some());
+                        assert!(!lives || thread == 0, "{sharing} {thread}");
+                    }
+                }
+            }
+            let flushes: u64 = partitions.iter_mut().map(|partitions| partitions.stats().cmd_flush).sum();
+            assert_eq!(flushes as usize, partitions[0].count, "{sharing}");
+        }
+    }
+}
