@@ -25,7 +25,6 @@
 
 mod expect;
 mod malformed;
-mod meta_flag;
 mod meta_reply;
 mod meta_request;
 mod outcome;
@@ -36,7 +35,6 @@ mod values;
 
 pub use expect::{Expect, Parse};
 pub use malformed::{Excerpt, Malformed};
-pub use meta_flag::{MetaFlag, MetaMode};
 pub use meta_reply::{MetaCode, MetaReply};
 pub use meta_request::{
     meta_count, meta_debug, meta_delete, meta_get, meta_get_many, meta_get_quietly, meta_no_op, meta_set,
@@ -51,3 +49,4 @@ pub use response::ResponseParser;
 pub use values::{Value, Values};
 
 pub use crate::command::{Reply, StoreVerb};
+pub use crate::meta_flag::{MetaFlag, MetaMode};

@@ -14,8 +14,10 @@ mod digits;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod limits;
+mod meta_flag;
 mod scan;
 pub mod server;
 
 pub use command::{Reply, StoreVerb};
 pub use digits::append_u64;
+pub use meta_flag::{MetaFlag, MetaMode};

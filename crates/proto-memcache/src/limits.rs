@@ -10,6 +10,10 @@ pub const ITEM_MAX: usize = 1 << 20;
 /// Source: memcached's `try_read_command_ascii`.
 pub const LINE_MAX: usize = 2048;
 
+/// The longest token of the flag `O`. Units: bytes. Source: memcached's `MFLAG_MAX_OPAQUE_LENGTH`, which counts the
+/// letter too.
+pub const OPAQUE_MAX: usize = 31;
+
 /// An expiry time above this is a date, not a span. Units: seconds. Source: memcached's `REALTIME_MAXDELTA`.
 pub const RELATIVE_EXPTIME_MAX: i64 = 60 * 60 * 24 * 30;
 

@@ -19,14 +19,20 @@
 //! assert_eq!(parser.parse(&received[consumed..]), Parse::NeedMore { at_least: 1 });
 //! ```
 
+mod base64;
 mod line;
+mod meta;
+mod meta_flags;
 mod number;
 mod parser;
 mod refusal;
 pub mod reply;
 mod request;
 
+pub use base64::BINARY_KEY_MAX;
+pub use meta::{Meta, MetaKey, MetaVerb};
+pub use meta_flags::MetaFlags;
 pub use number::read_counter;
 pub use parser::{CloseReason, Parse, RequestParser};
 pub use refusal::Refusal;
-pub use request::{Keys, Request};
+pub use request::{Keys, Request, Shutdown};

@@ -2,7 +2,7 @@
 //! of memcached 1.6.18 first; `crates/sphinx/tests/transcripts` asks it again.
 
 use proptest::prelude::*;
-use proto_memcache::server::{Parse, Refusal, Request, RequestParser};
+use proto_memcache::server::{BINARY_KEY_MAX, MetaKey, Parse, Refusal, Request, RequestParser};
 use proto_memcache::{Reply, StoreVerb, client, limits};
 
 /// All requests of `bytes` when it arrives in pieces that end at `cuts`; a short form of each.
@@ -55,13 +55,33 @@ fn show(request: Request) -> String {
         Request::FlushAll { delay, reply } => format!("flush in {delay}{}", silent(reply)),
         Request::Verbosity { reply } => format!("verbosity{}", silent(reply)),
         Request::Version => "version".into(),
-        Request::Stats { group } => format!("stats {}", group.escape_ascii()),
+        Request::Stats { group, argument } => {
+            format!("stats {} {}", group.escape_ascii(), argument.escape_ascii()).trim_end().into()
+        }
+        Request::GetAndTouch { exptime, keys, with_cas } => {
+            let keys: Vec<String> = keys.map(|k| k.escape_ascii().to_string()).collect();
+            format!("gat{} {} until {exptime}", if with_cas { "s" } else { "" }, keys.join(","))
+        }
+        Request::Meta(meta) => {
+            let flags: Vec<String> = meta.flags().map(|flag| format!("{flag:?}")).collect();
+            let (key, flags, data) = (show_key(meta.key), flags.join(" "), meta.data().escape_ascii());
+            format!("{:?} {key} [{flags}] {data}", meta.verb).trim_end().into()
+        }
+        Request::MetaTooLarge { key } => format!("MetaTooLarge, drop {}", show_key(key)),
+        Request::NoOp => "mn".into(),
+        Request::MemoryLimit { megabytes, reply } => format!("{megabytes} MiB{}", silent(reply)),
+        Request::Shutdown(how) => format!("shutdown {how:?}"),
         Request::Quit => "quit".into(),
         Request::Refused { refusal, reply, unlink } => {
             let unlink = unlink.map_or(String::new(), |key| format!(", drop {}", key.escape_ascii()));
             format!("{refusal:?}{unlink}{}", silent(reply))
         }
     }
+}
+
+fn show_key(key: MetaKey) -> String {
+    let mut room = [0; BINARY_KEY_MAX];
+    format!("{}{}", key.read(&mut room).escape_ascii(), if key.is_binary() { " (binary)" } else { "" })
 }
 
 #[track_caller]
@@ -105,7 +125,7 @@ fn reads_each_request() {
     check("verbosity 1\r\nverbosity 1 noreply\r\n", &["verbosity", "verbosity silently"]);
     check(
         "version\r\nversion 1 2\r\nstats\r\nstats reset\r\nquit\r\n",
-        &["version", "version", "stats ", "stats reset", "quit"],
+        &["version", "version", "stats", "stats reset", "quit"],
     );
 }
 
@@ -151,6 +171,115 @@ fn refuses_as_memcached_does() {
     check("flush_all noreply 5\r\n", &["BadExptime"]);
     check("verbosity x\r\n", &["BadFormat"]);
     check("verbosity noreply\r\n", &["BadFormat silently"]);
+}
+
+#[test]
+fn reads_the_rest_of_the_commands() {
+    check("gat 10 a b\r\ngats -1 a\r\n", &["gat a,b until 10", "gats a until -1"]);
+    check("gat 10\r\n", &["gat  until 10"]);
+    check("gat\r\ngat x a\r\ngat a\r\n", &["Unknown", "BadExptime", "BadExptime"]);
+    check(&long("gat 0 a LONG\r\n"), &["BadFormat"]);
+    check("bget a\r\n", &["get a"]);
+    check("cache_memlimit 100\r\ncache_memlimit 9 noreply\r\n", &["100 MiB", "9 MiB silently"]);
+    check("cache_memlimit\r\ncache_memlimit x\r\ncache_memlimit 1 2 3\r\n", &["Unknown"; 3]);
+    check("shutdown\r\nshutdown graceful\r\n", &["shutdown Now", "shutdown Graceful"]);
+    check("shutdown now\r\nshutdown graceful x\r\n", &["shutdown Unknown"; 2]);
+    check("stats detail on\r\nstats items\r\n", &["stats detail on", "stats items"]);
+}
+
+#[test]
+fn reads_meta_commands() {
+    check("mg a\r\n", &["Get a []"]);
+    check("mg a v k  q\n", &["Get a [ReturnValue ReturnKey Quiet]"]);
+    let all = "Get a [ReturnTtl ReturnCas ReturnFlags ReturnSize ReturnHitBefore ReturnLastAccess NoBump]";
+    check("mg a t c f s h l u\r\n", &[all]);
+    check("mg a N30 R-5 T0\r\n", &["Get a [Vivify(30) Recache(-5) Ttl(0)]"]);
+    check("mg a Oxyz Lpath P\r\n", &["Get a [Opaque([120, 121, 122])]"]);
+    check("mg Zm9v b\r\n", &["Get foo (binary) [Base64Key]"]);
+    check("mg a C5 E7 x\r\n", &["Get a [CompareCas(5) NewCas(7) RemoveValue]"]);
+    check("mg a Mx\r\n", &["Get a []"]);
+    check("ms a 2\r\nhi\r\n", &["Set a [] hi"]);
+    check("ms a 2 T90 F5 c I\nhi\r\n", &["Set a [Ttl(90) Flags(5) ReturnCas Invalidate] hi"]);
+    check("ms a 0 ME\r\n\r\nmn\r\n", &["Set a [Mode(Add)]", "mn"]);
+    check("ms Zm9v 4 b MA\r\n\r\n\r\n\r\n", &["Set foo (binary) [Base64Key Mode(Append)] \\r\\n\\r\\n"]);
+    check("md a q I T5\r\n", &["Delete a [Quiet Invalidate Ttl(5)]"]);
+    check(
+        "ma a M- D5 J7 N0 v\r\n",
+        &["Count a [Mode(Decrement) Delta(5) InitialValue(7) Vivify(0) ReturnValue]"],
+    );
+    check(
+        "ma a M+\r\nma a MI\r\nma a MD\r\n",
+        &["Count a [Mode(Increment)]", "Count a [Mode(Increment)]", "Count a [Mode(Decrement)]"],
+    );
+    check("me a\r\nme Zm9v b\r\nme a v\r\n", &["Debug a []", "Debug foo (binary) []", "Debug a []"]);
+    check("mn\r\nmn x y\r\n", &["mn", "mn"]);
+}
+
+#[test]
+fn refuses_meta_commands_as_memcached_does() {
+    for text in ["mg\r\n", "ms\r\n", "md\r\n", "ma\r\n", "mx a\r\n", "m\r\n", "mgg a\r\n"] {
+        check(text, &["Unknown"]);
+    }
+    for text in [
+        "me\r\n",
+        "mg LONG\r\n",
+        "ms LONG 1\r\n",
+        "md LONG\r\n",
+        "ma LONG v\r\n",
+        "me LONG\r\n",
+        "me a! b\r\n",
+    ] {
+        check(&long(text), &["BadFormat"]);
+    }
+    check("mg a v v\r\n", &["DuplicateFlag"]);
+    check("mg a \x7f\r\n", &["DuplicateFlag"]);
+    check("mg a Y\r\n", &["InvalidFlag"]);
+    check("mg a Y v v\r\n", &["InvalidFlag"]);
+    check("mg a Tx v v\r\n", &["DuplicateFlag"]);
+    check("mg a T\r\nmg a Nx\r\nmg a R1x\r\nmg a Cx\r\n", &["BadToken"; 4]);
+    check("mg a b\r\n", &["BadKey"]);
+    check("mg a Fx\r\nmg a Fx Tx\r\nmg a Tx Fx\r\n", &["BadFormat", "BadToken", "BadToken"]);
+    check("mg a Mxy\r\n", &["ModeLength"]);
+    let flags =
+        |n: usize| "abcdefghijklmnopqrstuvwxyz".chars().take(n).map(|c| format!(" {c}")).collect::<String>();
+    check(&format!("mg a{}\r\n", flags(18)), &["FlagsAreTooLong"]);
+    check(&format!("mg a{}\r\n", flags(17)), &["InvalidFlag"]);
+    check(&format!("md a{}\r\n", flags(18)), &["FlagsTooLong"]);
+    check(&format!("ms a 1{}\r\nx\r\n", flags(17)), &["FlagsTooLong", "Unknown"]);
+    for text in ["md a v v\r\n", "md a Y\r\n", "ma a Dx\r\n", "ma a Mxy\r\n"] {
+        check(text, &["BadFlags"]);
+    }
+    check("ma a Mx\r\n", &["CountMode"]);
+    let opaque = "o".repeat(32);
+    check(&format!("md a O{opaque}\r\n"), &["OpaqueTooLong"]);
+    // These two find it when they answer.
+    check(&format!("mg a O{}\r\n", "o".repeat(31)), &[&format!("Get a [Opaque({:?})]", [b'o'; 31])]);
+    // The length is read first: without it the value is read as a command, with it it is dropped.
+    check("ms a\r\nx\r\n", &["BadFormat", "Unknown"]);
+    check("ms a x\r\nx\r\n", &["BadFormat", "Unknown"]);
+    check("ms a -1\r\nx\r\n", &["BadFormat", "Unknown"]);
+    check("ms a 1 Y\r\nx\r\nmn\r\n", &["InvalidFlag", "mn"]);
+    check("ms a 1 Mx\r\nx\r\nmn\r\n", &["SetMode", "mn"]);
+    check(&format!("ms a 1 O{opaque}\r\nx\r\nmn\r\n"), &["OpaqueTooLong", "mn"]);
+    check(&format!("ms a 1 Mx O{opaque}\r\nx\r\nmn\r\n"), &["SetMode", "mn"]);
+    check("ms a 1\r\nxyz\r\nmn\r\n", &["BadChunk", "Unknown", "mn"]);
+    check("ms a 1 Jx\r\nx\r\nms a 1 Dx\r\nx\r\n", &["BadInitial", "BadMetaDelta"]);
+    let body = "x".repeat(1 << 20);
+    check(&format!("ms a 1048576 MA q\r\n{body}\r\nmn\r\n"), &["MetaTooLarge, drop a", "mn"]);
+    check(&format!("ms Zm9v 1048576 b\r\n{body}\r\nmn\r\n"), &["MetaTooLarge, drop foo (binary)", "mn"]);
+}
+
+#[test]
+fn an_item_of_ms_counts_what_its_key_stands_for() {
+    // As above: 1 048 516 for a key of 1 byte without flags, and "Zg==" is one.
+    for (flags, largest) in [("b", 1_048_516), ("b F1", 1_048_512), ("b F0", 1_048_516)] {
+        for (length, fits) in [(largest, true), (largest + 1, false)] {
+            let text = format!("ms Zg== {length} {flags}\r\n{}\r\n", "v".repeat(length));
+            let parse = RequestParser::default().parse(text.as_bytes()).clone();
+            let Parse::Done { request, .. } = parse else { panic!("{flags} {length}") };
+            assert_eq!(matches!(request, Request::Meta(_)), fits, "{flags} {length}");
+        }
+    }
 }
 
 #[test]
@@ -224,6 +353,8 @@ fn long_lines_close_unless_they_are_gets() {
 fn http_is_closed() {
     check("POST / HTTP/1.1\r\nset k 0 0 1\r\nx\r\n", &["close: Http"]);
     check("get HTTP/1.1\r\n", &["get HTTP/1.1"]);
+    // Where the first letter could begin a command, memcached looks no further.
+    check("test / HTTP/1.1\r\nP HTTP/1.1\r\nmx HTTP/1.1\r\n", &["Unknown"; 3]);
 }
 
 #[test]
@@ -238,6 +369,22 @@ fn every_refusal_is_a_line() {
         Refusal::NonNumeric,
         Refusal::TooLarge,
         Refusal::OutOfMemory,
+        Refusal::DuplicateFlag,
+        Refusal::InvalidFlag,
+        Refusal::BadFlags,
+        Refusal::FlagsAreTooLong,
+        Refusal::FlagsTooLong,
+        Refusal::BadToken,
+        Refusal::BadKey,
+        Refusal::ModeLength,
+        Refusal::SetMode,
+        Refusal::CountMode,
+        Refusal::BadInitial,
+        Refusal::BadMetaDelta,
+        Refusal::OpaqueTooLong,
+        Refusal::StatsDetail,
+        Refusal::NoCachedump,
+        Refusal::ShutdownMode,
     ] {
         let parse = client::ResponseParser::default().parse(client::Expect::Stored, refusal.line());
         let is_error = matches!(parse, client::Parse::Done { outcome: client::Outcome::Error { .. }, .. });
@@ -256,6 +403,13 @@ fn request_like() -> impl Strategy<Value = Vec<u8>> {
         whole("add k 1 -1 3 noreply\r\n\r\n\r\r\n"),
         whole("set k 0 0 1048576\r\n"),
         whole("incr k 5\r\n"),
+        whole("gat 5 a b\r\n"),
+        whole("mg k v k Oxyz\r\n"),
+        whole("ms k 5 T0 c\r\nhello\r\n"),
+        whole("ms k 5 T0 T0\r\nhello\r\n"),
+        whole("ms k 1048576\r\n"),
+        whole("ms Zm9v 2 b\r\nxyz\r\n"),
+        whole("md k q\r\nma k v D5\r\nmn\r\nme k\r\n"),
         whole("delete k noreply\r\n"),
         whole("flush_all 5\r\n"),
         whole("\n"),
@@ -332,7 +486,7 @@ proptest! {
             Request::FlushAll { delay, reply },
             Request::Verbosity { reply },
             Request::Version,
-            Request::Stats { group: b"reset" },
+            Request::Stats { group: b"reset", argument: b"" },
             Request::Quit,
         ];
         let mut parser = RequestParser::default();

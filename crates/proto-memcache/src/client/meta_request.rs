@@ -1,5 +1,5 @@
-use crate::client::meta_flag::MetaFlag;
 use crate::digits::append_u64;
+use crate::meta_flag::MetaFlag;
 
 /// Appends `mg <key> <flags>*`; answered as [`Expect::Meta`](super::Expect::Meta).
 ///

@@ -1,8 +1,9 @@
 use crate::limits;
+use crate::server::meta::{self, MetaLine, MetaStore, MetaVerb};
 use crate::server::number;
 use crate::server::parser::CloseReason;
 use crate::server::refusal::Refusal;
-use crate::server::request::{Keys, Request, next_word};
+use crate::server::request::{Keys, Request, Shutdown, next_word};
 use crate::{Reply, StoreVerb};
 
 /// What a request line says.
@@ -11,6 +12,10 @@ pub(super) enum Line<'b> {
     Whole(Request<'b>),
     /// A value follows.
     Value(StoreLine<'b>),
+    /// A value follows that belongs to `ms`.
+    MetaValue(MetaStore<'b>),
+    /// A value of that length follows, and is to be dropped.
+    Drop(Refusal, usize),
     /// The other side does not speak this protocol.
     Close(CloseReason),
 }
@@ -36,23 +41,60 @@ pub(super) fn read(line: &[u8]) -> Line<'_> {
     match next_word(&mut rest) {
         Some(b"get") => get(rest, false),
         Some(b"gets") => get(rest, true),
+        Some(b"mg") => meta(MetaVerb::Get, rest),
+        Some(b"ms") => meta(MetaVerb::Set, rest),
+        Some(b"md") => meta(MetaVerb::Delete, rest),
+        Some(b"ma") => meta(MetaVerb::Count, rest),
+        Some(b"me") => meta(MetaVerb::Debug, rest),
+        Some(b"mn") => Line::Whole(Request::NoOp),
+        Some(b"gat") => get_and_touch(rest, false),
+        Some(b"gats") => get_and_touch(rest, true),
+        // From before there was a documentation; memcached has kept it.
+        Some(b"bget") => get(rest, false),
         _ => other(line),
+    }
+}
+
+fn meta(verb: MetaVerb, rest: &[u8]) -> Line<'_> {
+    match meta::read(verb, rest) {
+        MetaLine::Whole(meta) => Line::Whole(Request::Meta(meta)),
+        MetaLine::Value(store) => Line::MetaValue(store),
+        MetaLine::Refused(refusal, None) => refused(refusal, Reply::Wanted),
+        MetaLine::Refused(refusal, Some(length)) => Line::Drop(refusal, length),
     }
 }
 
 #[inline]
 fn get(words: &[u8], with_cas: bool) -> Line<'_> {
+    match keys(words) {
+        Some(keys) if keys.len() > 0 => Line::Whole(Request::Get { keys, with_cas }),
+        Some(_) => refused(Refusal::Unknown, Reply::Wanted),
+        None => refused(Refusal::BadFormat, Reply::Wanted),
+    }
+}
+
+fn get_and_touch(words: &[u8], with_cas: bool) -> Line<'_> {
+    let mut rest = words;
+    let Some(exptime) = next_word(&mut rest) else { return refused(Refusal::Unknown, Reply::Wanted) };
+    let Some(exptime) = number::read_i32(exptime) else { return refused(Refusal::BadExptime, Reply::Wanted) };
+    match keys(rest) {
+        // memcached answers with `END` where there is no key.
+        Some(keys) => Line::Whole(Request::GetAndTouch { exptime, keys, with_cas }),
+        None => refused(Refusal::BadFormat, Reply::Wanted),
+    }
+}
+
+/// The keys of a line; `None` if one is too long.
+#[inline]
+fn keys(words: &[u8]) -> Option<Keys<'_>> {
     let (mut rest, mut count) = (words, 0);
     while let Some(key) = next_word(&mut rest) {
         if key.len() > limits::KEY_MAX {
-            return refused(Refusal::BadFormat, Reply::Wanted);
+            return None;
         }
         count += 1;
     }
-    if count == 0 {
-        return refused(Refusal::Unknown, Reply::Wanted);
-    }
-    Line::Whole(Request::Get { keys: Keys::new(words, count), with_cas })
+    Some(Keys::new(words, count))
 }
 
 fn other(line: &[u8]) -> Line<'_> {
@@ -89,15 +131,24 @@ fn other(line: &[u8]) -> Line<'_> {
         (b"verbosity", 1 | 2) => verbosity(args, reply),
         (b"version", _) => Ok(Line::Whole(Request::Version)),
         (b"quit", _) => Ok(Line::Whole(Request::Quit)),
-        (b"stats", _) => Ok(Line::Whole(Request::Stats { group: args.first().copied().unwrap_or_default() })),
+        (b"stats", _) => {
+            let word = |i: usize| args.get(i).copied().unwrap_or_default();
+            Ok(Line::Whole(Request::Stats { group: word(0), argument: word(1) }))
+        }
+        (b"cache_memlimit", 1 | 2) => memory_limit(args, reply),
+        (b"shutdown", _) => Ok(Line::Whole(Request::Shutdown(match args {
+            [] => Shutdown::Now,
+            [b"graceful"] => Shutdown::Graceful,
+            _ => Shutdown::Unknown,
+        }))),
         // A wrong number of words is found before `noreply` is looked for, so this error is always told.
         (
             b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" | b"delete" | b"incr" | b"decr"
-            | b"touch" | b"flush_all" | b"verbosity",
+            | b"touch" | b"flush_all" | b"verbosity" | b"cache_memlimit",
             _,
         ) => return refused(Refusal::Unknown, Reply::Wanted),
         // A browser that is made to send a form here must not get to its body, which could hold commands.
-        _ if last.starts_with(b"HTTP/") => return Line::Close(CloseReason::Http),
+        _ if is_like_http(command, last) => return Line::Close(CloseReason::Http),
         _ => return refused(Refusal::Unknown, Reply::Wanted),
     };
     line.unwrap_or_else(|refusal| refused(refusal, reply))
@@ -147,6 +198,19 @@ fn flush_all<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
 fn verbosity<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
     unsigned(args[0]).ok_or(Refusal::BadFormat)?;
     Ok(Line::Whole(Request::Verbosity { reply }))
+}
+
+fn memory_limit<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    // memcached's complaint about a word that is no number is this one.
+    let megabytes = unsigned(args[0]).and_then(|n| u32::try_from(n).ok()).ok_or(Refusal::Unknown)?;
+    Ok(Line::Whole(Request::MemoryLimit { megabytes, reply }))
+}
+
+/// Whether a line that is no command could be HTTP. memcached looks only where it has not decided by the first letter.
+fn is_like_http(command: &[u8], last: &[u8]) -> bool {
+    let decided =
+        command.len() < 2 || b"gsacidt".contains(&command[0]) || (command.len() == 2 && command[0] == b'm');
+    !decided && last.starts_with(b"HTTP/")
 }
 
 fn key(word: &[u8]) -> Result<&[u8], Refusal> {

@@ -1,4 +1,5 @@
-//! Numbers as memcached reads them: by C's `strtol`, with a sign and leading zeros, up to a blank.
+//! Numbers as memcached reads them: by C's `strtol`, with blanks before it, a sign and leading zeros, up to a blank.
+//! Words are split at spaces alone, so that other blanks can stand in them.
 //!
 //! It keeps the low 32 bits of what does not fit in 32; we refuse that, as its successors do.
 
@@ -9,8 +10,19 @@ pub(super) fn read(word: &[u8]) -> Option<i128> {
     if let Some(number) = crate::digits::read_u64(word) {
         return Some(i128::from(number));
     }
-    let (number, rest) = leading(word)?;
-    rest.is_empty().then_some(number)
+    between_blanks(word)
+}
+
+/// Reads one word as a signed number of 32 bits.
+#[inline]
+pub(super) fn read_i32(word: &[u8]) -> Option<i32> {
+    read(word).and_then(|number| i32::try_from(number).ok())
+}
+
+/// Reads one word as an unsigned number of 64 bits.
+#[inline]
+pub(super) fn read_u64(word: &[u8]) -> Option<u64> {
+    read(word).and_then(|number| u64::try_from(number).ok())
 }
 
 /// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
@@ -18,14 +30,13 @@ pub(super) fn read(word: &[u8]) -> Option<i128> {
 ///
 /// Errors: `None` where there is none, or none from 0 to 2⁶⁴ − 1.
 pub fn read_counter(value: &[u8]) -> Option<u64> {
-    let start = value.iter().position(|&b| !is_blank(b))?;
-    let (number, rest) = leading(&value[start..])?;
-    match rest.first() {
-        None => {}
-        Some(&b) if is_blank(b) => {}
-        Some(_) => return None,
-    }
-    u64::try_from(number).ok()
+    between_blanks(value).and_then(|number| u64::try_from(number).ok())
+}
+
+fn between_blanks(text: &[u8]) -> Option<i128> {
+    let start = text.iter().position(|&b| !is_blank(b))?;
+    let (number, rest) = leading(&text[start..])?;
+    rest.first().is_none_or(|&b| is_blank(b)).then_some(number)
 }
 
 fn leading(text: &[u8]) -> Option<(i128, &[u8])> {
@@ -75,6 +86,9 @@ mod tests {
         check("0x10", None);
         check("1.5", None);
         check("--1", None);
+        check("\t1", Some(1));
+        check("1\r", Some(1));
+        check("\r", None);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-use crate::StoreVerb;
 use crate::limits;
 use crate::scan::find;
 use crate::server::line::{self, Line, StoreLine};
+use crate::server::meta::{Meta, MetaStore, MetaVerb};
 use crate::server::refusal::Refusal;
 use crate::server::request::Request;
+use crate::{Reply, StoreVerb};
 
 /// What [`RequestParser::parse`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,6 +97,11 @@ impl RequestParser {
         match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
             Line::Whole(request) => self.done(newline + 1, request),
             Line::Value(store) => self.value(newline + 1, store, bytes),
+            Line::MetaValue(store) => self.meta_value(newline + 1, store, bytes),
+            Line::Drop(refusal, length) => {
+                let refused = Request::Refused { refusal, reply: Reply::Wanted, unlink: None };
+                self.done_and_skip(newline + 1, refused, length)
+            }
             Line::Close(reason) => Parse::Close(reason),
         }
     }
@@ -105,22 +111,53 @@ impl RequestParser {
         let StoreLine { verb, key, flags, exptime, length, reply } = store;
         if limits::item_size(key.len(), flags, length) > self.item_max {
             let unlink = (verb == StoreVerb::Set).then_some(key);
-            let parse = self.done(start, Request::Refused { refusal: Refusal::TooLarge, reply, unlink });
-            self.skip = length + 2;
-            return parse;
+            let refused = Request::Refused { refusal: Refusal::TooLarge, reply, unlink };
+            return self.done_and_skip(start, refused, length);
         }
         let data_end = start + length;
         let Some(end) = bytes.get(data_end..data_end + 2) else {
-            // The line is read once more when the value is here, which costs less than keeping it.
-            self.searched = start - 1;
-            self.need = data_end + 2;
-            return Parse::NeedMore { at_least: self.need - bytes.len() };
+            return self.wait_for_value(start, data_end, bytes);
         };
         let request = match end {
             b"\r\n" => Request::Store { verb, key, flags, exptime, data: &bytes[start..data_end], reply },
             _ => Request::Refused { refusal: Refusal::BadChunk, reply, unlink: None },
         };
         self.done(data_end + 2, request)
+    }
+
+    fn meta_value<'b>(&mut self, start: usize, store: MetaStore<'b>, bytes: &'b [u8]) -> Parse<'b> {
+        let MetaStore { key, key_len, flags, words, length } = store;
+        if limits::item_size(key_len, flags, length) > self.item_max {
+            return self.done_and_skip(start, Request::MetaTooLarge { key }, length);
+        }
+        let data_end = start + length;
+        let request = match bytes.get(data_end..data_end + 2) {
+            None => return self.wait_for_value(start, data_end, bytes),
+            Some(b"\r\n") => {
+                // The words are a part of these bytes, and end with their line.
+                let words_at = words.as_ptr() as usize - bytes.as_ptr() as usize;
+                let arguments = &bytes[words_at..data_end];
+                let (flags_len, data_len) = (words.len(), length);
+                Request::Meta(Meta { verb: MetaVerb::Set, key, arguments, flags_len, data_len })
+            }
+            Some(_) => Request::Refused { refusal: Refusal::BadChunk, reply: Reply::Wanted, unlink: None },
+        };
+        self.done(data_end + 2, request)
+    }
+
+    /// The line is read once more when the value is here, which costs less than keeping it.
+    #[inline]
+    fn wait_for_value<'b>(&mut self, start: usize, data_end: usize, bytes: &[u8]) -> Parse<'b> {
+        self.searched = start - 1;
+        self.need = data_end + 2;
+        Parse::NeedMore { at_least: self.need - bytes.len() }
+    }
+
+    #[cold]
+    fn done_and_skip<'b>(&mut self, start: usize, request: Request<'b>, length: usize) -> Parse<'b> {
+        let parse = self.done(start, request);
+        self.skip = length + 2;
+        parse
     }
 
     #[inline]

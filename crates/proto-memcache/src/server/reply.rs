@@ -1,5 +1,7 @@
 //! Functions that append replies to a buffer, and the replies that never change.
 
+pub mod meta;
+
 use crate::digits::append_u64;
 
 /// After a storage command.

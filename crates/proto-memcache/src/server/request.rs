@@ -1,5 +1,5 @@
 use crate::scan::find;
-use crate::server::Refusal;
+use crate::server::{Meta, MetaKey, Refusal};
 use crate::{Reply, StoreVerb};
 
 /// One request. Slices point into the bytes that were parsed.
@@ -12,6 +12,24 @@ pub enum Request<'b> {
         /// `gets`: the reply carries unique numbers.
         with_cas: bool,
     },
+    /// `gat` and `gats`.
+    GetAndTouch {
+        /// As in [`Request::Store`].
+        exptime: i32,
+        /// The keys, each of a legal length; there may be none.
+        keys: Keys<'b>,
+        /// `gats`: the reply carries unique numbers.
+        with_cas: bool,
+    },
+    /// `mg`, `ms`, `md`, `ma`, `me`.
+    Meta(Meta<'b>),
+    /// `ms` with an item over the largest size; its value is skipped, and an old item must go.
+    MetaTooLarge {
+        /// The key.
+        key: MetaKey<'b>,
+    },
+    /// `mn`: answered with `MN`, at which clients see that all before it is answered.
+    NoOp,
     /// `set`, `add`, `replace`, `append`, `prepend`, `cas`.
     Store {
         /// Which of them.
@@ -72,7 +90,18 @@ pub enum Request<'b> {
     Stats {
         /// Which group of them; empty for the general ones.
         group: &'b [u8],
+        /// The word behind it, if there is one.
+        argument: &'b [u8],
     },
+    /// `cache_memlimit`.
+    MemoryLimit {
+        /// What the items may take from now on. Units: MiB.
+        megabytes: u32,
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `shutdown`.
+    Shutdown(Shutdown),
     /// `quit`: close the connection when what came before is answered.
     Quit,
     /// To be answered with an error.
@@ -84,6 +113,17 @@ pub enum Request<'b> {
         /// A key whose item must go, since its new value was refused: better no value than an old one.
         unlink: Option<&'b [u8]>,
     },
+}
+
+/// How `shutdown` wants the server to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// At once.
+    Now,
+    /// When what is under way is done.
+    Graceful,
+    /// In no way that there is.
+    Unknown,
 }
 
 /// The keys of a `get`, in order.

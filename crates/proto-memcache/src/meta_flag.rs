@@ -40,7 +40,7 @@ pub enum MetaFlag<'k> {
     ReturnSize,
     /// `t`: return the seconds left to live, −1 for ever.
     ReturnTtl,
-    /// `T`: set the time to live. Units: seconds, as in [`set`](super::set).
+    /// `T`: set the time to live. Units: seconds, as in [`set`](crate::client::set).
     Ttl(i32),
     /// `u`: do not count this as an access.
     NoBump,
@@ -76,7 +76,7 @@ pub enum MetaMode {
 impl MetaFlag<'_> {
     /// Appends a blank, the letter and what belongs to it.
     #[inline]
-    pub(super) fn append(self, out: &mut Vec<u8>) {
+    pub(crate) fn append(self, out: &mut Vec<u8>) {
         use MetaFlag as F;
         let number = |out: &mut Vec<u8>, letter: u8, number: u64| {
             out.extend_from_slice(&[b' ', letter]);

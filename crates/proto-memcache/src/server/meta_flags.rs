@@ -1,0 +1,110 @@
+use crate::server::MetaVerb;
+use crate::server::number;
+use crate::server::refusal::Refusal;
+use crate::server::request::next_word;
+use crate::{MetaFlag, MetaMode};
+
+/// The flags of a meta command, in order.
+///
+/// Flags that mean nothing to a cache (`P`, `L`, which are for proxies) are left out.
+#[derive(Clone, Debug)]
+pub struct MetaFlags<'b> {
+    verb: MetaVerb,
+    rest: &'b [u8],
+}
+
+impl<'b> MetaFlags<'b> {
+    /// The flags that stand in `words`. Bounds: what cannot be read is left out; the parser has refused it.
+    pub fn new(verb: MetaVerb, words: &'b [u8]) -> MetaFlags<'b> {
+        MetaFlags { verb, rest: words }
+    }
+}
+
+impl<'b> Iterator for MetaFlags<'b> {
+    type Item = MetaFlag<'b>;
+
+    fn next(&mut self) -> Option<MetaFlag<'b>> {
+        loop {
+            if let Word::Flag(flag) = read_word(self.verb, next_word(&mut self.rest)?) {
+                return Some(flag);
+            }
+        }
+    }
+}
+
+/// What one word of the flags says.
+pub(super) enum Word<'b> {
+    Flag(MetaFlag<'b>),
+    /// It is known and means nothing here.
+    Ignored,
+    /// There is no such flag.
+    Unknown,
+    /// Its argument is wrong.
+    Wrong(Refusal),
+    /// Its argument is no number, which memcached forgets to say.
+    WrongNumber,
+    /// The command has no such mode, which comes out after all other flags were read.
+    WrongMode(Refusal),
+}
+
+/// Reads a word that is not empty.
+#[inline]
+pub(super) fn read_word(verb: MetaVerb, word: &[u8]) -> Word<'_> {
+    use MetaFlag as F;
+    let (&letter, argument) = word.split_first().expect("a word is not empty");
+    let signed = |make: fn(i32) -> F<'static>| match number::read_i32(argument) {
+        Some(number) => Word::Flag(make(number)),
+        None => Word::Wrong(Refusal::BadToken),
+    };
+    let unsigned = |make: fn(u64) -> F<'static>, refusal| match number::read_u64(argument) {
+        Some(number) => Word::Flag(make(number)),
+        None => Word::Wrong(refusal),
+    };
+    Word::Flag(match letter {
+        b'b' => F::Base64Key,
+        b'c' => F::ReturnCas,
+        b'f' => F::ReturnFlags,
+        b'h' => F::ReturnHitBefore,
+        b'I' => F::Invalidate,
+        b'k' => F::ReturnKey,
+        b'l' => F::ReturnLastAccess,
+        b'q' => F::Quiet,
+        b's' => F::ReturnSize,
+        b't' => F::ReturnTtl,
+        b'u' => F::NoBump,
+        b'v' => F::ReturnValue,
+        b'x' => F::RemoveValue,
+        b'O' => F::Opaque(argument),
+        b'N' => return signed(F::Vivify),
+        b'R' => return signed(F::Recache),
+        b'T' => return signed(F::Ttl),
+        b'C' => return unsigned(F::CompareCas, Refusal::BadToken),
+        b'E' => return unsigned(F::NewCas, Refusal::BadToken),
+        b'J' => return unsigned(F::InitialValue, Refusal::BadInitial),
+        b'D' => return unsigned(F::Delta, Refusal::BadMetaDelta),
+        b'F' => match number::read_u64(argument).and_then(|number| u32::try_from(number).ok()) {
+            Some(flags) => F::Flags(flags),
+            None => return Word::WrongNumber,
+        },
+        b'M' => return mode(verb, argument),
+        b'L' | b'P' => return Word::Ignored,
+        _ => return Word::Unknown,
+    })
+}
+
+fn mode(verb: MetaVerb, argument: &[u8]) -> Word<'_> {
+    let &[letter] = argument else { return Word::Wrong(Refusal::ModeLength) };
+    let mode = match (verb, letter) {
+        (MetaVerb::Set, b'E') => MetaMode::Add,
+        (MetaVerb::Set, b'A') => MetaMode::Append,
+        (MetaVerb::Set, b'P') => MetaMode::Prepend,
+        (MetaVerb::Set, b'R') => MetaMode::Replace,
+        (MetaVerb::Set, b'S') => MetaMode::Set,
+        (MetaVerb::Set, _) => return Word::WrongMode(Refusal::SetMode),
+        (MetaVerb::Count, b'I' | b'+') => MetaMode::Increment,
+        (MetaVerb::Count, b'D' | b'-') => MetaMode::Decrement,
+        (MetaVerb::Count, _) => return Word::WrongMode(Refusal::CountMode),
+        _ => return Word::Ignored,
+    };
+    Word::Flag(MetaFlag::Mode(mode))
+}
