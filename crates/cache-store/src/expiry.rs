@@ -30,6 +30,16 @@ impl Expiry {
         self.0 != 0 && self.0 <= now
     }
 
+    /// The seconds that are left at `now`; `None` for ever, 0 where it is over.
+    pub fn left(self, now: u32) -> Option<u32> {
+        (self.0 != 0).then(|| self.0.saturating_sub(now))
+    }
+
+    /// Whether it ends at all, and before `other`; what never ends is before nothing, nor is anything before it.
+    pub fn is_before(self, other: Expiry) -> bool {
+        self.0 != 0 && self.0 < other.0
+    }
+
     pub(crate) fn to_u32(self) -> u32 {
         self.0
     }
@@ -63,5 +73,24 @@ mod tests {
         check(2_592_001, Some(0));
         check(NOW as i32, Some(0));
         check(NOW as i32 + 5, Some(5));
+    }
+
+    #[test]
+    fn what_is_left_counts_down_to_0() {
+        let check = |expiry: Expiry, now: u32, expect: Option<u32>| assert_eq!(expiry.left(now), expect);
+        check(Expiry::NEVER, 100, None);
+        check(Expiry(105), 100, Some(5));
+        check(Expiry(105), 105, Some(0));
+        check(Expiry::PAST, 105, Some(0));
+    }
+
+    #[test]
+    fn never_is_before_nothing() {
+        let check = |a: Expiry, b: Expiry, expect: bool| assert_eq!(a.is_before(b), expect, "{a:?} {b:?}");
+        check(Expiry(5), Expiry(6), true);
+        check(Expiry(5), Expiry(5), false);
+        check(Expiry(5), Expiry::NEVER, false);
+        check(Expiry::NEVER, Expiry(5), false);
+        check(Expiry::PAST, Expiry(5), true);
     }
 }

@@ -31,6 +31,7 @@ pub mod fuzz;
 mod hash;
 mod index;
 mod log;
+mod marks;
 mod reader;
 mod record;
 mod records;
@@ -42,6 +43,9 @@ pub use config::{Config, ConfigError};
 pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
+pub use marks::Marks;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
-pub use store::{Counted, Item, Store, Stored, View};
+pub use store::{
+    Cas, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Store, Stored, View,
+};

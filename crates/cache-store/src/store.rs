@@ -1,4 +1,5 @@
 mod count;
+mod meta;
 mod read;
 mod reclaim;
 mod view;
@@ -17,7 +18,8 @@ use crate::stats::Stats;
 use reclaim::Sweep;
 use view::Shared;
 
-pub use count::Counted;
+pub use count::{Counted, MetaCount};
+pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
 pub use view::View;
 pub use write::Stored;

@@ -115,6 +115,7 @@ fn reads_each_request() {
     check("cas k 0 0 1 18446744073709551615\r\nx\r\n", &["Cas(18446744073709551615) k=x/0 until 0"]);
     check("cas k 0 0 1 5 noreply\r\nx\r\n", &["Cas(5) k=x/0 until 0 silently"]);
     check("delete k\r\ndelete k 0\r\n", &["delete k", "delete k"]);
+    check("delete noreply\r\n", &["delete noreply"]);
     check("delete k noreply\r\ndelete k 0 noreply\r\n", &["delete k silently", "delete k silently"]);
     check("incr k 1\r\ndecr k 2 noreply\r\nincr k 1 x\r\n", &["+1 k", "-2 k silently", "+1 k"]);
     check("incr k 18446744073709551615\r\n", &["+18446744073709551615 k"]);
@@ -313,6 +314,17 @@ fn a_value_that_is_too_large_is_skipped() {
     check_large("set k 0 0 1048576 noreply", &["TooLarge, drop k silently", "version"]);
     check_large("add k 0 0 1048576", &["TooLarge", "version"]);
     check_large("cas k 0 0 1048576 1", &["TooLarge", "version"]);
+}
+
+#[test]
+fn a_request_that_is_put_back_is_read_again() {
+    for line in ["set k 0 0 1048576\r\n", "ms k 1048576\r\n", "ms k 3 Y\r\n", "get k\r\n"] {
+        let mut parser = RequestParser::default();
+        let first = parser.parse(line.as_bytes());
+        assert!(matches!(first, Parse::Done { .. }), "{line}");
+        parser.put_back();
+        assert_eq!(parser.parse(line.as_bytes()), first, "{line}");
+    }
 }
 
 #[test]

@@ -68,7 +68,16 @@ pub(crate) struct RestOfGet {
     pub(crate) at: usize,
     /// How many there are from there on.
     pub(crate) count: usize,
+    pub(crate) how: Lookup,
+}
+
+/// How the keys of a `get` are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lookup {
+    /// `gets` and `gats`: with unique numbers.
     pub(crate) with_cas: bool,
+    /// `gat` and `gats`: the expiry that the items are to have from now on.
+    pub(crate) exptime: Option<i32>,
 }
 
 /// Larger input buffers are freed when they are empty, or one large value would be paid for ever after.

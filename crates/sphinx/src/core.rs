@@ -7,6 +7,8 @@
 mod dispatch;
 mod get;
 mod messages;
+mod meta;
+mod operator;
 mod requests;
 
 use std::collections::VecDeque;

@@ -21,18 +21,9 @@
 //! Read in this order: `server` starts the threads, `core` is what each of them runs, `client` is
 //! one connection, `link` is the way to another thread, `operation` is what happens to a key.
 //!
-//! Where it differs from memcached 1.6 on purpose:
+//! # Differences from memcached
 //!
-//! | request | memcached | Sphinx |
-//! |---|---|---|
-//! | a number over its 32 bits | keeps the low bits | refuses the line |
-//! | a line over 2048 B that is no `get` | closes, or not if its end came in the same read | closes |
-//! | a `get` line | has no limit | closes over 1 MiB |
-//! | a zero byte in a line | ends the line's text | is part of the key |
-//! | `flush_all 10` | takes effect in the 9th or 10th second | in the 10th |
-//! | `stats` with a group | many | `stats reset` only |
-//! | meta commands, `gat`, and what serves operation | answers | `ERROR`, for now |
-//! | a client that ends its sending side | gets what it asked for | may lose what another thread answers |
+#![doc = include_str!("../DIFFERENCES.md")]
 //!
 //! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
 

@@ -1,6 +1,10 @@
+pub(crate) mod meta;
+
 use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
 use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{Reply, StoreVerb};
+
+use meta::MetaOperation;
 
 /// What can be done to one key, wherever it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +16,10 @@ pub(crate) enum Operation {
         /// The last key of its request, so that `END` follows.
         last: bool,
     },
+    /// One key of a `gat`.
+    GetAndTouch { exptime: i32, with_cas: bool, last: bool },
+    /// A meta command.
+    Meta(MetaOperation),
     /// A storage command.
     Store { verb: StoreVerb, flags: u32, exptime: i32, reply: Reply },
     /// `delete`.
@@ -28,7 +36,8 @@ impl Operation {
     /// Whether the client gets a reply.
     pub(crate) fn reply(&self) -> Reply {
         match *self {
-            Operation::Get { .. } => Reply::Wanted,
+            // Meta commands that keep quiet do so only where all goes well.
+            Operation::Get { .. } | Operation::GetAndTouch { .. } | Operation::Meta(_) => Reply::Wanted,
             Operation::Store { reply, .. }
             | Operation::Delete { reply }
             | Operation::Count { reply, .. }
@@ -45,6 +54,17 @@ impl Operation {
         let line = match *self {
             Operation::Get { with_cas, last } => {
                 return show(key, store.get(key, now), with_cas, last, out);
+            }
+            Operation::GetAndTouch { exptime, with_cas, last } => {
+                if let Some(item) = store.peek(key, now) {
+                    reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
+                }
+                store.touch(key, Expiry::from_exptime(exptime, now), now);
+                if last { reply::END } else { b"" }
+            }
+            Operation::Meta(meta) => {
+                meta.execute(store, key, value, now, out);
+                b""
             }
             Operation::Store { verb, flags, exptime, .. } => {
                 match store.store(verb, key, flags, Expiry::from_exptime(exptime, now), value, now) {
@@ -69,7 +89,7 @@ impl Operation {
                     }
                     b""
                 }
-                Counted::NotFound => reply::NOT_FOUND,
+                Counted::NotFound | Counted::Exists => reply::NOT_FOUND,
                 Counted::NonNumeric => Refusal::NonNumeric.line(),
                 Counted::NoMemory => Refusal::OutOfMemory.line(),
             },

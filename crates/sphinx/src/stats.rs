@@ -36,6 +36,8 @@ core_stats! {
     bytes_read,
     /// Units: bytes.
     bytes_written,
+    /// `me` commands.
+    cmd_meta,
     /// Requests passed to other threads.
     asks,
     /// Sleeping threads woken.
@@ -77,6 +79,7 @@ impl CoreStats {
             ("cmd_set", store.cmd_set),
             ("cmd_flush", store.cmd_flush / config.partitions() as u64),
             ("cmd_touch", store.cmd_touch),
+            ("cmd_meta", self.cmd_meta),
             ("get_hits", store.get_hits),
             ("get_misses", store.get_misses),
             ("get_expired", store.get_expired),

@@ -1,7 +1,9 @@
 use proto_memcache::{append_u64, server};
 
-use super::{Store, Stored};
+use super::{Fields, Store};
+use crate::expiry::Expiry;
 use crate::hash::Key;
+use crate::marks::Marks;
 use crate::record::Header;
 
 /// What became of `incr` or `decr`.
@@ -15,6 +17,23 @@ pub enum Counted {
     NonNumeric,
     /// As [`Stored::NoMemory`].
     NoMemory,
+    /// The item has another unique number than was asked for.
+    Exists,
+}
+
+/// `ma`, as far as it counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaCount {
+    /// Upwards.
+    pub up: bool,
+    /// By how much.
+    pub delta: u64,
+    /// Only if the item has this unique number; 0 is any.
+    pub compare: u64,
+    /// The unique number that the item is to have.
+    pub cas: Option<u64>,
+    /// The expiry that the item is to have.
+    pub expiry: Option<Expiry>,
 }
 
 impl Store {
@@ -22,13 +41,33 @@ impl Store {
     ///
     /// A number that got shorter is followed by blanks, as in memcached, which writes over the old.
     pub fn count(&mut self, key: Key, up: bool, delta: u64, now: u32) -> Counted {
-        let Ok(found) = self.live(key, now) else {
-            self.stats.incr_misses += u64::from(up);
-            self.stats.decr_misses += u64::from(!up);
-            return Counted::NotFound;
-        };
+        let command = MetaCount { up, delta, compare: 0, cas: None, expiry: None };
+        let (counted, _) = self.count_meta(command, key, now);
+        if counted == Counted::NotFound {
+            self.count_miss(up);
+        }
+        counted
+    }
+
+    /// Counts a miss, where nothing takes the missing item's place.
+    pub fn count_miss(&mut self, up: bool) {
+        self.stats.incr_misses += u64::from(up);
+        self.stats.decr_misses += u64::from(!up);
+    }
+
+    /// Carries out `ma` where there is an item; returns also the unique number that it has then, or 0.
+    pub fn count_meta(&mut self, command: MetaCount, key: Key, now: u32) -> (Counted, u64) {
+        let MetaCount { up, delta, compare, cas, expiry } = command;
+        let Ok(found) = self.live(key, now) else { return (Counted::NotFound, 0) };
+        // memcached sees that there is nothing before it looks at the unique number.
+        if found.header.value == 0 {
+            return (Counted::NonNumeric, 0);
+        }
+        if compare != 0 && compare != self.log.cas(found.at, &found.header) {
+            return (Counted::Exists, 0);
+        }
         let Some(old) = server::read_counter(self.log.value(found.at, &found.header)) else {
-            return Counted::NonNumeric;
+            return (Counted::NonNumeric, 0);
         };
         self.stats.incr_hits += u64::from(up);
         self.stats.decr_hits += u64::from(!up);
@@ -37,16 +76,17 @@ impl Store {
         let mut digits = std::mem::take(&mut self.scratch);
         digits.clear();
         append_u64(&mut digits, new);
-        let Header { flags, expiry, value, .. } = found.header;
-        // memcached counts a number that got longer as a new item, and others not.
+        let Header { flags, expiry: old_expiry, value, marks, .. } = found.header;
+        // memcached makes a new item for a number that got longer, and writes over others.
         let grows = digits.len() > value;
         digits.resize(digits.len().max(value), b' ');
-        let stored = self.put(key, flags, expiry, &digits, now);
+        let marks = Marks::from_u32(marks);
+        let marks = if grows { marks.only(Marks::BINARY_KEY) } else { marks };
+        let fields = Fields { flags, expiry: expiry.unwrap_or(old_expiry), marks, cas };
+        let cas = self.put_with(key, fields, &digits, now);
         self.scratch = digits;
-        if stored == Stored::NoMemory {
-            return Counted::NoMemory;
-        }
+        let Some(cas) = cas else { return (Counted::NoMemory, 0) };
         self.stats.total_items -= u64::from(!grows);
-        Counted::Now(new)
+        (Counted::Now(new), cas)
     }
 }

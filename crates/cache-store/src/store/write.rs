@@ -1,9 +1,11 @@
 use proto_memcache::{StoreVerb, limits};
 
+use super::meta::Fields;
 use super::{Found, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
 use crate::log::Log;
+use crate::marks::Marks;
 use crate::record::Header;
 use crate::records::Location;
 
@@ -48,8 +50,8 @@ impl Store {
         match (verb, old) {
             (StoreVerb::Set, _) => {}
             (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => {}
-            (StoreVerb::Append, Some(old)) => return self.join(key, old, b"", value, now),
-            (StoreVerb::Prepend, Some(old)) => return self.join(key, old, value, b"", now),
+            (StoreVerb::Append, Some(old)) => return self.join_if_it_fits(key, old, b"", value, now),
+            (StoreVerb::Prepend, Some(old)) => return self.join_if_it_fits(key, old, value, b"", now),
             (StoreVerb::Cas(unique), Some(old)) if self.log.cas(old.at, &old.header) == unique => {
                 self.stats.cas_hits += 1
             }
@@ -105,7 +107,7 @@ impl Store {
     }
 
     /// Appends an item again with other fields beside its value, if there is one; clients take it for the same item.
-    fn rewrite(&mut self, key: Key, now: u32, change: impl Fn(Header) -> Header) -> bool {
+    pub(super) fn rewrite(&mut self, key: Key, now: u32, change: impl Fn(Header) -> Header) -> bool {
         let Ok(found) = self.live(key, now) else { return false };
         let changed =
             |log: &Log, at, header: &Header| change(Header { cas: Some(log.cas(at, header)), ..*header });
@@ -136,37 +138,66 @@ impl Store {
         }
     }
 
-    /// Stores `before`, the old value and `after` as one.
     #[cold]
-    fn join(&mut self, key: Key, old: Found, before: &[u8], after: &[u8], now: u32) -> Stored {
-        let Header { flags, expiry, value, .. } = old.header;
+    fn join_if_it_fits(&mut self, key: Key, old: Found, before: &[u8], after: &[u8], now: u32) -> Stored {
+        let Header { flags, value, .. } = old.header;
         if limits::item_size(key.bytes.len(), flags, before.len() + value + after.len()) > self.item_max {
             self.stats.store_too_large += 1;
             return Stored::TooLarge;
         }
+        match self.join(key, old, before, after, None, now) {
+            Some(_) => Stored::Stored,
+            None => Stored::NoMemory,
+        }
+    }
+
+    /// Stores `before`, the old value and `after` as one; returns its unique number, or none where there is no memory.
+    #[cold]
+    pub(super) fn join(
+        &mut self,
+        key: Key,
+        old: Found,
+        before: &[u8],
+        after: &[u8],
+        cas: Option<u64>,
+        now: u32,
+    ) -> Option<u64> {
+        let Header { flags, expiry, marks, .. } = old.header;
         // Making room can take back the old value's segment, so it is copied out first.
         let mut joined = std::mem::take(&mut self.scratch);
         joined.clear();
         joined.extend_from_slice(before);
         joined.extend_from_slice(self.log.value(old.at, &old.header));
         joined.extend_from_slice(after);
-        let stored = self.put(key, flags, expiry, &joined, now);
+        let marks = Marks::from_u32(marks).only(Marks::BINARY_KEY);
+        let cas = self.put_with(key, Fields { flags, expiry, marks, cas }, &joined, now);
         self.scratch = joined;
-        stored
+        cas
     }
 
     /// Makes `value` the item of `key`.
     #[inline]
-    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
-        let header = Header { expiry, flags, cas: None, marks: 0, key: key.bytes.len(), value: value.len() };
+    fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
+        match self.put_with(key, Fields { flags, expiry, marks: Marks::NONE, cas: None }, value, now) {
+            Some(_) => Stored::Stored,
+            None => Stored::NoMemory,
+        }
+    }
+
+    /// Makes `value` the item of `key`; returns its unique number, or none where there is no memory.
+    #[inline]
+    pub(super) fn put_with(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
+        let Fields { flags, expiry, marks, cas } = fields;
+        let marks = marks.to_u32();
+        let header = Header { expiry, flags, cas, marks, key: key.bytes.len(), value: value.len() };
         if !self.make_room(header.size(), now) {
             self.give_up(key);
-            return Stored::NoMemory;
+            return None;
         }
         let at = self.log.append(&header, key.bytes, value);
         self.stats.total_items += 1;
         self.publish(key, at);
-        Stored::Stored
+        Some(self.log.cas(at, &header))
     }
 
     /// There is no memory for a new record: as in memcached, better no item than an old one.

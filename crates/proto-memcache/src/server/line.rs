@@ -164,6 +164,8 @@ fn store<'b>(verb: StoreVerb, args: &[&'b [u8]], reply: Reply) -> Result<Line<'b
 }
 
 fn delete<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
+    // The key itself is never taken for `noreply`.
+    let reply = if args.len() == 1 { Reply::Wanted } else { reply };
     // Once the second word said how long the key should stay locked; clients still send a 0.
     let allowed = match args {
         [_] => true,

@@ -26,7 +26,7 @@ pub(super) fn read_u64(word: &[u8]) -> Option<u64> {
 }
 
 /// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
-/// anything after a blank behind it.
+/// anything after a blank or a zero byte behind it.
 ///
 /// Errors: `None` where there is none, or none from 0 to 2⁶⁴ − 1.
 pub fn read_counter(value: &[u8]) -> Option<u64> {
@@ -36,7 +36,8 @@ pub fn read_counter(value: &[u8]) -> Option<u64> {
 fn between_blanks(text: &[u8]) -> Option<i128> {
     let start = text.iter().position(|&b| !is_blank(b))?;
     let (number, rest) = leading(&text[start..])?;
-    rest.first().is_none_or(|&b| is_blank(b)).then_some(number)
+    // To C, a zero byte is where a text ends.
+    rest.first().is_none_or(|&b| is_blank(b) || b == 0).then_some(number)
 }
 
 fn leading(text: &[u8]) -> Option<(i128, &[u8])> {
@@ -99,6 +100,8 @@ mod tests {
         check(" 5", Some(5));
         check("\t\n5", Some(5));
         check("1 2", Some(1));
+        check("1\x002", Some(1));
+        check("\0", None);
         check("+1", Some(1));
         check("000000000000000000001", Some(1));
         check("18446744073709551615", Some(u64::MAX));

@@ -106,6 +106,11 @@ impl RequestParser {
         }
     }
 
+    /// Makes the last request one that was not read: it will be shown again, from its first byte on.
+    pub fn put_back(&mut self) {
+        *self = RequestParser::with_item_max(self.item_max);
+    }
+
     #[inline]
     fn value<'b>(&mut self, start: usize, store: StoreLine<'b>, bytes: &'b [u8]) -> Parse<'b> {
         let StoreLine { verb, key, flags, exptime, length, reply } = store;

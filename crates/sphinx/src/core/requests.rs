@@ -1,11 +1,11 @@
 //! From received bytes to requests.
 
 use proto_memcache::Reply;
-use proto_memcache::server::{Parse, Refusal, Request, reply};
+use proto_memcache::server::{BINARY_KEY_MAX, Parse, Refusal, Request, reply};
 use reactor::{Conn, Reactor};
 
 use super::Core;
-use crate::client::{Client, State};
+use crate::client::{Client, Lookup, State};
 use crate::message::Work;
 use crate::operation::Operation;
 use crate::replies::Finish;
@@ -83,8 +83,8 @@ impl<R: Reactor> Core<R> {
             };
             match self.request(reactor, client, request) {
                 Flow::Next => used += consumed,
-                // The parser will read it again from its start.
                 Flow::Hold => {
+                    client.parser.put_back();
                     client.state = State::Held;
                     return used;
                 }
@@ -112,7 +112,9 @@ impl<R: Reactor> Core<R> {
 
     fn request(&mut self, reactor: &mut R, client: &mut Client, request: Request) -> Flow {
         match request {
-            Request::Get { keys, with_cas } => self.get(reactor, client, keys, with_cas),
+            Request::Get { keys, with_cas } => {
+                self.get(reactor, client, keys, Lookup { with_cas, exptime: None })
+            }
             Request::Store { verb, key, flags, exptime, data, reply } => {
                 let operation = Operation::Store { verb, flags, exptime, reply };
                 self.operate(reactor, client, operation, key, data)
@@ -139,13 +141,21 @@ impl<R: Reactor> Core<R> {
             Request::FlushAll { delay, reply } => {
                 self.everywhere(reactor, client, reply, Finish::Ok, || Work::Flush { delay })
             }
-            Request::Stats { group: b"" } => {
-                self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report)
+            Request::Meta(meta) => self.meta(reactor, client, &meta),
+            Request::NoOp => self.answer(reactor, client, Reply::Wanted, reply::meta::NO_OP),
+            Request::MetaTooLarge { key } => {
+                let operation = Operation::RefuseTooLarge { reply: Reply::Wanted };
+                self.operate(reactor, client, operation, key.read(&mut [0; BINARY_KEY_MAX]), b"")
             }
-            Request::Stats { group: b"reset" } => {
-                self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset)
+            Request::GetAndTouch { exptime, keys, with_cas } => {
+                self.get_and_touch(reactor, client, keys, exptime, with_cas)
             }
-            Request::Stats { .. } => self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line()),
+            Request::Stats { group, argument } => self.stats(reactor, client, group, argument),
+            Request::MemoryLimit { megabytes, reply } => {
+                let line = self.memory_limit(megabytes);
+                self.answer(reactor, client, reply, line)
+            }
+            Request::Shutdown(how) => self.shutdown(reactor, client, how),
             Request::Verbosity { reply } => self.answer(reactor, client, reply, reply::OK),
             Request::Version => {
                 self.make(reactor, client, |out| reply::version(out, crate::VERSION));

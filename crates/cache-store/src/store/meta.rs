@@ -1,0 +1,281 @@
+//! What the meta commands need beyond the classic ones.
+
+use proto_memcache::{StoreVerb, limits};
+
+use super::{Found, Store, Stored};
+use crate::expiry::Expiry;
+use crate::hash::Key;
+use crate::marks::Marks;
+use crate::record::Header;
+
+/// All there is to know of a live item, as long as the store is not written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'s> {
+    /// The value.
+    pub value: &'s [u8],
+    /// The client's own number.
+    pub flags: u32,
+    /// The unique number.
+    pub cas: u64,
+    /// When it ends.
+    pub expiry: Expiry,
+    /// Its marks.
+    pub marks: Marks,
+}
+
+/// What an item is to be beside its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// The client's own number.
+    pub flags: u32,
+    /// When it ends.
+    pub expiry: Expiry,
+    /// Its marks.
+    pub marks: Marks,
+    /// The unique number, if it is to be a certain one.
+    pub cas: Option<u64>,
+}
+
+/// What an amended item's unique number is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cas {
+    /// As before.
+    Same,
+    /// A new one.
+    New,
+    /// This one.
+    Given(u64),
+}
+
+/// A storage command with what only `ms` can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetaStore {
+    /// Which command; never [`StoreVerb::Cas`], see `compare`.
+    pub verb: StoreVerb,
+    /// Only if the item has this unique number. 0 is none that an item has, and `append` and `prepend` ignore it.
+    pub compare: Option<u64>,
+    /// Also if the item's number is higher: then the value becomes the item's, and is stale.
+    pub older_too: bool,
+    /// `append` and `prepend` make an item with this expiry where there is none.
+    pub vivify: Option<Expiry>,
+    /// What the item is to be.
+    pub fields: Fields,
+}
+
+impl Store {
+    /// The item of `key`, without counting it as a command.
+    pub fn peek(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
+        let found = self.live(key, now).ok()?;
+        Some(self.entry(&found))
+    }
+
+    /// The item of `key`, counted as `get` counts it.
+    pub fn get_entry(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
+        let found = self.live(key, now);
+        self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
+        Some(self.entry(&found.ok()?))
+    }
+
+    fn entry(&self, found: &Found) -> Entry<'_> {
+        let Header { flags, expiry, marks, .. } = found.header;
+        Entry {
+            value: self.log.value(found.at, &found.header),
+            flags,
+            cas: self.log.cas(found.at, &found.header),
+            expiry,
+            marks: Marks::from_u32(marks),
+        }
+    }
+
+    /// Counts a hit as a `touch` instead of a `get`, for a command that is both.
+    pub fn count_as_touch(&mut self) {
+        self.stats.cmd_get -= 1;
+        self.stats.get_hits -= 1;
+        self.stats.cmd_touch += 1;
+        self.stats.touch_hits += 1;
+    }
+
+    /// Changes what an item is beside its value; returns its unique number, if there is an item.
+    ///
+    /// Cost: the item is appended again, see [`Store::touch`].
+    pub fn amend(&mut self, key: Key, expiry: Expiry, marks: Marks, cas: Cas, now: u32) -> Option<u64> {
+        let changed = self.rewrite(key, now, |header| Header {
+            expiry,
+            marks: marks.to_u32(),
+            cas: match cas {
+                Cas::Same => header.cas,
+                Cas::New => None,
+                Cas::Given(number) => Some(number),
+            },
+            ..header
+        });
+        if !changed {
+            return None;
+        }
+        self.find(key).map(|found| self.log.cas(found.at, &found.header))
+    }
+
+    /// Makes `value` the item of `key`, whatever was there; returns its unique number, or none where there is no
+    /// memory.
+    ///
+    /// Bounds: the caller has seen to it that the item is not too large.
+    pub fn place(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
+        self.tick(now);
+        self.put_with(key, fields, value, now)
+    }
+
+    /// Carries out `ms`; returns the unique number of what was stored, or 0.
+    pub fn store_meta(&mut self, command: MetaStore, key: Key, value: &[u8], now: u32) -> (Stored, u64) {
+        let MetaStore { verb, compare, older_too, vivify, mut fields } = command;
+        self.stats.cmd_set += 1;
+        let old = self.live(key, now).ok();
+        let number = old.as_ref().map(|old| self.log.cas(old.at, &old.header));
+        let joins = matches!(verb, StoreVerb::Append | StoreVerb::Prepend);
+        match (compare, number) {
+            // `add` does not look at it.
+            (Some(_), _) if verb == StoreVerb::Add => {}
+            (Some(0), _) if joins => {}
+            (Some(wanted), Some(number)) if wanted == number => self.stats.cas_hits += u64::from(!joins),
+            (Some(wanted), Some(number)) if older_too && !joins && wanted != 0 && wanted < number => {
+                self.stats.cas_hits += 1;
+                let Header { expiry, marks, .. } = old.expect("it has a number").header;
+                fields.expiry = expiry;
+                let kept = Marks::from_u32(marks).only(Marks::CLAIMED);
+                fields.marks = fields.marks.with(Marks::STALE).with(kept);
+            }
+            (Some(_), Some(_)) => {
+                self.stats.cas_badval += u64::from(!joins);
+                return (Stored::Exists, 0);
+            }
+            (Some(_), None) if joins => {}
+            (Some(_), None) => {
+                self.stats.cas_misses += 1;
+                return (Stored::NotFound, 0);
+            }
+            (None, _) => {}
+        }
+        match (verb, old) {
+            (StoreVerb::Add, Some(_)) | (StoreVerb::Replace, None) => return (Stored::NotStored, 0),
+            (StoreVerb::Append, Some(old)) => return self.join_meta(key, old, b"", value, fields.cas, now),
+            (StoreVerb::Prepend, Some(old)) => return self.join_meta(key, old, value, b"", fields.cas, now),
+            (StoreVerb::Append | StoreVerb::Prepend, None) => match vivify {
+                Some(expiry) => fields.expiry = expiry,
+                None => return (Stored::NotStored, 0),
+            },
+            _ => {}
+        }
+        stored(self.put_with(key, fields, value, now))
+    }
+
+    fn join_meta(
+        &mut self,
+        key: Key,
+        old: Found,
+        before: &[u8],
+        after: &[u8],
+        cas: Option<u64>,
+        now: u32,
+    ) -> (Stored, u64) {
+        let length = before.len() + old.header.value + after.len();
+        // memcached says no more than this when the two are too large together.
+        if limits::item_size(key.bytes.len(), old.header.flags, length) > self.item_max {
+            self.stats.store_too_large += 1;
+            return (Stored::NotStored, 0);
+        }
+        stored(self.join(key, old, before, after, cas, now))
+    }
+}
+
+fn stored(cas: Option<u64>) -> (Stored, u64) {
+    match cas {
+        Some(cas) => (Stored::Stored, cas),
+        None => (Stored::NoMemory, 0),
+    }
+}
+
+/// What became of `md`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deleted {
+    /// It is done.
+    Done,
+    /// There is no item.
+    NotFound,
+    /// The item has another unique number than was asked for.
+    Exists,
+    /// As [`Stored::NoMemory`].
+    NoMemory,
+}
+
+/// What `md` does instead of removing an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalidate {
+    /// The item is marked as stale.
+    pub stale: bool,
+    /// The expiry that it is to have.
+    pub expiry: Option<Expiry>,
+    /// The unique number that it is to have.
+    pub cas: Option<u64>,
+    /// Its value goes, and it has the client's number 0 and no end unless it is told one.
+    pub empty: bool,
+}
+
+impl Store {
+    /// Removes an item, if `compare` is none or its unique number.
+    pub fn delete_meta(&mut self, key: Key, compare: Option<u64>, now: u32) -> Deleted {
+        match self.found_to_delete(key, compare, now) {
+            Ok(found) => {
+                self.unlink(key, found);
+                self.stats.delete_hits += 1;
+                Deleted::Done
+            }
+            Err(why) => why,
+        }
+    }
+
+    /// Makes an item one that should be stored anew, if `compare` is none or its unique number.
+    pub fn invalidate(&mut self, key: Key, compare: Option<u64>, how: Invalidate, now: u32) -> Deleted {
+        let found = match self.found_to_delete(key, compare, now) {
+            Ok(found) => found,
+            Err(why) => return why,
+        };
+        let Invalidate { stale, expiry, cas, empty } = how;
+        let old = found.header;
+        let mut marks = Marks::from_u32(old.marks);
+        let mut number = Some(self.log.cas(found.at, &old));
+        if stale {
+            // Whoever reads it next is to store it anew, even if somebody was told so before.
+            marks = marks.without(Marks::CLAIMED).with(Marks::STALE);
+            number = None;
+        } else {
+            self.stats.delete_hits += 1;
+        }
+        let cas = cas.or(number);
+        if empty {
+            let marks = if stale { marks } else { marks.only(Marks::BINARY_KEY) };
+            let expiry = expiry.unwrap_or(Expiry::NEVER);
+            return match self.put_with(key, Fields { flags: 0, expiry, marks, cas }, b"", now) {
+                Some(_) => Deleted::Done,
+                None => Deleted::NoMemory,
+            };
+        }
+        let cas = cas.map_or(Cas::New, Cas::Given);
+        // Where there is no memory for it the item is gone, which serves as well.
+        self.amend(key, expiry.unwrap_or(old.expiry), marks, cas, now);
+        Deleted::Done
+    }
+
+    fn found_to_delete(&mut self, key: Key, compare: Option<u64>, now: u32) -> Result<Found, Deleted> {
+        let found = self.live(key, now).map_err(|_| Deleted::NotFound).and_then(|found| {
+            let differs = compare.is_some_and(|wanted| wanted != self.log.cas(found.at, &found.header));
+            if differs { Err(Deleted::Exists) } else { Ok(found) }
+        });
+        self.stats.delete_misses += u64::from(found.is_err());
+        found
+    }
+
+    /// Counts a miss as a hit, since an item was made in its place.
+    pub fn count_as_hit(&mut self) {
+        self.stats.get_misses -= 1;
+        self.stats.get_hits += 1;
+    }
+}

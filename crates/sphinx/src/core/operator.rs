@@ -1,0 +1,50 @@
+//! What whoever runs the server asks: statistics, limits, the end.
+
+use proto_memcache::Reply;
+use proto_memcache::server::{Refusal, Shutdown, reply};
+use reactor::Reactor;
+
+use super::Core;
+use super::requests::Flow;
+use crate::client::Client;
+use crate::message::Work;
+use crate::replies::Finish;
+
+/// What memcached takes at least. Units: MiB.
+const MEMORY_MIN: u32 = 8;
+/// From here on memcached takes a number for bytes. Units: MiB.
+const MEMORY_MAX: u32 = 1_000_000_000;
+
+impl<R: Reactor> Core<R> {
+    /// `stats` and its groups.
+    pub(super) fn stats(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        group: &[u8],
+        _argument: &[u8],
+    ) -> Flow {
+        match group {
+            b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
+            b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),
+            b"cachedump" => self.answer(reactor, client, Reply::Wanted, Refusal::NoCachedump.line()),
+            _ => self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line()),
+        }
+    }
+
+    /// `cache_memlimit`: the memory was taken at the start, as memcached's is with `-L`, which answers the same.
+    pub(super) fn memory_limit(&self, megabytes: u32) -> &'static [u8] {
+        let limit = u64::from(megabytes) << 20;
+        match megabytes {
+            ..MEMORY_MIN => Refusal::MemoryTooSmall.line(),
+            _ if megabytes > MEMORY_MAX => Refusal::MemoryInBytes.line(),
+            _ if limit == self.common.config.memory.0 => reply::OK,
+            _ => Refusal::MemoryOutOfBounds.line(),
+        }
+    }
+
+    /// `shutdown`.
+    pub(super) fn shutdown(&mut self, reactor: &mut R, client: &mut Client, _how: Shutdown) -> Flow {
+        self.answer(reactor, client, Reply::Wanted, Refusal::NoShutdown.line())
+    }
+}

@@ -1,0 +1,102 @@
+//! What the meta commands do to a key.
+//!
+//! Flags take effect in the order in which they stand, as in memcached: `t` before `T` tells the old time to live,
+//! behind it the new one, and an opaque token that is too long undoes nothing that was done before it.
+
+mod count;
+mod delete;
+mod get;
+mod set;
+
+use cache_store::{Key, Marks, Store};
+use proto_memcache::server::{MetaFlags, MetaVerb, reply};
+use proto_memcache::{MetaFlag, limits};
+
+/// A meta command, as it is passed to the key's owner: the flags and the value go in one piece, as they came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MetaOperation {
+    pub(crate) verb: MetaVerb,
+    /// The key came in base 64.
+    pub(crate) binary: bool,
+    /// How much of the arguments are flags. Bounds: a line.
+    pub(crate) flags_len: u16,
+    /// How much of them, at their end, is the value.
+    pub(crate) data_len: u32,
+}
+
+impl MetaOperation {
+    /// Does it, and appends the reply to `out`.
+    pub(crate) fn execute(&self, store: &mut Store, key: Key, arguments: &[u8], now: u32, out: &mut Vec<u8>) {
+        let flags = MetaFlags::new(self.verb, &arguments[..usize::from(self.flags_len)]);
+        let data = &arguments[arguments.len() - self.data_len as usize..];
+        let request = Request { key, binary: self.binary, flags, data, now };
+        match self.verb {
+            MetaVerb::Get => get::execute(store, &request, out),
+            MetaVerb::Set => set::execute(store, &request, out),
+            MetaVerb::Delete => delete::execute(store, &request, out),
+            MetaVerb::Count => count::execute(store, &request, out),
+            MetaVerb::Debug => debug(store, &request, out),
+        }
+    }
+}
+
+/// What all of them look at.
+struct Request<'r> {
+    key: Key<'r>,
+    binary: bool,
+    flags: MetaFlags<'r>,
+    data: &'r [u8],
+    now: u32,
+}
+
+impl<'r> Request<'r> {
+    /// The flags up to an opaque token that is too long, if there is one.
+    fn flags(&self) -> impl Iterator<Item = MetaFlag<'r>> {
+        self.flags.clone().take_while(|flag| !is_too_long(*flag))
+    }
+
+    /// Whether an opaque token is too long, so that the answer is a complaint.
+    fn is_refused(&self) -> bool {
+        self.flags.clone().any(is_too_long)
+    }
+
+    /// The marks of an item that the command makes.
+    fn marks(&self) -> Marks {
+        if self.binary { Marks::BINARY_KEY } else { Marks::NONE }
+    }
+
+    /// Appends a code and what every reply repeats: the opaque token and the key.
+    fn repeat(&self, out: &mut Vec<u8>, code: &[u8]) {
+        out.extend_from_slice(code);
+        for flag in self.flags() {
+            match flag {
+                MetaFlag::Opaque(token) => reply::meta::opaque(out, token),
+                MetaFlag::ReturnKey => reply::meta::key(out, self.key.bytes, self.binary),
+                _ => {}
+            }
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn is_too_long(flag: MetaFlag) -> bool {
+    matches!(flag, MetaFlag::Opaque(token) if token.len() > limits::OPAQUE_MAX)
+}
+
+/// `me`.
+fn debug(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+    let Some(entry) = store.peek(request.key, request.now) else {
+        return out.extend_from_slice(reply::meta::DEBUG_MISS);
+    };
+    let key = request.key.bytes;
+    let debug = reply::meta::Debug {
+        key,
+        binary: entry.marks.has(Marks::BINARY_KEY),
+        time_to_live: entry.expiry.left(request.now),
+        last_access: 0,
+        cas: entry.cas,
+        fetched: false,
+        size: limits::item_size(key.len(), entry.flags, entry.value.len()),
+    };
+    debug.append(out);
+}

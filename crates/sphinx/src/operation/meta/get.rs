@@ -1,0 +1,131 @@
+use cache_store::{Cas, Entry, Expiry, Fields, Marks, Store};
+use proto_memcache::MetaFlag;
+use proto_memcache::server::{Refusal, reply};
+
+use super::Request;
+
+/// What the flags of `mg` ask for that has to be known before the answer begins.
+#[derive(Default)]
+struct Wanted {
+    value: bool,
+    quiet: bool,
+    vivify: bool,
+    touch: bool,
+    compare: Option<u64>,
+    cas: Option<u64>,
+}
+
+/// What is to change about an item that was found.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Change {
+    expiry: Expiry,
+    marks: Marks,
+}
+
+/// `mg`.
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+    let mut wanted = Wanted::default();
+    for flag in request.flags.clone() {
+        match flag {
+            MetaFlag::ReturnValue => wanted.value = true,
+            MetaFlag::Quiet => wanted.quiet = true,
+            MetaFlag::Vivify(_) => wanted.vivify = true,
+            MetaFlag::CompareCas(number) => wanted.compare = Some(number),
+            MetaFlag::NewCas(number) => wanted.cas = Some(number),
+            MetaFlag::Ttl(_) => wanted.touch = true,
+            _ => {}
+        }
+    }
+    let Request { key, now, .. } = *request;
+    let found = store.get_entry(key, now).map(|entry| {
+        let before = Change { expiry: entry.expiry, marks: entry.marks };
+        (before, hit(request, &wanted, &entry, false, out))
+    });
+    let (before, after) = match found {
+        Some(found) => found,
+        None if wanted.vivify => {
+            let before = Change { expiry: Expiry::NEVER, marks: request.marks() };
+            let Change { expiry, marks } = before;
+            let fields = Fields { flags: 0, expiry, marks, cas: wanted.cas };
+            let Some(cas) = store.place(key, fields, b"", now) else { return miss(request, &wanted, out) };
+            store.count_as_hit();
+            let made = Entry { value: b"", flags: 0, cas, expiry, marks };
+            (before, hit(request, &wanted, &made, true, out))
+        }
+        None => return miss(request, &wanted, out),
+    };
+    if before != after {
+        store.amend(key, after.expiry, after.marks, Cas::Same, now);
+    }
+    if wanted.touch && !request.is_refused() {
+        store.count_as_touch();
+    }
+}
+
+/// Answers with an item; returns what it is to be from now on.
+fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut Vec<u8>) -> Change {
+    use reply::meta as write;
+    let Entry { value, flags, cas, mut expiry, mut marks } = *entry;
+    let claimed = marks.has(Marks::CLAIMED);
+    let mut wins = false;
+    let with_value = wanted.value && wanted.compare != Some(cas);
+    let start = out.len();
+    if with_value {
+        // 64 bytes hold what is usual of codes, numbers and line ends.
+        out.reserve(request.key.bytes.len() + value.len() + 64);
+        write::value(out, value.len());
+    } else {
+        out.extend_from_slice(write::DONE);
+    }
+    for flag in request.flags() {
+        match flag {
+            MetaFlag::Ttl(time) => expiry = Expiry::from_exptime(time, request.now),
+            MetaFlag::Vivify(time) if made => {
+                expiry = Expiry::from_exptime(time, request.now);
+                wins = true;
+            }
+            MetaFlag::Recache(time) if !claimed && !made => {
+                wins |= expiry.is_before(Expiry::from_exptime(time, request.now));
+            }
+            MetaFlag::ReturnSize => write::number(out, b's', value.len() as u64),
+            MetaFlag::ReturnTtl => write::time_to_live(out, expiry.left(request.now)),
+            MetaFlag::ReturnCas => write::number(out, b'c', cas),
+            MetaFlag::ReturnFlags => write::number(out, b'f', u64::from(flags)),
+            MetaFlag::ReturnLastAccess => write::number(out, b'l', 0),
+            MetaFlag::ReturnHitBefore => write::number(out, b'h', 0),
+            MetaFlag::Opaque(token) => write::opaque(out, token),
+            MetaFlag::ReturnKey => write::key(out, request.key.bytes, marks.has(Marks::BINARY_KEY)),
+            _ => {}
+        }
+    }
+    if request.is_refused() {
+        out.truncate(start);
+        out.extend_from_slice(Refusal::OpaqueTooLong.line());
+        return Change { expiry, marks };
+    }
+    if claimed {
+        write::mark(out, b'Z');
+    }
+    if marks.has(Marks::STALE) {
+        write::mark(out, b'X');
+        wins |= !claimed;
+    }
+    if wins {
+        write::mark(out, b'W');
+        marks = marks.with(Marks::CLAIMED);
+    }
+    out.extend_from_slice(b"\r\n");
+    if with_value {
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+    Change { expiry, marks }
+}
+
+fn miss(request: &Request, wanted: &Wanted, out: &mut Vec<u8>) {
+    if request.is_refused() {
+        out.extend_from_slice(Refusal::OpaqueTooLong.line());
+    } else if !wanted.quiet {
+        request.repeat(out, reply::meta::MISS);
+    }
+}

@@ -1,0 +1,65 @@
+use cache_store::{Expiry, Fields, MetaStore, Store, Stored};
+use proto_memcache::server::{Refusal, reply};
+use proto_memcache::{MetaFlag, MetaMode, StoreVerb};
+
+use super::Request;
+
+/// `ms`. The parser has refused items and opaque tokens that are too long.
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+    let Request { key, now, data, .. } = *request;
+    let fields = Fields { flags: 0, expiry: Expiry::NEVER, marks: request.marks(), cas: None };
+    let mut command =
+        MetaStore { verb: StoreVerb::Set, compare: None, older_too: false, vivify: None, fields };
+    let mut quiet = false;
+    for flag in request.flags() {
+        match flag {
+            MetaFlag::Quiet => quiet = true,
+            MetaFlag::CompareCas(number) => command.compare = Some(number),
+            MetaFlag::NewCas(number) => command.fields.cas = Some(number),
+            MetaFlag::Flags(flags) => command.fields.flags = flags,
+            MetaFlag::Ttl(time) => command.fields.expiry = Expiry::from_exptime(time, now),
+            MetaFlag::Vivify(time) => command.vivify = Some(Expiry::from_exptime(time, now)),
+            MetaFlag::Invalidate => command.older_too = true,
+            MetaFlag::Mode(mode) => command.verb = verb(mode),
+            _ => {}
+        }
+    }
+    let (stored, cas) = store.store_meta(command, key, data, now);
+    if quiet && stored == Stored::Stored {
+        return;
+    }
+    out.extend_from_slice(match stored {
+        Stored::Stored => reply::meta::DONE,
+        Stored::Exists => reply::meta::EXISTS,
+        Stored::NotFound => reply::meta::NOT_FOUND,
+        Stored::NotStored | Stored::TooLarge => reply::meta::NOT_STORED,
+        Stored::NoMemory => return out.extend_from_slice(Refusal::OutOfMemory.line()),
+    });
+    for flag in request.flags() {
+        match flag {
+            MetaFlag::Opaque(token) => reply::meta::opaque(out, token),
+            MetaFlag::ReturnKey => reply::meta::key(out, key.bytes, request.binary),
+            MetaFlag::ReturnCas => reply::meta::number(out, b'c', cas),
+            MetaFlag::ReturnSize => {
+                // What was appended to something is as long as both.
+                let whole = match stored {
+                    Stored::Stored => store.peek(key, now).map(|entry| entry.value.len()),
+                    _ => None,
+                };
+                reply::meta::number(out, b's', whole.unwrap_or(data.len()) as u64);
+            }
+            _ => {}
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+fn verb(mode: MetaMode) -> StoreVerb {
+    match mode {
+        MetaMode::Add => StoreVerb::Add,
+        MetaMode::Append => StoreVerb::Append,
+        MetaMode::Prepend => StoreVerb::Prepend,
+        MetaMode::Replace => StoreVerb::Replace,
+        MetaMode::Set | MetaMode::Increment | MetaMode::Decrement => StoreVerb::Set,
+    }
+}

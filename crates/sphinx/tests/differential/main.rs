@@ -1,0 +1,73 @@
+//! The same sequences of commands to Sphinx and to memcached, which must answer byte for byte alike.
+//!
+//! Sequences come from a seed. What the two may do differently stands in `DIFFERENCES.md`, with its reason, and
+//! sequences that would run into it are not made (see `avoided`). Where the answers differ all the same, the sequence
+//! is made shorter as long as they still do, and shown.
+//!
+//! Try it: `cargo test -p sphinx --test differential`, with `SEQUENCES=5000` for more and `SEED=7` for others.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod avoided;
+mod compare;
+mod generate;
+mod random;
+mod sequence;
+mod shrink;
+mod talk;
+
+use compare::Numbers;
+use random::Random;
+use sequence::Sequence;
+use support::Running;
+use talk::Answers;
+
+/// Sequences per server where nothing else is asked for.
+const SEQUENCES: u64 = 300;
+
+/// Compares as many sequences as are asked for with the Sphinx of these arguments.
+fn compare(args: &str, numbers: Numbers) {
+    let Some(memcached) = support::memcached() else { return };
+    let sphinx = support::sphinxd(args);
+    let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let seed = setting("SEED").unwrap_or(1);
+    let count = setting("SEQUENCES").unwrap_or(SEQUENCES);
+    println!("sphinx {args}: {count} sequences from seed {seed}");
+    for number in 0..count {
+        let sequence = generate::sequence(&mut Random::new(seed << 32 | number));
+        if let Some(difference) = difference(&sequence, &memcached, &sphinx, numbers) {
+            let (shortest, difference) = shrink::shrink(sequence, difference, |sequence| {
+                self::difference(sequence, &memcached, &sphinx, numbers)
+            });
+            panic!("sphinx {args}, seed {seed}, sequence {number}:\n{shortest}\n{difference}");
+        }
+    }
+}
+
+/// Where the answers of the two differ, if they do.
+fn difference(
+    sequence: &Sequence,
+    memcached: &Running,
+    sphinx: &Running,
+    numbers: Numbers,
+) -> Option<String> {
+    let expect: Answers = talk::hold(sequence, memcached.address);
+    let answers: Answers = talk::hold(sequence, sphinx.address);
+    compare::difference(&expect, &answers, numbers)
+}
+
+#[test]
+fn one_thread_answers_as_memcached_does() {
+    compare("-t 1 -m 64 --lazy-memory", Numbers::InOrder);
+}
+
+#[test]
+fn two_threads_answer_as_memcached_does() {
+    compare("-t 2 -m 64 --lazy-memory", Numbers::Any);
+}
+
+#[test]
+fn four_threads_with_short_queues_answer_as_memcached_does() {
+    compare("-t 4 -m 64 --lazy-memory --queue 1", Numbers::Any);
+}
