@@ -58,6 +58,24 @@ impl Drop for Arena {
 }
 
 impl Arena {
+    /// Gives memory to the system, which reads as 0 until it is written again.
+    ///
+    /// Does nothing where it is not in whole pages, as small segments of tests are.
+    ///
+    /// # Safety
+    /// As for [`Arena::bytes_mut`].
+    pub(crate) unsafe fn discard(&self, at: usize, length: usize) {
+        assert!(
+            at <= self.length && length <= self.length - at,
+            "{length} bytes at {at} are outside of the arena"
+        );
+        if (at | length).is_multiple_of(rustix::param::page_size()) {
+            let start = self.start.as_ptr().wrapping_add(at);
+            // SAFETY: within the mapping, and nobody has a slice of it, as the caller says.
+            let _ = unsafe { madvise(start.cast(), length, Advice::LinuxDontNeed) };
+        }
+    }
+
     /// The bytes from `at` on.
     ///
     /// # Safety

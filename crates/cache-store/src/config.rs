@@ -2,6 +2,8 @@ use proto_memcache::limits;
 use thiserror::Error;
 use units::Bytes;
 
+use crate::policy::Policy;
+
 /// How a [`Store`](crate::Store) is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -19,6 +21,8 @@ pub struct Config {
     /// Otherwise the first write to each huge page waits while the system clears it, which takes a
     /// virtual machine up to some ms, and so delays one `set` in 8 000 as long as memory fills.
     pub populate: bool,
+    /// Which items go when memory is full.
+    pub policy: Policy,
 }
 
 /// 2 MiB, a huge page on x86-64, and the most that a record can say of its length. Source: ANCS'19 §IV-A.
@@ -30,7 +34,14 @@ pub(crate) const SEGMENTS_MIN: usize = 2;
 impl Config {
     /// Segments of 2 MiB and items of at most 1 MiB in `memory` bytes, which are provided as they are used.
     pub fn new(memory: usize, seed: u64) -> Config {
-        Config { memory, seed, segment: SEGMENT, item_max: limits::ITEM_MAX, populate: false }
+        Config {
+            memory,
+            seed,
+            segment: SEGMENT,
+            item_max: limits::ITEM_MAX,
+            populate: false,
+            policy: Policy::default(),
+        }
     }
 
     /// The least memory that works. Units: bytes.

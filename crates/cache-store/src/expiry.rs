@@ -40,6 +40,11 @@ impl Expiry {
         self.0 != 0 && self.0 < other.0
     }
 
+    /// The first second at which it is over; the last of all where it never is.
+    pub(crate) fn moment(self) -> u32 {
+        if self.0 == 0 { u32::MAX } else { self.0 }
+    }
+
     pub(crate) fn to_u32(self) -> u32 {
         self.0
     }

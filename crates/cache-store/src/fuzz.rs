@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{Config, Counted, Epochs, Expiry, Item, KeyHasher, Lookup, Reader, Store, Stored};
+use crate::{Config, Counted, Epochs, Expiry, Item, KeyHasher, Lookup, Policy, Reader, Store, Stored};
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub enum Op {
     Wait(u8),
     /// Flushes, now or later.
     Flush(i32),
+    /// Looks for what has ended.
+    Tend,
 }
 
 /// The store's length of a segment here. Units: bytes.
@@ -69,13 +71,13 @@ struct Model {
 /// Runs operations on a store of `segments` segments and panics where it differs from a map.
 ///
 /// With `collide` all keys have one hash.
-pub fn operations(segments: usize, collide: bool, ops: &[Op]) {
+pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
     let config = Config {
         memory: INDEX + segments * SEGMENT,
-        seed: 1,
         segment: SEGMENT,
         item_max: ITEM_MAX,
-        populate: false,
+        policy,
+        ..Config::new(0, 1)
     };
     let hasher = if collide { KeyHasher::with_function(1, |_, _| 0xdead_beef) } else { KeyHasher::new(1) };
     let epochs = Epochs::new(1, || ());
@@ -97,7 +99,8 @@ pub fn operations(segments: usize, collide: bool, ops: &[Op]) {
 pub fn operations_from_bytes(bytes: &[u8]) {
     let [shape, rest @ ..] = bytes else { return };
     let ops: Vec<Op> = rest.chunks_exact(6).map(decode).collect();
-    operations(2 + usize::from(shape % 8), shape & 0x80 != 0, &ops);
+    let policy = [Policy::TwoQueues, Policy::Fifo, Policy::SecondChance][usize::from(shape >> 3) % 3];
+    operations(2 + usize::from(shape % 8) * 2, policy, shape & 0x80 != 0, &ops);
 }
 
 fn decode(chunk: &[u8]) -> Op {
@@ -124,6 +127,7 @@ fn decode(chunk: &[u8]) -> Op {
         13 => Op::Touch(key, wide % 8),
         14 => Op::Wait(a % 4),
         _ if d % 8 == 0 => Op::Flush(wide % 4),
+        _ if d % 8 < 4 => Op::Tend,
         _ => Op::Get(key),
     }
 }
@@ -177,6 +181,7 @@ impl Model {
                     self.map.clear();
                 }
             }
+            Op::Tend => self.store.tend(self.now),
         }
     }
 

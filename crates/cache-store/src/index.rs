@@ -90,6 +90,18 @@ impl Index {
         self.table.bucket(at.bucket).set(at.slot, Entry::new(hash.tag(), location));
     }
 
+    /// Notes that a record was read.
+    #[inline]
+    pub(crate) fn mark(&self, at: Slot) {
+        let bucket = self.table.bucket(at.bucket);
+        bucket.mark(at.slot, bucket.get(at.slot));
+    }
+
+    /// Whether a record was read since its entry was made.
+    pub(crate) fn is_marked(&self, at: Slot) -> bool {
+        self.table.bucket(at.bucket).get(at.slot).is_marked()
+    }
+
     /// Removes an entry that [`Index::find`] has just found for `hash`.
     pub(crate) fn remove(&mut self, at: Slot, hash: KeyHash) {
         self.entries -= 1;

@@ -32,6 +32,7 @@ mod hash;
 mod index;
 mod log;
 mod marks;
+mod policy;
 mod reader;
 mod record;
 mod records;
@@ -44,6 +45,7 @@ pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
 pub use marks::Marks;
+pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{

@@ -1,54 +1,66 @@
+mod supply;
+
 use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::arena::Arena;
-use crate::config::{Config, ConfigError, SEGMENTS_MIN};
-use crate::epochs::{Epochs, Retired};
+use crate::config::{Config, ConfigError};
+use crate::epochs::Epochs;
 use crate::record::{self, Header};
 use crate::records::{Location, Records};
+use supply::Supply;
 use units::Bytes;
 
 /// What is known of a segment.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
     /// Its records end here. Units: bytes.
     pub(crate) used: usize,
     /// Records that the index points at.
     pub(crate) live: usize,
+    /// Their sizes. Units: bytes.
+    pub(crate) live_bytes: usize,
+    /// Where it waits for its turn.
+    pub(crate) queue: Queue,
+    /// No item in it ends by itself before this, in seconds of Unix time.
+    pub(crate) soonest: u32,
+    /// Segments that were begun before it, of either queue.
+    pub(crate) birth: u64,
 }
 
-/// Pauses that a write takes at most for the sake of readers, when no segment is left that it could fill instead.
-///
-/// A reader is inside for the requests of one receive, some µs; only one that the system has put aside meanwhile takes
-/// longer, and a pause gives its processor back to it.
-const PAUSES: u32 = 1000;
-/// The same where another segment may do.
-const PAUSES_TO_RESTART: u32 = 10;
+/// What a segment is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Queue {
+    /// What clients store, as they store it.
+    New,
+    /// What was kept when its segment was taken back.
+    Kept,
+}
 
-/// The segments: which is being written, which wait in line, which are empty.
+/// With fewer segments none is set apart for what is kept: it would stand half empty at the cost of the others.
+/// An eighth is what a queue of its own may cost at most.
+pub(crate) const SEGMENTS_TO_KEEP: usize = 8;
+
+/// The segments: which are being written, which wait in line, which are empty.
 ///
 /// What the index points at is never written to, until its segment is taken back and begun again.
 ///
-/// Shape: segments `0..taken` have been written to at some time; each is `active`, in `order`, `leaving`, in `free`,
-/// `swept`, or retired because the index needed its memory.
+/// Shape: a segment that is in use is `active`, `keeping`, in `order`, or being swept.
 pub(crate) struct Log {
     records: Arc<Records>,
-    epochs: Arc<Epochs>,
+    supply: Supply,
     pub(crate) segments: Vec<Segment>,
     /// The one that is appended to.
     pub(crate) active: usize,
-    /// Full ones, oldest first.
-    pub(crate) order: VecDeque<usize>,
-    /// Ones that the index does not point into any more, and that readers may still look at; since when.
-    leaving: VecDeque<(usize, Retired)>,
-    /// Empty ones.
-    free: Vec<usize>,
-    taken: usize,
-    retired: usize,
-    memory: usize,
-    /// Segments that were ever begun.
+    /// The one that what is kept is appended to.
+    pub(crate) keeping: Option<usize>,
+    /// Full ones of each [`Queue`], oldest first.
+    pub(crate) order: [VecDeque<usize>; 2],
+    /// Twice the number of segments that were begun for what is new.
     begun: u64,
+    /// Segments that were begun.
+    births: u64,
 }
 
 impl Deref for Log {
@@ -65,39 +77,49 @@ impl Log {
     pub(crate) fn new(config: &Config, epochs: Arc<Epochs>) -> Result<Log, ConfigError> {
         config.check()?;
         let count = config.memory / config.segment;
-        // 40 bits of an index entry hold a location and the mark of an empty one.
         let arena = Some(count * config.segment)
-            .filter(|&length| length / record::ALIGN < 1 << 40)
+            .filter(|&length| length / record::ALIGN < Location::END)
             .and_then(|length| Arena::new(length, config.populate))
             .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
+        let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), count));
+        let mut supply = Supply::new(config, Arc::clone(&records), epochs);
+        let active = supply.take(0, false).expect("nothing was taken yet");
         let mut log = Log {
-            records: Arc::new(Records::new(arena, config.segment.trailing_zeros(), count)),
-            epochs,
-            segments: vec![Segment::default(); count],
-            active: 0,
-            order: VecDeque::new(),
-            leaving: VecDeque::new(),
-            free: Vec::new(),
-            taken: 1,
-            retired: 0,
-            memory: config.memory,
+            records,
+            supply,
+            segments: vec![
+                Segment {
+                    used: 0,
+                    live: 0,
+                    live_bytes: 0,
+                    queue: Queue::New,
+                    soonest: u32::MAX,
+                    birth: 0
+                };
+                count
+            ],
+            active,
+            keeping: None,
+            order: [VecDeque::new(), VecDeque::new()],
             begun: 0,
+            births: 0,
         };
-        log.begin(0);
+        log.begin(active);
         Ok(log)
     }
 
     /// Starts to append to an empty segment.
     fn begin(&mut self, segment: usize) {
         self.active = segment;
-        self.segments[segment] = Segment::default();
+        self.be_born(segment, Queue::New);
         self.records.begin(segment, self.begun);
-        self.begun += 1;
+        self.begun += 2;
     }
 
-    /// The readers that may look at it.
-    pub(crate) fn epochs(&self) -> Arc<Epochs> {
-        Arc::clone(&self.epochs)
+    fn be_born(&mut self, segment: usize, queue: Queue) {
+        let birth = self.births;
+        self.births += 1;
+        self.segments[segment] = Segment { used: 0, live: 0, live_bytes: 0, queue, soonest: u32::MAX, birth };
     }
 
     /// What other threads read of it.
@@ -105,14 +127,19 @@ impl Log {
         Arc::clone(&self.records)
     }
 
-    /// Segments that are written, wait, or stand ready.
-    fn held(&self) -> usize {
-        self.taken - self.retired
+    /// When segments may be written again.
+    pub(crate) fn epochs(&self) -> Arc<Epochs> {
+        self.supply.epochs()
+    }
+
+    /// Segments that hold anything or stand ready.
+    pub(crate) fn held(&self) -> usize {
+        self.supply.held()
     }
 
     /// Segments that hold anything.
     pub(crate) fn in_use(&self) -> usize {
-        self.held() - self.free.len() - self.leaving.len()
+        self.supply.in_use()
     }
 
     /// Room behind the last record of the active segment.
@@ -121,27 +148,19 @@ impl Log {
         self.segment_len() - self.segments[self.active].used
     }
 
-    #[inline]
-    pub(crate) fn is_half_full(&self) -> bool {
-        self.room() < self.segment_len() / 2
+    /// Segments that are to be had without taking one back.
+    pub(crate) fn spare(&self, index_bytes: usize) -> usize {
+        self.supply.spare(index_bytes)
     }
 
-    /// Whether a segment is to be had without taking one back.
-    pub(crate) fn has_spare(&self, index_bytes: usize) -> bool {
-        !self.free.is_empty() || !self.leaving.is_empty() || self.may_take(index_bytes)
-    }
-
-    fn may_take(&self, index_bytes: usize) -> bool {
-        let fits = (self.held() + 1) * self.segment_len() + index_bytes <= self.memory;
-        self.taken < self.segments.len() && (fits || self.held() < SEGMENTS_MIN)
+    /// Room behind what is kept, if there is a segment for it.
+    pub(crate) fn room_to_keep(&self) -> Option<usize> {
+        self.keeping.map(|segment| self.segment_len() - self.segments[segment].used)
     }
 
     /// Fills the active segment from its start again, if nothing in it is alive and nobody looks at it.
-    ///
-    /// It could not get in line, where each segment holds something that will be released.
     pub(crate) fn restart(&mut self) -> bool {
-        let dead =
-            self.segments[self.active].live == 0 && self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART);
+        let dead = self.segments[self.active].live == 0 && self.supply.is_left();
         if dead {
             self.begin(self.active);
         }
@@ -150,62 +169,63 @@ impl Log {
 
     /// Starts an empty segment, if there is one.
     pub(crate) fn advance(&mut self, index_bytes: usize) -> bool {
-        self.settle(index_bytes);
-        if self.free.is_empty()
-            && !self.may_take(index_bytes)
-            && let Some(&(_, since)) = self.leaving.front()
-            && self.epochs.wait(since, PAUSES)
-        {
-            self.settle(index_bytes);
-        }
-        let next = if let Some(next) = self.free.pop() {
-            next
-        } else if self.may_take(index_bytes) {
-            self.taken += 1;
-            self.taken - 1
-        } else {
-            return false;
-        };
-        match self.segments[self.active].live {
-            0 => self.leaving.push_back((self.active, self.epochs.retire())),
-            _ => self.order.push_back(self.active),
-        }
+        let Some(next) = self.supply.take(index_bytes, true) else { return false };
+        self.close(self.active, index_bytes);
         self.begin(next);
         true
+    }
+
+    /// Puts a segment that is full in line; one of garbage could not be released there.
+    fn close(&mut self, segment: usize, index_bytes: usize) {
+        let Segment { live, queue, .. } = self.segments[segment];
+        match live {
+            0 => self.supply.give_back(segment, index_bytes),
+            _ => self.order[queue as usize].push_back(segment),
+        }
+    }
+
+    /// Begins a segment for what is kept, if there is one.
+    pub(crate) fn advance_to_keep(&mut self, index_bytes: usize) -> bool {
+        let Some(next) = self.supply.take(index_bytes, false) else { return false };
+        if let Some(full) = self.keeping.replace(next) {
+            self.close(full, index_bytes);
+        }
+        self.be_born(next, Queue::Kept);
+        // Before all of the active segment, and behind all that came before it. Its records have their unique numbers
+        // with them, so that only what was flushed is asked of their position; and whatever is kept has not been
+        // flushed, so that it was kept when a segment had been begun since the flush.
+        self.records.begin(next, (self.begun - 2).saturating_sub(1));
+        true
+    }
+
+    /// The position up to which all records are older than what comes next.
+    pub(crate) fn end(&mut self, index_bytes: usize) -> u64 {
+        if let Some(segment) = self.keeping.take() {
+            self.close(segment, index_bytes);
+        }
+        self.position_in(self.begun - 2, self.segments[self.active].used) - 1
+    }
+
+    /// For tests.
+    pub(crate) fn audit(&self, index_bytes: usize) {
+        self.supply.audit(index_bytes);
+    }
+
+    /// Says that all segments may hold what has ended.
+    pub(crate) fn expect_ended(&mut self) {
+        self.segments.iter_mut().for_each(|segment| segment.soonest = 0);
     }
 
     /// Takes a segment in that the index does not point into any more.
     pub(crate) fn give_back(&mut self, segment: usize, index_bytes: usize) {
         debug_assert_eq!(self.segments[segment].live, 0);
-        self.leaving.push_back((segment, self.epochs.retire()));
-        self.settle(index_bytes);
-    }
-
-    /// Takes in what no reader looks at any more.
-    fn settle(&mut self, index_bytes: usize) {
-        while let Some(&(segment, since)) = self.leaving.front()
-            && self.epochs.is_over(since)
-        {
-            self.leaving.pop_front();
-            self.keep(segment, index_bytes);
-        }
-    }
-
-    /// Keeps an empty segment that nobody looks at, or retires it where the index has grown into its memory.
-    fn keep(&mut self, segment: usize, index_bytes: usize) {
-        let held = self.held();
-        if held > SEGMENTS_MIN && held * self.segment_len() + index_bytes > self.memory {
-            // Its pages stay with the process for now; giving them to the system belongs here.
-            self.retired += 1;
-        } else {
-            self.free.push(segment);
-        }
+        self.supply.give_back(segment, index_bytes);
     }
 
     /// Appends a record that nothing points at yet; the caller has made sure of [`Log::room`].
     #[inline]
     pub(crate) fn append(&mut self, header: &Header, key: &[u8], value: &[u8]) -> Location {
-        let offset = self.claim(header.size());
+        let offset = self.claim(self.active, header);
         // SAFETY: nobody has a slice of what was claimed just now.
         let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
@@ -215,11 +235,15 @@ impl Log {
         Location((offset / record::ALIGN) as u64)
     }
 
-    /// Appends the record at `from` again, as `header` has it; the caller has made sure of [`Log::room`].
-    pub(crate) fn append_again(&mut self, from: Location, header: &Header) -> Location {
+    /// Appends the record at `from` again, as `header` has it; the caller has made sure of the room.
+    pub(crate) fn append_again(&mut self, from: Location, header: &Header, queue: Queue) -> Location {
         let old = self.header(from);
         debug_assert_eq!((old.key, old.value), (header.key, header.value));
-        let offset = self.claim(header.size());
+        let segment = match queue {
+            Queue::New => self.active,
+            Queue::Kept => self.keeping.expect("room was made"),
+        };
+        let offset = self.claim(segment, header);
         // SAFETY: nobody has a slice of what was claimed just now.
         let bytes = unsafe { self.records.draft(offset, header.size()) };
         header.write(bytes);
@@ -228,19 +252,24 @@ impl Log {
         Location((offset / record::ALIGN) as u64)
     }
 
-    /// Takes the next bytes of the active segment, behind everything that anybody points at, and says where.
+    /// Takes the next bytes of a segment, behind everything that anybody points at, and says where.
     #[inline]
-    fn claim(&mut self, size: usize) -> usize {
+    fn claim(&mut self, number: usize, header: &Header) -> usize {
         let length = self.segment_len();
-        let segment = &mut self.segments[self.active];
-        let offset = self.active * length + segment.used;
-        segment.used += size;
+        let segment = &mut self.segments[number];
+        let offset = number * length + segment.used;
+        segment.used += header.size();
         assert!(segment.used <= length, "a record is appended where there is room");
+        segment.soonest = segment.soonest.min(header.expiry.moment());
         offset
     }
 
-    /// The position of the next record, if there is room for it.
-    pub(crate) fn next_position(&self) -> u64 {
-        self.position_in(self.begun - 1, self.segments[self.active].used)
+    /// Counts a record that the index points at from now on.
+    #[inline]
+    pub(crate) fn count(&mut self, at: Location, size: usize) {
+        let number = self.segment_of(at);
+        let segment = &mut self.segments[number];
+        segment.live += 1;
+        segment.live_bytes += size;
     }
 }

@@ -7,6 +7,9 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Location(pub(crate) u64);
 
 impl Location {
+    /// 39 bits of an index entry hold a location and the mark of an empty one: 2 TiB.
+    pub(crate) const END: usize = (1 << 39) - 1;
+
     #[inline]
     pub(crate) fn offset(self) -> usize {
         self.0 as usize * record::ALIGN
@@ -30,6 +33,15 @@ impl Records {
     /// Segments of `1 << shift` bytes that fill `arena`.
     pub(crate) fn new(arena: Arena, shift: u32, segments: usize) -> Records {
         Records { arena, shift, ages: (0..segments).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    /// Gives a segment's memory to the system until it is written again.
+    ///
+    /// # Safety
+    /// Nobody points at a record in it, or has a slice of one.
+    pub(crate) unsafe fn discard(&self, segment: usize) {
+        // SAFETY: as the caller says.
+        unsafe { self.arena.discard(segment << self.shift, 1 << self.shift) };
     }
 
     /// Tells how many segments had been begun before this one.

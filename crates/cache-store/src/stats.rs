@@ -31,6 +31,8 @@ stats! {
     total_items,
     /// Items taken back alive for want of room.
     evictions,
+    /// Items written again when their segment was taken back.
+    kept,
     /// Items found past their expiry, by a request or when their segment was taken back.
     expired,
     /// Segments taken back.

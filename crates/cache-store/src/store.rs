@@ -1,7 +1,10 @@
+mod audit;
 mod count;
 mod meta;
 mod read;
 mod reclaim;
+mod tend;
+mod victim;
 mod view;
 mod write;
 
@@ -12,10 +15,12 @@ use crate::epochs::Epochs;
 use crate::hash::{Key, KeyHasher};
 use crate::index::{Index, Slot};
 use crate::log::Log;
+use crate::policy::Policy;
 use crate::record::{self, Header};
 use crate::records::Location;
 use crate::stats::Stats;
-use reclaim::Sweep;
+use reclaim::{Effort, Sweep};
+use tend::Walk;
 use view::Shared;
 
 pub use count::{Counted, MetaCount};
@@ -37,7 +42,12 @@ pub struct Store {
     item_max: usize,
     /// What readers on other threads see.
     shared: Arc<Shared>,
+    policy: Policy,
     sweep: Option<Sweep>,
+    effort: Effort,
+    /// Segments that went.
+    turn: u32,
+    walk: Walk,
     stats: Stats,
     /// Kept for its memory.
     scratch: Vec<u8>,
@@ -95,7 +105,11 @@ impl Store {
             index,
             hasher,
             item_max: config.item_max,
+            policy: config.policy,
             sweep: None,
+            effort: Effort::default(),
+            turn: 0,
+            walk: Walk::default(),
             stats: Stats::default(),
             scratch: Vec::new(),
         })
@@ -125,8 +139,15 @@ impl Store {
     #[inline]
     fn tick(&mut self, now: u32) {
         if self.shared.is_flush_due(now) {
-            self.shared.flush(self.log.next_position() - 1);
+            self.flush();
         }
+    }
+
+    /// Ends all that is there.
+    fn flush(&mut self) {
+        let end = self.log.end(self.index.bytes());
+        self.shared.flush(end);
+        self.log.expect_ended();
     }
 
     /// The live item of `key`; one that has ended is taken out of the index.

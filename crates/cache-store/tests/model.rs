@@ -1,5 +1,6 @@
 //! The store against a plain map, with little memory, so that segments are taken back all the time.
 
+use cache_store::Policy;
 use cache_store::fuzz::{Op, operations, operations_from_bytes};
 use proptest::prelude::*;
 use proto_memcache::StoreVerb;
@@ -27,25 +28,30 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => (key, exptime).prop_map(|(k, e)| Op::Touch(k, e)),
         2 => (0u8..4).prop_map(Op::Wait),
         1 => (-1..4).prop_map(Op::Flush),
+        2 => Just(Op::Tend),
     ]
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![Just(Policy::TwoQueues), Just(Policy::SecondChance), Just(Policy::Fifo)]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn a_few_keys_in_little_memory(segments in 2usize..6, ops in prop::collection::vec(any_op(6), 0..400)) {
-        operations(segments, false, &ops);
+    fn a_few_keys_in_little_memory(policy in any_policy(), segments in 2usize..6, ops in prop::collection::vec(any_op(6), 0..400)) {
+        operations(segments, policy, false, &ops);
     }
 
     #[test]
-    fn many_keys_in_little_memory(segments in 2usize..40, ops in prop::collection::vec(any_op(255), 0..600)) {
-        operations(segments, false, &ops);
+    fn many_keys_in_little_memory(policy in any_policy(), segments in 2usize..40, ops in prop::collection::vec(any_op(255), 0..600)) {
+        operations(segments, policy, false, &ops);
     }
 
     #[test]
-    fn keys_whose_hashes_are_all_equal(segments in 2usize..40, ops in prop::collection::vec(any_op(60), 0..300)) {
-        operations(segments, true, &ops);
+    fn keys_whose_hashes_are_all_equal(policy in any_policy(), segments in 2usize..40, ops in prop::collection::vec(any_op(60), 0..300)) {
+        operations(segments, policy, true, &ops);
     }
 
     #[test]

@@ -56,6 +56,16 @@ impl Bucket {
         self.entries[slot].store(entry.0, Ordering::Release);
     }
 
+    /// Notes that the record was read, unless its entry has changed meanwhile; from any thread.
+    #[inline]
+    pub(super) fn mark(&self, slot: usize, entry: Entry) {
+        if !entry.is_marked() {
+            let marked = entry.0 | Entry::MARK;
+            // A plain store could bring an entry back that the writer has just taken out. Nothing hangs on the order.
+            _ = self.entries[slot].compare_exchange(entry.0, marked, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
     #[inline]
     pub(super) fn next(&self) -> Option<u32> {
         self.next.load(Ordering::Acquire).checked_sub(1)
@@ -69,7 +79,7 @@ impl Bucket {
         Some(entry)
     }
 
-    fn get(&self, slot: usize) -> Entry {
+    pub(super) fn get(&self, slot: usize) -> Entry {
         Entry(self.entries[slot].load(Ordering::Relaxed))
     }
 
@@ -126,20 +136,23 @@ impl Bucket {
 /// Part of a hash, and where the record lies.
 ///
 /// ```text
-///  63         40 39                         0
-///  +------------+----------------------------+
-///  |    tag     |  location + 1, 0: empty    |
-///  +------------+----------------------------+
+///  63         40   39   38                  0
+///  +------------+------+---------------------+
+///  |    tag     | mark | location + 1, or 0: |
+///  |            |      | empty               |
+///  +------------+------+---------------------+
+///                 the record was read since it was written
 /// ```
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Entry(u64);
 
 impl Entry {
     pub(super) const EMPTY: Entry = Entry(0);
+    const MARK: u64 = 1 << 39;
 
     #[inline]
     pub(super) fn new(tag: u64, location: Location) -> Entry {
-        debug_assert!(tag < 1 << 24 && location.0 + 1 < 1 << 40);
+        debug_assert!(tag < 1 << 24 && location.0 < Location::END as u64);
         Entry(tag << 40 | (location.0 + 1))
     }
 
@@ -151,7 +164,12 @@ impl Entry {
 
     #[inline]
     pub(super) fn location(self) -> Location {
-        Location((self.0 & ((1 << 40) - 1)) - 1)
+        Location((self.0 & (Entry::MARK - 1)) - 1)
+    }
+
+    #[inline]
+    pub(super) fn is_marked(self) -> bool {
+        self.0 & Entry::MARK != 0
     }
 }
 
@@ -167,8 +185,8 @@ mod tests {
             assert_eq!(entry.location(), Location(location));
         };
         check(0, 0);
-        check(0xff_ffff, (1 << 40) - 2);
-        check(5, 1 << 39);
+        check(0xff_ffff, Location::END as u64 - 1);
+        check(5, 1 << 38);
         assert!(!Entry::EMPTY.has_tag(0));
     }
 
@@ -187,6 +205,23 @@ mod tests {
         let mut out = Vec::new();
         assert_eq!(bucket.clear(&mut out), Some(0));
         assert!(out.len() == 7 && bucket.is_empty() && bucket.next().is_none());
+    }
+
+    #[test]
+    fn a_mark_stays_with_its_entry() {
+        let bucket = Bucket::default();
+        let entry = Entry::new(3, Location(7));
+        bucket.add(entry);
+        bucket.mark(0, entry);
+        let marked = bucket.get(0);
+        assert!(marked.is_marked() && marked.has_tag(3) && marked.location() == Location(7));
+        // Late marks: the entry has become another, or none.
+        bucket.set(0, Entry::new(3, Location(8)));
+        bucket.mark(0, entry);
+        assert!(bucket.get(0) == Entry::new(3, Location(8)));
+        bucket.set(0, Entry::EMPTY);
+        bucket.mark(0, entry);
+        assert!(bucket.get(0) == Entry::EMPTY);
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Table {
         }
     }
 
-    /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write.
+    /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write; notes that it
+    /// was read.
     ///
     /// A record that stays in the index is never missed. It can only be overlooked where its entry moves to where
     /// the reader has looked already: within its chain, or to a new home bucket. Both happen while the version of
@@ -80,8 +81,9 @@ impl Table {
             };
             let mut bucket = first;
             loop {
-                for entry in bucket.entries() {
+                for (slot, entry) in bucket.entries().enumerate() {
                     if entry.has_tag(hash.tag()) && is_it(entry.location()) {
+                        bucket.mark(slot, entry);
                         return Look::Found(entry.location());
                     }
                 }

@@ -73,7 +73,9 @@ impl Store {
     pub fn get_entry(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
-        Some(self.entry(&found.ok()?))
+        let found = found.ok()?;
+        self.index.mark(found.slot);
+        Some(self.entry(&found))
     }
 
     fn entry(&self, found: &Found) -> Entry<'_> {

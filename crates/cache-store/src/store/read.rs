@@ -21,6 +21,7 @@ impl Store {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
         let found = found.ok()?;
+        self.index.mark(found.slot);
         let value = self.log.value(found.at, &found.header);
         let cas = self.log.cas(found.at, &found.header);
         Some(Item { value, flags: found.header.flags, cas })

@@ -4,7 +4,7 @@ use super::meta::Fields;
 use super::{Found, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
-use crate::log::Log;
+use crate::log::{Log, Queue};
 use crate::marks::Marks;
 use crate::record::Header;
 use crate::records::Location;
@@ -118,7 +118,7 @@ impl Store {
         // Making room may have taken back this very item.
         let Some(found) = self.find(key) else { return false };
         let header = changed(&self.log, found.at, &found.header);
-        let at = self.log.append_again(found.at, &header);
+        let at = self.log.append_again(found.at, &header, Queue::New);
         self.publish(key, at);
         true
     }
@@ -132,7 +132,7 @@ impl Store {
         self.tick(now);
         let at = Expiry::from_exptime(delay, now);
         if delay <= 0 || at.is_over(now) {
-            self.shared.flush(self.log.next_position() - 1);
+            self.flush();
         } else {
             self.shared.flush_at(at.to_u32());
         }
@@ -212,9 +212,9 @@ impl Store {
     /// Points the index at a new record of `key`, in the place of an old one if there is one.
     #[inline]
     pub(super) fn publish(&mut self, key: Key, at: Location) {
-        let segment = self.log.segment_of(at);
-        self.log.segments[segment].live += 1;
-        self.stats.bytes += self.log.header(at).size() as u64;
+        let size = self.log.header(at).size();
+        self.log.count(at, size);
+        self.stats.bytes += size as u64;
         match self.find(key) {
             Some(old) => {
                 self.index.replace(old.slot, key.hash, at);

@@ -1,0 +1,164 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::config::{Config, SEGMENTS_MIN};
+use crate::epochs::{Epochs, Retired};
+use crate::records::Records;
+
+/// Pauses that a write takes at most for the sake of readers, when no segment is left that it could fill instead.
+///
+/// A reader is inside for the requests of one receive, some µs; only one that the system has put aside meanwhile takes
+/// longer, and a pause gives its processor back to it.
+const PAUSES: u32 = 1000;
+/// The same where another segment may do.
+const PAUSES_TO_RESTART: u32 = 10;
+
+/// Where empty segments come from and go to, so that all of them and the index stay within the memory.
+///
+/// ```text
+///   untouched ──take──▶ in use ──give back──▶ leaving ──no reader left──▶ free ──take──▶ in use
+///       ▲                                                                  │
+///       └── given to the system, as the index grows into their memory ─────┘
+/// ```
+pub(super) struct Supply {
+    records: Arc<Records>,
+    epochs: Arc<Epochs>,
+    memory: usize,
+    /// Segments that the memory has room for without an index.
+    count: usize,
+    /// Segments `0..taken` were in use at some time.
+    taken: usize,
+    /// Segments `taken..provided` have their pages from the system already.
+    provided: usize,
+    /// Ones that the index does not point into any more, and that readers may still look at; since when.
+    leaving: VecDeque<(usize, Retired)>,
+    /// Empty ones.
+    free: Vec<usize>,
+    /// Empty ones whose pages were given to the system.
+    returned: Vec<usize>,
+}
+
+impl Supply {
+    pub(super) fn new(config: &Config, records: Arc<Records>, epochs: Arc<Epochs>) -> Supply {
+        let count = config.memory / config.segment;
+        Supply {
+            records,
+            epochs,
+            memory: config.memory,
+            count,
+            taken: 0,
+            provided: if config.populate { count } else { 0 },
+            leaving: VecDeque::new(),
+            free: Vec::new(),
+            returned: Vec::new(),
+        }
+    }
+
+    pub(super) fn epochs(&self) -> Arc<Epochs> {
+        Arc::clone(&self.epochs)
+    }
+
+    /// Segments that are in use, leaving or free.
+    pub(super) fn held(&self) -> usize {
+        self.taken - self.returned.len()
+    }
+
+    /// Segments that hold anything.
+    pub(super) fn in_use(&self) -> usize {
+        self.held() - self.free.len() - self.leaving.len()
+    }
+
+    /// Segments that have memory, or will have it as soon as they are written.
+    fn resident(&self) -> usize {
+        self.held() + self.provided.saturating_sub(self.taken)
+    }
+
+    /// Segments that are to be had without taking one back, though readers may still look at some.
+    pub(super) fn spare(&self, index_bytes: usize) -> usize {
+        self.free.len() + self.leaving.len() + self.growth(index_bytes)
+    }
+
+    /// Segments that there is memory for beside those held.
+    fn growth(&self, index_bytes: usize) -> usize {
+        let fit = self.memory.saturating_sub(index_bytes) / self.records.segment_len();
+        fit.max(SEGMENTS_MIN).min(self.count).saturating_sub(self.held())
+    }
+
+    /// An empty segment, if there is one; waits a little for readers of one that is leaving if `wait` says so.
+    pub(super) fn take(&mut self, index_bytes: usize, wait: bool) -> Option<usize> {
+        self.settle(index_bytes);
+        self.trim(index_bytes);
+        if wait
+            && self.free.is_empty()
+            && self.growth(index_bytes) == 0
+            && let Some(&(_, since)) = self.leaving.front()
+            && self.epochs.wait(since, PAUSES)
+        {
+            self.settle(index_bytes);
+        }
+        if let Some(segment) = self.free.pop() {
+            return Some(segment);
+        }
+        if self.growth(index_bytes) == 0 {
+            return None;
+        }
+        Some(self.returned.pop().unwrap_or_else(|| {
+            self.taken += 1;
+            self.taken - 1
+        }))
+    }
+
+    /// Takes a segment in that the index does not point into any more.
+    pub(super) fn give_back(&mut self, segment: usize, index_bytes: usize) {
+        self.leaving.push_back((segment, self.epochs.retire()));
+        self.settle(index_bytes);
+    }
+
+    /// Whether no reader looks at a segment that the index does not point into any more; waits a little.
+    pub(super) fn is_left(&self) -> bool {
+        self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART)
+    }
+
+    /// Takes in what no reader looks at any more.
+    fn settle(&mut self, index_bytes: usize) {
+        while let Some(&(segment, since)) = self.leaving.front()
+            && self.epochs.is_over(since)
+        {
+            self.leaving.pop_front();
+            self.free.push(segment);
+            self.trim(index_bytes);
+        }
+    }
+
+    /// Gives the system what the index has grown into.
+    fn trim(&mut self, index_bytes: usize) {
+        let length = self.records.segment_len();
+        while self.resident() > SEGMENTS_MIN && self.resident() * length + index_bytes > self.memory {
+            if self.provided > self.taken {
+                self.provided -= 1;
+                // SAFETY: it was never in use.
+                unsafe { self.records.discard(self.provided) };
+            } else if let Some(segment) = self.free.pop() {
+                // SAFETY: it is free: the index does not point into it, and its readers have left.
+                unsafe { self.records.discard(segment) };
+                self.returned.push(segment);
+            } else {
+                // All others hold items; the next that is taken back will do.
+                return;
+            }
+        }
+    }
+
+    /// Compares what is held with what may be; for tests.
+    pub(super) fn audit(&self, index_bytes: usize) {
+        let length = self.records.segment_len();
+        // The index grows by a piece of buckets and by one of overflow buckets before a segment goes for it.
+        let bound = self.memory + 2 * (64 << 10) + length;
+        assert!(
+            self.resident() <= SEGMENTS_MIN || self.resident() * length + index_bytes <= bound,
+            "{} segments of {length} B and {index_bytes} B of index are over {} B",
+            self.resident(),
+            self.memory,
+        );
+    }
+}

@@ -1,0 +1,57 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// Which items go when memory is full. Segments are always taken back whole; the policies differ in which segment
+/// goes, and in what of it is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// The oldest segment goes with all that is in it. Source: Sphinx, ANCS'19 §IV-A.
+    Fifo,
+    /// The oldest segment goes; what was read since it was written is written again.
+    SecondChance,
+    /// New items pass through a queue of a quarter of the memory. Those that were read meanwhile are kept in a second
+    /// queue, where each round is earned by another read. What is stored once and read never leaves early.
+    ///
+    /// Source: S3-FIFO (Yang et al., SOSP'23) without its ghosts, and with segments in the place of items.
+    #[default]
+    TwoQueues,
+}
+
+/// By name. The first is the paper's, the last the default.
+const POLICIES: [(&str, Policy); 3] =
+    [("fifo", Policy::Fifo), ("second-chance", Policy::SecondChance), ("two-queues", Policy::TwoQueues)];
+
+impl FromStr for Policy {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Policy, String> {
+        let found = POLICIES.iter().find(|(name, _)| *name == text);
+        found.map(|(_, policy)| *policy).ok_or_else(|| {
+            let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
+            format!("'{text}' is no policy; write one of {}", names.join(", "))
+        })
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = POLICIES.iter().find(|(_, policy)| policy == self);
+        f.write_str(found.map_or("", |(name, _)| name))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for (name, policy) in POLICIES {
+            assert_eq!((name.parse(), policy.to_string().as_str()), (Ok(policy), name));
+        }
+        assert_eq!(
+            "lru".parse::<Policy>(),
+            Err("'lru' is no policy; write one of fifo, second-chance, two-queues".into())
+        );
+    }
+}

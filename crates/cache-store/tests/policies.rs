@@ -1,0 +1,161 @@
+//! What each policy keeps, and that items which end make room without being asked for.
+
+use cache_store::{Config, Expiry, Policy, Store, Stored};
+use proto_memcache::StoreVerb;
+
+const NOW: u32 = 1_700_000_000;
+
+/// A store of `segments` segments of 32 KiB, beside an index of one piece of buckets and one of overflow buckets.
+fn small(segments: usize, policy: Policy) -> Store {
+    let segment = 32 << 10;
+    let config = Config::new((128 << 10) + segments * segment, 3);
+    Store::new(Config { segment, item_max: segment, policy, ..config }).unwrap()
+}
+
+fn set(store: &mut Store, key: &str, value: &str, expiry: Expiry, now: u32) {
+    let key = store.hasher().key(key.as_bytes());
+    assert_eq!(store.store(StoreVerb::Set, key, 0, expiry, value.as_bytes(), now), Stored::Stored);
+}
+
+fn get(store: &mut Store, key: &str) -> Option<(String, u64)> {
+    let key = store.hasher().key(key.as_bytes());
+    store.get(key, NOW).map(|item| (String::from_utf8_lossy(item.value).into_owned(), item.cas))
+}
+
+/// Items that are read now and then, while ten times the memory is written.
+#[test]
+fn what_is_read_outlives_what_is_not() {
+    let check = |policy: Policy, segments: usize, survives: bool| {
+        let mut store = small(segments, policy);
+        let value = "v".repeat(1000);
+        let hot: Vec<String> = (0..segments * 2).map(|i| format!("hot-{i}")).collect();
+        for key in &hot {
+            set(&mut store, key, &value, Expiry::NEVER, NOW);
+        }
+        let before: Vec<_> = hot.iter().map(|key| get(&mut store, key)).collect();
+        let (mut worst, mut done) = (0, 0);
+        for i in 0..segments * 32 * 10 {
+            set(&mut store, &format!("cold-{i}"), &value, Expiry::NEVER, NOW);
+            let stats = store.stats();
+            worst = worst.max(stats.evictions + stats.kept - done);
+            done = stats.evictions + stats.kept;
+            // Each of them once while an eighth of the memory is written.
+            if i % 5 == 0 {
+                get(&mut store, &hot[i / 5 % hot.len()]);
+            }
+        }
+        store.audit();
+        let after: Vec<_> = hot.iter().map(|key| get(&mut store, key)).collect();
+        if survives {
+            assert_eq!(after, before, "{policy} keeps values and unique numbers");
+            assert!(store.stats().kept > 0);
+        } else {
+            assert!(after.iter().all(Option::is_none), "{policy}");
+            assert_eq!(store.stats().kept, 0);
+        }
+        // A segment holds 32 items, and each write looks at eight.
+        assert!((1..=9).contains(&worst), "{policy}: {worst}");
+    };
+    for segments in [8, 16, 40] {
+        check(Policy::TwoQueues, segments, true);
+        check(Policy::SecondChance, segments, true);
+        check(Policy::Fifo, segments, false);
+    }
+}
+
+#[test]
+fn what_is_never_read_is_never_kept() {
+    for policy in [Policy::TwoQueues, Policy::SecondChance, Policy::Fifo] {
+        let mut store = small(16, policy);
+        for i in 0..5_000 {
+            set(&mut store, &format!("{i}"), &"v".repeat(1000), Expiry::NEVER, NOW);
+        }
+        let stats = store.stats();
+        assert_eq!(stats.kept, 0, "{policy}");
+        assert_eq!(stats.evictions, 5_000 - stats.items, "{policy}");
+        // All but the active segment, the one that is swept and one that stands ready.
+        assert!(stats.bytes >= 13 * 32_000, "{policy}: {stats:?}");
+        store.audit();
+    }
+}
+
+/// What is overwritten leaves garbage; as long as what lives would fit, nothing of it has to go.
+#[test]
+fn items_that_fit_are_not_lost_to_overwriting() {
+    let evictions = |policy: Policy| {
+        let mut store = small(40, policy);
+        // 60 % of the memory, overwritten in an order that leaves no segment without something that lives.
+        let keys = 40 * 32 * 6 / 10;
+        let mut random = 1u64;
+        for _ in 0..keys * 20 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let key = format!("{:06}", (random >> 33) % keys);
+            set(&mut store, &key, &"v".repeat(1000), Expiry::NEVER, NOW);
+        }
+        store.audit();
+        store.stats().evictions
+    };
+    assert_eq!((evictions(Policy::TwoQueues), evictions(Policy::SecondChance)), (0, 0));
+    assert!(evictions(Policy::Fifo) > 1000);
+}
+
+#[test]
+fn what_has_ended_makes_room_without_being_asked_for() {
+    let mut store = small(40, Policy::default());
+    let value = "v".repeat(1000);
+    for i in 0..600 {
+        let expiry = if i % 3 == 0 { Expiry::NEVER } else { Expiry::from_exptime(10 + i % 50, NOW) };
+        set(&mut store, &format!("{i}"), &value, expiry, NOW);
+    }
+    let full = store.stats();
+    // 600 KiB at 16 KiB a call, and as many calls again to look for the next segment.
+    let tend = |store: &mut Store, now| (0..100).for_each(|_| store.tend(now));
+    tend(&mut store, NOW + 9);
+    assert_eq!(store.stats(), full);
+    tend(&mut store, NOW + 30);
+    let some = store.stats();
+    assert!(some.expired > 0 && some.items + some.expired == 600, "{some:?}");
+    tend(&mut store, NOW + 60);
+    let stats = store.stats();
+    assert_eq!((stats.items, stats.expired, stats.evictions), (200, 400, 0));
+    store.audit();
+    // What is left of it all is moved together; nothing that lives has to go for what comes.
+    for i in 0..700 {
+        set(&mut store, &format!("new-{i}"), &value, Expiry::NEVER, NOW + 60);
+    }
+    assert_eq!((store.stats().evictions, store.stats().items), (0, 900));
+    store.audit();
+}
+
+#[test]
+fn a_flush_ends_what_was_kept_and_nothing_that_is_kept_later() {
+    let mut store = small(16, Policy::default());
+    let value = "v".repeat(1000);
+    let fill = |store: &mut Store, round: usize| {
+        set(store, "hot", &value, Expiry::NEVER, NOW);
+        for i in 0..3_000 {
+            set(store, &format!("{round}-{i}"), &value, Expiry::NEVER, NOW);
+            if i % 10 == 0 {
+                assert!(get(store, "hot").is_some(), "{round} {i}");
+            }
+        }
+    };
+    for round in 0..5 {
+        fill(&mut store, round);
+        let kept = store.stats().kept;
+        assert!(kept > 0);
+        store.flush_all(0, NOW);
+        assert_eq!(get(&mut store, "hot"), None, "{round}");
+        for i in 0..3_000 {
+            assert_eq!(get(&mut store, &format!("{round}-{i}")), None);
+        }
+        assert_eq!(store.stats().items, 0);
+        store.audit();
+    }
+    // Nobody asks this time.
+    fill(&mut store, 9);
+    store.flush_all(0, NOW);
+    (0..200).for_each(|_| store.tend(NOW));
+    assert_eq!((store.stats().items, store.stats().bytes), (0, 0));
+    store.audit();
+}
