@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, ensure};
+use cache_store::Policy;
 use reactor::{Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::Bytes;
@@ -18,6 +19,8 @@ pub struct Config {
     pub memory: Bytes,
     /// Whether memory is provided as it fills, and not at the start.
     pub lazy_memory: bool,
+    /// Which items go when memory is full.
+    pub policy: Policy,
     /// Connections at once, over all threads.
     pub connections: usize,
     /// Which threads work on which keys.
@@ -49,7 +52,11 @@ impl Config {
     /// What each partition gets of the memory.
     pub(crate) fn store(&self, seed: u64) -> cache_store::Config {
         let share = self.memory.0 as usize / self.partitions();
-        cache_store::Config { populate: !self.lazy_memory, ..cache_store::Config::new(share, seed) }
+        cache_store::Config {
+            populate: !self.lazy_memory,
+            policy: self.policy,
+            ..cache_store::Config::new(share, seed)
+        }
     }
 
     /// Makes sure that the machine can do what is asked.
@@ -107,6 +114,7 @@ impl Config {
             cpus: vec![allowed_cpus().unwrap()[0]],
             memory: Bytes(64 << 20),
             lazy_memory: true,
+            policy: Policy::default(),
             connections: 100,
             sharing: Sharing::Nothing,
             queue: 16,

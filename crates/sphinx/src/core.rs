@@ -65,6 +65,8 @@ pub(crate) struct Core<R: Reactor> {
     /// The present second, and when it is over.
     now: u32,
     now_ends: Time,
+    /// The partition was not tended since the clock was read.
+    untended: bool,
 }
 
 impl<R: Reactor> Core<R> {
@@ -78,6 +80,7 @@ impl<R: Reactor> Core<R> {
         Core {
             now: common.clock.seconds(common.started),
             now_ends: Time(0),
+            untended: false,
             spinner: Spinner::new(common.config.spin),
             asleep: false,
             common,
@@ -121,6 +124,11 @@ impl<R: Reactor> Core<R> {
             if reactor.poll(Wait::Sleep(Time::NEVER), self)? > 0 {
                 self.found_work(reactor, true);
             }
+        }
+        // Behind the requests of this turn, whose replies have left.
+        if std::mem::take(&mut self.untended) {
+            let now = self.now;
+            self.partitions.for_own(|store| store.tend(now));
         }
         Ok(())
     }
@@ -166,6 +174,7 @@ impl<R: Reactor> Core<R> {
             self.now = self.common.clock.seconds(at);
             // Up to a ms late is early enough for clocks of seconds, and spares most divisions.
             self.now_ends = at + units::Nanos::from_millis(1);
+            self.untended = true;
         }
     }
 

@@ -1,6 +1,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result, ensure};
+use cache_store::Policy;
 use clap::Args;
 use reactor::{Io, allowed_cpus};
 use units::{Bytes, CpuList};
@@ -29,6 +30,10 @@ pub struct Options {
     /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
     #[arg(long)]
     pub lazy_memory: bool,
+    /// Which items go when memory is full: the oldest (fifo), the oldest that were not read (second-chance), or
+    /// first those that were stored and never read (two-queues).
+    #[arg(long, default_value_t, value_name = "NAME")]
+    pub policy: Policy,
     /// Connections at once.
     #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub connections: u32,
@@ -80,6 +85,7 @@ impl Options {
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
             memory: self.memory,
             lazy_memory: self.lazy_memory,
+            policy: self.policy,
             connections: self.connections as usize,
             sharing: sharing.expect("it was just looked at"),
             queue: self.queue as usize,
@@ -109,12 +115,13 @@ mod tests {
 
     #[test]
     fn memcacheds_flags_mean_the_same() {
-        let config = parse("-p 0 -l ::1 -t 3 -m 100 --lazy-memory -c 7 --cpus 0").unwrap();
+        let config = parse("-p 0 -l ::1 -t 3 -m 100 --lazy-memory --policy fifo -c 7 --cpus 0").unwrap();
         let expect = Config {
             address: "[::1]:0".parse().unwrap(),
             cpus: vec![0, 0, 0],
             memory: Bytes(100 << 20),
             lazy_memory: true,
+            policy: Policy::Fifo,
             connections: 7,
             sharing: Sharing::Nothing,
             queue: 1024,
@@ -126,6 +133,7 @@ mod tests {
         assert_eq!(default.address.to_string(), "127.0.0.1:11211");
         assert_eq!((default.memory, default.connections), (Bytes(64 << 20), 1024));
         assert!(!default.lazy_memory);
+        assert_eq!(default.policy, Policy::TwoQueues);
         assert_eq!(default.cpus, allowed_cpus().unwrap());
     }
 
@@ -167,6 +175,7 @@ mod tests {
         check("--sharing something --group 0", "0 is not in 1..=256");
         check("--spin 1s", "the longest is 10 ms");
         check("--io poll", "write auto, epoll or uring");
+        check("--policy lru", "write one of fifo, second-chance, two-queues");
         check("-c 0", "0 is not in 1..");
         check("--cpus x", "'x' is not a number");
         check("--cpus 3-1", "runs backwards");

@@ -104,6 +104,7 @@ impl CoreStats {
             ("curr_items", store.items),
             ("total_items", store.total_items),
             ("evictions", store.evictions),
+            ("kept", store.kept),
             ("expired", store.expired),
             ("segments", store.segments),
             ("segments_reclaimed", store.reclaimed_segments),

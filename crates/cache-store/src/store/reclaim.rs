@@ -92,7 +92,7 @@ impl Store {
     /// Whether to go on with a sweep, or to start one: there is no empty segment for what is new, and it is time for
     /// one, or there is none for what is kept.
     #[inline]
-    pub(super) fn is_time_to_sweep(&self) -> bool {
+    fn is_time_to_sweep(&self) -> bool {
         let length = self.log.segment_len();
         let needed = usize::from(self.log.room() * PACE <= self.effort.expected(length) + LATE * length)
             + usize::from(self.log.room_to_keep().is_some_and(|room| room * 2 < length));
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Goes on taking back a segment, by at least `bytes`; returns whether there was one.
-    pub(super) fn sweep(&mut self, bytes: usize, now: u32) -> bool {
+    fn sweep(&mut self, bytes: usize, now: u32) -> bool {
         let sweep = self.sweep.or_else(|| self.victim().map(|(segment, all)| Sweep { segment, at: 0, all }));
         let Some(Sweep { segment, at: start, all }) = sweep else { return false };
         self.sweep = sweep;
@@ -150,7 +150,7 @@ impl Store {
         let hash = self.hasher.hash(self.log.key(at, header));
         let Some((slot, _)) = self.index.find(hash, |other| other == at) else { return };
         match self.shared.gone(at, header, now) {
-            None if all || self.deserves_to_stay(slot) => {
+            None if self.keeps() && (all || self.index.is_marked(slot)) => {
                 if self.keep(slot, hash, at, header) {
                     return;
                 }

@@ -1,5 +1,4 @@
-//! Work that nobody waits for: what has ended is taken out of the index before its segment's turn comes, and segments
-//! are emptied that writes would have to empty.
+//! Work that nobody waits for: what has ended is taken out of the index before its segment's turn comes.
 
 use super::{Gone, Store};
 
@@ -27,9 +26,6 @@ impl Store {
     /// second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs where no segment holds anything that has ended.
     pub fn tend(&mut self, now: u32) {
         self.tick(now);
-        if self.is_time_to_sweep() {
-            self.sweep(STEP, now);
-        }
         if self.walk.at == 0 && !self.find_ended(now) {
             return;
         }

@@ -19,7 +19,7 @@ const NEW_SHARE: usize = 4;
 const KEPT_TURN: u32 = 8;
 
 impl Store {
-    /// Whether anything is ever kept.
+    /// Whether what was read since it was written, or written again, is kept.
     pub(super) fn keeps(&self) -> bool {
         self.policy != Policy::Fifo && self.log.held() >= SEGMENTS_TO_KEEP
     }
@@ -80,18 +80,13 @@ impl Store {
         (pays && self.can_keep(least)).then_some(least)
     }
 
-    /// Whether an item was read since it was written, or written again.
-    pub(super) fn deserves_to_stay(&self, slot: Slot) -> bool {
-        self.policy != Policy::Fifo && self.index.is_marked(slot)
-    }
-
     /// Appends an item again, with its unique number, if there is room; readers find the one or the other.
     pub(super) fn keep(&mut self, slot: Slot, hash: KeyHash, at: Location, header: &Header) -> bool {
         let header_now = Header { cas: Some(self.log.cas(at, header)), ..*header };
         let size = header_now.size();
         // When it is late, all that is empty is for what is new.
         let has_room = self.log.room_to_keep().is_some_and(|room| room >= size)
-            || self.keeps() && !self.is_late() && self.log.advance_to_keep(self.index.bytes());
+            || !self.is_late() && self.log.advance_to_keep(self.index.bytes());
         if !has_room {
             return false;
         }
