@@ -41,6 +41,8 @@ mod replies;
 mod run;
 mod server;
 mod sharing;
+#[cfg(test)]
+mod simulation;
 mod spin;
 mod stats;
 mod thread;

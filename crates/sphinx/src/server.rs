@@ -120,7 +120,10 @@ impl Drop for Server {
 }
 
 /// For each thread its links to all others.
-fn links(doorbells: &[Doorbell<Waker>], capacity: usize) -> Vec<Vec<Option<Link<Waker>>>> {
+pub(crate) fn links<W: reactor::Waker>(
+    doorbells: &[Doorbell<W>],
+    capacity: usize,
+) -> Vec<Vec<Option<Link<W>>>> {
     let threads = doorbells.len();
     let mut links: Vec<Vec<_>> = (0..threads).map(|_| (0..threads).map(|_| None).collect()).collect();
     for first in 0..threads {

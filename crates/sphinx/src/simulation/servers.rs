@@ -1,0 +1,71 @@
+//! The server's threads as simulated machines.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+
+use clap::Parser;
+use dist::Rng;
+use reactor::sim::{Costs, Program, SimReactor, SimWaker, World};
+use reactor::{Address, Doorbell, Reactor};
+use units::Time;
+
+use crate::clock::UnixClock;
+use crate::core::{Common, Core};
+use crate::options::Options;
+use crate::partitions::{self, Own, Partitions};
+use crate::server::links;
+
+#[derive(Parser)]
+struct Cli {
+    #[command(flatten)]
+    options: Options,
+}
+
+/// The machine of thread `i` listens at the `i`th of these, since the kernel's choice among threads is a customer's here.
+pub(super) fn addresses(threads: usize) -> Vec<Address> {
+    (1..=threads).map(|i| Address::Tcp(format!("10.0.0.{i}:11211").parse().expect("an address"))).collect()
+}
+
+impl Program for Core<SimReactor> {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        self.turn(reactor).expect("a simulated reactor does not fail");
+        true
+    }
+}
+
+/// Makes the threads of a server with these arguments.
+pub(super) fn start(
+    args: &str,
+    world: &mut World,
+    rng: &mut Rng,
+    seed: u64,
+    costs: impl Fn(&mut Rng) -> Costs,
+) -> (Vec<SimReactor>, Vec<Core<SimReactor>>) {
+    let line = format!("sphinxd --lazy-memory --cpus 0 --io epoll {args}");
+    let config = Cli::parse_from(line.split_whitespace()).options.resolve().expect("the arguments are right");
+    let mut machines: Vec<SimReactor> = config.cpus.iter().map(|_| world.machine(costs(rng))).collect();
+    for (machine, address) in machines.iter_mut().zip(addresses(config.cpus.len())) {
+        machine.listen(&address).expect("nobody else listens there");
+    }
+    let doorbells: Vec<Doorbell<SimWaker>> = machines.iter().map(|m| Doorbell::new(m.waker())).collect();
+    let links = links(&doorbells, config.queue);
+    let common = Arc::new(Common {
+        clock: UnixClock::start(Time(0)),
+        started: Time(0),
+        connections: AtomicUsize::new(0),
+        stop: AtomicBool::new(false),
+        config,
+    });
+    let epochs = partitions::epochs(&common.config);
+    let own: Vec<Own> = machines
+        .iter()
+        .map(|_| Own::make(&common.config, seed, &epochs).expect("there is memory"))
+        .collect();
+    let offers: Vec<_> = own.iter().map(|own| own.offer(common.config.sharing)).collect();
+    let parts = own.into_iter().zip(links).zip(doorbells).enumerate();
+    let cores = parts.map(|(number, ((own, links), doorbell))| {
+        let partitions = Partitions::new(&common.config, number, own, &offers);
+        Core::new(Arc::clone(&common), number, partitions, links, doorbell)
+    });
+    (machines, cores.collect())
+}
