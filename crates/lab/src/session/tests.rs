@@ -368,6 +368,13 @@ fn a_server_that_died_is_named_as_the_reason() {
     let pid = session.servers[0].pid().unwrap();
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    // A signal takes its time on a busy machine; a process that has ended and was not waited for is a zombie.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    while !stat().rsplit(')').next().unwrap().trim_start().starts_with('Z') {
+        assert!(std::time::Instant::now() < deadline, "it does not die: {}", stat());
+        std::thread::yield_now();
+    }
     let error = request(&mut session).unwrap_err();
     assert!(matches!(&error, Error::ServerGone { name, .. } if name == "sphinx"), "{error}");
 }

@@ -57,10 +57,8 @@ pub(super) fn start(
         config,
     });
     let epochs = partitions::epochs(&common.config);
-    let own: Vec<Own> = machines
-        .iter()
-        .map(|_| Own::make(&common.config, seed, &epochs).expect("there is memory"))
-        .collect();
+    let own: Vec<Own> =
+        machines.iter().map(|_| Own::make(&common.config, seed, &epochs).expect("there is memory")).collect();
     let offers: Vec<_> = own.iter().map(|own| own.offer(common.config.sharing)).collect();
     let parts = own.into_iter().zip(links).zip(doorbells).enumerate();
     let cores = parts.map(|(number, ((own, links), doorbell))| {
