@@ -57,6 +57,16 @@ fn sphinx_answers_as_written_on_four_threads_with_short_queues() {
 }
 
 #[test]
+fn sphinx_answers_as_written_in_every_mode() {
+    for mode in support::MODES {
+        for threads in [1, 2, 4] {
+            let args = format!("-t {threads} {mode} --io epoll");
+            hold_all(&args, support::sphinxd(&args).address);
+        }
+    }
+}
+
+#[test]
 fn a_wrong_answer_is_found() {
     let server = support::sphinxd("-t 1");
     let check = |text: &str| {

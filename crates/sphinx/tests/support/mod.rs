@@ -13,6 +13,10 @@ use launch::{Process, Spec};
 /// Far more than anything here takes, even on a machine with everything else to do.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Which threads may work on which keys.
+pub(crate) const MODES: [&str; 4] =
+    ["--sharing nothing", "--sharing read", "--sharing something", "--sharing everything"];
+
 /// A server that is killed with its handle.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,

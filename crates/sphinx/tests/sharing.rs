@@ -1,0 +1,125 @@
+//! What differs between the modes of sharing, and what must not.
+
+mod support;
+
+use support::client::Client;
+use support::{MODES, sphinxd};
+
+/// Requests that go to all threads, whoever owns the keys: 200 keys on 4 threads.
+fn keys() -> Vec<String> {
+    (0..200).map(|i| format!("key-{i}")).collect()
+}
+
+#[test]
+fn help_and_errors_name_the_modes() {
+    let mut process = support::spawn("--help");
+    assert!(process.wait(support::PATIENCE).unwrap().success());
+    let lines: Vec<String> =
+        std::iter::from_fn(|| process.next_line(std::time::Duration::from_secs(5))).collect();
+    let help = lines.join("\n");
+    for word in ["--sharing", "--group", "nothing", "read", "something", "everything"] {
+        assert!(help.contains(word), "{word} in {help}");
+    }
+}
+
+/// Pipelined on one connection, each read sees the write before it, whoever does either.
+#[test]
+fn a_read_sees_what_the_same_connection_wrote_before_it() {
+    for mode in MODES {
+        for more in ["-t 1", "-t 2 --queue 1", "-t 4"] {
+            let server = sphinxd(&format!("{more} {mode}"));
+            let mut client = Client::connect(server.address);
+            for round in 0..50 {
+                let mut requests = String::new();
+                for key in keys() {
+                    // Also without an answer, and behind an answer that has to be waited for.
+                    let noreply = if round % 2 == 0 { " noreply" } else { "" };
+                    let value = format!("{key}-{round}");
+                    requests += &format!("set {key} 0 0 {}{noreply}\r\n{value}\r\n", value.len());
+                    requests += &format!("get {key}\r\nget {key}\r\n");
+                }
+                requests += "flush_all\r\n";
+                keys().iter().for_each(|key| requests += &format!("get {key}\r\n"));
+                client.send(&requests);
+                for key in keys() {
+                    if round % 2 == 1 {
+                        assert_eq!(client.text(), "STORED");
+                    }
+                    for _ in 0..2 {
+                        let value = format!("{key}-{round}");
+                        assert_eq!(client.text(), format!("VALUE {key} 0 {}", value.len()), "{mode} {more}");
+                        assert_eq!(client.text(), value);
+                        assert_eq!(client.text(), "END");
+                    }
+                }
+                assert_eq!(client.text(), "OK");
+                for key in keys() {
+                    assert_eq!(client.text(), "END", "{key} after a flush, {mode} {more}");
+                }
+            }
+        }
+    }
+}
+
+/// What each mode is for: who passes messages, and for what.
+#[test]
+fn messages_are_for_what_is_not_shared() {
+    let check = |mode: &str, for_gets: bool, for_sets: bool| {
+        let server = sphinxd(&format!("-t 4 {mode}"));
+        let mut client = Client::connect(server.address);
+        let mut messages = |client: &mut Client, act: &dyn Fn(&mut Client, &str)| {
+            let before = client.stat("messages");
+            keys().iter().for_each(|key| act(client, key));
+            // The statistics themselves ask three threads.
+            client.stat("messages") - before > 3
+        };
+        assert_eq!(messages(&mut client, &|client, key| client.set(key, "v")), for_sets, "{mode}: sets");
+        let get = |client: &mut Client, key: &str| assert!(client.get(key).is_some());
+        assert_eq!(messages(&mut client, &get), for_gets, "{mode}: gets");
+        for (name, expect) in [("cmd_get", 200), ("get_hits", 200), ("cmd_set", 200), ("curr_items", 200)] {
+            assert_eq!(client.stat(name), expect, "{mode}: {name}");
+        }
+        assert_eq!(client.ask("flush_all"), "OK");
+        assert_eq!(client.stat("cmd_flush"), 1, "{mode}");
+        assert!(keys().iter().all(|key| client.get(key).is_none()), "{mode}");
+        assert_eq!(client.stat("get_misses"), 200, "{mode}");
+        assert_eq!(client.ask("stats reset"), "RESET");
+        assert_eq!((client.stat("cmd_get"), client.stat("get_hits")), (0, 0), "{mode}");
+    };
+    check("--sharing nothing", true, true);
+    check("--sharing read", false, true);
+    check("--sharing something", true, true);
+    check("--sharing something --group 4", false, false);
+    check("--sharing everything", false, false);
+}
+
+/// Values that must not be mixed with others while they are read from other threads and their memory is used again.
+#[test]
+fn large_values_are_whole_while_memory_is_used_again() {
+    let value = |i: usize| vec![b'a' + (i % 26) as u8; 1000 + i * 7919 % 200_000];
+    for mode in MODES {
+        let server = sphinxd(&format!("-t 4 -m 16 {mode}"));
+        let writer = std::thread::spawn({
+            let address = server.address;
+            move || {
+                let mut client = Client::connect(address);
+                for i in 0..1000 {
+                    client.set(&format!("large-{}", i % 100), value(i % 100));
+                }
+            }
+        });
+        let mut found = 0;
+        let mut clients: Vec<Client> = (0..4).map(|_| Client::connect(server.address)).collect();
+        while !writer.is_finished() {
+            for (i, client) in clients.iter_mut().enumerate() {
+                let number = (found * 31 + i * 17) % 100;
+                if let Some(got) = client.get(&format!("large-{number}")) {
+                    assert!(got == value(number), "{mode}: large-{number} is not what was written");
+                }
+                found += 1;
+            }
+        }
+        writer.join().unwrap();
+        assert!(clients[0].stat("segments_reclaimed") > 10, "{mode}: memory was used again");
+    }
+}
