@@ -22,6 +22,7 @@ mod pin;
 pub mod queue;
 mod seam;
 pub mod sim;
+mod sync;
 #[cfg(feature = "tls")]
 pub mod tls;
 mod udp;

@@ -67,7 +67,7 @@ fn messages_are_for_what_is_not_shared() {
     let check = |mode: &str, for_gets: bool, for_sets: bool| {
         let server = sphinxd(&format!("-t 4 {mode}"));
         let mut client = Client::connect(server.address);
-        let mut messages = |client: &mut Client, act: &dyn Fn(&mut Client, &str)| {
+        let messages = |client: &mut Client, act: &dyn Fn(&mut Client, &str)| {
             let before = client.stat("messages");
             keys().iter().for_each(|key| act(client, key));
             // The statistics themselves ask three threads.

@@ -73,6 +73,16 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             env: Some(("RUSTDOCFLAGS", "-D warnings")),
             ..cargo("documentation", "doc --workspace --no-deps --locked")
         },
+        // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
+        // others would compile everything again.
+        Step {
+            env: Some(("RUSTFLAGS", "--cfg loom")),
+            reading: Reading::Tests,
+            ..cargo(
+                "tests of threads",
+                "test -p reactor -p cache-store --lib --locked --no-fail-fast --target-dir target/loom loom -- --show-output",
+            )
+        },
     ]
 }
 
@@ -181,5 +191,6 @@ mod tests {
         assert_eq!(shown[0], "cargo fmt --all --check");
         assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
         assert_eq!(shown[8], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        assert!(shown[9].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
     }
 }
