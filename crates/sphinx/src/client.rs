@@ -1,7 +1,10 @@
 use proto_memcache::server::RequestParser;
 use reactor::Conn;
 
+use crate::config::Config;
+use crate::frames::Frames;
 use crate::replies::Replies;
+use crate::service::Batch;
 
 /// One connection.
 pub(crate) struct Client {
@@ -23,6 +26,18 @@ pub(crate) struct Client {
     pub(crate) state: State,
     /// Whether the reactor was told to read no more.
     pub(crate) paused: bool,
+    /// Whether it may use the server.
+    pub(crate) is_known: bool,
+    /// The second in which something came last.
+    pub(crate) heard: u32,
+    /// Whether the kernel did not take all of its output.
+    pub(crate) is_slow: bool,
+    /// The output that was there when it was last looked at, and the second since when it is the same.
+    pub(crate) stuck: (usize, u32),
+    /// Requests whose replies have not left, if anybody wants to know.
+    pub(crate) batch: Batch,
+    /// What a peer has that sends datagrams.
+    pub(crate) frames: Option<Box<Frames>>,
 }
 
 /// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
@@ -86,15 +101,15 @@ const KEEP_INPUT: usize = 64 << 10;
 
 /// Output that may wait for a slow reader before its next request is read; one value comes on top.
 /// Units: bytes. What the kernel has taken does not count here, so more than this would gain nothing.
-const OUTPUT_MAX: usize = 1 << 20;
+pub(crate) const OUTPUT_MAX: usize = 1 << 20;
 /// Answers of other threads that one connection may wait for: with the largest values they are memory.
 const ASKS_MAX: usize = 64;
 
 impl Client {
-    pub(crate) fn new(conn: Conn) -> Client {
+    pub(crate) fn new(conn: Conn, config: &Config) -> Client {
         Client {
             conn,
-            parser: RequestParser::default(),
+            parser: RequestParser::with_item_max(config.item_max),
             input: Vec::new(),
             replies: Replies::default(),
             get: None,
@@ -103,7 +118,18 @@ impl Client {
             awaited: Awaited::default(),
             state: State::Open,
             paused: false,
+            is_known: config.auth_file.is_none(),
+            heard: 0,
+            is_slow: false,
+            stuck: (0, 0),
+            batch: Batch::default(),
+            frames: None,
         }
+    }
+
+    /// One that sends datagrams.
+    pub(crate) fn of_datagrams(conn: Conn, config: &Config) -> Client {
+        Client { frames: Some(Box::default()), ..Client::new(conn, config) }
     }
 
     /// Whether it may make more replies while that many bytes have not left.

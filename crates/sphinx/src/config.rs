@@ -1,18 +1,25 @@
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use cache_store::Policy;
-use reactor::{Backend, allowed_cpus};
+use reactor::{Address, Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use units::Bytes;
+use units::{Bytes, Nanos};
 
-use crate::{Sharing, Spin};
+use crate::{LogFormat, Sharing, Spin};
 
 /// How a server is set up; every field is resolved, nothing is a default any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen; port 0 takes a free one.
-    pub address: SocketAddr,
+    /// Where to listen without TLS: TCP, UDP, Unix sockets. Port 0 takes a free one.
+    pub listen: Vec<Address>,
+    /// The mode of Unix sockets' files.
+    pub unix_mask: u32,
+    /// Where to listen with TLS, and with which certificate.
+    pub tls: Option<Tls>,
+    /// Clients that may wait to be accepted, per thread and address.
+    pub backlog: u32,
     /// The processor of each thread; one that stands here twice carries two threads.
     pub cpus: Vec<usize>,
     /// What items and their index may take, over all threads.
@@ -21,22 +28,63 @@ pub struct Config {
     pub lazy_memory: bool,
     /// Which items go when memory is full.
     pub policy: Policy,
+    /// The largest item, as [`proto_memcache::limits::item_size`] counts it. Units: bytes.
+    pub item_max: usize,
     /// Connections at once, over all threads.
     pub connections: usize,
     /// Which threads work on which keys.
     pub sharing: Sharing,
+    /// Requests of one connection before the others have their turn; 0 for as many as a receive brought.
+    pub requests_per_event: u32,
     /// Requests that may be under way from one thread to another. Bounds: rounded up to a power of two.
     pub queue: usize,
     /// The event loop's way to the kernel.
     pub io: Backend,
+    /// Why it is that one, as half a sentence.
+    pub io_reason: String,
     /// What a thread does before it sleeps.
     pub spin: Spin,
+    /// Who may use the server, if not everybody.
+    pub auth_file: Option<PathBuf>,
+    /// Whether the command `shutdown` is obeyed.
+    pub shutdown: bool,
+    /// Whether the command `flush_all` is obeyed.
+    pub flush_all: bool,
+    /// Where to write the process's number.
+    pub pidfile: Option<PathBuf>,
+    /// Whom to become once all ports are open.
+    pub user: Option<String>,
+    /// After how long a silence a connection is closed; 0 never. Units: seconds.
+    pub idle_timeout: u32,
+    /// How long a connection may take nothing of its replies; 0 for ever. Units: seconds.
+    pub reader_timeout: u32,
+    /// Where to answer requests for metrics.
+    pub metrics: Option<SocketAddr>,
+    /// How long a stop lets replies leave.
+    pub drain: Nanos,
+    /// What is logged: 0 warnings, 1 what happens, 2 and more everything.
+    pub verbose: u8,
+    /// How log lines are written.
+    pub log_format: LogFormat,
 }
 
-/// Descriptors of a thread beside its connections: epoll, wake-up, listener, and one to turn clients away.
-const DESCRIPTORS_PER_THREAD: usize = 4;
-/// Descriptors of the process beside its threads': the standard ones, signals, and some to spare.
-const DESCRIPTORS: usize = 16;
+/// Where to listen with TLS, and who the server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// The addresses; port 0 takes a free one.
+    pub listen: Vec<SocketAddr>,
+    /// PEM file of the certificate chain, the own certificate first.
+    pub certificates: PathBuf,
+    /// PEM file of its private key.
+    pub key: PathBuf,
+    /// PEM file of the authorities whose certificates clients must show, if they must.
+    pub client_authorities: Option<PathBuf>,
+}
+
+/// Descriptors of a thread beside its connections and listeners: epoll, wake-up, and one to turn clients away.
+const DESCRIPTORS_PER_THREAD: usize = 3;
+/// Descriptors of the process beside its threads': the standard ones, signals, metrics, and some to spare.
+const DESCRIPTORS: usize = 20;
 
 impl Config {
     /// Partitions that each thread has.
@@ -55,6 +103,7 @@ impl Config {
         cache_store::Config {
             populate: !self.lazy_memory,
             policy: self.policy,
+            item_max: self.item_max,
             ..cache_store::Config::new(share, seed)
         }
     }
@@ -83,7 +132,9 @@ impl Config {
     }
 
     fn raise_descriptor_limit(&self) -> Result<()> {
-        let needed = (self.connections + DESCRIPTORS_PER_THREAD * self.cpus.len() + DESCRIPTORS) as u64;
+        let listeners = self.listen.len() + self.tls.as_ref().map_or(0, |tls| tls.listen.len());
+        let per_thread = DESCRIPTORS_PER_THREAD + listeners;
+        let needed = (self.connections + per_thread * self.cpus.len() + DESCRIPTORS) as u64;
         let limit = getrlimit(Resource::Nofile);
         if limit.current.is_none_or(|current| current >= needed) {
             return Ok(());
@@ -110,16 +161,33 @@ impl Config {
     /// A small server for unit tests.
     pub(crate) fn for_tests() -> Config {
         Config {
-            address: "127.0.0.1:0".parse().unwrap(),
+            listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
+            unix_mask: 0o700,
+            tls: None,
+            backlog: 16,
             cpus: vec![allowed_cpus().unwrap()[0]],
             memory: Bytes(64 << 20),
             lazy_memory: true,
             policy: Policy::default(),
+            item_max: 1 << 20,
             connections: 100,
             sharing: Sharing::Nothing,
+            requests_per_event: 0,
             queue: 16,
             io: Backend::Epoll,
+            io_reason: "asked for".into(),
             spin: Spin::Off,
+            auth_file: None,
+            shutdown: false,
+            flush_all: true,
+            pidfile: None,
+            user: None,
+            idle_timeout: 0,
+            reader_timeout: 0,
+            metrics: None,
+            drain: Nanos::from_secs(5),
+            verbose: 0,
+            log_format: LogFormat::Text,
         }
     }
 }

@@ -4,8 +4,11 @@
 //! sleep only when there was nothing to do. While a receive is handled, replies gather in the connection's
 //! output and leave with one send, and each peer that was asked for something is told once.
 
+mod authenticate;
+mod datagrams;
 mod dispatch;
 mod get;
+mod lifecycle;
 mod messages;
 mod meta;
 mod operator;
@@ -14,18 +17,25 @@ mod requests;
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 
 use cache_store::KeyHasher;
 use reactor::{Conn, Doorbell, Event, Handler, Reactor, Wait};
 use units::Time;
 
+use crate::auth::Users;
 use crate::buffers::Buffers;
 use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
+use crate::core::lifecycle::Rounds;
 use crate::link::Link;
+use crate::metrics::Scrape;
 use crate::partitions::Partitions;
+use crate::phase::Phase;
+use crate::server::End;
+use crate::service::ServiceTimes;
 use crate::spin::Spinner;
 use crate::stats::CoreStats;
 
@@ -36,7 +46,31 @@ pub(crate) struct Common {
     pub(crate) started: Time,
     /// Open connections of all threads.
     pub(crate) connections: AtomicUsize,
-    pub(crate) stop: AtomicBool,
+    /// The number of the [`Phase`](crate::phase::Phase) that the server is in.
+    pub(crate) phase: AtomicU8,
+    /// Who may use it, if not everybody.
+    pub(crate) users: Option<Users>,
+    /// Ends the server.
+    pub(crate) end: Sender<End>,
+    /// What each thread is asked for by who looks at the metrics, if anybody may.
+    pub(crate) scrapes: Vec<Scrape>,
+}
+
+impl Common {
+    /// What the threads of a server that starts `now` have in common; who wants it to end tells `end`.
+    pub(crate) fn new(config: Config, users: Option<Users>, now: Time, end: Sender<End>) -> Common {
+        let scrapes = config.metrics.iter().flat_map(|_| &config.cpus).map(|_| Scrape::default());
+        Common {
+            clock: UnixClock::start(now),
+            started: now,
+            connections: AtomicUsize::new(0),
+            phase: AtomicU8::new(Phase::Serving as u8),
+            users,
+            end,
+            scrapes: scrapes.collect(),
+            config,
+        }
+    }
 }
 
 /// One thread of the server.
@@ -62,6 +96,11 @@ pub(crate) struct Core<R: Reactor> {
     spinner: Spinner,
     /// The doorbell was told so.
     asleep: bool,
+    /// Kept where somebody may ask for metrics.
+    service: Option<Box<ServiceTimes>>,
+    rounds: Rounds,
+    /// When the bytes came that are looked at.
+    received: Time,
     /// The present second, and when it is over.
     now: u32,
     now_ends: Time,
@@ -83,6 +122,9 @@ impl<R: Reactor> Core<R> {
             untended: false,
             spinner: Spinner::new(common.config.spin),
             asleep: false,
+            service: (!common.scrapes.is_empty()).then(Box::default),
+            rounds: Rounds::new(&common.config),
+            received: Time(0),
             common,
             number,
             hasher: partitions.hasher(),
@@ -100,7 +142,7 @@ impl<R: Reactor> Core<R> {
 
     /// Serves until the server is stopped.
     pub(crate) fn run(&mut self, reactor: &mut R) -> io::Result<()> {
-        while !self.common.stop.load(Ordering::Relaxed) {
+        while self.goes_on(reactor) {
             self.turn(reactor)?;
         }
         Ok(())
@@ -109,6 +151,9 @@ impl<R: Reactor> Core<R> {
     /// One turn; a simulation has the thread sleep after it, and not within the poll.
     pub(crate) fn turn(&mut self, reactor: &mut R) -> io::Result<()> {
         self.wake_up();
+        if self.rounds.due {
+            self.look_around(reactor);
+        }
         let busy = self.take_messages(reactor) | self.resume_ready(reactor);
         if busy {
             self.found_work(reactor, false);
@@ -121,8 +166,10 @@ impl<R: Reactor> Core<R> {
             }
         } else {
             self.fall_asleep(reactor);
-            if reactor.poll(Wait::Sleep(Time::NEVER), self)? > 0 {
+            if reactor.poll(Wait::Sleep(self.next_round()), self)? > 0 {
                 self.found_work(reactor, true);
+            } else {
+                self.tell_time(reactor.now());
             }
         }
         // Behind the requests of this turn, whose replies have left.
@@ -175,10 +222,14 @@ impl<R: Reactor> Core<R> {
             // Up to a ms late is early enough for clocks of seconds, and spares most divisions.
             self.now_ends = at + units::Nanos::from_millis(1);
             self.untended = true;
+            self.rounds.tell(at);
         }
     }
 
     fn accept(&mut self, reactor: &mut R, conn: Conn) {
+        if reactor.is_datagram(conn) {
+            return self.keep(Client::of_datagrams(conn, &self.common.config));
+        }
         let open = self.common.connections.fetch_add(1, Ordering::Relaxed);
         if open >= self.common.config.connections {
             self.common.connections.fetch_sub(1, Ordering::Relaxed);
@@ -190,19 +241,29 @@ impl<R: Reactor> Core<R> {
         }
         self.stats.connections += 1;
         self.stats.total_connections += 1;
-        let slot = conn.slot as usize;
+        let mut client = Client::new(conn, &self.common.config);
+        client.heard = self.now;
+        self.keep(client);
+    }
+
+    fn keep(&mut self, client: Client) {
+        let slot = client.conn.slot as usize;
         if self.clients.len() <= slot {
             self.clients.resize_with(slot + 1, || None);
         }
-        self.clients[slot] = Some(Box::new(Client::new(conn)));
+        self.clients[slot] = Some(Box::new(client));
     }
 
     /// Forgets a connection that the reactor has closed, or closes.
     fn forget(&mut self, conn: Conn) {
-        if self.client(conn).is_some() {
-            self.clients[conn.slot as usize] = None;
-            self.stats.connections -= 1;
-            self.common.connections.fetch_sub(1, Ordering::Relaxed);
+        if self.client(conn).is_some()
+            && let Some(client) = self.clients[conn.slot as usize].take()
+        {
+            self.rounds.slow -= usize::from(client.is_slow);
+            if client.frames.is_none() {
+                self.stats.connections -= 1;
+                self.common.connections.fetch_sub(1, Ordering::Release);
+            }
         }
     }
 
@@ -222,10 +283,19 @@ impl<R: Reactor> Core<R> {
     /// Puts the connection's state back, sends its replies, and closes it when that was the last.
     fn put_back(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
+        if client.frames.is_some() {
+            return self.put_back_datagrams(reactor, client);
+        }
         if reactor.unsent(conn) > 0 {
-            reactor.flush(conn);
+            let at = reactor.flush(conn);
+            if let Some(service) = &mut self.service
+                && client.replies.is_empty()
+            {
+                service.leave(&mut client.batch, at);
+            }
         }
         client.offered = reactor.unsent(conn);
+        self.rounds.note_slow(&mut client);
         let hold = client.state == State::Held;
         if hold && !client.waits && client.has_room(client.offered) {
             // The flush has just made the room that was missing, so no event will tell of it. The others
@@ -272,10 +342,11 @@ impl<R: Reactor> Handler<R> for Core<R> {
         self.wake_up();
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
-            Event::AcceptFailed { .. } => self.stats.accept_failures += 1,
+            Event::AcceptFailed { error } => self.accept_failed(&error),
             Event::Data { conn, at, bytes } => {
                 self.tell_time(at);
                 self.stats.bytes_read += bytes.len() as u64;
+                self.received = at;
                 self.receive(reactor, conn, bytes);
                 self.ring();
             }
@@ -284,7 +355,8 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.ring();
             }
             Event::Closed { conn, .. } => self.forget(conn),
-            Event::Connected { .. } | Event::Woken => {}
+            Event::Woken => self.answer_scrape(),
+            Event::Connected { .. } => {}
         }
     }
 }

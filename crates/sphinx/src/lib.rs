@@ -27,19 +27,32 @@
 //!
 //! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
 
+mod auth;
 mod buffers;
 mod client;
 mod clock;
 mod config;
+mod config_file;
 mod core;
+mod extended;
+mod flags;
+mod frames;
+mod irq;
 mod link;
+mod listen;
+mod log;
 mod message;
+mod metrics;
 mod operation;
 mod options;
 mod partitions;
+mod phase;
+mod privileges;
+mod refused;
 mod replies;
 mod run;
 mod server;
+mod service;
 mod sharing;
 #[cfg(test)]
 mod simulation;
@@ -47,7 +60,8 @@ mod spin;
 mod stats;
 mod thread;
 
-pub use config::Config;
+pub use config::{Config, Tls};
+pub use flags::LogFormat;
 pub use options::Options;
 pub use run::run;
 pub use server::Server;

@@ -51,6 +51,11 @@ impl<W: Waker> Link<W> {
         )
     }
 
+    /// Asks that were sent and not answered.
+    pub(crate) fn unanswered(&self) -> usize {
+        self.unanswered
+    }
+
     /// Whether the peer can be asked for something more.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {

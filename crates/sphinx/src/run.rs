@@ -1,60 +1,125 @@
+use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tracing::{info, warn};
 
 use crate::config::list;
+use crate::core::Common;
+use crate::metrics;
 use crate::server::End;
-use crate::{Config, Server};
+use crate::{Config, Server, log};
 
-/// Serves until SIGINT or SIGTERM, or until something goes wrong.
+/// Serves until SIGINT or SIGTERM, or until something goes wrong. SIGHUP has the file of users read again.
 ///
 /// Prints one line on standard output once connections are accepted, for launchers to wait for:
 /// `sphinxd ready on 127.0.0.1:11211 with 2 threads on cpus 0,1 and 64 MiB`.
 pub fn run(config: Config) -> Result<()> {
+    log::start(config.verbose, config.log_format);
     // Before anything is started, so that no signal finds the process without a handler.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot listen for signals")?;
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
+    let exporter = config.metrics.map(metrics::Exporter::bind).transpose()?;
+    let _pidfile = config.pidfile.clone().map(Pidfile::write).transpose()?;
     let server = Server::start(config)?;
-    let interrupter = server.interrupter();
+    let common = Arc::clone(server.common());
     // It sleeps until there is a signal: a thread that looked now and then would disturb the cores.
-    let watch = thread::Builder::new().name("signals".into()).spawn(move || {
-        if signals.forever().next().is_some() {
-            let _ = interrupter.send(End::Interrupted);
-        }
-    });
+    let watch = thread::Builder::new().name("signals".into()).spawn(move || watch(signals, &common));
     watch.context("cannot start a thread")?;
+    let metrics = exporter.map(|exporter| exporter.start(server.scraper())).transpose()?;
     // Whoever started it may not be interested and have closed the pipe.
-    let _ = writeln!(std::io::stdout(), "{}", ready_line(server.config()));
+    let mut line = ready_line(server.config());
+    if let Some(address) = metrics {
+        line += &format!("; metrics on http://{address}/metrics");
+    }
+    let _ = writeln!(std::io::stdout(), "{line}");
     match server.wait() {
-        End::Interrupted => server.stop(),
+        End::Interrupted => {
+            info!("stopping");
+            server.stop();
+        }
         End::Failed(reason) => bail!(reason),
     }
     Ok(())
 }
 
+fn watch(mut signals: Signals, common: &Common) {
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            let _ = common.end.send(End::Interrupted);
+            continue;
+        }
+        match common.users.as_ref().map(|users| users.read_again()) {
+            Some(Ok(())) => info!("SIGHUP: the users were read again"),
+            Some(Err(error)) => warn!("SIGHUP: the users stay as they were: {error:#}"),
+            None => info!("SIGHUP: there is nothing to read again"),
+        }
+    }
+}
+
+/// The file with the process's number, which goes with it.
+struct Pidfile(PathBuf);
+
+impl Pidfile {
+    fn write(path: PathBuf) -> Result<Pidfile> {
+        fs::write(&path, format!("{}\n", std::process::id()))
+            .with_context(|| format!("cannot write {}; choose another file with -P", path.display()))?;
+        Ok(Pidfile(path))
+    }
+}
+
+impl Drop for Pidfile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
 fn ready_line(config: &Config) -> String {
-    let Config { address, cpus, memory, .. } = config;
+    let Config { listen, cpus, memory, .. } = config;
     let plural = if cpus.len() == 1 { "" } else { "s" };
     let (threads, cpus) = (cpus.len(), list(cpus));
-    format!("sphinxd ready on {address} with {threads} thread{plural} on cpu{plural} {cpus} and {memory}")
+    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).map(|address| format!("tls://{address}"));
+    let mut places = listen.iter().map(ToString::to_string).chain(encrypted);
+    let first = places.next().unwrap_or_default();
+    let mut line =
+        format!("sphinxd ready on {first} with {threads} thread{plural} on cpu{plural} {cpus} and {memory}");
+    let others: Vec<String> = places.collect();
+    if !others.is_empty() {
+        line += &format!("; also on {}", others.join(", "));
+    }
+    line
 }
 
 #[cfg(test)]
 mod tests {
+    use reactor::Address;
+
     use super::*;
-    use units::Bytes;
+    use crate::Tls;
 
     #[test]
     fn the_ready_line_starts_with_the_address() {
-        let check = |cpus: &[usize], expect: &str| {
-            let address = "127.0.0.1:4711".parse().unwrap();
-            let memory = Bytes(64 << 20);
-            let line = ready_line(&Config { address, cpus: cpus.to_vec(), memory, ..Config::for_tests() });
-            assert_eq!(line, expect);
+        let check = |config: Config, expect: &str| assert_eq!(ready_line(&config), expect);
+        let tcp = Address::Tcp("127.0.0.1:4711".parse().unwrap());
+        let config = Config { listen: vec![tcp.clone()], cpus: vec![3], ..Config::for_tests() };
+        check(config.clone(), "sphinxd ready on 127.0.0.1:4711 with 1 thread on cpu 3 and 64 MiB");
+        let config = Config { cpus: vec![0, 1], ..config };
+        check(config.clone(), "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB");
+        let tls = Tls {
+            listen: vec!["127.0.0.1:9".parse().unwrap()],
+            certificates: "c".into(),
+            key: "k".into(),
+            client_authorities: None,
         };
-        check(&[3], "sphinxd ready on 127.0.0.1:4711 with 1 thread on cpu 3 and 64 MiB");
-        check(&[0, 1], "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB");
+        let config = Config { listen: vec![tcp, Address::Unix("/a".into())], tls: Some(tls), ..config };
+        check(
+            config,
+            "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB; also on unix:/a, \
+             tls://127.0.0.1:9",
+        );
     }
 }

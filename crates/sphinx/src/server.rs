@@ -1,28 +1,33 @@
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reactor::{Doorbell, Waker as _, monotonic_now};
+use reactor::tls::{Identity, server_config};
+use reactor::{Address, Doorbell, Waker as _, monotonic_now};
+use tracing::{debug, info, warn};
 
-use crate::clock::UnixClock;
-use crate::config::Config;
+use crate::auth::Users;
+use crate::config::{Config, list};
 use crate::core::Common;
 use crate::link::Link;
+use crate::metrics::Scraper;
 use crate::partitions;
-use crate::thread::{CoreThread, Neighbours, Waker, cannot_listen};
+use crate::phase::Phase;
+use crate::privileges;
+use crate::thread::{CoreThread, Neighbours, Places, Waker, cannot_listen};
 
 /// A running server.
 ///
-/// Dropping it stops it, as [`Server::stop`] does.
+/// Dropping it ends it at once; [`Server::stop`] lets replies leave first.
 pub struct Server {
     common: Arc<Common>,
     threads: Vec<JoinHandle<()>>,
     wakers: Vec<Waker>,
     end: Receiver<End>,
-    end_at: Sender<End>,
 }
 
 /// Why a server should not go on.
@@ -34,14 +39,23 @@ pub(crate) enum End {
     Failed(String),
 }
 
+/// How often a stop looks whether all connections have ended.
+const LOOK: Duration = Duration::from_millis(1);
+
 impl Server {
     /// Starts the threads and returns once each is pinned and listens.
     ///
     /// Errors: port taken, address not of this machine, too little memory, no such processor, too many
-    /// connections for the descriptors; each with what to change.
+    /// connections for the descriptors, no such file or user; each with what to change.
     pub fn start(mut config: Config) -> Result<Server> {
         config.check()?;
-        check_free(config.address)?;
+        check_free(&config)?;
+        let users = config.auth_file.as_deref().map(Users::read).transpose()?;
+        let tls = config.tls.as_ref().map(|tls| {
+            let identity = Identity { certificates: &tls.certificates, key: &tls.key };
+            server_config(identity, tls.client_authorities.as_deref())
+        });
+        let tls = tls.transpose().context("TLS cannot be set up")?;
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
             .context("the system gives no random numbers")?;
@@ -51,21 +65,19 @@ impl Server {
         let (end_at, end) = channel();
         let (mut started, mut wakers) = (Vec::new(), Vec::new());
         for number in 0..config.cpus.len() {
-            let thread =
-                CoreThread::start(number, config.clone(), seed, Arc::clone(&epochs), end_at.clone())?;
+            let (tls, epochs) = (tls.clone(), Arc::clone(&epochs));
+            let thread = CoreThread::start(number, config.clone(), tls, seed, epochs, end_at.clone())?;
             // Port 0 becomes the port that the first thread got.
-            config.address = thread.address;
+            take_ports(&mut config, &thread.places);
             wakers.push(thread.waker.clone());
             started.push(thread);
         }
+        if let Some(user) = &config.user {
+            privileges::become_user(user)?;
+        }
+        tell(&config);
         let now = monotonic_now();
-        let common = Arc::new(Common {
-            clock: UnixClock::start(now),
-            started: now,
-            connections: AtomicUsize::new(0),
-            stop: AtomicBool::new(false),
-            config,
-        });
+        let common = Arc::new(Common::new(config, users, now, end_at));
         let doorbells: Vec<_> = wakers.iter().cloned().map(Doorbell::new).collect();
         let links = links(&doorbells, common.config.queue);
         let offers: Arc<[_]> = started.iter().map(|thread| thread.offer.clone()).collect();
@@ -77,22 +89,27 @@ impl Server {
                 offers: Arc::clone(&offers),
             })
         });
-        Ok(Server { threads: threads.collect(), common, wakers, end, end_at })
+        Ok(Server { threads: threads.collect(), common, wakers, end })
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.common.config.address
+    /// Where it listens on TCP first, if it does.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.common.config.listen.iter().find(|address| !address.is_datagram()).and_then(Address::socket)
     }
 
-    /// What it was started with, the port resolved.
+    /// What it was started with, the ports resolved.
     pub fn config(&self) -> &Config {
         &self.common.config
     }
 
-    /// What ends [`Server::wait`] from another thread.
-    pub(crate) fn interrupter(&self) -> Sender<End> {
-        self.end_at.clone()
+    /// What the threads have in common.
+    pub(crate) fn common(&self) -> &Arc<Common> {
+        &self.common
+    }
+
+    /// What asks the threads how they are.
+    pub(crate) fn scraper(&self) -> Scraper {
+        Scraper { common: Arc::clone(&self.common), wakers: self.wakers.clone() }
     }
 
     /// Waits until it is interrupted, or a thread ends by itself, which none should.
@@ -100,22 +117,53 @@ impl Server {
         self.end.recv().expect("the server holds a sender itself")
     }
 
-    /// Closes all connections and ends the threads.
+    /// Takes no more clients, lets the replies to what was received leave, and ends the threads; after
+    /// [`Config::drain`] at the latest.
     pub fn stop(self) {
-        drop(self);
+        let until = Instant::now() + Duration::from_nanos(self.common.config.drain.0);
+        self.enter(Phase::Draining);
+        let open = || self.common.connections.load(Ordering::Acquire);
+        while open() > 0 && Instant::now() < until && !self.threads.iter().any(JoinHandle::is_finished) {
+            thread::sleep(LOOK);
+        }
+        match open() {
+            0 => debug!("every reply has left"),
+            cut => warn!(connections = cut, "the time to drain is over; what is left is cut"),
+        }
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.common.phase.store(phase as u8, Ordering::Release);
+        for waker in &self.wakers {
+            waker.wake();
+        }
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.common.stop.store(true, Ordering::Relaxed);
-        for waker in &self.wakers {
-            waker.wake();
-        }
+        self.enter(Phase::Ended);
         for thread in self.threads.drain(..) {
             // A panic was reported when it happened.
             let _ = thread.join();
         }
+    }
+}
+
+fn take_ports(config: &mut Config, places: &Places) {
+    config.listen.clone_from(&places.plain);
+    if let Some(tls) = &mut config.tls {
+        tls.listen.clone_from(&places.encrypted);
+    }
+}
+
+fn tell(config: &Config) {
+    info!(io = config.io.name(), why = config.io_reason, cpus = list(&config.cpus), "threads have started");
+    for address in &config.listen {
+        info!(%address, "listening");
+    }
+    for address in config.tls.iter().flat_map(|tls| &tls.listen) {
+        info!(%address, "listening with TLS");
     }
 }
 
@@ -135,10 +183,20 @@ pub(crate) fn links<W: reactor::Waker>(
     links
 }
 
-/// Makes sure that nobody listens at `address`.
+/// Makes sure that nobody listens where this server is to.
 ///
-/// The threads share the port by `SO_REUSEPORT`, and with it a second server of the same user would silently
+/// The threads share a port by `SO_REUSEPORT`, and with it a second server of the same user would silently
 /// get a part of the first one's connections.
-fn check_free(address: SocketAddr) -> Result<()> {
-    TcpListener::bind(address).map(drop).map_err(|error| cannot_listen(address, &error))
+fn check_free(config: &Config) -> Result<()> {
+    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).copied().map(Address::Tcp);
+    for address in config.listen.iter().cloned().chain(encrypted) {
+        let outcome = match &address {
+            Address::Tcp(socket) => TcpListener::bind(socket).map(drop),
+            Address::Udp(socket) => UdpSocket::bind(socket).map(drop),
+            // The reactor finds out whether its server lives.
+            Address::Unix(_) => Ok(()),
+        };
+        outcome.map_err(|error| cannot_listen(&address, &error))?;
+    }
+    Ok(())
 }

@@ -32,6 +32,16 @@ core_stats! {
     rejected_connections,
     /// Connections that the system could not give.
     accept_failures,
+    /// Connections closed for their silence.
+    idle_kicks,
+    /// Connections closed since they took nothing of their replies.
+    slow_reader_kicks,
+    /// Attempts to authenticate.
+    auth_cmds,
+    /// Those that failed.
+    auth_errors,
+    /// Datagrams that came while too many of the same peer waited.
+    datagrams_dropped,
     /// Units: bytes.
     bytes_read,
     /// Units: bytes.
@@ -75,6 +85,9 @@ impl CoreStats {
             ("curr_connections", self.connections),
             ("total_connections", self.total_connections),
             ("rejected_connections", self.rejected_connections),
+            ("idle_kicks", self.idle_kicks),
+            ("auth_cmds", self.auth_cmds),
+            ("auth_errors", self.auth_errors),
             ("cmd_get", store.cmd_get),
             ("cmd_set", store.cmd_set),
             ("cmd_flush", store.cmd_flush / config.partitions() as u64),
@@ -110,6 +123,8 @@ impl CoreStats {
             ("segments_reclaimed", store.reclaimed_segments),
             ("index_bytes", store.index_bytes),
             ("accept_failures", self.accept_failures),
+            ("slow_reader_kicks", self.slow_reader_kicks),
+            ("datagrams_dropped", self.datagrams_dropped),
             ("messages", self.asks),
             ("wakeups", self.wakeups),
             ("spin_us", self.spin_us),
@@ -130,7 +145,6 @@ impl CoreStats {
 mod tests {
     use super::*;
     use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser};
-    use units::Bytes;
 
     #[test]
     fn stats_are_memcacheds_lines() {
@@ -139,8 +153,7 @@ mod tests {
         one.store.cmd_flush = 1;
         let mut both = one;
         both += one;
-        let address = "127.0.0.1:1".parse().unwrap();
-        let config = Config { address, cpus: vec![0, 1], memory: Bytes(64 << 20), ..Config::for_tests() };
+        let config = Config { cpus: vec![0, 1], ..Config::for_tests() };
         let mut out = Vec::new();
         both.write(&config, 1_700_000_000, 60, &mut out);
         let mut parser = ResponseParser::default();

@@ -2,13 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Context, Result, anyhow};
 use cache_store::Epochs;
-use reactor::{Backend, Doorbell, Epoll, Reactor, Submit, Uring, pin_to};
+use reactor::{Address, Backend, Doorbell, Epoll, Reactor, Submit, Tls, Uring, pin_to};
+use rustix::fs::Mode;
+use rustls::ServerConfig;
 
 use crate::config::Config;
 use crate::core::{Common, Core};
@@ -21,12 +24,21 @@ pub(crate) type Waker = <Epoll as Reactor>::Waker;
 
 /// A thread that is pinned, listens, and waits for its neighbours.
 pub(crate) struct CoreThread {
-    pub(crate) address: SocketAddr,
+    pub(crate) places: Places,
     pub(crate) waker: Waker,
     /// What the others get of its partitions.
     pub(crate) offer: Offer,
     go: Sender<Neighbours>,
     thread: JoinHandle<()>,
+}
+
+/// Where a thread listens, with the ports that it got.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Places {
+    /// Without TLS.
+    pub(crate) plain: Vec<Address>,
+    /// With TLS.
+    pub(crate) encrypted: Vec<SocketAddr>,
 }
 
 /// What a thread needs of the others.
@@ -44,6 +56,7 @@ impl CoreThread {
     pub(crate) fn start(
         number: usize,
         config: Config,
+        tls: Option<Arc<ServerConfig>>,
         seed: u64,
         epochs: Arc<Epochs>,
         ended: Sender<End>,
@@ -52,15 +65,28 @@ impl CoreThread {
         let (go, neighbours) = channel::<Neighbours>();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
             let life = Life { number, config: &config, seed, epochs, ready_at, neighbours, ended };
+            let backlog = config.backlog;
             match config.io {
-                Backend::Epoll => life.live(Epoll::new()),
-                Backend::Uring => life.live(Uring::new(Submit::Together)),
+                Backend::Epoll => {
+                    let epoll = Epoll::new().map(|mut epoll| {
+                        epoll.set_backlog(backlog);
+                        epoll
+                    });
+                    life.live_with(epoll, tls);
+                }
+                Backend::Uring => {
+                    let uring = Uring::new(Submit::Together).map(|mut uring| {
+                        uring.set_backlog(backlog);
+                        uring
+                    });
+                    life.live_with(uring, tls);
+                }
             }
         });
         let thread = thread.context("cannot start a thread")?;
-        let (address, waker, offer) =
+        let (places, waker, offer) =
             ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
-        Ok(CoreThread { address, waker, offer, go, thread })
+        Ok(CoreThread { places, waker, offer, go, thread })
     }
 
     /// Lets it serve.
@@ -77,20 +103,32 @@ struct Life<'c> {
     config: &'c Config,
     seed: u64,
     epochs: Arc<Epochs>,
-    ready_at: Sender<Result<(SocketAddr, Waker, Offer)>>,
+    ready_at: Sender<Result<(Places, Waker, Offer)>>,
     neighbours: Receiver<Neighbours>,
     ended: Sender<End>,
 }
 
 impl Life<'_> {
+    /// Lives on the backend itself, or on TLS on top of it.
+    fn live_with<R: Listen + Reactor<Waker = Waker>>(
+        self,
+        reactor: io::Result<R>,
+        tls: Option<Arc<ServerConfig>>,
+    ) {
+        match tls {
+            None => self.live(reactor),
+            Some(tls) => self.live(reactor.map(|reactor| Tls::server(reactor, tls))),
+        }
+    }
+
     /// Makes what is the thread's own, waits for its neighbours, and serves.
-    fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
+    fn live<R: Listen + Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
         let Life { number, config, seed, epochs, ready_at, neighbours, ended } = self;
-        let (mut reactor, own, address) = match prepare(number, config, seed, &epochs, reactor) {
+        let (mut reactor, own, places) = match prepare(number, config, seed, &epochs, reactor) {
             Ok(made) => made,
             Err(error) => return drop(ready_at.send(Err(error))),
         };
-        let _ = ready_at.send(Ok((address, reactor.waker(), own.offer(config.sharing))));
+        let _ = ready_at.send(Ok((places, reactor.waker(), own.offer(config.sharing))));
         // The start was given up where there are none.
         let Ok(Neighbours { common, links, doorbell, offers }) = neighbours.recv() else { return };
         let partitions = Partitions::new(config, number, own, &offers);
@@ -100,29 +138,75 @@ impl Life<'_> {
     }
 }
 
-fn prepare<R: Reactor>(
+/// A reactor that can listen in plain, whatever else it does.
+trait Listen: Reactor {
+    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address>;
+}
+
+impl Listen for Epoll {
+    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
+        self.listen(address)
+    }
+}
+
+impl Listen for Uring {
+    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
+        self.listen(address)
+    }
+}
+
+impl<R: Reactor> Listen for Tls<R> {
+    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
+        Tls::listen_in_plain(self, address)
+    }
+}
+
+fn prepare<R: Listen>(
     number: usize,
     config: &Config,
     seed: u64,
     epochs: &Arc<Epochs>,
     reactor: io::Result<R>,
-) -> Result<(R, Own, SocketAddr)> {
+) -> Result<(R, Own, Places)> {
     pin_to(config.cpus[number])?;
     let mut reactor = reactor.context("cannot set up an event loop")?;
-    let address = reactor
-        .listen(&config.address.into())
-        .map_err(|error| cannot_listen(config.address, &error))?
-        .socket()
-        .expect("a port was asked for");
-    Ok((reactor, Own::make(config, seed, epochs)?, address))
+    let mut places = Places { plain: Vec::new(), encrypted: Vec::new() };
+    for address in &config.listen {
+        let taken = match address {
+            Address::Unix(path) => listen_at_path(&mut reactor, path, config.unix_mask),
+            address => reactor.listen_in_plain(address),
+        };
+        places.plain.push(taken.map_err(|error| cannot_listen(address, &error))?);
+    }
+    for address in config.tls.iter().flat_map(|tls| &tls.listen) {
+        let taken = reactor.listen(&Address::Tcp(*address));
+        let taken = taken.map_err(|error| cannot_listen(&Address::Tcp(*address), &error))?;
+        places.encrypted.extend(taken.socket());
+    }
+    Ok((reactor, Own::make(config, seed, epochs)?, places))
+}
+
+/// Listens at a path whose file gets the mode `mode` as it is made, so that there is no moment at which others may
+/// open it. The mask is the whole process's, which has nothing else to do while it starts.
+fn listen_at_path<R: Listen>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
+    let before = rustix::process::umask(Mode::from_raw_mode(!mode & 0o777));
+    let taken = reactor.listen_in_plain(&Address::Unix(path.to_owned()));
+    rustix::process::umask(before);
+    taken
 }
 
 /// Why there is no listening at `address`, and what to change.
-pub(crate) fn cannot_listen(address: SocketAddr, error: &io::Error) -> anyhow::Error {
-    let lever = match error.kind() {
-        io::ErrorKind::AddrInUse => "the port is taken; choose another with -p, or 0 for a free one",
-        io::ErrorKind::AddrNotAvailable => "this machine has no such address; choose one of its own with -l",
-        io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege; choose another with -p",
+pub(crate) fn cannot_listen(address: &Address, error: &io::Error) -> anyhow::Error {
+    let lever = match (address, error.kind()) {
+        (Address::Unix(_), io::ErrorKind::AddrInUse) => return anyhow!("{error}"),
+        (Address::Unix(_), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
+            return anyhow!("cannot listen on {address}: {error}; choose another file with -s");
+        }
+        (_, io::ErrorKind::AddrInUse) => "the port is taken; choose another with -p, or 0 for a free one",
+        (_, io::ErrorKind::AddrNotAvailable) => {
+            "this machine has no such address; choose one of its own with -l"
+        }
+        (_, io::ErrorKind::PermissionDenied) => "ports below 1024 need a privilege; choose another with -p",
         _ => return anyhow!("cannot listen on {address}: {error}"),
     };
     anyhow!("cannot listen on {address}: {lever}")

@@ -24,7 +24,7 @@ fn check_refused(args: &str, code: i32, expect: &str) {
 #[test]
 fn wrong_usage_ends_with_2() {
     check_refused("-p 70000", 2, "70000 is not in 0..=65535");
-    check_refused("-l somewhere", 2, "invalid value 'somewhere'");
+    check_refused("-l somewhere!", 2, "invalid value 'somewhere!'");
     check_refused("-t none", 2, "invalid digit");
     check_refused("--cpus 1,x", 2, "'x' is not a number");
     check_refused("-m some", 2, "invalid value 'some'");
@@ -102,9 +102,34 @@ fn help_explains_each_flag() {
     assert!(process.wait(PATIENCE).unwrap().success());
     let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::from_secs(5))).collect();
     let help = lines.join("\n");
-    for flag in ["-p, --port", "-l, --listen", "-t, --threads", "--cpus", "-m, --memory", "-c, --connections"]
-    {
+    for flag in [
+        "-p, --port",
+        "-U, --udp-port",
+        "-s, --unix-socket",
+        "-a, --unix-mask",
+        "-l, --listen",
+        "-t, --threads",
+        "--cpus",
+        "-m, --memory-limit",
+        "-c, --conn-limit",
+        "-I, --max-item-size",
+        "-b, --listen-backlog",
+        "-R, --max-reqs-per-event",
+        "-Y, --auth-file",
+        "-u, --user",
+        "-v, --verbose",
+        "-A, --enable-shutdown",
+        "-o, --extended",
+        "--tls-port",
+        "--metrics",
+        "--drain",
+        "--config",
+        "-h, --help",
+        "-V, --version",
+    ] {
         assert!(help.contains(flag), "{flag} in {help}");
     }
-    assert!(!help.contains("--queue"), "only tests need it");
+    for hidden in ["--queue", "--daemon"] {
+        assert!(!help.contains(hidden), "nobody needs {hidden}");
+    }
 }

@@ -9,6 +9,7 @@ use super::requests::Flow;
 use crate::client::Client;
 use crate::message::Work;
 use crate::replies::Finish;
+use crate::server::End;
 
 /// What memcached takes at least. Units: MiB.
 const MEMORY_MIN: u32 = 8;
@@ -43,8 +44,21 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// `shutdown`.
-    pub(super) fn shutdown(&mut self, reactor: &mut R, client: &mut Client, _how: Shutdown) -> Flow {
-        self.answer(reactor, client, Reply::Wanted, Refusal::NoShutdown.line())
+    /// `shutdown`: as in memcached, the connection is closed without an answer, and the server ends. Both ways of it let
+    /// replies leave first.
+    pub(super) fn shutdown(&mut self, reactor: &mut R, client: &mut Client, how: Shutdown) -> Flow {
+        if !self.common.config.shutdown {
+            return self.answer(reactor, client, Reply::Wanted, Refusal::NoShutdown.line());
+        }
+        match how {
+            Shutdown::Now | Shutdown::Graceful => {
+                // Where nobody listens any more the end has come already.
+                let _ = self.common.end.send(End::Interrupted);
+                Flow::Close
+            }
+            Shutdown::Unknown => {
+                self.answer(reactor, client, Reply::Wanted, b"CLIENT_ERROR invalid shutdown mode\r\n")
+            }
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::client::{Client, Lookup, State};
 use crate::message::Work;
 use crate::operation::Operation;
 use crate::replies::Finish;
+use crate::service::Class;
 
 /// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
 const OUTPUT_STEP: usize = 64 << 10;
@@ -27,6 +28,10 @@ impl<R: Reactor> Core<R> {
     /// Takes received bytes.
     pub(super) fn receive(&mut self, reactor: &mut R, conn: Conn, bytes: &[u8]) {
         let Some(mut client) = self.take_client(conn) else { return };
+        if client.frames.is_some() {
+            return self.receive_datagram(reactor, client, bytes);
+        }
+        client.heard = self.now;
         match client.state {
             // Most receives are whole requests, and their bytes are never copied.
             State::Open if client.input.is_empty() => {
@@ -54,7 +59,7 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Reads requests from the input buffer.
-    fn work_off(&mut self, reactor: &mut R, client: &mut Client) {
+    pub(super) fn work_off(&mut self, reactor: &mut R, client: &mut Client) {
         let mut input = std::mem::take(&mut client.input);
         let used = self.requests(reactor, client, &input);
         Client::trim(&mut input, used);
@@ -62,9 +67,20 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
-    fn requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
+    pub(super) fn requests(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
         let mut used = 0;
+        if !client.is_known {
+            used = self.authenticate(reactor, client, bytes);
+            if !client.is_known {
+                return used;
+            }
+        }
+        let mut requests = 0;
         loop {
+            if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
+                client.state = State::Held;
+                return used;
+            }
             if !self.may_go_on(reactor, client) || !self.finish_get(reactor, client) {
                 client.state = State::Held;
                 return used;
@@ -81,8 +97,15 @@ impl<R: Reactor> Core<R> {
                     return bytes.len();
                 }
             };
+            let class = Class::of(&request);
             match self.request(reactor, client, request) {
-                Flow::Next => used += consumed,
+                Flow::Next => {
+                    used += consumed;
+                    requests += 1;
+                    if self.service.is_some() {
+                        client.batch.add(class, self.received);
+                    }
+                }
                 Flow::Hold => {
                     client.parser.put_back();
                     client.state = State::Held;
@@ -101,6 +124,9 @@ impl<R: Reactor> Core<R> {
     pub(super) fn may_go_on(&mut self, reactor: &mut R, client: &mut Client) -> bool {
         let mut unsent = reactor.unsent(client.conn);
         if unsent >= client.offered + OUTPUT_STEP {
+            if client.frames.is_some() {
+                return self.may_answer_on(client, unsent);
+            }
             reactor.flush(client.conn);
             unsent = reactor.unsent(client.conn);
             client.offered = unsent;
@@ -137,6 +163,9 @@ impl<R: Reactor> Core<R> {
                     self.partitions.with(partition, |store| store.refuse_too_large(None, now));
                 }
                 self.answer(reactor, client, reply, refusal.line())
+            }
+            Request::FlushAll { reply, .. } if !self.common.config.flush_all => {
+                self.answer(reactor, client, reply, b"CLIENT_ERROR flush_all not allowed\r\n")
             }
             Request::FlushAll { delay, reply } => {
                 self.everywhere(reactor, client, reply, Finish::Ok, || Work::Flush { delay })

@@ -1,7 +1,7 @@
 //! The server's threads as simulated machines.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::mpsc::channel;
 
 use clap::Parser;
 use dist::Rng;
@@ -9,7 +9,6 @@ use reactor::sim::{Costs, Program, SimReactor, SimWaker, World};
 use reactor::{Address, Doorbell, Reactor};
 use units::Time;
 
-use crate::clock::UnixClock;
 use crate::core::{Common, Core};
 use crate::options::Options;
 use crate::partitions::{self, Own, Partitions};
@@ -49,13 +48,8 @@ pub(super) fn start(
     }
     let doorbells: Vec<Doorbell<SimWaker>> = machines.iter().map(|m| Doorbell::new(m.waker())).collect();
     let links = links(&doorbells, config.queue);
-    let common = Arc::new(Common {
-        clock: UnixClock::start(Time(0)),
-        started: Time(0),
-        connections: AtomicUsize::new(0),
-        stop: AtomicBool::new(false),
-        config,
-    });
+    // The world ends without asking the server to.
+    let common = Arc::new(Common::new(config, None, Time(0), channel().0));
     let epochs = partitions::epochs(&common.config);
     let own: Vec<Own> =
         machines.iter().map(|_| Own::make(&common.config, seed, &epochs).expect("there is memory")).collect();

@@ -38,6 +38,11 @@ pub(crate) fn spawn(args: &str) -> Process {
 
 /// Starts memcached on a free port; `None`, and a line that says why, where there is none.
 pub(crate) fn memcached() -> Option<Running> {
+    memcached_with(|_| Vec::new())
+}
+
+/// The same with further arguments, which may depend on its port: as of TCP, so of UDP.
+pub(crate) fn memcached_with(extra: impl Fn(u16) -> Vec<String>) -> Option<Running> {
     let memcached = match launch::memcached::find() {
         Ok(memcached) => memcached,
         Err(error) => {
@@ -45,14 +50,34 @@ pub(crate) fn memcached() -> Option<Running> {
             return None;
         }
     };
-    let options = launch::memcached::Options {
-        threads: 2,
-        memory: units::Bytes(64 << 20),
-        connections: 1024,
-        cpus: None,
-        // Its maintenance holds on to items now and then, and then a shorter number is not padded.
-        extra: vec!["-o".into(), "no_lru_maintainer,no_lru_crawler".into()],
-    };
-    let (process, address) = memcached.start(&options, PATIENCE).unwrap();
-    Some(Running { address, process })
+    // Its maintenance holds on to items now and then, and then a shorter number is not padded.
+    let usual = ["-o".to_owned(), "no_lru_maintainer,no_lru_crawler".to_owned()];
+    loop {
+        let port = free_udp_port();
+        let options = launch::memcached::Options {
+            threads: 2,
+            memory: units::Bytes(64 << 20),
+            connections: 1024,
+            cpus: None,
+            extra: usual.iter().cloned().chain(extra(port)).collect(),
+        };
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let mut process = Process::spawn(memcached.spec(port, &options)).unwrap();
+        match process.await_port(address, PATIENCE) {
+            Ok(()) => return Some(Running { address, process }),
+            // Somebody else was faster.
+            Err(launch::Error::PortTaken { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// A port that is free for TCP and UDP alike.
+pub(crate) fn free_udp_port() -> u16 {
+    loop {
+        let port = launch::free_port().unwrap();
+        if std::net::UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }

@@ -1,0 +1,194 @@
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, Result, bail, ensure};
+use subtle::ConstantTimeEq;
+
+/// Who may use the server.
+pub(crate) struct Users {
+    file: PathBuf,
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// A user and the password.
+type Entry = (Vec<u8>, Vec<u8>);
+
+impl Users {
+    /// Reads a file of lines `user:password`, as memcached's `-Y`.
+    ///
+    /// Errors: it cannot be read, has a line of another form, or no line at all.
+    pub(crate) fn read(file: &Path) -> Result<Users> {
+        Ok(Users { file: file.to_owned(), entries: Mutex::new(entries_of(file)?) })
+    }
+
+    /// Reads the file again; keeps what there was where that fails.
+    pub(crate) fn read_again(&self) -> Result<()> {
+        let entries = entries_of(&self.file)?;
+        *self.entries.lock().unwrap_or_else(PoisonError::into_inner) = entries;
+        Ok(())
+    }
+
+    /// Whether there is such a user with such a password.
+    ///
+    /// Cost: every entry is compared, and each without regard to where it differs, so that the duration tells nothing
+    /// but lengths.
+    pub(crate) fn know(&self, user: &[u8], password: &[u8]) -> bool {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = entries.iter().map(|(name, secret)| name.ct_eq(user) & secret.ct_eq(password));
+        fits.fold(subtle::Choice::from(0), |any, fits| any | fits).into()
+    }
+}
+
+fn entries_of(file: &Path) -> Result<Vec<Entry>> {
+    let name = file.display();
+    let text = std::fs::read(file).with_context(|| format!("cannot read the users' file {name}"))?;
+    let mut entries = Vec::new();
+    for (number, line) in (1..).zip(text.split(|b| *b == b'\n')) {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            continue;
+        }
+        let Some(colon) = line.iter().position(|b| *b == b':') else {
+            bail!("line {number} of {name} has no ':'; write user:password");
+        };
+        let (user, password) = (&line[..colon], &line[colon + 1..]);
+        // They travel as two words.
+        let is_word = |text: &[u8]| !text.is_empty() && !text.contains(&b' ');
+        ensure!(
+            is_word(user) && is_word(password),
+            "line {number} of {name} has an empty name or password, or a blank in it; write user:password"
+        );
+        entries.push((user.to_vec(), password.to_vec()));
+    }
+    ensure!(!entries.is_empty(), "{name} names no user, so nobody could use the server; write user:password");
+    Ok(entries)
+}
+
+/// What a connection's first request turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Attempt<'b> {
+    /// It is not whole yet.
+    NeedMore,
+    /// It is far too long for one.
+    Close,
+    /// It is none, or a bad one: the length of what it took, and the reply.
+    Refused(usize, &'static [u8]),
+    /// A user and a password: the length of what it took, and the two words.
+    Words(usize, &'b [u8], &'b [u8]),
+}
+
+/// Where memcached gives up looking for the end of the line. Units: bytes.
+/// Source: memcached's `try_read_command_asciiauth`, as for all that follows.
+const LINE_MAX: usize = 2048;
+/// The longest `user password`. Units: bytes. memcached takes any length; ours is what its file's lines may have, and
+/// far less than anybody unknown should make the server hold.
+const WORDS_MAX: usize = 4096;
+
+/// Reads the first request of a connection: `set KEY FLAGS TTL LENGTH`, and as its value `user password`.
+pub(crate) fn attempt(bytes: &[u8]) -> Attempt<'_> {
+    let Some(newline) = bytes.iter().position(|b| *b == b'\n') else {
+        return if bytes.len() > LINE_MAX { Attempt::Close } else { Attempt::NeedMore };
+    };
+    let start = newline + 1;
+    let line = &bytes[..newline];
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let mut words = words(line);
+    let length = match (words.next(), words.nth(3)) {
+        (Some(b"set"), Some(number)) => std::str::from_utf8(number).ok().and_then(|n| n.parse::<u32>().ok()),
+        _ => None,
+    };
+    let Some(length) = length else {
+        return Attempt::Refused(start, b"CLIENT_ERROR unauthenticated\r\n");
+    };
+    let length = length as usize;
+    if length > WORDS_MAX {
+        return Attempt::Close;
+    }
+    let end = start + length;
+    let Some(terminator) = bytes.get(end..end + 2) else { return Attempt::NeedMore };
+    let used = end + 2;
+    if terminator != b"\r\n" {
+        return Attempt::Refused(used, b"CLIENT_ERROR bad command line termination\r\n");
+    }
+    let mut words = self::words(&bytes[start..end]);
+    match (words.next(), words.next()) {
+        (Some(user), Some(password)) => Attempt::Words(used, user, password),
+        _ => Attempt::Refused(used, b"CLIENT_ERROR bad authentication token format\r\n"),
+    }
+}
+
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| *b == b' ').filter(|word| !word.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_first_request() {
+        let check =
+            |bytes: &str, expect: Attempt<'_>| assert_eq!(attempt(bytes.as_bytes()), expect, "{bytes:?}");
+        let unknown = b"CLIENT_ERROR unauthenticated\r\n";
+        check("", Attempt::NeedMore);
+        check("set a 0 0 3\r", Attempt::NeedMore);
+        check("set a 0 0 3\r\nu p", Attempt::NeedMore);
+        check("set a 0 0 3\r\nu p\r\nget a", Attempt::Words(18, b"u", b"p"));
+        check("set  a x y 11\n ann  xyz \r\n", Attempt::NeedMore);
+        check("set a 0 0 10\n ann  xyz \r\n", Attempt::Words(25, b"ann", b"xyz"));
+        check("get a\r\n", Attempt::Refused(7, unknown));
+        check("\r\n", Attempt::Refused(2, unknown));
+        check("set a 0 0\r\n", Attempt::Refused(11, unknown));
+        check("set a 0 0 x\r\n", Attempt::Refused(13, unknown));
+        check("set a 0 0 -1\r\n", Attempt::Refused(14, unknown));
+        check(
+            "set a 0 0 1\r\nu\r\n",
+            Attempt::Refused(16, b"CLIENT_ERROR bad authentication token format\r\n"),
+        );
+        check("set a 0 0 3\r\nu pxx", Attempt::Refused(18, b"CLIENT_ERROR bad command line termination\r\n"));
+        check("set a 0 0 4097\r\n", Attempt::Close);
+        check(&"x".repeat(2048), Attempt::NeedMore);
+        check(&"x".repeat(2049), Attempt::Close);
+    }
+
+    #[test]
+    fn knows_whom_the_file_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("users");
+        std::fs::write(&file, "ann:xyz\r\n\nbob:p:q\n").unwrap();
+        let users = Users::read(&file).unwrap();
+        let check = |user: &str, password: &str, expect: bool| {
+            assert_eq!(users.know(user.as_bytes(), password.as_bytes()), expect, "{user} {password}");
+        };
+        check("ann", "xyz", true);
+        check("bob", "p:q", true);
+        check("ann", "p:q", false);
+        check("ann", "xy", false);
+        check("", "", false);
+        check("eve", "xyz", false);
+        std::fs::write(&file, "eve:new").unwrap();
+        users.read_again().unwrap();
+        check("ann", "xyz", false);
+        check("eve", "new", true);
+        std::fs::write(&file, "nothing").unwrap();
+        assert!(users.read_again().is_err());
+        check("eve", "new", true);
+    }
+
+    #[test]
+    fn refuses_files_of_another_form() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("users");
+        let check = |text: &str, expect: &str| {
+            std::fs::write(&file, text).unwrap();
+            let error = Users::read(&file).err().unwrap().to_string();
+            assert!(error.contains(expect), "{text:?}: {error}");
+        };
+        check("", "names no user");
+        check("ann:x\nbob\n", "line 2 of");
+        check("ann x:y\n", "a blank in it");
+        check(":y\n", "an empty name");
+        let error = Users::read(Path::new("/no/such/file")).err().unwrap();
+        assert!(format!("{error:#}").contains("cannot read the users' file /no/such/file"), "{error:#}");
+    }
+}

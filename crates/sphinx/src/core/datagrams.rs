@@ -1,0 +1,102 @@
+//! Requests that come as datagrams: the text of each is served as if it were a connection's, and its replies leave
+//! together, when the last of them is there.
+
+use proto_memcache::server::RequestParser;
+use reactor::Reactor;
+
+use super::Core;
+use crate::client::{Client, OUTPUT_MAX, State};
+use crate::frames::datagrams;
+
+/// The answer to what would fill more datagrams than anybody should cause by one. Source: memcached's, when it has no
+/// memory for a reply.
+const TOO_LONG: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
+
+impl<R: Reactor> Core<R> {
+    /// Takes one datagram.
+    pub(super) fn receive_datagram(&mut self, reactor: &mut R, mut client: Box<Client>, bytes: &[u8]) {
+        if let Some(frames) = &mut client.frames {
+            match frames.take(bytes) {
+                Ok(Some(text)) => self.serve_text(reactor, &mut client, text),
+                Ok(None) => {}
+                Err(()) => self.stats.datagrams_dropped += 1,
+            }
+        }
+        self.put_back_datagrams(reactor, client);
+    }
+
+    fn serve_text(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) {
+        let used = self.requests(reactor, client, text);
+        // What is no whole request gets no answer, unless it only had to stop for a while.
+        if client.state == State::Held {
+            client.input.extend_from_slice(&text[used..]);
+        }
+    }
+
+    /// Whether more replies may be made to a datagram; they are not sent before the last is there.
+    #[cold]
+    pub(super) fn may_answer_on(&mut self, client: &mut Client, unsent: usize) -> bool {
+        if let Some(frames) = client.frames.as_mut().filter(|_| unsent >= OUTPUT_MAX) {
+            frames.too_long = true;
+        }
+        client.has_room(unsent)
+    }
+
+    /// Puts the peer's state back, and sends its replies if they are whole.
+    pub(super) fn put_back_datagrams(&mut self, reactor: &mut R, mut client: Box<Client>) {
+        let conn = client.conn;
+        loop {
+            let too_long = client.frames.as_ref().is_some_and(|frames| frames.too_long);
+            if too_long {
+                // The rest of the datagram is not looked at any more.
+                self.forget_text(&mut client);
+            }
+            if client.state == State::Held {
+                if !client.waits && client.has_room(reactor.unsent(conn)) {
+                    self.ready.push_back(conn);
+                }
+                break;
+            }
+            if !client.replies.is_empty() {
+                break;
+            }
+            if too_long {
+                let output = reactor.output(conn);
+                output.clear();
+                output.extend_from_slice(TOO_LONG);
+            }
+            self.send_datagrams(reactor, &mut client);
+            // `quit` and lines that are too long end nothing here: there is no connection.
+            self.forget_text(&mut client);
+            let Some(text) = client.frames.as_mut().and_then(|frames| frames.next()) else { break };
+            self.serve_text(reactor, &mut client, &text);
+        }
+        self.clients[conn.slot as usize] = Some(client);
+    }
+
+    fn forget_text(&self, client: &mut Client) {
+        client.state = State::Open;
+        client.get = None;
+        client.input.clear();
+        client.parser = RequestParser::with_item_max(self.common.config.item_max);
+    }
+
+    fn send_datagrams(&mut self, reactor: &mut R, client: &mut Client) {
+        let conn = client.conn;
+        let request = client.frames.as_ref().and_then(|frames| frames.answers());
+        let Some(request) = request.filter(|_| reactor.unsent(conn) > 0) else { return };
+        let mut text = self.buffers.take();
+        std::mem::swap(&mut text, reactor.output(conn));
+        let mut at = self.received;
+        for (header, part) in datagrams(request, &text) {
+            let output = reactor.output(conn);
+            header.append(output);
+            output.extend_from_slice(part);
+            at = reactor.flush(conn);
+        }
+        self.buffers.give(text);
+        if let Some(service) = &mut self.service {
+            service.leave(&mut client.batch, at);
+        }
+    }
+}

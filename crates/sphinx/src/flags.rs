@@ -1,0 +1,216 @@
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use cache_store::Policy;
+use clap::{ArgAction, Args, ValueEnum};
+use reactor::Io;
+use units::{Bytes, CpuList, Nanos};
+
+use crate::irq::Leave;
+use crate::listen::Place;
+use crate::{Sharing, Spin};
+
+/// The command line as it is written; a configuration file has the same names.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Flags {
+    /// TCP port; 0 takes a free one and prints it.
+    #[arg(short, long, default_value_t = 11211, value_name = "PORT")]
+    pub(crate) port: u16,
+    /// UDP port; 0 is none. A datagram of some bytes is answered with up to a MiB to whatever address it bears, so
+    /// never open it to strangers.
+    #[arg(short = 'U', long, default_value_t = 0, value_name = "PORT")]
+    pub(crate) udp_port: u16,
+    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,[::1]:11212,host. Anybody who
+    /// can reach one can read and write everything.
+    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", value_delimiter = ',', action = ArgAction::Append)]
+    pub(crate) listen: Vec<Place>,
+    /// Unix socket to listen on; without -p and -l on this alone.
+    #[arg(short = 's', long, value_name = "FILE")]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// Who may open the Unix socket, as its mode in octal.
+    #[arg(short = 'a', long, default_value = "700", value_name = "MODE", value_parser = parse_mode)]
+    pub(crate) unix_mask: u32,
+    /// TCP port for TLS, beside the others; 0 takes a free one.
+    #[arg(long, value_name = "PORT", requires_all = ["tls_cert", "tls_key"])]
+    pub(crate) tls_port: Option<u16>,
+    /// PEM file of the certificate for TLS and what it was issued by.
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// PEM file of the certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// PEM file of the authorities whose certificates clients must show.
+    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+    /// Clients that may wait to be accepted, per thread and address; the kernel caps it at net.core.somaxconn.
+    #[arg(short = 'b', long, default_value_t = 4096, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) listen_backlog: u32,
+    /// Threads, each pinned to a processor of its own while there are enough [default: one per processor].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) threads: Option<u16>,
+    /// Processors to run on, such as 0,2 or 0-3 [default: all that this process may use].
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<CpuList>,
+    /// Leave out processors that serve interrupts: those that took 5 % or more of the interrupts of devices since the
+    /// start of the machine, or the LIST.
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
+    pub(crate) no_irq_cpus: Option<Leave>,
+    /// Memory for items and their index: a number of MiB, or a size such as 2GiB.
+    #[arg(short, long, visible_alias = "memory", default_value = "64", value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) memory_limit: Bytes,
+    /// Take memory as it fills. By default all of it is taken at the start, which takes a second for some
+    /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
+    #[arg(long)]
+    pub(crate) lazy_memory: bool,
+    /// Which items go when memory is full: the oldest (fifo), the oldest that were not read (second-chance), or
+    /// first those that were stored and never read (two-queues).
+    #[arg(long, default_value_t, value_name = "NAME")]
+    pub(crate) policy: Policy,
+    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment of 2 MiB.
+    #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = parse_item_size)]
+    pub(crate) max_item_size: Bytes,
+    /// Connections at once, over all threads; more are told so and closed. Datagrams do not count.
+    #[arg(short, long, visible_alias = "connections", default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) conn_limit: u32,
+    /// Requests of one connection that are served before the others have their turn; 0 is what one receive brought, at
+    /// most 64 KiB.
+    #[arg(short = 'R', long, default_value_t = 0, value_name = "N")]
+    pub(crate) max_reqs_per_event: u32,
+    /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
+    /// reads any key, without a lock, and owners write. something: threads in groups, under short locks; other groups
+    /// are asked. everything: any thread does anything, under short locks.
+    #[arg(long, default_value_t = Sharing::Nothing, value_name = "WHAT")]
+    pub(crate) sharing: Sharing,
+    /// Threads in a group of --sharing something [default: 2].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) group: Option<u16>,
+    /// Requests that may be under way from one thread to another.
+    #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    pub(crate) queue: u32,
+    /// How the event loops reach the kernel: auto, epoll or uring. auto takes io_uring where it can be had.
+    #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
+    pub(crate) io: Io,
+    /// How long a thread without work looks for some before it sleeps: auto, off, or µs. It shortens the median on
+    /// virtual machines by half, and takes up to a whole processor per thread; auto looks, for at most 50 µs, only
+    /// while most pauses are shorter.
+    #[arg(long, default_value_t = Spin::Off, value_name = "SPIN")]
+    pub(crate) spin: Spin,
+    /// File of "user:password" lines: a connection's first request must be a set whose value is "user password". Read
+    /// again on SIGHUP. Not with -U.
+    #[arg(short = 'Y', long, value_name = "FILE")]
+    pub(crate) auth_file: Option<PathBuf>,
+    /// Have the command shutdown end the server.
+    #[arg(short = 'A', long)]
+    pub(crate) enable_shutdown: bool,
+    /// Refuse flush_all.
+    #[arg(short = 'F', long)]
+    pub(crate) disable_flush_all: bool,
+    /// File to write the number of the process to.
+    #[arg(short = 'P', long, value_name = "FILE")]
+    pub(crate) pidfile: Option<PathBuf>,
+    /// User to become once every port is open; takes root.
+    #[arg(short, long, value_name = "USER")]
+    pub(crate) user: Option<String>,
+    /// memcached's options that mean something here: idle_timeout=S closes connections that are silent for S seconds;
+    /// and reader_timeout=S, by default 60, those that take no byte of their replies for so long; 0 is never.
+    #[arg(short = 'o', long, value_name = "NAME[=VALUE]", value_delimiter = ',', action = ArgAction::Append)]
+    pub(crate) extended: Vec<String>,
+    /// Where to answer GET /metrics for Prometheus, such as 127.0.0.1:9150; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
+    /// How long SIGTERM and SIGINT let replies leave before connections are cut.
+    #[arg(long, default_value = "5s", value_name = "TIME")]
+    pub(crate) drain: Nanos,
+    /// Log what happens to connections and at the start; twice: more.
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// How log lines are written, on standard error.
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    pub(crate) log_format: LogFormat,
+    /// TOML file with these options under their long names, such as port = 11211 or listen = ["127.0.0.1"]. What the
+    /// command line says counts more.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+fn parse_memory(text: &str) -> Result<Bytes, String> {
+    // memcached's -m counts in megabytes.
+    if let Ok(mebibytes) = text.parse::<u32>() {
+        return Ok(Bytes(u64::from(mebibytes) << 20));
+    }
+    text.parse().map_err(|error: units::ParseError| error.to_string())
+}
+
+/// The least that memcached takes for `-I`. Units: bytes.
+const ITEM_MIN: u64 = 1 << 10;
+/// An item lies in one segment. Units: bytes.
+const ITEM_MAX: u64 = 2 << 20;
+
+fn parse_item_size(text: &str) -> Result<Bytes, String> {
+    // memcached writes 1m and 512k.
+    let size = match text.strip_suffix(['m', 'M', 'k', 'K']).map(str::parse::<u32>) {
+        Some(Ok(number)) => {
+            let shift = if text.ends_with(['m', 'M']) { 20 } else { 10 };
+            Bytes(u64::from(number) << shift)
+        }
+        _ => text.parse().map_err(|error: units::ParseError| error.to_string())?,
+    };
+    match size.0 {
+        ITEM_MIN..=ITEM_MAX => Ok(size),
+        0..ITEM_MIN => Err(format!("{size} is under the least of {}", Bytes(ITEM_MIN))),
+        _ => Err(format!(
+            "{size} is over {}: an item lies in one segment of that length and is never cut up; \
+             keep larger values in several items",
+            Bytes(ITEM_MAX)
+        )),
+    }
+}
+
+fn parse_mode(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode @ 0..=0o777) => Ok(mode),
+        _ => Err("write a mode in octal, from 000 to 777".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_items_are_within_a_segment() {
+        let check = |text: &str, expect: Result<u64, &str>| match (parse_item_size(text), expect) {
+            (Ok(size), Ok(expect)) => assert_eq!(size.0, expect, "{text}"),
+            (Err(error), Err(expect)) => assert!(error.contains(expect), "{text}: {error}"),
+            (got, _) => panic!("{text}: {got:?}"),
+        };
+        check("1m", Ok(1 << 20));
+        check("2M", Ok(2 << 20));
+        check("512k", Ok(512 << 10));
+        check("1024", Ok(1024));
+        check("1MiB", Ok(1 << 20));
+        check("1023", Err("under the least"));
+        check("3m", Err("one segment"));
+        check("128m", Err("one segment"));
+        check("x", Err("write bytes"));
+    }
+
+    #[test]
+    fn modes_are_octal() {
+        let check = |text: &str, expect: Option<u32>| assert_eq!(parse_mode(text).ok(), expect, "{text}");
+        check("700", Some(0o700));
+        check("0777", Some(0o777));
+        check("1000", None);
+        check("8", None);
+        check("", None);
+    }
+}

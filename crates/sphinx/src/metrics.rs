@@ -1,0 +1,92 @@
+//! Figures for Prometheus, on a port of their own, in the text format of OpenMetrics 1.0.
+//!
+//! A scrape leaves a note for each thread and wakes it; the thread answers in its own time with a copy of its
+//! counters, and goes on. So a scrape stops nobody, costs each thread a copy of some KiB, and costs nothing while
+//! nobody asks.
+
+mod http;
+mod text;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use reactor::Waker as _;
+
+use crate::core::Common;
+use crate::service::ServiceTimes;
+use crate::stats::CoreStats;
+use crate::thread::Waker;
+
+pub(crate) use http::Exporter;
+
+/// The note by which a thread is asked for its figures.
+#[derive(Default)]
+pub(crate) struct Scrape {
+    is_asked: AtomicBool,
+    to: Mutex<Option<Sender<Snapshot>>>,
+}
+
+impl Scrape {
+    fn ask(&self, to: Sender<Snapshot>) {
+        *self.to.lock().unwrap_or_else(PoisonError::into_inner) = Some(to);
+        self.is_asked.store(true, Ordering::Release);
+    }
+
+    /// Where to send the figures, if somebody has asked since the last time.
+    pub(crate) fn take(&self) -> Option<Sender<Snapshot>> {
+        if !self.is_asked.load(Ordering::Acquire) {
+            return None;
+        }
+        self.is_asked.store(false, Ordering::Relaxed);
+        self.to.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// What a thread says of itself.
+pub(crate) struct Snapshot {
+    /// Which thread.
+    pub(crate) number: usize,
+    /// Its counters.
+    pub(crate) stats: CoreStats,
+    /// Asks to each other thread that are not answered.
+    pub(crate) unanswered: Vec<usize>,
+    /// How long its requests took.
+    pub(crate) service: ServiceTimes,
+}
+
+/// How long a scrape waits for the threads; they answer within a turn of their loops.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Asks all threads of a server.
+pub(crate) struct Scraper {
+    pub(crate) common: Arc<Common>,
+    pub(crate) wakers: Vec<Waker>,
+}
+
+impl Scraper {
+    /// The figures of all threads that answered, in their order.
+    fn snapshots(&self) -> Vec<Snapshot> {
+        let (to, answers) = channel();
+        for (scrape, waker) in self.common.scrapes.iter().zip(&self.wakers) {
+            scrape.ask(to.clone());
+            waker.wake();
+        }
+        drop(to);
+        let until = Instant::now() + PATIENCE;
+        let mut snapshots = Vec::new();
+        while snapshots.len() < self.wakers.len()
+            && let Ok(snapshot) = answers.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
+            snapshots.push(snapshot);
+        }
+        snapshots.sort_by_key(|snapshot| snapshot.number);
+        snapshots
+    }
+
+    /// The answer to a scrape.
+    fn text(&self) -> String {
+        text::write(&self.snapshots(), &self.common.config)
+    }
+}

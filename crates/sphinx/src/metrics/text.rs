@@ -1,0 +1,220 @@
+use std::fmt::Write;
+
+use crate::VERSION;
+use crate::config::Config;
+use crate::metrics::Snapshot;
+use crate::service::{CLASSES, bound_us};
+use crate::stats::CoreStats;
+
+/// A figure of each thread.
+struct Figure {
+    name: &'static str,
+    help: &'static str,
+    /// Whether it only grows, until `stats reset`.
+    is_counter: bool,
+    /// A label beside the thread's number: its name, and the figure's value of it.
+    label: Option<(&'static str, &'static str)>,
+    of: fn(&CoreStats) -> u64,
+}
+
+const fn counter(
+    name: &'static str,
+    help: &'static str,
+    label: Option<(&'static str, &'static str)>,
+    of: fn(&CoreStats) -> u64,
+) -> Figure {
+    Figure { name, help, is_counter: true, label, of }
+}
+
+const fn gauge(name: &'static str, help: &'static str, of: fn(&CoreStats) -> u64) -> Figure {
+    Figure { name, help, is_counter: false, label: None, of }
+}
+
+const COMMANDS: (&str, &str) = ("sphinx_commands", "Commands carried out on a thread's keys");
+const OUTCOMES: (&str, &str) = ("sphinx_outcomes", "How commands on a thread's keys ended");
+
+const fn command(what: &'static str, of: fn(&CoreStats) -> u64) -> Figure {
+    counter(COMMANDS.0, COMMANDS.1, Some(("command", what)), of)
+}
+
+const fn outcome(what: &'static str, of: fn(&CoreStats) -> u64) -> Figure {
+    counter(OUTCOMES.0, OUTCOMES.1, Some(("outcome", what)), of)
+}
+
+/// In groups of one name, as the format demands.
+const FIGURES: &[Figure] = &[
+    command("get", |s| s.store.cmd_get),
+    command("set", |s| s.store.cmd_set),
+    command("touch", |s| s.store.cmd_touch),
+    command("flush", |s| s.store.cmd_flush),
+    outcome("get_hits", |s| s.store.get_hits),
+    outcome("get_misses", |s| s.store.get_misses),
+    outcome("get_expired", |s| s.store.get_expired),
+    outcome("get_flushed", |s| s.store.get_flushed),
+    outcome("delete_hits", |s| s.store.delete_hits),
+    outcome("delete_misses", |s| s.store.delete_misses),
+    outcome("incr_hits", |s| s.store.incr_hits),
+    outcome("incr_misses", |s| s.store.incr_misses),
+    outcome("decr_hits", |s| s.store.decr_hits),
+    outcome("decr_misses", |s| s.store.decr_misses),
+    outcome("cas_hits", |s| s.store.cas_hits),
+    outcome("cas_misses", |s| s.store.cas_misses),
+    outcome("cas_badval", |s| s.store.cas_badval),
+    outcome("touch_hits", |s| s.store.touch_hits),
+    outcome("touch_misses", |s| s.store.touch_misses),
+    outcome("store_too_large", |s| s.store.store_too_large),
+    counter("sphinx_evictions", "Items that made room for others", None, |s| s.store.evictions),
+    counter("sphinx_segments_reclaimed", "Segments taken back", None, |s| s.store.reclaimed_segments),
+    gauge("sphinx_segments", "Segments in use", |s| s.store.segments),
+    gauge("sphinx_items", "Items that are there", |s| s.store.items),
+    gauge("sphinx_item_bytes", "Bytes of items that are there", |s| s.store.bytes),
+    gauge("sphinx_index_bytes", "Bytes of the index", |s| s.store.index_bytes),
+    gauge("sphinx_connections", "Open connections", |s| s.connections),
+    counter("sphinx_connections_accepted", "Connections ever accepted", None, |s| s.total_connections),
+    counter("sphinx_connections_rejected", "Connections too many", None, |s| s.rejected_connections),
+    counter("sphinx_accept_failures", "Connections that the system could not give", None, |s| {
+        s.accept_failures
+    }),
+    counter("sphinx_idle_kicks", "Connections closed for their silence", None, |s| s.idle_kicks),
+    counter("sphinx_slow_reader_kicks", "Connections closed that read nothing", None, |s| {
+        s.slow_reader_kicks
+    }),
+    counter("sphinx_auth_attempts", "Attempts to authenticate", None, |s| s.auth_cmds),
+    counter("sphinx_auth_errors", "Failed attempts to authenticate", None, |s| s.auth_errors),
+    counter("sphinx_datagrams_dropped", "Datagrams too many of one peer", None, |s| s.datagrams_dropped),
+    counter("sphinx_read_bytes", "Bytes received", None, |s| s.bytes_read),
+    counter("sphinx_written_bytes", "Bytes of replies", None, |s| s.bytes_written),
+    counter("sphinx_messages", "Requests passed to other threads", None, |s| s.asks),
+    counter("sphinx_wakeups", "Sleeping threads woken", None, |s| s.wakeups),
+    counter("sphinx_sleeps", "Times that the thread slept", None, |s| s.sleeps),
+    counter("sphinx_queue_waits", "Times that a connection waited for a full queue", None, |s| s.queue_waits),
+    counter("sphinx_output_waits", "Times that a connection waited for its replies to leave", None, |s| {
+        s.output_waits
+    }),
+];
+
+/// Writes what the threads said, in the text format of OpenMetrics 1.0.
+pub(super) fn write(snapshots: &[Snapshot], config: &Config) -> String {
+    let mut out = String::new();
+    // Writing into a string cannot fail.
+    let _ = try_write(&mut out, snapshots, config);
+    out
+}
+
+fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config) -> std::fmt::Result {
+    head(out, "sphinx_build", "info", "The version and the event loop")?;
+    writeln!(out, "sphinx_build_info{{version=\"{VERSION}\",io=\"{}\"}} 1", config.io.name())?;
+    head(out, "sphinx_memory_limit_bytes", "gauge", "What items and their index may take")?;
+    writeln!(out, "sphinx_memory_limit_bytes {}", config.memory.0)?;
+    head(out, "sphinx_connections_limit", "gauge", "Connections at once")?;
+    writeln!(out, "sphinx_connections_limit {}", config.connections)?;
+    let mut last = "";
+    for Figure { name, help, is_counter, label, of } in FIGURES {
+        if *name != last {
+            head(out, name, if *is_counter { "counter" } else { "gauge" }, help)?;
+            last = name;
+        }
+        let suffix = if *is_counter { "_total" } else { "" };
+        let label = label.map_or(String::new(), |(name, value)| format!(",{name}=\"{value}\""));
+        for snapshot in snapshots {
+            let (core, value) = (snapshot.number, of(&snapshot.stats));
+            writeln!(out, "{name}{suffix}{{core=\"{core}\"{label}}} {value}")?;
+        }
+    }
+    head(out, "sphinx_queue_depth", "gauge", "Requests passed to another thread and not answered")?;
+    for snapshot in snapshots {
+        let from = snapshot.number;
+        for (to, depth) in snapshot.unanswered.iter().enumerate().filter(|(to, _)| *to != from) {
+            writeln!(out, "sphinx_queue_depth{{core=\"{from}\",to=\"{to}\"}} {depth}")?;
+        }
+    }
+    service_times(out, snapshots)?;
+    writeln!(out, "# EOF")
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) -> std::fmt::Result {
+    writeln!(out, "# TYPE {name} {kind}\n# HELP {name} {help}.")
+}
+
+fn service_times(out: &mut String, snapshots: &[Snapshot]) -> std::fmt::Result {
+    let name = "sphinx_service_time_seconds";
+    let help = "From the return of a receive to just before the send of its replies; each request of a batch counts \
+                with the batch's time";
+    head(out, name, "histogram", help)?;
+    for snapshot in snapshots {
+        let core = snapshot.number;
+        for (class, times) in CLASSES.iter().zip(&snapshot.service.classes) {
+            let mut below = 0;
+            for (bucket, count) in times.counts.iter().enumerate() {
+                below += count;
+                let bound = match bucket + 1 == times.counts.len() {
+                    true => "+Inf".into(),
+                    false => format!("{:?}", bound_us(bucket) as f64 / 1e6),
+                };
+                writeln!(
+                    out,
+                    "{name}_bucket{{core=\"{core}\",operation=\"{class}\",le=\"{bound}\"}} {below}"
+                )?;
+            }
+            let sum = times.sum as f64 / 1e9;
+            writeln!(out, "{name}_sum{{core=\"{core}\",operation=\"{class}\"}} {sum}")?;
+            writeln!(out, "{name}_count{{core=\"{core}\",operation=\"{class}\"}} {below}")?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use units::Time;
+
+    use super::*;
+    use crate::service::{Batch, Class, ServiceTimes};
+
+    fn snapshot(number: usize) -> Snapshot {
+        let mut stats = CoreStats { connections: 3, ..CoreStats::default() };
+        stats.store.get_hits = 7;
+        let (mut service, mut batch) = (ServiceTimes::default(), Batch::default());
+        batch.add(Class::Get, Time(0));
+        service.leave(&mut batch, Time(3_000));
+        Snapshot { number, stats, unanswered: vec![0, 5], service }
+    }
+
+    #[test]
+    fn each_line_is_a_head_or_a_sample_of_its_family() {
+        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests());
+        assert!(text.ends_with("\n# EOF\n"));
+        let (mut families, mut family) = (HashSet::new(), String::new());
+        for line in text.lines().filter(|line| *line != "# EOF") {
+            if let Some(rest) = line.strip_prefix("# TYPE ") {
+                family = rest.split(' ').next().unwrap().to_owned();
+                assert!(families.insert(family.clone()), "{family} comes twice");
+            } else if !line.starts_with("# HELP ") {
+                let (name, value) = line.rsplit_once(' ').unwrap();
+                assert!(name.starts_with(&family), "{line} in {family}");
+                assert!(value.parse::<f64>().is_ok(), "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_figures_are_there() {
+        let text = write(&[snapshot(0), snapshot(1)], &Config::for_tests());
+        for expect in [
+            "sphinx_outcomes_total{core=\"1\",outcome=\"get_hits\"} 7",
+            "sphinx_connections{core=\"0\"} 3",
+            "sphinx_queue_depth{core=\"0\",to=\"1\"} 5",
+            "sphinx_service_time_seconds_bucket{core=\"0\",operation=\"get\",le=\"2e-6\"} 0",
+            "sphinx_service_time_seconds_bucket{core=\"0\",operation=\"get\",le=\"4e-6\"} 1",
+            "sphinx_service_time_seconds_bucket{core=\"0\",operation=\"get\",le=\"+Inf\"} 1",
+            "sphinx_service_time_seconds_sum{core=\"0\",operation=\"get\"} 0.000003",
+            "sphinx_service_time_seconds_count{core=\"0\",operation=\"get\"} 1",
+            "sphinx_memory_limit_bytes 67108864",
+        ] {
+            assert!(text.lines().any(|line| line == expect), "no {expect} in\n{text}");
+        }
+        assert!(!text.contains("core=\"0\",to=\"0\""));
+    }
+}

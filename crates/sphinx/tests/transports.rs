@@ -1,0 +1,289 @@
+//! The ways in: several addresses, a Unix socket, datagrams, TLS; on each event loop.
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use launch::Process;
+use proto_memcache::client::udp::{Arrived, Header, Reassembly};
+use reactor::tls::{Trust, client_config};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use support::client::Client;
+use support::{PATIENCE, memcached_with, spawn, sphinxd};
+
+/// Both event loops; io_uring is skipped where it cannot be had.
+fn loops() -> impl Iterator<Item = &'static str> {
+    ["epoll", "uring"].into_iter().filter(|io| {
+        match io.parse::<reactor::Io>().unwrap().choose(reactor::Io::FOR_SERVERS) {
+            Ok(_) => true,
+            Err(error) => {
+                println!("skipped: the half on io_uring: {error}");
+                false
+            }
+        }
+    })
+}
+
+/// Starts a server and returns it with the places that its line names.
+fn places(args: &str) -> (Process, Vec<String>) {
+    let mut process = spawn(args);
+    let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
+    let rest = &line[launch::sphinx::READY.len()..];
+    let first = rest.split(' ').next().unwrap();
+    let others = rest.split_once("also on ").map_or("", |(_, others)| others.split(';').next().unwrap());
+    let places = [first].into_iter().chain(others.split(", ").filter(|place| !place.is_empty()));
+    let places = places.map(str::to_owned).collect();
+    (process, places)
+}
+
+fn port_of(place: &str) -> SocketAddr {
+    place.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn several_addresses_lead_to_the_same_items() {
+    for io in loops() {
+        let (_process, places) = places(&format!("-l 127.0.0.1:0,[::1]:0 -l localhost:0 -t 2 --io {io}"));
+        assert!(places.len() >= 3, "{places:?}");
+        let mut clients: Vec<Client> = places.iter().map(|place| Client::connect(port_of(place))).collect();
+        clients[0].set("k", "v");
+        for client in &mut clients {
+            assert_eq!(client.get("k").as_deref(), Some(&b"v"[..]));
+        }
+    }
+}
+
+#[test]
+fn a_unix_socket_has_its_mode_and_goes_at_the_end() {
+    for io in loops() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let check = |mode: &str, expect: u32| {
+            let (process, places) = places(&format!("-s {} -a {mode} -t 2 --io {io}", path.display()));
+            assert_eq!(places, [format!("unix:{}", path.display())]);
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, expect);
+            for i in 0..10 {
+                let mut stream = UnixStream::connect(&path).unwrap();
+                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream
+                    .write_all(format!("set k{i} 0 0 1\r\n{i}\r\nget k{i}\r\nquit\r\n").as_bytes())
+                    .unwrap();
+                let mut said = String::new();
+                stream.read_to_string(&mut said).unwrap();
+                assert_eq!(said, format!("STORED\r\nVALUE k{i} 0 1\r\n{i}\r\nEND\r\n"));
+            }
+            process.stop(PATIENCE).unwrap();
+            assert!(!path.exists(), "the file stays");
+        };
+        check("700", 0o700);
+        check("666", 0o666);
+    }
+}
+
+#[test]
+fn a_unix_socket_may_stand_beside_the_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let (_process, places) = places(&format!("-s {} -p 0 -t 1", path.display()));
+    Client::connect(port_of(&places[0])).set("k", "v");
+    let mut stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"get k\r\nquit\r\n").unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "VALUE k 0 1\r\nv\r\nEND\r\n");
+}
+
+/// A client of datagrams.
+struct Datagrams {
+    socket: UdpSocket,
+    number: u16,
+}
+
+impl Datagrams {
+    fn to(address: SocketAddr) -> Datagrams {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(address).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Datagrams { socket, number: 7 }
+    }
+
+    fn send(&mut self, header: Header, text: impl AsRef<[u8]>) {
+        let mut datagram = Vec::new();
+        header.append(&mut datagram);
+        datagram.extend_from_slice(text.as_ref());
+        self.socket.send(&datagram).unwrap();
+    }
+
+    /// The whole reply to the request of that number.
+    fn reply(&mut self, number: u16) -> Vec<u8> {
+        let mut reply = Reassembly::default();
+        let mut datagram = vec![0; 65_536];
+        loop {
+            let length = self.socket.recv(&mut datagram).unwrap();
+            assert!(length <= Header::DATAGRAM_MAX, "{length}");
+            let (header, _) = Header::read(&datagram[..length]).unwrap();
+            assert_eq!(header.request, number, "an answer to something else");
+            if let Arrived::Whole { reply, .. } = reply.push(&datagram[..length], 8 << 20) {
+                return reply.to_vec();
+            }
+        }
+    }
+
+    fn ask(&mut self, text: impl AsRef<[u8]>) -> String {
+        self.number += 1;
+        self.send(Header::of_request(self.number), text);
+        String::from_utf8(self.reply(self.number)).unwrap()
+    }
+}
+
+/// What both servers must do; `tcp` leads to the same items.
+fn check_datagrams(address: SocketAddr) {
+    let mut tcp = Client::connect(address);
+    let mut udp = Datagrams::to(address);
+    assert_eq!(udp.ask("set k 5 0 2\r\nhi\r\n"), "STORED\r\n");
+    assert_eq!(tcp.get("k").as_deref(), Some(&b"hi"[..]));
+    assert_eq!(udp.ask("get k\r\n"), "VALUE k 5 2\r\nhi\r\nEND\r\n");
+    assert_eq!(udp.ask("get none\r\n"), "END\r\n");
+    assert_eq!(udp.ask("junk\r\n"), "ERROR\r\n");
+    assert_eq!(udp.ask("\r\n"), "ERROR\r\n");
+    assert_eq!(udp.ask("incr k 1\r\n"), "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n");
+    // Several datagrams, which say how many they are; far less than a socket's buffer, where more would get lost.
+    let value = "v".repeat(50_000);
+    tcp.set("large", &value);
+    assert_eq!(udp.ask("get large\r\n"), format!("VALUE large 0 50000\r\n{value}\r\nEND\r\n"));
+    assert!(udp.ask("stats\r\n").ends_with("END\r\n"));
+    // No answer: short of a header, parts of a larger message, half a request, noreply, nothing.
+    udp.socket.send(b"get k\r\n").unwrap();
+    udp.send(Header { request: 1, sequence: 0, count: 2 }, "get k\r\n");
+    udp.send(Header { request: 2, sequence: 1, count: 2 }, "get k\r\n");
+    udp.send(Header { request: 3, sequence: 0, count: 0 }, "get k\r\n");
+    udp.send(Header::of_request(4), "get k");
+    udp.send(Header::of_request(5), "set k 0 0 1 noreply\r\n7\r\n");
+    udp.send(Header::of_request(6), "");
+    assert_eq!(udp.ask("get k\r\n"), "VALUE k 0 1\r\n7\r\nEND\r\n");
+}
+
+#[test]
+fn datagrams_are_answered_as_by_memcached() {
+    if let Some(memcached) = memcached_with(|port| vec!["-U".into(), port.to_string()]) {
+        check_datagrams(memcached.address);
+    }
+    for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 3)]) {
+        let port = support::free_udp_port();
+        let server = sphinxd(&format!("-t {threads} -U {port} --io {io}"));
+        // Requests for keys of other threads are answered by them, and the reply goes back all the same.
+        let udp = SocketAddr::new(server.address.ip(), port);
+        let mut peers: Vec<Datagrams> = (0..8).map(|_| Datagrams::to(udp)).collect();
+        for (i, peer) in peers.iter_mut().enumerate() {
+            assert_eq!(peer.ask(format!("set p{i} 0 0 1\r\n{i}\r\n")), "STORED\r\n");
+        }
+        let keys: Vec<String> = (0..8).map(|i| format!("p{i}")).collect();
+        let values: String =
+            keys.iter().enumerate().map(|(i, key)| format!("VALUE {key} 0 1\r\n{i}\r\n")).collect();
+        for peer in &mut peers {
+            assert_eq!(peer.ask(format!("get {}\r\nversion\r\n", keys.join(" "))), {
+                format!("{values}END\r\nVERSION {}\r\n", sphinx::VERSION)
+            });
+        }
+        // Several of one peer at once are answered in their order.
+        let peer = &mut peers[0];
+        for number in 100..120 {
+            peer.send(Header::of_request(number), format!("get p{}\r\n", number % 8));
+        }
+        for number in 100..120 {
+            let i = number % 8;
+            assert_eq!(peer.reply(number), format!("VALUE p{i} 0 1\r\n{i}\r\nEND\r\n").as_bytes());
+        }
+        let mut tcp = Client::connect(server.address);
+        assert_eq!(tcp.stat("curr_connections"), 1, "datagrams are no connections");
+    }
+}
+
+#[test]
+fn a_datagram_is_no_lever_for_floods() {
+    for threads in [1, 2] {
+        let port = support::free_udp_port();
+        let server = sphinxd(&format!("-t {threads} -U {port} -m 64"));
+        let mut tcp = Client::connect(server.address);
+        for key in ["a", "b", "c", "d"] {
+            tcp.set(key, vec![b'v'; 50_000]);
+        }
+        let mut udp = Datagrams::to(SocketAddr::new(server.address.ip(), port));
+        let keys = "a b c d ".repeat(2_000);
+        assert_eq!(udp.ask(format!("get {keys}\r\n")), "SERVER_ERROR out of memory writing get response\r\n");
+        assert!(udp.ask("get a\r\n").starts_with("VALUE a 0 50000\r\n"));
+    }
+}
+
+/// A certificate of an authority made for the test, in a folder of its own.
+fn certificate() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let authority_key = rcgen::KeyPair::generate().unwrap();
+    let authority = params.self_signed(&authority_key).unwrap();
+    let issuer = rcgen::Issuer::new(params, authority_key);
+    let key = rcgen::KeyPair::generate().unwrap();
+    let own = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
+        .unwrap()
+        .signed_by(&key, &issuer)
+        .unwrap();
+    fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
+    fs::write(folder.path().join("cert.pem"), own.pem()).unwrap();
+    fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+    folder
+}
+
+#[test]
+fn tls_has_a_port_of_its_own() {
+    let papers = certificate();
+    let file = |name: &str| papers.path().join(name).display().to_string();
+    let config = client_config(Trust::Authorities(&papers.path().join("ca.pem")), None).unwrap();
+    for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 3)]) {
+        let (cert, key) = (file("cert.pem"), file("key.pem"));
+        let udp_port = support::free_udp_port();
+        let args = format!(
+            "-p 0 -U {udp_port} -t {threads} --io {io} --tls-port 0 --tls-cert {cert} --tls-key {key}"
+        );
+        let (process, places) = places(&args);
+        assert_eq!(places.len(), 3, "{places:?}");
+        let encrypted = places[2].strip_prefix("tls://").unwrap();
+        let mut plain = Client::connect(port_of(&places[0]));
+        let value = vec![b'v'; 500_000];
+        plain.set("large", &value);
+        // Plain connections, datagrams and TLS side by side.
+        let mut datagrams = Datagrams::to(port_of(&places[1]));
+        assert_eq!(datagrams.ask("set k 0 0 1\r\n1\r\n"), "STORED\r\n");
+        for i in 0..6 {
+            let socket = TcpStream::connect(encrypted).unwrap();
+            socket.set_read_timeout(Some(PATIENCE)).unwrap();
+            let name = ServerName::try_from("localhost").unwrap();
+            let mut stream =
+                StreamOwned::new(ClientConnection::new(Arc::clone(&config), name).unwrap(), socket);
+            stream
+                .write_all(format!("set k{i} 0 0 1\r\n{i}\r\nget k{i} large\r\nquit\r\n").as_bytes())
+                .unwrap();
+            let mut said = Vec::new();
+            stream.read_to_end(&mut said).unwrap();
+            let expect = format!("STORED\r\nVALUE k{i} 0 1\r\n{i}\r\nVALUE large 0 500000\r\n");
+            assert!(said.starts_with(expect.as_bytes()) && said.ends_with(b"vv\r\nEND\r\n"));
+            assert_eq!(said.len(), expect.len() + value.len() + 7);
+            assert!(plain.get(&format!("k{i}")).is_some());
+        }
+        // Who does not speak TLS there is turned away, and nobody else is disturbed.
+        let mut wrong = Client::connect(encrypted.parse().unwrap());
+        wrong.send("version\r\n".repeat(10));
+        let mut rest = Vec::new();
+        let _ = wrong.stream.read_to_end(&mut rest);
+        assert!(!rest.starts_with(b"VERSION"));
+        assert!(plain.ask("version").starts_with("VERSION "));
+        process.stop(PATIENCE).unwrap();
+    }
+}
