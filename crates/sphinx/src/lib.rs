@@ -68,5 +68,6 @@ pub use server::Server;
 pub use sharing::Sharing;
 pub use spin::Spin;
 
-/// What `version` answers: the number comes first, since clients parse it.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "-sphinx");
+/// What `version` answers: the version of memcached whose answers these are, since clients read numbers there and
+/// libmemcached takes none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
+pub const VERSION: &str = concat!("1.6.18-sphinx-", env!("CARGO_PKG_VERSION"));

@@ -16,14 +16,28 @@ struct Package {
     without: &'static str,
 }
 
-const PACKAGES: [Package; 2] = [
+const PACKAGES: [Package; 3] = [
     Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
     Package {
         program: "chromium",
         package: "chromium",
         without: "the test that opens the report in a browser",
     },
+    Package { program: "javac", package: "default-jdk-headless", without: "the test of a client in Java" },
 ];
+
+/// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are no programs
+/// in `PATH`, so whether they are there is told by the package's own list of files.
+const CLIENTS: [&str; 6] = [
+    "libmemcached-tools",
+    "libspymemcached-java",
+    "php-cli",
+    "php-memcached",
+    "python3-pylibmc",
+    "python3-pymemcache",
+];
+/// The Go module of another, which `go mod download` fetches.
+const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients/go");
 
 /// Components of the toolchain: how each answers, and its name.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
@@ -46,7 +60,15 @@ pub(super) fn prepare(install: bool) -> Tools {
         }
     }
     if install {
-        install_packages(&absent());
+        let programs = absent().into_iter().map(|package| package.package);
+        install_packages(&programs.chain(absent_clients()).collect::<Vec<_>>());
+        if find("go").is_some() {
+            run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
+        }
+    }
+    let clients = absent_clients();
+    if !clients.is_empty() {
+        println!("not here, and left out of the tests of real clients: {}", clients.join(", "));
     }
     for Package { program, package, without } in absent() {
         // The tests themselves say so once more, and are counted.
@@ -62,11 +84,16 @@ fn absent() -> Vec<&'static Package> {
     PACKAGES.iter().filter(|package| find(package.program).is_none()).collect()
 }
 
-fn install_packages(packages: &[&Package]) {
-    if packages.is_empty() {
+fn absent_clients() -> Vec<&'static str> {
+    let is_there = |package: &str| Path::new("/var/lib/dpkg/info").join(format!("{package}.list")).is_file();
+    CLIENTS.into_iter().filter(|package| !is_there(package)).collect()
+}
+
+/// Installs packages of Debian, if that can be.
+fn install_packages(names: &[&str]) {
+    if names.is_empty() {
         return;
     }
-    let names: Vec<&str> = packages.iter().map(|package| package.package).collect();
     if find("apt-get").is_none() || !is_root() {
         println!("cannot install {}: that takes root and apt-get", names.join(", "));
         return;
@@ -79,7 +106,7 @@ fn install_packages(packages: &[&Package]) {
     };
     // A stale list of packages names files that are gone.
     if apt(&["update", "-qq"]) {
-        apt(&[&["install", "-y", "-qq", "--no-install-recommends"], names.as_slice()].concat());
+        apt(&[&["install", "-y", "-qq", "--no-install-recommends"], names].concat());
     }
 }
 
