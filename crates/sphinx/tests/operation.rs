@@ -1,0 +1,344 @@
+//! What whoever runs the server relies on: limits and their answers, metrics, users, and a stop that loses nothing.
+
+mod support;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
+
+use launch::Process;
+use support::client::Client;
+use support::{PATIENCE, Running, memcached_with, sphinxd};
+
+/// Sends a signal.
+fn signal(process: &Process, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &process.pid().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn check_authentication(address: SocketAddr) {
+    let ask = |client: &mut Client, user: &str| {
+        client.send(format!("set any 0 0 {}\r\n{user}\r\n", user.len()));
+        client.text()
+    };
+    let mut client = Client::connect(address);
+    assert_eq!(client.ask("get k"), "CLIENT_ERROR unauthenticated");
+    assert_eq!(client.ask("version"), "CLIENT_ERROR unauthenticated");
+    assert_eq!(client.ask(""), "CLIENT_ERROR unauthenticated");
+    assert_eq!(ask(&mut client, "ann wrong"), "CLIENT_ERROR authentication failure");
+    assert_eq!(ask(&mut client, "eve secret"), "CLIENT_ERROR authentication failure");
+    assert_eq!(ask(&mut client, "ann"), "CLIENT_ERROR bad authentication token format");
+    client.send("set any 0 0 10\r\nann secretxx");
+    assert_eq!(client.text(), "CLIENT_ERROR bad command line termination");
+    assert_eq!(ask(&mut client, "ann secret"), "STORED");
+    // From here on it is a connection like any other.
+    client.set("k", "v");
+    assert_eq!(client.get("k").as_deref(), Some(&b"v"[..]));
+    assert_eq!(client.get("any"), None, "the password must not be stored");
+    // All at once, and another user.
+    let mut client = Client::connect(address);
+    client.send("set x 0 0 7\r\nbob p:q\r\nget k\r\n");
+    assert_eq!(client.text(), "STORED");
+    assert_eq!(client.text(), "VALUE k 0 1");
+    // Junk without an end.
+    let mut client = Client::connect(address);
+    client.send("x".repeat(5_000));
+    assert_eq!(client.line(), None);
+}
+
+#[test]
+fn who_is_not_known_gets_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    // memcached reads it as another user.
+    let file = folder.path().join("users");
+    fs::write(&file, "ann:secret\nbob:p:q\n").unwrap();
+    let open = |path: &std::path::Path, mode| {
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    };
+    open(folder.path(), 0o755);
+    open(&file, 0o644);
+    if let Some(memcached) = memcached_with(|_| vec!["-Y".into(), file.display().to_string()]) {
+        check_authentication(memcached.address);
+    }
+    let server = sphinxd(&format!("-t 2 -Y {} -v", file.display()));
+    check_authentication(server.address);
+    // The file may change while the server runs.
+    fs::write(&file, "eve:new\n").unwrap();
+    signal(&server.process, "HUP");
+    loop {
+        let mut client = Client::connect(server.address);
+        client.send("set any 0 0 7\r\neve new\r\n");
+        if client.text() == "STORED" {
+            assert_eq!(client.stat("auth_cmds"), client.stat("auth_errors") + 3);
+            break;
+        }
+    }
+}
+
+#[test]
+fn silent_connections_are_closed_if_asked() {
+    let server = sphinxd("-t 2 -o idle_timeout=1");
+    let mut silent: Vec<Client> = (0..4).map(|_| Client::connect(server.address)).collect();
+    silent[0].send("set half 0 0 5\r\nab");
+    for client in &mut silent {
+        assert_eq!(client.line(), None);
+    }
+    let mut client = Client::connect(server.address);
+    assert_eq!(client.stat("idle_kicks"), 4);
+    assert_eq!(client.stat("curr_connections"), 1);
+}
+
+#[test]
+fn who_takes_nothing_of_the_replies_is_closed() {
+    for io in ["epoll", "auto"] {
+        let server = sphinxd(&format!("-t 1 --io {io} -o reader_timeout=1"));
+        let mut client = Client::connect(server.address);
+        client.set("large", vec![b'v'; 1_000_000]);
+        let mut rude = Client::connect(server.address);
+        rude.send("get large\r\n".repeat(50));
+        while client.stat("slow_reader_kicks") == 0 {
+            // Others are served meanwhile, and are not closed.
+            assert!(client.get("large").is_some());
+        }
+        assert_eq!(client.stat("curr_connections"), 1);
+    }
+}
+
+#[test]
+fn many_requests_of_one_connection_let_others_in_between() {
+    let server = sphinxd("-t 1 -R 3");
+    let mut client = Client::connect(server.address);
+    client.send((0..1_000).map(|i| format!("set k{i} 0 0 1\r\n1\r\nget k{i} none\r\n")).collect::<String>());
+    for i in 0..1_000 {
+        assert_eq!(client.text(), "STORED");
+        assert_eq!((client.text(), client.text()), (format!("VALUE k{i} 0 1"), "1".into()));
+        assert_eq!(client.text(), "END");
+    }
+}
+
+#[test]
+fn items_are_as_large_as_allowed() {
+    let server = sphinxd("-t 1 -I 2k");
+    let mut client = Client::connect(server.address);
+    client.set("k", vec![b'v'; 1_900]);
+    client.send(format!("set k 0 0 2000\r\n{}\r\n", "v".repeat(2_000)));
+    assert_eq!(client.text(), "SERVER_ERROR object too large for cache");
+    let server = sphinxd("-t 1 -I 2m");
+    let mut client = Client::connect(server.address);
+    let value = vec![b'v'; 2_000_000];
+    client.set("k", &value);
+    assert_eq!(client.get("k"), Some(value));
+}
+
+#[test]
+fn shutdown_and_flush_all_are_as_allowed() {
+    let server = sphinxd("-t 2 -F");
+    let mut client = Client::connect(server.address);
+    assert_eq!(client.ask("flush_all"), "CLIENT_ERROR flush_all not allowed");
+    assert_eq!(client.ask("shutdown"), "ERROR: shutdown not enabled");
+    let mut server = sphinxd("-t 2 -A");
+    let mut client = Client::connect(server.address);
+    assert_eq!(client.ask("flush_all"), "OK");
+    assert_eq!(client.ask("shutdown later"), "CLIENT_ERROR invalid shutdown mode");
+    client.send("shutdown\r\n");
+    assert_eq!(client.line(), None);
+    assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
+}
+
+/// `GET` at an address; the head and the body.
+fn http(address: &str, request: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_owned(), body.to_owned())
+}
+
+#[test]
+fn metrics_say_what_happened() {
+    for args in ["--io epoll", "--spin auto", ""] {
+        let mut process = support::spawn(&format!("-p 0 -t 2 --metrics 127.0.0.1:0 {args}"));
+        let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
+        let address = line[launch::sphinx::READY.len()..].split(' ').next().unwrap().parse().unwrap();
+        let place = line.split_once("metrics on http://").unwrap().1.strip_suffix("/metrics").unwrap();
+        let mut client = Client::connect(address);
+        for i in 0..100 {
+            client.set(&format!("k{i}"), "v");
+            assert!(client.get(&format!("k{i}")).is_some());
+        }
+        let (head, body) = http(place, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(
+            head.starts_with("HTTP/1.1 200 OK\r\n") && head.contains("application/openmetrics-text"),
+            "{head}"
+        );
+        let sum = |prefix: &str| -> f64 {
+            let samples = body.lines().filter(|line| line.starts_with(prefix));
+            samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+        };
+        let labelled = |name: &str, label: &str| -> f64 {
+            let samples = body.lines().filter(|line| line.starts_with(name) && line.contains(label));
+            samples.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+        };
+        assert_eq!(labelled("sphinx_outcomes_total{", "outcome=\"get_hits\""), 100.0, "{body}");
+        assert_eq!(labelled("sphinx_commands_total{", "command=\"set\""), 100.0);
+        assert_eq!(sum("sphinx_connections{"), 1.0);
+        // Each request is counted once, with the time that it took.
+        assert_eq!(labelled("sphinx_service_time_seconds_count{", "operation=\"get\""), 100.0);
+        assert_eq!(labelled("sphinx_service_time_seconds_count{", "operation=\"store\""), 100.0);
+        assert!(labelled("sphinx_service_time_seconds_sum{", "operation=\"get\"") > 0.0);
+        assert!(body.ends_with("# EOF\n") && body.contains("core=\"1\""));
+        assert!(http(place, "GET / HTTP/1.1\r\n\r\n").0.starts_with("HTTP/1.1 404"));
+        assert!(http(place, "POST /metrics HTTP/1.1\r\n\r\n").0.starts_with("HTTP/1.1 405"));
+    }
+}
+
+#[test]
+fn a_stop_lets_replies_leave() {
+    for args in ["-t 1 --io epoll", "-t 2", "-t 2 --io epoll"] {
+        let mut server = sphinxd(&format!("{args} -m 64"));
+        let mut client = Client::connect(server.address);
+        let value = vec![b'v'; 1_000_000];
+        for key in ["a", "b", "c"] {
+            client.set(key, &value);
+        }
+        let mut idle = Client::connect(server.address);
+        assert!(idle.ask("version").starts_with("VERSION"));
+        // 30 MB of replies, far more than sockets hold, are owed when the signal comes.
+        client.send("get a b c\r\n".repeat(10));
+        assert_eq!(client.text(), "VALUE a 0 1000000");
+        signal(&server.process, "TERM");
+        assert_eq!(idle.line(), None, "who is owed nothing is closed");
+        assert!(TcpStream::connect(server.address).is_err(), "no more clients are taken");
+        client.bytes(1_000_002);
+        for (i, key) in ["a", "b", "c"].iter().cycle().enumerate().skip(1).take(29) {
+            assert_eq!(client.text(), format!("VALUE {key} 0 1000000"), "{i}");
+            assert!(client.bytes(1_000_002).starts_with(&value));
+            if i % 3 == 2 {
+                assert_eq!(client.text(), "END");
+            }
+        }
+        assert_eq!(client.line(), None);
+        assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_stop_does_not_wait_for_ever() {
+    let mut server = sphinxd("-t 2 -m 64 --drain 100ms");
+    let mut client = Client::connect(server.address);
+    client.set("a", vec![b'v'; 1_000_000]);
+    client.send("get a\r\n".repeat(50));
+    assert_eq!(client.text(), "VALUE a 0 1000000");
+    signal(&server.process, "INT");
+    assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
+    let said = server.process.stderr_tail().join("\n");
+    assert!(said.contains("the time to drain is over"), "{said}");
+}
+
+fn descriptors(server: &Running) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", server.process.pid())).unwrap().count()
+}
+
+/// Allows a server that many descriptors; false where there is no way to.
+fn allow(server: &Running, descriptors: usize) -> bool {
+    // The upper limit stays, so that there can be more again.
+    let limits = [format!("--pid={}", server.process.pid()), format!("--nofile={descriptors}:")];
+    Command::new("prlimit").args(limits).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn descriptors_may_run_out() {
+    // On io_uring an accept goes by the limit of the moment at which it was armed, so that no limit can be set here later.
+    for args in ["-t 1 --io epoll", "-t 2 --io epoll"] {
+        let server = sphinxd(args);
+        let mut first = Client::connect(server.address);
+        first.set("k", "v");
+        let limit = descriptors(&server) + 4;
+        if !allow(&server, limit) {
+            return println!("skipped: there is no prlimit here; `apt-get install util-linux` brings it");
+        }
+        // Those who fit are served, the others turned away; nobody hangs.
+        let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(server.address)).collect();
+        let mut served = Vec::new();
+        for mut client in clients.drain(..) {
+            client.send("version\r\n");
+            if client.line().is_some() {
+                served.push(client);
+            }
+        }
+        // Numbers that were free among the used ones are used, too.
+        assert!((1..=10).contains(&served.len()), "{args}: {}", served.len());
+        let failures = first.stat("accept_failures");
+        assert!(failures > 0, "{args}");
+        // Now there is not even one to turn a client away with: it waits in the kernel, where the server would find it
+        // again and again, and must not.
+        assert!(allow(&server, 3));
+        let mut waits = Client::connect(server.address);
+        waits.send("version\r\n");
+        for _ in 0..300 {
+            assert!(first.get("k").is_some());
+        }
+        let more = first.stat("accept_failures") - failures;
+        assert!(more < 30, "{args}: {more} failures for one client");
+        assert!(allow(&server, limit + 10));
+        assert!(waits.text().starts_with("VERSION "), "{args}");
+        assert!(allow(&server, limit));
+        // When some leave there is room again.
+        drop(served);
+        loop {
+            let mut client = Client::connect(server.address);
+            client.send("get k\r\n");
+            if let Some(line) = client.line() {
+                assert_eq!(line, b"VALUE k 0 1");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn root_gives_up_its_privileges() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
+    if !is_root {
+        return println!("skipped: only root can become somebody else");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let pidfile = folder.path().join("pid");
+    let mut server = sphinxd(&format!("-t 2 -u nobody -P {}", pidfile.display()));
+    let pid = server.process.pid();
+    assert_eq!(fs::read_to_string(&pidfile).unwrap(), format!("{pid}\n"));
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
+        for name in ["Uid:", "Gid:"] {
+            let ids = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            assert!(ids.split_whitespace().all(|id| id != "0"), "{status}");
+        }
+        assert!(status.lines().any(|line| line == "CapEff:\t0000000000000000"), "{status}");
+    }
+    let mut client = Client::connect(server.address);
+    client.set("k", "v");
+    signal(&server.process, "TERM");
+    assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
+}
+
+#[test]
+fn logs_are_text_or_json() {
+    for (args, expect) in [
+        ("-v", "listening address=127.0.0.1:"),
+        ("-v --log-format json", "\"message\":\"listening\",\"address\":\"127.0.0.1:"),
+    ] {
+        let mut server = sphinxd(&format!("-t 1 {args}"));
+        signal(&server.process, "TERM");
+        server.process.wait(PATIENCE).unwrap();
+        let said = server.process.stderr_tail().join("\n");
+        assert!(said.contains(expect) && said.contains("stopping"), "{said}");
+    }
+    let mut quiet = sphinxd("-t 1");
+    signal(&quiet.process, "TERM");
+    quiet.process.wait(PATIENCE).unwrap();
+    assert_eq!(quiet.process.stderr_tail(), Vec::<String>::new());
+}
