@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{Config, Counted, Epochs, Expiry, Item, KeyHasher, Lookup, Policy, Reader, Store, Stored};
+use crate::{Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Policy, Reader, Store, Stored};
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
@@ -207,13 +207,13 @@ impl Model {
     fn check_get(&mut self, key: u8) {
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
-        let own = |item: Item<'_>| (item.value.to_vec(), item.flags, item.cas);
+        let own = |value: &[u8], flags, cas| (value.to_vec(), flags, cas);
         let seen = match self.reader.get(0, key_and_hash, self.now) {
-            Lookup::Found(item) => Some(Some(own(item))),
+            Lookup::Found(item) => Some(Some(own(item.value, item.flags, item.cas))),
             Lookup::Missing => Some(None),
             Lookup::AskOwner => None,
         };
-        let item = self.store.get(key_and_hash, self.now).map(own);
+        let item = self.store.get(key_and_hash, self.now).map(|item| own(item.value, item.flags, item.cas));
         if let Some(seen) = seen {
             assert_eq!(seen, item, "key {key} as another thread sees it");
         }

@@ -3,8 +3,9 @@ use std::sync::Arc;
 use crate::epochs::Seat;
 use crate::hash::Key;
 use crate::index::Look;
+use crate::marks::Marks;
 use crate::stats::Stats;
-use crate::store::{Gone, Item, View};
+use crate::store::{Entry, Gone, View};
 
 /// One thread's eyes on the partitions of all threads: it reads them while their owners write, without a lock and
 /// without a message.
@@ -20,10 +21,11 @@ pub struct Reader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lookup<'r> {
     /// The item, until [`Reader::leave`].
-    Found(Item<'r>),
+    Found(Entry<'r>),
     /// There was none at some moment during the call.
     Missing,
-    /// Only the owner can say: it is at work in this very place, or has a flush to carry out.
+    /// Only the owner can say: it is at work in this very place, has a flush to carry out, or has to remember who was
+    /// the first to learn that the item is stale.
     AskOwner,
 }
 
@@ -57,11 +59,10 @@ impl Reader {
                 let header = shared.records.header(at);
                 match shared.gone(at, &header, now) {
                     Some(gone) => gone,
+                    None if Marks::from_u32(header.marks).has(Marks::STALE) => return Lookup::AskOwner,
                     None => {
                         self.stats.count_get(Ok(()));
-                        let value = shared.records.value(at, &header);
-                        let cas = shared.records.cas(at, &header);
-                        return Lookup::Found(Item { value, flags: header.flags, cas });
+                        return Lookup::Found(Entry::new(&shared.records, at, &header));
                     }
                 }
             }

@@ -18,8 +18,20 @@
 //! order of the requests. After *The Impact of Thread-Per-Core Architecture on Application Tail Latency*
 //! (ANCS'19), §IV-A.
 //!
+//! That is `--sharing nothing`. The rest of the paper's design space, and a way past its weakness, differ in who does
+//! an operation, and in nothing else:
+//!
+//! ```text
+//!   --sharing     a key of another thread
+//!   nothing       is asked for and written by message
+//!   read          is looked up in place, without lock or message;   written by message
+//!   something     of the own group: in place under a short lock;    else by message
+//!   everything    in place under a short lock
+//! ```
+//!
 //! Read in this order: `server` starts the threads, `core` is what each of them runs, `client` is
-//! one connection, `link` is the way to another thread, `operation` is what happens to a key.
+//! one connection, `partitions` says who does an operation, `link` is the way to another thread, `operation` is what
+//! happens to a key.
 //!
 //! # Differences from memcached
 //!

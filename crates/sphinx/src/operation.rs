@@ -118,12 +118,17 @@ impl Operation {
         reader: &mut Reader,
         partition: usize,
         key: Key,
+        value: &[u8],
         now: u32,
         out: &mut Vec<u8>,
     ) -> bool {
-        let Operation::Get { with_cas, last } = *self else { return false };
+        let (with_cas, last) = match *self {
+            Operation::Get { with_cas, last } => (with_cas, last),
+            Operation::Meta(meta) => return meta.read(reader, partition, key, value, now, out),
+            _ => return false,
+        };
         let item = match reader.get(partition, key, now) {
-            Lookup::Found(item) => Some(item),
+            Lookup::Found(entry) => Some(Item { value: entry.value, flags: entry.flags, cas: entry.cas }),
             Lookup::Missing => None,
             Lookup::AskOwner => return false,
         };

@@ -188,9 +188,16 @@ impl Partitions {
 
     /// Carries out an operation that only reads on a partition of another thread; returns whether it could.
     #[inline]
-    pub(crate) fn read(&mut self, operation: &Operation, key: Key, now: u32, out: &mut Vec<u8>) -> bool {
+    pub(crate) fn read(
+        &mut self,
+        operation: &Operation,
+        key: Key,
+        value: &[u8],
+        now: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let partition = key.hash.partition(self.count);
-        self.reader().is_some_and(|reader| operation.read(reader, partition, key, now, out))
+        self.reader().is_some_and(|reader| operation.read(reader, partition, key, value, now, out))
     }
 
     /// Keeps nothing of what was read. To be called often: it is memory that nobody can use meanwhile.
@@ -327,7 +334,7 @@ mod tests {
         let read = |partitions: &mut Partitions, operation: Operation, key: &str| {
             let key = partitions.hasher().key(key.as_bytes());
             let mut out = Vec::new();
-            let could = partitions.read(&operation, key, 1_700_000_000, &mut out);
+            let could = partitions.read(&operation, key, b"", 1_700_000_000, &mut out);
             could.then(|| String::from_utf8(out).unwrap())
         };
         let mut partitions = make(Sharing::Read, 2);

@@ -29,6 +29,10 @@ enum Slot {
     Gathering(Box<Gathering>),
 }
 
+/// A large reply becomes the output as it is, if nothing is there yet: the thread that made it has copied the value
+/// once, and that will do. A smaller one is copied sooner than its buffer is replaced. Units: bytes.
+const HAND_OVER: usize = 16 << 10;
+
 /// A reply that needs a part from every other thread.
 pub(crate) struct Gathering {
     /// Parts that are still missing.
@@ -122,8 +126,12 @@ impl Replies {
     pub(crate) fn release(&mut self, output: &mut Vec<u8>, buffers: &mut Buffers) -> bool {
         let before = self.first;
         while let Some(Slot::Made(text)) = self.slots.front_mut() {
-            output.extend_from_slice(text);
             self.bytes -= text.len();
+            if output.is_empty() && text.len() >= HAND_OVER {
+                std::mem::swap(output, text);
+            } else {
+                output.extend_from_slice(text);
+            }
             buffers.give(std::mem::take(text));
             self.slots.pop_front();
             self.first += 1;
@@ -160,6 +168,25 @@ mod tests {
         assert_eq!((replies.bytes(), replies.waiting()), (0, 0));
         replies.make(&mut output, &mut buffers, write("8"));
         assert_eq!(output, b"1 2 3 4 5 6 7 8");
+    }
+
+    #[test]
+    fn large_replies_are_handed_over_and_stay_in_line() {
+        let (mut replies, mut buffers, mut output) = (Replies::default(), Buffers::default(), Vec::new());
+        let large = vec![b'l'; HAND_OVER];
+        let address = large.as_ptr();
+        let numbers = [replies.expect(), replies.expect(), replies.expect()];
+        replies.fill(numbers[0], large.clone());
+        replies.fill(numbers[2], b"end".to_vec());
+        assert!(replies.release(&mut output, &mut buffers));
+        replies.fill(numbers[1], large.clone());
+        assert!(replies.release(&mut output, &mut buffers));
+        assert!(output == [&large[..], &large, b"end"].concat());
+        output.clear();
+        let number = replies.expect();
+        replies.fill(number, large);
+        assert!(replies.release(&mut output, &mut buffers));
+        assert_eq!((output.as_ptr(), output.len(), replies.bytes()), (address, HAND_OVER, 0));
     }
 
     #[test]

@@ -134,6 +134,7 @@ impl CoreStats {
             ("output_waits", self.output_waits),
         ];
         reply::stat(out, "version", crate::VERSION);
+        reply::stat(out, "sharing", &config.sharing.to_string());
         for (name, number) in numbers {
             reply::stat(out, name, &number.to_string());
         }

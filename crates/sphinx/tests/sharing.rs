@@ -93,6 +93,30 @@ fn messages_are_for_what_is_not_shared() {
     check("--sharing everything", false, false);
 }
 
+/// Of the meta commands, only an `mg` that changes nothing is read where the client is.
+#[test]
+fn an_mg_that_changes_nothing_needs_no_message() {
+    let server = sphinxd("-t 4 --sharing read");
+    let mut client = Client::connect(server.address);
+    keys().iter().for_each(|key| client.set(key, "v"));
+    let check = |client: &mut Client, flags: &str, expect: &str, by_message: bool| {
+        let before = client.stat("messages");
+        for key in keys() {
+            assert_eq!(client.ask(&format!("mg {key} {flags}")), expect.replace("KEY", &key), "{flags}");
+        }
+        assert_eq!(client.stat("messages") - before > 3, by_message, "{flags}");
+    };
+    check(&mut client, "s f k Oabc", "HD s1 f0 kKEY Oabc", false);
+    check(&mut client, "t", "HD t-1", false);
+    check(&mut client, "t T0", "HD t-1", true);
+    check(&mut client, "R30", "HD", true);
+    check(&mut client, "N0", "HD", true);
+    // A stale item has one reader that is told to store it anew, whichever thread asks.
+    keys().iter().for_each(|key| assert_eq!(client.ask(&format!("md {key} I")), "HD"));
+    check(&mut client, "s", "HD s1 X W", true);
+    check(&mut client, "s", "HD s1 Z X", true);
+}
+
 /// Values that must not be mixed with others while they are read from other threads and their memory is used again.
 #[test]
 fn large_values_are_whole_while_memory_is_used_again() {

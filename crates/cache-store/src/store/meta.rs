@@ -7,6 +7,7 @@ use crate::expiry::Expiry;
 use crate::hash::Key;
 use crate::marks::Marks;
 use crate::record::Header;
+use crate::records::{Location, Records};
 
 /// All there is to know of a live item, as long as the store is not written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,14 @@ pub struct Entry<'s> {
     pub expiry: Expiry,
     /// Its marks.
     pub marks: Marks,
+}
+
+impl<'s> Entry<'s> {
+    pub(crate) fn new(records: &'s Records, at: Location, header: &Header) -> Entry<'s> {
+        let Header { flags, expiry, marks, .. } = *header;
+        let (value, cas) = (records.value(at, header), records.cas(at, header));
+        Entry { value, flags, cas, expiry, marks: Marks::from_u32(marks) }
+    }
 }
 
 /// What an item is to be beside its value.
@@ -79,14 +88,7 @@ impl Store {
     }
 
     fn entry(&self, found: &Found) -> Entry<'_> {
-        let Header { flags, expiry, marks, .. } = found.header;
-        Entry {
-            value: self.log.value(found.at, &found.header),
-            flags,
-            cas: self.log.cas(found.at, &found.header),
-            expiry,
-            marks: Marks::from_u32(marks),
-        }
+        Entry::new(&self.log, found.at, &found.header)
     }
 
     /// Counts a hit as a `touch` instead of a `get`, for a command that is both.

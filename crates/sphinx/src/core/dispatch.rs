@@ -36,7 +36,9 @@ impl<R: Reactor> Core<R> {
         // What was asked of the owner may not have happened yet, so what comes after it has to line up behind it.
         if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
             let now = self.now;
-            if self.make_with(reactor, client, |partitions, out| partitions.read(&operation, key, now, out)) {
+            if self.make_with(reactor, client, |partitions, out| {
+                partitions.read(&operation, key, value, now, out)
+            }) {
                 return Flow::Next;
             }
         }

@@ -8,7 +8,7 @@ mod delete;
 mod get;
 mod set;
 
-use cache_store::{Key, Marks, Store};
+use cache_store::{Key, Marks, Reader, Store};
 use proto_memcache::server::{MetaFlags, MetaVerb, reply};
 use proto_memcache::{MetaFlag, limits};
 
@@ -37,6 +37,23 @@ impl MetaOperation {
             MetaVerb::Count => count::execute(store, &request, out),
             MetaVerb::Debug => debug(store, &request, out),
         }
+    }
+}
+
+impl MetaOperation {
+    /// Does it in a partition of another thread if it only reads, and returns whether it could.
+    pub(crate) fn read(
+        &self,
+        reader: &mut Reader,
+        partition: usize,
+        key: Key,
+        arguments: &[u8],
+        now: u32,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let flags = MetaFlags::new(self.verb, &arguments[..usize::from(self.flags_len)]);
+        let request = Request { key, binary: self.binary, flags, data: b"", now };
+        self.verb == MetaVerb::Get && get::read(reader, partition, &request, out)
     }
 }
 

@@ -1,4 +1,4 @@
-use cache_store::{Cas, Entry, Expiry, Fields, Marks, Store};
+use cache_store::{Cas, Entry, Expiry, Fields, Lookup, Marks, Reader, Store};
 use proto_memcache::MetaFlag;
 use proto_memcache::server::{Refusal, reply};
 
@@ -11,8 +11,28 @@ struct Wanted {
     quiet: bool,
     vivify: bool,
     touch: bool,
+    recache: bool,
     compare: Option<u64>,
     cas: Option<u64>,
+}
+
+impl Wanted {
+    fn of(request: &Request) -> Wanted {
+        let mut wanted = Wanted::default();
+        for flag in request.flags.clone() {
+            match flag {
+                MetaFlag::ReturnValue => wanted.value = true,
+                MetaFlag::Quiet => wanted.quiet = true,
+                MetaFlag::Vivify(_) => wanted.vivify = true,
+                MetaFlag::CompareCas(number) => wanted.compare = Some(number),
+                MetaFlag::NewCas(number) => wanted.cas = Some(number),
+                MetaFlag::Ttl(_) => wanted.touch = true,
+                MetaFlag::Recache(_) => wanted.recache = true,
+                _ => {}
+            }
+        }
+        wanted
+    }
 }
 
 /// What is to change about an item that was found.
@@ -24,18 +44,7 @@ struct Change {
 
 /// `mg`.
 pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
-    let mut wanted = Wanted::default();
-    for flag in request.flags.clone() {
-        match flag {
-            MetaFlag::ReturnValue => wanted.value = true,
-            MetaFlag::Quiet => wanted.quiet = true,
-            MetaFlag::Vivify(_) => wanted.vivify = true,
-            MetaFlag::CompareCas(number) => wanted.compare = Some(number),
-            MetaFlag::NewCas(number) => wanted.cas = Some(number),
-            MetaFlag::Ttl(_) => wanted.touch = true,
-            _ => {}
-        }
-    }
+    let wanted = Wanted::of(request);
     let Request { key, now, .. } = *request;
     let found = store.get_entry(key, now).map(|entry| {
         let before = Change { expiry: entry.expiry, marks: entry.marks };
@@ -60,6 +69,21 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
     if wanted.touch && !request.is_refused() {
         store.count_as_touch();
     }
+}
+
+/// `mg` in a partition of another thread, unless it changes something there; returns whether it is answered.
+pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out: &mut Vec<u8>) -> bool {
+    let wanted = Wanted::of(request);
+    if wanted.vivify || wanted.touch || wanted.recache {
+        return false;
+    }
+    match reader.get(partition, request.key, request.now) {
+        // It is not stale and nobody recaches, so that nothing is to change.
+        Lookup::Found(entry) => _ = hit(request, &wanted, &entry, false, out),
+        Lookup::Missing => miss(request, &wanted, out),
+        Lookup::AskOwner => return false,
+    }
+    true
 }
 
 /// Answers with an item; returns what it is to be from now on.
