@@ -1,0 +1,131 @@
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use crate::workload::Workload;
+
+/// A client that gets some keys at once and stores what was not there.
+pub(crate) struct Client {
+    stream: TcpStream,
+    output: Vec<u8>,
+    input: Vec<u8>,
+    /// Before it the input was taken.
+    taken: usize,
+}
+
+/// Bytes that values are made of.
+static FILL: [u8; 1 << 20] = [b'v'; 1 << 20];
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Result<Client> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        // A server that hangs fails the bench.
+        stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+        Ok(Client { stream, output: Vec::new(), input: Vec::new(), taken: 0 })
+    }
+
+    /// Gets the items of a batch, stores the missing ones, and returns how many were there.
+    pub(crate) fn look_aside(&mut self, batch: &[u64], workload: &Workload) -> Result<u64> {
+        self.output.extend_from_slice(b"get");
+        for &item in batch {
+            self.output.push(b' ');
+            workload.write_key(item, &mut self.output);
+        }
+        self.output.extend_from_slice(b"\r\n");
+        self.stream.write_all(&self.output)?;
+        self.output.clear();
+
+        let mut key = Vec::new();
+        let mut hits = 0;
+        let mut next = self.value()?;
+        for &item in batch {
+            key.clear();
+            workload.write_key(item, &mut key);
+            // Values come in the order of the keys.
+            if let Some((found, length)) = &next
+                && *found == key
+            {
+                ensure!(*length == workload.value_size(item), "the value of {item} is {length} B long");
+                hits += 1;
+                next = self.value()?;
+            } else {
+                let length = workload.value_size(item);
+                self.output.extend_from_slice(b"set ");
+                self.output.extend_from_slice(&key);
+                write!(self.output, " 0 0 {length} noreply\r\n")?;
+                self.output.extend_from_slice(&FILL[..length]);
+                self.output.extend_from_slice(b"\r\n");
+            }
+        }
+        ensure!(next.is_none(), "there is an answer left");
+        Ok(hits)
+    }
+
+    /// The next value's key and length; `None` at the end of the answer.
+    fn value(&mut self) -> Result<Option<(Vec<u8>, usize)>> {
+        let line = self.line()?;
+        if line == b"END" {
+            return Ok(None);
+        }
+        let words: Vec<&[u8]> = line.split(|&b| b == b' ').collect();
+        let [b"VALUE", key, _, length] = words[..] else {
+            bail!("instead of a value came '{}'", line.escape_ascii());
+        };
+        let length: usize = std::str::from_utf8(length)?.parse()?;
+        self.await_bytes(length + 2)?;
+        self.taken += length + 2;
+        Ok(Some((key.to_vec(), length)))
+    }
+
+    /// A number of `stats`.
+    pub(crate) fn stat(&mut self, name: &str) -> Result<u64> {
+        // What was to be stored is stored first.
+        self.output.extend_from_slice(b"stats\r\n");
+        self.stream.write_all(&self.output)?;
+        self.output.clear();
+        let mut found = None;
+        loop {
+            let line = String::from_utf8(self.line()?)?;
+            if line == "END" {
+                return found.with_context(|| format!("stats has no {name}"));
+            }
+            if let Some(value) = line.strip_prefix(&format!("STAT {name} ")) {
+                found = Some(value.parse()?);
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<Vec<u8>> {
+        let mut seen = 0;
+        loop {
+            let rest = &self.input[self.taken..];
+            if let Some(at) = rest[seen..].iter().position(|&b| b == b'\n') {
+                let line = rest[..seen + at].strip_suffix(b"\r").context("a line ends with CR LF")?.to_vec();
+                self.taken += seen + at + 1;
+                return Ok(line);
+            }
+            seen = rest.len();
+            self.receive()?;
+        }
+    }
+
+    fn await_bytes(&mut self, count: usize) -> Result<()> {
+        while self.input.len() - self.taken < count {
+            self.receive()?;
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<()> {
+        self.input.drain(..std::mem::take(&mut self.taken));
+        let end = self.input.len();
+        self.input.resize(end + (64 << 10), 0);
+        let count = self.stream.read(&mut self.input[end..])?;
+        self.input.truncate(end + count);
+        ensure!(count > 0, "the server has closed the connection");
+        Ok(())
+    }
+}

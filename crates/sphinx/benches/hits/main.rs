@@ -1,0 +1,110 @@
+//! How many requests hit, in Sphinx with each policy and in memcached, with the same resident memory.
+//!
+//! Look-aside: a get, and on a miss a set, as clients of a cache do. memcached is given memory and asked what it takes
+//! in the end; each Sphinx is then given what leaves its process no larger. All are real processes, driven over their
+//! protocol by the same requests in the same order. Prints a Markdown table: `cargo bench -p sphinx --bench hits`,
+//! smaller with `-- --memory 32 --keys 500000 --requests 3000000`. Nothing in it depends on speed.
+
+mod client;
+mod server;
+mod workload;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use client::Client;
+use server::Server;
+use workload::Workload;
+
+#[derive(Parser)]
+struct Args {
+    /// memcached's -m. Units: MiB.
+    #[arg(long, default_value_t = 128)]
+    memory: u64,
+    /// Different keys.
+    #[arg(long, default_value_t = 2_000_000)]
+    keys: u64,
+    /// Gets, of which the last third are counted.
+    #[arg(long, default_value_t = 15_000_000)]
+    requests: u64,
+    /// What cargo says to every bench.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+/// What one server did with one workload.
+struct Measured {
+    hit_ratio: f64,
+    /// Of its process in the end. Units: bytes.
+    resident: u64,
+    items: u64,
+}
+
+impl Measured {
+    /// Runs `workload` against a server; `empty` is what it takes without items.
+    fn run(server: &Server, workload: &Workload, args: &Args) -> Result<Measured> {
+        let mut client = Client::connect(server.address)?;
+        let mut requests = workload.requests(args.keys);
+        let (mut gets, mut hits) = (0, 0);
+        while gets < args.requests {
+            let counted = gets >= args.requests / 3 * 2;
+            let batch = requests.next_batch();
+            let found = client.look_aside(&batch, workload)?;
+            gets += batch.len() as u64;
+            hits += if counted { found } else { 0 };
+        }
+        let counted = gets - args.requests / 3 * 2;
+        let items = client.stat("curr_items")?;
+        Ok(Measured { hit_ratio: hits as f64 / counted as f64, resident: server.resident()?, items })
+    }
+
+    /// What an item takes beside its key and value, all of the process counted. Units: bytes.
+    fn overhead(&self, empty: u64, payload: f64) -> f64 {
+        (self.resident - empty) as f64 / self.items as f64 - payload
+    }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    let memcached = launch::memcached::find()?;
+    println!(
+        "memcached {}, -m {}; {} keys, {} gets",
+        memcached.version, args.memory, args.keys, args.requests
+    );
+    println!();
+    println!("| workload | server | resident | items | beside key and value | hit ratio |");
+    println!("|---|---|---|---|---|---|");
+    for workload in Workload::all()? {
+        let row = |name: &str, server: &Server, empty: u64| -> Result<u64> {
+            let measured = Measured::run(server, &workload, &args).with_context(|| name.to_string())?;
+            let payload = workload.payload();
+            println!(
+                "| {workload} | {name} | {:.1} MiB | {} | {} | {:.4} |",
+                mib(measured.resident),
+                measured.items,
+                payload.map_or("–".into(), |bytes| format!("{:.1} B", measured.overhead(empty, bytes))),
+                measured.hit_ratio,
+            );
+            Ok(measured.resident)
+        };
+        let mut resident = u64::MAX;
+        for options in ["", "no_lru_maintainer"] {
+            let server = Server::memcached(&memcached, args.memory, options)?;
+            let empty = server.resident()?;
+            let name = format!("memcached{}{options}", if options.is_empty() { "" } else { " -o " });
+            resident = resident.min(row(&name, &server, empty)?);
+        }
+        // What a Sphinx takes beside its memory.
+        let least = 8 << 20;
+        let empty = Server::sphinx(least, "fifo")?.resident()?.saturating_sub(least);
+        for policy in ["fifo", "second-chance", "two-queues"] {
+            let server = Server::sphinx(resident - empty, policy)?;
+            row(&format!("Sphinx --policy {policy}"), &server, empty)?;
+        }
+    }
+    Ok(())
+}
