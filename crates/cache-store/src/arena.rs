@@ -2,15 +2,20 @@ use std::ptr::NonNull;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
-/// One up-front reservation of memory.
-///
-/// It starts at a huge page and asks for huge pages: with small ones a look-up in 25 MB of items spends more
-/// time on address translation than on everything else.
+/// One up-front reservation of memory, which starts at a huge page and asks for huge pages.
 pub(crate) struct Arena {
     start: NonNull<u8>,
     length: usize,
     /// What the system gave, up to a huge page more.
     mapping: (*mut std::ffi::c_void, usize),
+    pages: Pages,
+}
+
+/// New memory.
+fn map(length: usize, how: MapFlags) -> Option<*mut std::ffi::c_void> {
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: a new private mapping at an address of the system's choice touches nobody else's memory.
+    unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | how) }.ok()
 }
 
 // SAFETY: the memory belongs to the arena alone.
@@ -21,43 +26,66 @@ unsafe impl Sync for Arena {}
 /// Units: bytes. Source: x86-64 and arm64 with 4 KiB pages; elsewhere it is only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
 
+/// What memory is made of. With small pages a look-up in 25 MB of items spends more time on address translation than on
+/// everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pages {
+    /// Huge pages that the administrator has set apart (`vm.nr_hugepages`).
+    Pool,
+    /// Huge pages where the system finds them (transparent huge pages), small ones elsewhere.
+    Transparent,
+    /// Small pages; the system knows no others.
+    Small,
+}
+
 impl Arena {
     /// Reserves `length` bytes, which read as 0, and has them provided at once if `now` says so.
     ///
     /// Errors: `None` where the system refuses.
     pub(crate) fn new(length: usize, now: bool) -> Option<Arena> {
-        let mapped = length.checked_add(HUGE_PAGE)?;
-        // SAFETY: a new private mapping at an address of the system's choice touches nobody else's memory.
-        let mapping = unsafe {
-            mmap_anonymous(
-                std::ptr::null_mut(),
-                mapped,
-                ProtFlags::READ | ProtFlags::WRITE,
-                MapFlags::PRIVATE,
-            )
-        }
-        .ok()?;
-        let skip = mapping.align_offset(HUGE_PAGE);
-        let start = mapping.wrapping_byte_add(skip);
-        // SAFETY: the advice changes how the mapping above is backed, not what it holds. Where there are no
-        // huge pages it is refused, and small ones do.
-        let _ = unsafe { madvise(start, length, Advice::LinuxHugepage) };
+        let arena = Arena::from_pool(length).or_else(|| Arena::from_anywhere(length))?;
         if now {
-            // SAFETY: as above. Linux before 5.14 refuses, and then pages come when they are written.
-            let _ = unsafe { madvise(start, length, Advice::LinuxPopulateWrite) };
+            // SAFETY: the advice has the pages of the mapping provided, which changes nothing in them. Linux before
+            // 5.14 refuses, and then they come when they are written.
+            let _ = unsafe { madvise(arena.start.as_ptr().cast(), length, Advice::LinuxPopulateWrite) };
         }
-        Some(Arena { start: NonNull::new(start.cast())?, length, mapping: (mapping, mapped) })
+        Some(arena)
     }
-}
 
-impl Drop for Arena {
-    fn drop(&mut self) {
-        // SAFETY: mapped in `new`, and every borrow of it has ended with the arena's.
-        let _ = unsafe { munmap(self.mapping.0, self.mapping.1) };
+    /// From the pool, if it has them all. They are the mapping's from now on, so that no write can find none left.
+    fn from_pool(length: usize) -> Option<Arena> {
+        if length == 0 || !length.is_multiple_of(HUGE_PAGE) {
+            return None;
+        }
+        let mapping = map(length, MapFlags::HUGETLB | MapFlags::HUGE_2MB)?;
+        Some(Arena {
+            start: NonNull::new(mapping.cast())?,
+            length,
+            mapping: (mapping, length),
+            pages: Pages::Pool,
+        })
     }
-}
 
-impl Arena {
+    fn from_anywhere(length: usize) -> Option<Arena> {
+        let mapped = length.checked_add(HUGE_PAGE)?;
+        let mapping = map(mapped, MapFlags::empty())?;
+        let start = mapping.wrapping_byte_add(mapping.align_offset(HUGE_PAGE));
+        // SAFETY: the advice changes how the mapping is backed, not what it holds. Where there are no huge pages it is
+        // refused, and small ones do.
+        let advised = unsafe { madvise(start, length, Advice::LinuxHugepage) };
+        let pages = if advised.is_ok() { Pages::Transparent } else { Pages::Small };
+        Some(Arena { start: NonNull::new(start.cast())?, length, mapping: (mapping, mapped), pages })
+    }
+
+    /// Bytes on huge pages of the pool, and bytes for which transparent huge pages are asked for.
+    pub(crate) fn huge_bytes(&self) -> (u64, u64) {
+        match self.pages {
+            Pages::Pool => (self.length as u64, 0),
+            Pages::Transparent => (0, self.length as u64),
+            Pages::Small => (0, 0),
+        }
+    }
+
     /// Gives memory to the system, which reads as 0 until it is written again.
     ///
     /// Does nothing where it is not in whole pages, as small segments of tests are.
@@ -107,6 +135,13 @@ impl Arena {
     }
 }
 
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `new`, and every borrow of it has ended with the arena's.
+        let _ = unsafe { munmap(self.mapping.0, self.mapping.1) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +157,27 @@ mod tests {
                 arena.bytes_mut(length - 1, 1)[0] = 7;
                 assert_eq!(arena.bytes(length - 1, 1), [7]);
             }
+        }
+    }
+
+    #[test]
+    fn says_what_it_is_made_of() {
+        // Of no whole huge pages: never from the pool.
+        let small = Arena::new(4096, false).unwrap();
+        assert_ne!(small.pages, Pages::Pool);
+        let large = Arena::new(4 << 20, true).unwrap();
+        let (pool, transparent) = large.huge_bytes();
+        let expect = match large.pages {
+            Pages::Pool => (4 << 20, 0),
+            Pages::Transparent => (0, 4 << 20),
+            Pages::Small => (0, 0),
+        };
+        assert_eq!((pool, transparent), expect);
+        // SAFETY: no slice is in use.
+        unsafe {
+            large.bytes_mut(2 << 20, 1)[0] = 7;
+            large.discard(2 << 20, 2 << 20);
+            assert_eq!(large.bytes(2 << 20, 1), [0]);
         }
     }
 

@@ -50,6 +50,11 @@ impl Records {
         self.ages[segment].store(begun, Ordering::Relaxed);
     }
 
+    /// See [`Arena::huge_bytes`].
+    pub(crate) fn huge_bytes(&self) -> (u64, u64) {
+        self.arena.huge_bytes()
+    }
+
     pub(crate) fn segment_len(&self) -> usize {
         1 << self.shift
     }

@@ -27,6 +27,10 @@ stats! {
     segments,
     /// Index, of which the buckets are never given back. Units: bytes.
     index_bytes,
+    /// Memory on huge pages that were set apart (`vm.nr_hugepages`). Units: bytes.
+    pool_bytes,
+    /// Memory for which transparent huge pages are asked for; the system gives them as far as it has them. Units: bytes.
+    thp_bytes,
     /// Items ever stored.
     total_items,
     /// Items taken back alive for want of room.
@@ -101,6 +105,8 @@ impl Stats {
             bytes: self.bytes,
             segments: self.segments,
             index_bytes: self.index_bytes,
+            pool_bytes: self.pool_bytes,
+            thp_bytes: self.thp_bytes,
             ..Stats::default()
         };
     }

@@ -122,7 +122,10 @@ impl Store {
 
     /// What the store holds and has done.
     pub fn stats(&self) -> Stats {
+        let (pool_bytes, thp_bytes) = self.log.huge_bytes();
         Stats {
+            pool_bytes,
+            thp_bytes,
             items: self.index.len() as u64,
             segments: self.log.in_use() as u64,
             index_bytes: self.index.bytes() as u64,

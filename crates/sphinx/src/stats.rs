@@ -122,6 +122,8 @@ impl CoreStats {
             ("segments", store.segments),
             ("segments_reclaimed", store.reclaimed_segments),
             ("index_bytes", store.index_bytes),
+            ("hugepages_pool_bytes", store.pool_bytes),
+            ("hugepages_thp_bytes", store.thp_bytes),
             ("accept_failures", self.accept_failures),
             ("slow_reader_kicks", self.slow_reader_kicks),
             ("datagrams_dropped", self.datagrams_dropped),

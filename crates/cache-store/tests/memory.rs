@@ -1,0 +1,91 @@
+//! What a store takes of the machine, as the system counts it.
+
+use cache_store::{Config, Expiry, Store, Stored};
+use proto_memcache::StoreVerb;
+
+const NOW: u32 = 1_700_000_000;
+const MEMORY: usize = 32 << 20;
+
+/// What a store may take beside its memory: a segment that the index has grown into and that still holds items, two
+/// pieces of buckets, its lists. Units: bytes.
+const BESIDE: usize = 3 << 20;
+
+/// Pages of this process in memory. Units: bytes. Source: proc(5), the second field.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * rustix::param::page_size()
+}
+
+/// Lengths of keys and values, from a random number.
+type Mix = fn(u64) -> (usize, usize);
+
+const MIXES: [(&str, Mix); 5] = [
+    ("30 and 200", |_| (30, 200)),
+    // The index takes as much as the records.
+    ("tiny", |_| (10, 0)),
+    ("up to 100 kB", |r| (30, r as usize % 100_000)),
+    ("up to 1 MB", |r| (250, r as usize % 1_000_000)),
+    // Each length's share is in proportion to 1 / length.
+    ("of all magnitudes", |r| (20, (1 << (r % 18)) + (r >> 32) as usize % (1 << (r % 18)))),
+];
+
+/// Says to a child which case is its own.
+const CASE: &str = "CACHE_STORE_MEMORY_CASE";
+
+#[test]
+fn memory_holds_as_resident_memory_under_any_mix() {
+    if let Ok(case) = std::env::var(CASE) {
+        return check(case.parse().expect("a number"));
+    }
+    // Each case in a process of its own, as the allocator keeps what the index of another one has freed.
+    for case in 0..2 * (MIXES.len() + 1) {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "memory_holds_as_resident_memory_under_any_mix"]);
+        let output = child.env(CASE, case.to_string()).output().unwrap();
+        assert!(output.status.success(), "case {case}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+fn check(case: usize) {
+    let start = resident();
+    let buffer = vec![b'v'; 1 << 20];
+    let config = Config { populate: case.is_multiple_of(2), ..Config::new(MEMORY, 1) };
+    let mut store = Store::new(config).unwrap();
+    let (name, most) = match MIXES.get(case / 2) {
+        Some((name, mix)) => (*name, fill(&mut store, *mix, &buffer, start)),
+        None => {
+            // Large items first, so that the index has to take memory from segments that are in use.
+            let first = fill(&mut store, MIXES[2].1, &buffer, start);
+            let then = fill(&mut store, MIXES[1].1, &buffer, start);
+            assert!(store.stats().index_bytes > 8 << 20, "{:?}", store.stats());
+            ("tiny after large", first.max(then))
+        }
+    };
+    store.audit();
+    let stats = store.stats();
+    assert!(most <= MEMORY + MEMORY / 20 + BESIDE, "{name}: {most} B of {MEMORY}, {stats:?}");
+    // What is given is used: all but what is being filled, taken back or kept ready, and the ends of segments.
+    let used = stats.bytes + stats.index_bytes;
+    assert!(used >= MEMORY as u64 * 3 / 4, "{name}: {used} B of {MEMORY} are in use, {stats:?}");
+}
+
+/// Writes twice the memory, and returns the most that was resident meanwhile.
+fn fill(store: &mut Store, mix: Mix, buffer: &[u8], start: usize) -> usize {
+    let (mut random, mut written, mut most, mut count) = (1u64, 0, 0, 0u64);
+    while written < 2 * MEMORY {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (key, value) = mix(random >> 20);
+        let text = format!("{count:0key$}");
+        let key = store.hasher().key(text.as_bytes());
+        let stored = store.store(StoreVerb::Set, key, 0, Expiry::NEVER, &buffer[..value], NOW);
+        assert_eq!(stored, Stored::Stored);
+        // What an item takes in the log and, about, in the index.
+        written += key.bytes.len() + value + 20;
+        count += 1;
+        if count.is_multiple_of(256) {
+            most = most.max(resident().saturating_sub(start));
+        }
+    }
+    most.max(resident().saturating_sub(start))
+}
