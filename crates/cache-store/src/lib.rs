@@ -13,9 +13,9 @@
 //! ```
 //!
 //! A new value is appended to the active segment and the index is pointed at it; what lay there before
-//! stays behind as garbage. When no segment is left, the oldest is taken back whole, with what still lives
-//! in it: first in, first out, as in Sphinx (ANCS'19). That costs hits against a policy that looks at use,
-//! and buys writes that never search for room.
+//! stays behind as garbage. When no segment is left, one is taken back whole, a little with each write: what was read
+//! meanwhile is appended to another, and the rest is dropped ([`Policy`]; first in, first out, as in Sphinx (ANCS'19), is
+//! one of them). Writes never search for room.
 //!
 //! A partition has one writer, holds no lock and reads no clock: every operation is told the time. The same
 //! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
