@@ -11,7 +11,7 @@ use crate::records::Location;
 /// The queue of new items gets at least one segment in so many.
 ///
 /// Simulated on Zipf 0.9 to 1.1: a tenth would hit up to 0.01 more while popularity stays as it is, and 0.05 less
-/// after it has changed, where an LRU recovers. See decision 10.
+/// after it has changed, where an LRU recovers. See decision 12.
 const NEW_SHARE: usize = 4;
 
 /// One in so many segments that go is one of what was kept, whatever the share: else what was read once would stay for
