@@ -20,6 +20,9 @@
 //! A partition has one writer, holds no lock and reads no clock: every operation is told the time. The same
 //! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
 //!
+//! Other threads may read it meanwhile, by a [`Reader`]: a word of the index is an atomic, a record is never changed
+//! once the index points at it, and a segment is written again when [`Epochs`] say that nobody can be looking at it.
+//!
 //! Try it: `cargo test -p cache-store`.
 
 mod arena;
