@@ -45,6 +45,12 @@ pub enum Event<'a> {
         /// What was received; never empty.
         bytes: &'a [u8],
     },
+    /// The peer sends no more, and may still be reading: the connection stands until it is closed or breaks. Comes only
+    /// after [`Reactor::tell_half_closes`]; what came before has been shown.
+    ReadClosed {
+        /// The connection.
+        conn: Conn,
+    },
     /// Output that the kernel had not taken at once has all gone out.
     Drained {
         /// The connection.
@@ -137,6 +143,12 @@ pub trait Reactor: Sized {
     ///
     /// What comes from a peer of a datagram server meanwhile is dropped and counted, since peers share a socket.
     fn pause_reading(&mut self, conn: Conn, pause: bool);
+
+    /// From now on, [`Event::ReadClosed`] comes where a peer ends its sending side, and not [`Event::Closed`]; also where
+    /// it is gone altogether, which TCP does not tell apart. The handler then has to close the connection.
+    ///
+    /// A backend that cannot tell goes on to close.
+    fn tell_half_closes(&mut self) {}
 
     /// Ends the connection at once and frees its slot. No event follows.
     fn close(&mut self, conn: Conn);

@@ -276,7 +276,7 @@ impl<R: Reactor> Handler<R> for Chaos {
                 self.end(conn, Some(error.map_or(Ok(()), |error| Err(error.kind()))));
             }
             Event::AcceptFailed { error } => panic!("{error}"),
-            Event::Drained { .. } | Event::Woken => {}
+            Event::Drained { .. } | Event::ReadClosed { .. } | Event::Woken => {}
         }
     }
 }

@@ -71,6 +71,7 @@ struct Witness {
     refused: Vec<String>,
     data: Vec<u8>,
     drained: usize,
+    read_closed: usize,
     closed: Vec<Option<(io::ErrorKind, String)>>,
 }
 
@@ -89,6 +90,7 @@ impl<R: Reactor> Handler<R> for Witness {
             }
             Event::Drained { .. } => self.drained += 1,
             Event::Closed { error, .. } => self.closed.push(error.map(|e| (e.kind(), e.to_string()))),
+            Event::ReadClosed { .. } => self.read_closed += 1,
             Event::Woken => {}
         }
     }
@@ -129,6 +131,37 @@ impl Pair {
     fn send(&mut self, bytes: &[u8]) {
         self.client.output(self.conn).extend_from_slice(bytes);
         self.client.flush(self.conn);
+    }
+}
+
+#[test]
+fn a_farewell_leaves_the_connection_to_the_server_when_asked_for() {
+    for paused in [false, true] {
+        let papers = Papers::new();
+        let mut pair = Pair::new(papers.client(None), papers.server(None), false);
+        pair.server.tell_half_closes();
+        // What TLS says to a new client is read before its answer; unread, it would turn the client's close into a reset.
+        pair.send(b"hello ");
+        pair.until(|pair| pair.ours.data == b"hello ");
+        pair.theirs.echo = false;
+        let conn = pair.theirs.stand[0];
+        pair.server.pause_reading(conn, paused);
+        pair.send(b"last words");
+        pair.client.close(pair.conn);
+        if paused {
+            for _ in 0..100 {
+                pair.server.poll(Wait::Spin(Time(0)), &mut pair.theirs).unwrap();
+            }
+            assert_eq!((&pair.theirs.data[..], pair.theirs.read_closed), (&b"hello "[..], 0));
+            pair.server.pause_reading(conn, false);
+        }
+        pair.until(|pair| pair.theirs.read_closed > 0);
+        assert_eq!(pair.theirs.data, b"hello last words");
+        for _ in 0..100 {
+            pair.server.poll(Wait::Spin(Time(0)), &mut pair.theirs).unwrap();
+        }
+        assert_eq!((pair.theirs.read_closed, pair.theirs.closed.len()), (1, 0));
+        pair.server.close(conn);
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Client {
     pub(crate) batch: Batch,
     /// What a peer has that sends datagrams.
     pub(crate) frames: Option<Box<Frames>>,
+    /// Whether the client sends no more.
+    pub(crate) input_ended: bool,
 }
 
 /// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
@@ -124,6 +126,7 @@ impl Client {
             stuck: (0, 0),
             batch: Batch::default(),
             frames: None,
+            input_ended: false,
         }
     }
 

@@ -306,12 +306,24 @@ impl<R: Reactor> Core<R> {
             client.paused = hold;
             reactor.pause_reading(conn, hold);
         }
-        let over = client.state == State::Closing && client.replies.is_empty() && client.offered == 0;
+        let answers_all = match client.state {
+            State::Open => client.input_ended,
+            State::Held => false,
+            State::Closing => true,
+        };
+        let over = answers_all && client.replies.is_empty() && client.offered == 0;
         self.clients[conn.slot as usize] = Some(client);
         if over {
             self.forget(conn);
             reactor.close(conn);
         }
+    }
+
+    /// The client sends no more: the connection closes when all that it has asked for is answered.
+    fn end_input(&mut self, reactor: &mut R, conn: Conn) {
+        let Some(mut client) = self.take_client(conn) else { return };
+        client.input_ended = true;
+        self.put_back(reactor, client);
     }
 
     /// Goes on with the connections of which [`Core::put_back`] found that they can.
@@ -354,6 +366,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.go_on(reactor, conn);
                 self.ring();
             }
+            Event::ReadClosed { conn } => self.end_input(reactor, conn),
             Event::Closed { conn, .. } => self.forget(conn),
             Event::Woken => self.answer_scrape(),
             Event::Connected { .. } => {}

@@ -202,3 +202,37 @@ fn evicted_items_make_room_for_new_ones() {
     assert!((260..=840).contains(&items), "{items}");
     assert!(client.stat("bytes") <= 8 << 20);
 }
+
+#[test]
+fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
+    for args in ["-t 1", "-t 4", "-t 4 --queue 1", "-t 2 --io uring"] {
+        // Where there is no io_uring the server says so and ends.
+        if args.contains("uring") && reactor::Io::Uring.choose(reactor::Backend::Epoll).is_err() {
+            println!("skipped: {args}, as there is no io_uring");
+            continue;
+        }
+        let server = sphinxd(args);
+        let mut client = Client::connect(server.address);
+        let value = vec![b'v'; 20_000];
+        for key in 0..20 {
+            client.set(&format!("key-{key}"), &value);
+        }
+        for round in 0..20 {
+            let mut leaver = Client::connect(server.address);
+            let gets: String = (0..200).map(|i| format!("get key-{}\r\n", (i * 7 + round) % 20)).collect();
+            // The last request is not whole, and is not waited for.
+            leaver.send(format!("{gets}mn\r\nget key-"));
+            leaver.stream.shutdown(std::net::Shutdown::Write).unwrap();
+            for i in 0..200 {
+                assert_eq!(leaver.text(), format!("VALUE key-{} 0 20000", (i * 7 + round) % 20), "{args}");
+                assert!(leaver.bytes(20_002).starts_with(&value));
+                assert_eq!(leaver.text(), "END");
+            }
+            assert_eq!((leaver.text().as_str(), leaver.line()), ("MN", None), "{args}");
+        }
+        // They are gone, too.
+        while client.stat("curr_connections") > 1 {
+            std::thread::yield_now();
+        }
+    }
+}

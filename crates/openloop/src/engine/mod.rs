@@ -280,7 +280,11 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
                     self.lost(reactor, index, error);
                 }
             }
-            Event::Drained { .. } | Event::Accepted { .. } | Event::AcceptFailed { .. } | Event::Woken => {}
+            Event::Drained { .. }
+            | Event::ReadClosed { .. }
+            | Event::Accepted { .. }
+            | Event::AcceptFailed { .. }
+            | Event::Woken => {}
         }
     }
 }

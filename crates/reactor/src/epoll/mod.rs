@@ -67,6 +67,8 @@ pub struct Epoll {
     backlog: u32,
     /// Listeners that are not watched, since there was not one descriptor left to turn a client away with.
     muted: Vec<usize>,
+    /// Whether a peer that ends its sending side leaves the connection standing.
+    half_closes: bool,
     /// The kernel's own timestamps, where they were asked for.
     stamps: Option<Box<Stamps>>,
 }
@@ -105,6 +107,7 @@ impl Epoll {
             waited: Nanos::ZERO,
             backlog: socket::BACKLOG,
             muted: Vec::new(),
+            half_closes: false,
             stamps: None,
         })
     }
@@ -307,6 +310,10 @@ impl Reactor for Epoll {
             entry.paused = pause;
             self.watch(conn);
         }
+    }
+
+    fn tell_half_closes(&mut self) {
+        self.half_closes = true;
     }
 
     fn close(&mut self, conn: Conn) {

@@ -186,6 +186,11 @@ impl Epoll {
             _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
         match received {
+            Ok(0) if self.half_closes && !entry.read_closed && !broken => {
+                entry.read_closed = true;
+                self.watch(conn);
+                handler.event(self, Event::ReadClosed { conn });
+            }
             Ok(0) => self.closed(conn, None, handler),
             Ok(n) => {
                 let at = monotonic_now();

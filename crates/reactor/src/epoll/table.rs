@@ -30,6 +30,8 @@ pub(super) struct Entry {
     /// The listener by which it came, or 0.
     pub(super) listener: u32,
     pub(super) paused: bool,
+    /// The peer sends no more.
+    pub(super) read_closed: bool,
     /// What the kernel was last told to report.
     pub(super) watched: EventFlags,
     /// The event data under which the kernel reports it: generation and slot.
@@ -49,7 +51,7 @@ impl Entry {
     #[inline]
     pub(super) fn interest(&self) -> EventFlags {
         let mut flags = EventFlags::empty();
-        if !self.paused {
+        if !self.paused && !self.read_closed {
             flags |= EventFlags::IN;
         }
         // Output is watched only after a send came up short.
@@ -115,6 +117,7 @@ impl Table {
             state,
             listener: 0,
             paused: false,
+            read_closed: false,
             watched: EventFlags::empty(),
             data: u64::from(conn.generation) << 32 | u64::from(slot),
             out: Vec::new(),

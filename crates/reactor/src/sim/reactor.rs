@@ -27,6 +27,12 @@ pub(super) struct Slot {
     pub(super) last_arrival: Time,
     /// Arrived while reading was paused.
     held: Vec<Vec<u8>>,
+    /// So did the end, after them.
+    held_end: bool,
+    /// The peer sends no more.
+    read_closed: bool,
+    /// Nor does it read.
+    pub(super) deserted: bool,
 }
 
 /// A reactor on a simulated machine.
@@ -38,6 +44,7 @@ pub struct SimReactor {
     /// Those who have written to its datagram servers.
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
+    half_closes: bool,
 }
 
 /// Wakes a simulated machine: the world delivers it when the program that wakes has had its turn.
@@ -62,6 +69,7 @@ impl SimReactor {
             nowhere: Vec::new(),
             peers: Peers::new(),
             datagrams: Datagrams::default(),
+            half_closes: false,
         }
     }
 
@@ -78,6 +86,31 @@ impl SimReactor {
     /// Listens at `addr` no more, as a server that has died; what stands is its program's to close.
     pub fn deafen(&mut self, addr: &Address) {
         self.wires.borrow_mut().listeners.remove(addr);
+    }
+
+    /// Ends this side of a stream: the peer learns that nothing more comes, and this side still reads.
+    pub fn end_sending(&mut self, conn: Conn) {
+        let at = self.end_arrives(conn);
+        if let Some(Link::Stream { peer: Some((peer, peer_conn)) }) = self.slot(conn).map(|slot| slot.link) {
+            self.wires.borrow_mut().arrive(peer, at, Delivery::Ended { conn: peer_conn, deserted: false });
+        }
+    }
+
+    /// The peer of a stream sends no more.
+    fn ended(&mut self, conn: Conn, deserted: bool, handler: &mut impl Handler<Self>) {
+        let half_closes = self.half_closes;
+        let Some(slot) = self.slot(conn) else { return };
+        slot.deserted |= deserted;
+        if half_closes && slot.paused {
+            slot.held_end = true;
+        } else if half_closes && !slot.read_closed {
+            slot.read_closed = true;
+            handler.event(self, Event::ReadClosed { conn });
+        } else if !half_closes {
+            // As on a real machine, where a program closes its side when it reads the end of the other.
+            self.close(conn);
+            handler.event(self, Event::Closed { conn, error: None });
+        }
     }
 
     /// Spends `span` of this machine's processor time.
@@ -171,6 +204,7 @@ impl SimReactor {
                     handler.event(self, Event::Closed { conn, error: error.map(io::Error::from) });
                 }
             }
+            Delivery::Ended { conn, deserted } => self.ended(conn, deserted, handler),
             Delivery::Room { conn } => self.room(conn, handler),
             Delivery::Woken => handler.event(self, Event::Woken),
         }
@@ -255,18 +289,25 @@ impl Reactor for SimReactor {
         if pause {
             return;
         }
-        let held = std::mem::take(&mut slot.held);
+        let (held, end) = (std::mem::take(&mut slot.held), std::mem::take(&mut slot.held_end));
         let mut wires = self.wires.borrow_mut();
         for bytes in held {
             // It has long arrived: before anything that waits in the inbox.
             wires.arrive(self.index, Time(0), Delivery::Data { conn, bytes });
         }
+        if end {
+            wires.arrive(self.index, Time(0), Delivery::Ended { conn, deserted: false });
+        }
+    }
+
+    fn tell_half_closes(&mut self) {
+        self.half_closes = true;
     }
 
     fn close(&mut self, conn: Conn) {
         let at = self.end_arrives(conn);
         if let Some(Link::Stream { peer: Some((peer, peer_conn)) }) = self.remove(conn) {
-            self.wires.borrow_mut().arrive(peer, at, Delivery::Closed { conn: peer_conn, error: None });
+            self.wires.borrow_mut().arrive(peer, at, Delivery::Ended { conn: peer_conn, deserted: true });
         }
     }
 

@@ -60,8 +60,16 @@ impl SimReactor {
         if slot.blocked {
             return;
         }
+        let deserted = slot.deserted;
         let mut bytes = std::mem::take(&mut slot.out);
         let left = self.leave();
+        if deserted {
+            // It comes to a machine that does not know the stream any more, and says so.
+            let mut wires = self.wires.borrow_mut();
+            let at = left + wires.delay + wires.delay;
+            let error = Some(std::io::ErrorKind::ConnectionReset);
+            return wires.arrive(self.index, at, Delivery::Closed { conn, error });
+        }
         let mut wires = self.wires.borrow_mut();
         let Some(mut fate) = wires.stream_fate.take() else {
             return wires.deliver(machine, left, Delivery::Data { conn: peer, bytes });

@@ -78,6 +78,99 @@ impl Program for Ping {
     }
 }
 
+/// Asks, ends its sending side or the whole stream, and waits for the answer.
+struct Leaver {
+    conn: Option<Conn>,
+    stays: bool,
+    answer: Vec<u8>,
+    closed: bool,
+}
+
+impl Handler<SimReactor> for Leaver {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Connected { conn } => {
+                self.conn = Some(conn);
+                reactor.output(conn).extend_from_slice(b"question");
+                reactor.flush(conn);
+                if self.stays { reactor.end_sending(conn) } else { reactor.close(conn) }
+            }
+            Event::Data { bytes, .. } => self.answer.extend_from_slice(bytes),
+            Event::Closed { .. } => self.closed = true,
+            _ => {}
+        }
+    }
+}
+
+impl Program for Leaver {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        reactor.poll(Wait::Sleep(Time::NEVER), self).unwrap();
+        !self.closed
+    }
+}
+
+/// Answers when the client sends no more; reads nothing before it is woken if it is `paused`.
+#[derive(Default)]
+struct Late {
+    paused: bool,
+    question: Vec<u8>,
+    ends: usize,
+    closed: Vec<Option<std::io::ErrorKind>>,
+}
+
+impl Handler<SimReactor> for Late {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => {
+                reactor.pause_reading(conn, self.paused);
+                // Both have arrived by the time at which it looks.
+                reactor.work(Nanos(50_000));
+                reactor.wake();
+            }
+            Event::Woken if self.paused => {
+                self.paused = false;
+                assert_eq!((self.question.len(), self.ends), (0, 0));
+                reactor.pause_reading(Conn { slot: 0, generation: 1 }, false);
+            }
+            Event::Data { bytes, .. } => self.question.extend_from_slice(bytes),
+            Event::ReadClosed { conn } => {
+                self.ends += 1;
+                reactor.output(conn).extend_from_slice(b"answer");
+                reactor.flush(conn);
+            }
+            Event::Closed { error, .. } => self.closed.push(error.map(|error| error.kind())),
+            _ => {}
+        }
+    }
+}
+
+impl Program for Late {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        reactor.poll(Wait::Sleep(Time::NEVER), self).unwrap();
+        true
+    }
+}
+
+#[test]
+fn a_stream_whose_peer_sends_no_more_can_be_answered() {
+    let check = |stays: bool, paused: bool, answer: &str, closed: &[Option<std::io::ErrorKind>]| {
+        let mut world = World::new(DELAY);
+        let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
+        server.tell_half_closes();
+        let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+        client.connect(&addr).unwrap();
+        let mut leaver = Leaver { conn: None, stays, answer: Vec::new(), closed: false };
+        let mut late = Late { paused, ..Late::default() };
+        world.run(&mut [(&mut leaver, &mut client), (&mut late, &mut server)], LIMIT);
+        assert_eq!((&late.question[..], late.ends), (&b"question"[..], 1), "{stays} {paused}");
+        assert_eq!((&leaver.answer[..], &late.closed[..]), (answer.as_bytes(), closed), "{stays} {paused}");
+    };
+    check(true, false, "answer", &[]);
+    check(true, true, "answer", &[]);
+    // A machine that has forgotten the stream says so.
+    check(false, false, "", &[Some(std::io::ErrorKind::ConnectionReset)]);
+}
+
 const DELAY: Nanos = Nanos(5_000);
 const LIMIT: Time = Time(1_000_000_000);
 

@@ -64,6 +64,11 @@ pub(super) enum Delivery {
         conn: Conn,
         error: Option<io::ErrorKind>,
     },
+    /// The peer of a stream sends no more, and does not read either if it has deserted it.
+    Ended {
+        conn: Conn,
+        deserted: bool,
+    },
     /// The kernel takes output again that it had not taken.
     Room {
         conn: Conn,

@@ -21,6 +21,7 @@ pub(super) enum Happened {
         to: usize,
     },
     Drained(Conn),
+    ReadClosed(Conn),
     Closed(Conn, Option<io::Error>),
     Woken,
 }
@@ -32,6 +33,7 @@ impl Happened {
             | Happened::Accepted(conn)
             | Happened::Data { conn, .. }
             | Happened::Drained(conn)
+            | Happened::ReadClosed(conn)
             | Happened::Closed(conn, _) => Some(*conn),
             Happened::AcceptFailed(_) | Happened::Woken => None,
         }
@@ -48,13 +50,16 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Tells what was held back while reading was paused.
     pub(super) fn release(&mut self, session: &mut Session) {
-        if session.held.is_empty() {
-            return;
+        let conn = session.conn;
+        if !session.held.is_empty() {
+            let from = self.plain.len();
+            self.plain.append(&mut session.held);
+            let (at, to) = (session.held_at, self.plain.len());
+            self.happened.push(Happened::Data { conn, at, from, to });
         }
-        let from = self.plain.len();
-        self.plain.append(&mut session.held);
-        let (conn, at, to) = (session.conn, session.held_at, self.plain.len());
-        self.happened.push(Happened::Data { conn, at, from, to });
+        if std::mem::take(&mut session.held_end) {
+            self.happened.push(Happened::ReadClosed(conn));
+        }
     }
 }
 
@@ -65,6 +70,8 @@ pub(super) struct Layer<'a> {
     pub(super) plain: &'a [u32],
     pub(super) sessions: &'a mut Vec<Option<Session>>,
     pub(super) incoming: &'a mut Incoming,
+    /// Whether a peer that ends its sending side leaves the connection standing.
+    pub(super) half_closes: bool,
 }
 
 impl Layer<'_> {
@@ -84,6 +91,7 @@ impl Layer<'_> {
 
     fn receive<R: Reactor>(&mut self, inner: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         let Incoming { happened, plain } = &mut *self.incoming;
+        let half_closes = self.half_closes;
         let Some(session) = find(self.sessions, conn) else {
             let from = plain.len();
             plain.extend_from_slice(bytes);
@@ -116,6 +124,10 @@ impl Layer<'_> {
         }
         match fed {
             Ok(fed) if !fed.ended => {}
+            Ok(_) if half_closes && session.stands => {
+                session.read_closed = true;
+                happened.push(Happened::ReadClosed(conn));
+            }
             Ok(_) => self.end(inner, conn, None),
             Err(error) => {
                 let stage = if stood { "a TLS record is bad" } else { "the TLS handshake failed" };
@@ -170,13 +182,23 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
                     self.incoming.happened.push(Happened::Drained(conn));
                 }
             }
+            Event::ReadClosed { conn } => match find(self.sessions, conn) {
+                None => self.incoming.happened.push(Happened::ReadClosed(conn)),
+                // TLS has said so before.
+                Some(session) if session.read_closed => {}
+                Some(session) => {
+                    let error = cut_short(session.stands);
+                    inner.close(conn);
+                    self.closed(conn, Some(error));
+                }
+            },
             Event::Closed { conn, error } => {
                 let Some(session) = find(self.sessions, conn) else {
                     return self.incoming.happened.push(Happened::Closed(conn, error));
                 };
-                let stands = session.stands;
-                let error = error.unwrap_or_else(|| cut_short(stands));
-                self.closed(conn, Some(error));
+                let (stands, farewell) = (session.stands, session.read_closed);
+                let error = error.or_else(|| (!farewell).then(|| cut_short(stands)));
+                self.closed(conn, error);
             }
             Event::Woken => self.incoming.happened.push(Happened::Woken),
         }

@@ -48,6 +48,7 @@ pub struct Tls<R: Reactor> {
     gone: Vec<Conn>,
     /// Connections that may be read again and have bytes that were held back.
     resumed: Vec<Conn>,
+    half_closes: bool,
 }
 
 fn unsupported(addr: &Address, why: &str) -> io::Error {
@@ -80,7 +81,17 @@ impl<R: Reactor> Tls<R> {
     fn new(inner: R, role: Role) -> Tls<R> {
         let (sessions, gone, resumed) = (Vec::new(), Vec::new(), Vec::new());
         let (plain, listeners) = (Vec::new(), 0);
-        Tls { inner, role, plain, listeners, sessions, incoming: Incoming::default(), gone, resumed }
+        Tls {
+            inner,
+            role,
+            plain,
+            listeners,
+            sessions,
+            incoming: Incoming::default(),
+            gone,
+            resumed,
+            half_closes: false,
+        }
     }
 
     /// Listens without TLS, beside what [`Reactor::listen`] does with it; datagrams, too.
@@ -126,6 +137,14 @@ impl<R: Reactor> Tls<R> {
                     }
                 }
                 Happened::Drained(conn) => Event::Drained { conn },
+                Happened::ReadClosed(conn) => match find(&mut self.sessions, conn) {
+                    // What it had sent before is held back, too.
+                    Some(session) if session.paused => {
+                        session.held_end = true;
+                        continue;
+                    }
+                    _ => Event::ReadClosed { conn },
+                },
                 Happened::Closed(conn, error) => Event::Closed { conn, error },
                 Happened::Woken => Event::Woken,
             };
@@ -204,11 +223,16 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         if let Some(session) = find(&mut self.sessions, conn) {
             session.paused = pause;
-            if !pause && !session.held.is_empty() {
+            if !pause && (!session.held.is_empty() || session.held_end) {
                 self.resumed.push(conn);
             }
         }
         self.inner.pause_reading(conn, pause);
+    }
+
+    fn tell_half_closes(&mut self) {
+        self.half_closes = true;
+        self.inner.tell_half_closes();
     }
 
     fn close(&mut self, conn: Conn) {
@@ -244,8 +268,9 @@ impl<R: Reactor> Reactor for Tls<R> {
             }
         }
         let wait = if self.incoming.happened.is_empty() { wait } else { Wait::Spin(Time(0)) };
-        let Tls { inner, role, plain, sessions, incoming, .. } = self;
-        inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming })?;
+        let Tls { inner, role, plain, sessions, incoming, half_closes, .. } = self;
+        let half_closes = *half_closes;
+        inner.poll(wait, &mut incoming::Layer { role, plain, sessions, incoming, half_closes })?;
         Ok(self.tell(handler))
     }
 

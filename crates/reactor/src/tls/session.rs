@@ -22,6 +22,10 @@ pub(super) struct Session {
     /// Decrypted while reading was paused, and when the first of it came.
     pub(super) held: Vec<u8>,
     pub(super) held_at: Time,
+    /// The peer has said that it sends no more.
+    pub(super) read_closed: bool,
+    /// The handler is to be told so when it reads again.
+    pub(super) held_end: bool,
 }
 
 /// What a receive has led to.
@@ -43,6 +47,8 @@ impl Session {
             paused: false,
             held: Vec::new(),
             held_at: Time(0),
+            read_closed: false,
+            held_end: false,
         }
     }
 

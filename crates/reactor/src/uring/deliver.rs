@@ -141,8 +141,20 @@ impl Uring {
                 entry.ended = Some(error);
                 0
             }
-            _ => self.closed(conn, error.map(io::Error::from), handler),
+            _ => self.end(conn, error, handler),
         }
+    }
+
+    /// The handler learns of the end.
+    fn end(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) -> usize {
+        let Some(entry) = self.table.get_mut(conn) else { return 0 };
+        if error.is_some() || !self.half_closes || entry.read_closed || entry.broken {
+            return self.closed(conn, error.map(io::Error::from), handler);
+        }
+        entry.read_closed = true;
+        entry.ended = None;
+        handler.event(self, Event::ReadClosed { conn });
+        1
     }
 
     /// Shows what came in before the handler paused.
@@ -158,7 +170,10 @@ impl Uring {
         if let Some(error) = ended
             && self.table.get(conn).is_some_and(Entry::reads)
         {
-            events += self.closed(conn, error.map(io::Error::from), handler);
+            events += self.end(conn, error, handler);
+            if self.table.get(conn).is_some() {
+                self.arm_watch(conn)?;
+            }
         }
         Ok(events)
     }
@@ -171,7 +186,9 @@ impl Uring {
         };
         entry.watched = false;
         let broken = PollFlags::ERR | PollFlags::HUP;
-        if !entry.reads() && result.is_ok_and(|flags| flags & u32::from(broken.bits()) != 0) {
+        if (!entry.reads() || entry.read_closed)
+            && result.is_ok_and(|flags| flags & u32::from(broken.bits()) != 0)
+        {
             // As with epoll, which reports a broken connection whether it is read from or not.
             entry.broken = true;
             if !entry.held.is_empty() || entry.ended.is_some() {

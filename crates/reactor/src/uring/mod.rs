@@ -96,6 +96,8 @@ pub struct Uring {
     muted: Vec<usize>,
     /// Whether no more clients are taken.
     closed: bool,
+    /// Whether a peer that ends its sending side leaves the connection standing.
+    half_closes: bool,
 }
 
 impl Uring {
@@ -132,6 +134,7 @@ impl Uring {
             backlog: socket::BACKLOG,
             muted: Vec::new(),
             closed: false,
+            half_closes: false,
         };
         reactor.arm_wake()?;
         Ok(reactor)
@@ -347,6 +350,10 @@ impl Reactor for Uring {
             entry.receive = Receive::Ending;
             let _ = self.cancel(Op::Receive, conn);
         }
+    }
+
+    fn tell_half_closes(&mut self) {
+        self.half_closes = true;
     }
 
     fn close(&mut self, conn: Conn) {

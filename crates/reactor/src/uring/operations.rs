@@ -49,7 +49,7 @@ impl Uring {
     /// Starts to receive from the connection, if it should and does not.
     pub(super) fn arm_receive(&mut self, conn: Conn) -> io::Result<()> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
-        if !entry.reads() || entry.ended.is_some() || entry.receive != Receive::Idle {
+        if !entry.receives() || entry.receive != Receive::Idle {
             return Ok(());
         }
         let (receive, op) = match entry.state {

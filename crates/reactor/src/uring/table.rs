@@ -44,6 +44,8 @@ pub(super) struct Entry {
     pub(super) receive: Receive,
     /// Whether the handler does not want to read.
     pub(super) paused: bool,
+    /// The peer sends no more.
+    pub(super) read_closed: bool,
     /// Whether the connection broke while it was paused, so that it is read to its end all the same.
     pub(super) broken: bool,
     /// Whether a [`Watch`](super::token::Op::Watch) is under way.
@@ -74,6 +76,7 @@ impl Entry {
             listener: 0,
             receive: Receive::Idle,
             paused: false,
+            read_closed: false,
             broken: false,
             watched: false,
             out: Vec::new(),
@@ -96,6 +99,12 @@ impl Entry {
     #[inline]
     pub(super) fn reads(&self) -> bool {
         !self.paused || self.broken
+    }
+
+    /// Whether there can be anything to receive.
+    #[inline]
+    pub(super) fn receives(&self) -> bool {
+        self.reads() && self.ended.is_none() && (!self.read_closed || self.broken)
     }
 
     /// The number of the socket. -1, which the kernel refuses, where there is none.

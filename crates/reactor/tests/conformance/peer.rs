@@ -1,5 +1,5 @@
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -35,9 +35,22 @@ impl Net {
 }
 
 /// The other side's end of a connection.
-pub(crate) trait Stream: Read + Write + Send {}
+pub(crate) trait Stream: Read + Write + Send {
+    /// Sends no more, but goes on to read.
+    fn end_sending(&self);
+}
 
-impl<T: Read + Write + Send> Stream for T {}
+impl Stream for TcpStream {
+    fn end_sending(&self) {
+        self.shutdown(Shutdown::Write).unwrap();
+    }
+}
+
+impl Stream for UnixStream {
+    fn end_sending(&self) {
+        self.shutdown(Shutdown::Write).unwrap();
+    }
+}
 
 /// Connects as a client that knows nothing of reactors.
 pub(crate) fn connect(address: &Address) -> Box<dyn Stream> {

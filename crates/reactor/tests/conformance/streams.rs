@@ -28,6 +28,9 @@ macro_rules! streams {
                 a_close_is_seen_by_the_peer_and_makes_no_event
                 what_was_flushed_leaves_before_the_end
                 a_paused_connection_is_not_read
+                a_half_closed_connection_is_answered_when_asked_for
+                the_end_of_a_paused_connection_waits_its_turn
+                a_half_closed_connection_that_breaks_is_closed
                 many_connections_keep_their_bytes_apart
                 another_thread_ends_the_sleep
                 a_sleep_ends_at_its_time
@@ -84,6 +87,83 @@ pub(crate) fn echoes_and_notices_the_end<R: Backend>(net: Net) {
     assert_eq!(&client.join().unwrap(), b"hello");
     assert_eq!(witness.bytes(), b"hello");
     assert_eq!(witness.closed, [(witness.accepted[0], None)]);
+}
+
+pub(crate) fn a_half_closed_connection_is_answered_when_asked_for<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    reactor.tell_half_closes();
+    let client = thread::spawn(move || {
+        let mut stream = peer::connect(&address);
+        stream.write_all(b"question").unwrap();
+        stream.end_sending();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        answer
+    });
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.read_closed.is_empty());
+    let conn = witness.accepted[0];
+    assert_eq!((witness.bytes(), &witness.read_closed[..]), (b"question".to_vec(), &[conn][..]));
+    // It is told once, and the connection stands.
+    witness.look(&mut reactor);
+    assert_eq!((witness.read_closed.len(), witness.closed.len()), (1, 0));
+    // More than the socket takes at once, so that it has to drain without being read from.
+    let answer: Vec<u8> = (0..5_000_000).map(pattern).collect();
+    reactor.output(conn).extend_from_slice(&answer);
+    reactor.flush(conn);
+    let deadline = reactor.now() + PATIENCE;
+    while reactor.unsent(conn) > 0 {
+        assert!(reactor.now() < deadline, "it does not leave");
+        witness.look(&mut reactor);
+    }
+    reactor.close(conn);
+    // On io_uring it takes a poll to hand the close over.
+    witness.look(&mut reactor);
+    assert!(client.join().unwrap() == answer);
+    assert_eq!((witness.read_closed.len(), witness.closed.len()), (1, 0));
+}
+
+pub(crate) fn the_end_of_a_paused_connection_waits_its_turn<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    reactor.tell_half_closes();
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.accepted.is_empty());
+    let conn = witness.accepted[0];
+    reactor.pause_reading(conn, true);
+    client.write_all(b"last words").unwrap();
+    client.end_sending();
+    witness.look(&mut reactor);
+    assert_eq!((witness.data.len(), witness.read_closed.len(), witness.closed.len()), (0, 0, 0));
+    reactor.pause_reading(conn, false);
+    witness.until(&mut reactor, |w| !w.read_closed.is_empty());
+    assert_eq!((witness.bytes(), witness.closed.len()), (b"last words".to_vec(), 0));
+    // Neither of these shows the end again.
+    reactor.pause_reading(conn, true);
+    reactor.pause_reading(conn, false);
+    witness.look(&mut reactor);
+    assert_eq!((witness.read_closed.len(), witness.closed.len()), (1, 0));
+}
+
+pub(crate) fn a_half_closed_connection_that_breaks_is_closed<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    reactor.tell_half_closes();
+    let client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| !w.accepted.is_empty());
+    client.end_sending();
+    witness.until(&mut reactor, |w| !w.read_closed.is_empty());
+    drop(client);
+    let conn = witness.accepted[0];
+    let deadline = reactor.now() + PATIENCE;
+    // A peer that is gone says so to who writes to it, and Unix sockets by themselves.
+    while witness.closed.is_empty() {
+        assert!(reactor.now() < deadline, "nobody said that it was gone");
+        reactor.output(conn).extend_from_slice(b"anybody there?");
+        reactor.flush(conn);
+        witness.look(&mut reactor);
+    }
+    assert_eq!(witness.closed[0].0, conn);
 }
 
 pub(crate) fn connects_sends_and_receives<R: Backend>(net: Net) {

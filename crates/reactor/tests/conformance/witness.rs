@@ -14,6 +14,7 @@ pub(crate) struct Witness {
     pub(crate) connected: Vec<Conn>,
     pub(crate) drained: usize,
     pub(crate) woken: usize,
+    pub(crate) read_closed: Vec<Conn>,
     pub(crate) closed: Vec<(Conn, Option<io::ErrorKind>)>,
     /// Each receive's connection and bytes.
     pub(crate) data: Vec<(Conn, Vec<u8>)>,
@@ -60,6 +61,7 @@ impl<R: Reactor> Handler<R> for Witness {
                 }
             }
             Event::Drained { .. } => self.drained += 1,
+            Event::ReadClosed { conn } => self.read_closed.push(conn),
             Event::Woken => self.woken += 1,
             Event::Closed { conn, error } => self.closed.push((conn, error.map(|e| e.kind()))),
             Event::AcceptFailed { error } => panic!("{error}"),
