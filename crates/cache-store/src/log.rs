@@ -39,8 +39,10 @@ pub(crate) enum Queue {
 }
 
 /// With fewer segments none is set apart for what is kept: it would stand half empty at the cost of the others.
-/// An eighth is what a queue of its own may cost at most.
-pub(crate) const SEGMENTS_TO_KEEP: usize = 8;
+///
+/// Measured on Zipf 1.0 with 200 000 keys of 30 B and values of 200 B: of 6 segments (14 MiB) two queues hit 0.827 and
+/// FIFO 0.796, of 5 (12 MiB) 0.757 and 0.773.
+pub(crate) const SEGMENTS_TO_KEEP: usize = 6;
 
 /// The segments: which are being written, which wait in line, which are empty.
 ///

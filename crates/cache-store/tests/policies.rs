@@ -1,6 +1,8 @@
 //! What each policy keeps, and that items which end make room without being asked for.
 
-use cache_store::{Config, Expiry, Policy, Store, Stored};
+use std::sync::Arc;
+
+use cache_store::{Config, Epochs, Expiry, Lookup, Policy, Reader, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -56,7 +58,7 @@ fn what_is_read_outlives_what_is_not() {
         // A segment holds 32 items, and each write looks at eight.
         assert!((1..=9).contains(&worst), "{policy}: {worst}");
     };
-    for segments in [8, 16, 40] {
+    for segments in [6, 8, 16, 40] {
         check(Policy::TwoQueues, segments, true);
         check(Policy::SecondChance, segments, true);
         check(Policy::Fifo, segments, false);
@@ -157,5 +159,31 @@ fn a_flush_ends_what_was_kept_and_nothing_that_is_kept_later() {
     store.flush_all(0, NOW);
     (0..200).for_each(|_| store.tend(NOW));
     assert_eq!((store.stats().items, store.stats().bytes), (0, 0));
+    store.audit();
+}
+
+#[test]
+fn a_read_by_another_thread_counts_too() {
+    let segment = 32 << 10;
+    let config = Config::new((128 << 10) + 16 * segment, 3);
+    let epochs = Epochs::new(1, || ());
+    let mut store =
+        Store::with_readers(Config { segment, item_max: segment, ..config }, Arc::clone(&epochs)).unwrap();
+    let mut reader = Reader::new(vec![store.view()]).expect("one place");
+    let hasher = store.hasher();
+    let value = "v".repeat(1000);
+    set(&mut store, "hot", &value, Expiry::NEVER, NOW);
+    set(&mut store, "cold", &value, Expiry::NEVER, NOW);
+    for i in 0..3_000 {
+        set(&mut store, &format!("{i}"), &value, Expiry::NEVER, NOW);
+        if i % 20 == 0 {
+            let found = reader.get(0, hasher.key(b"hot"), NOW);
+            assert!(matches!(found, Lookup::Found(item) if item.value == value.as_bytes() && item.cas == 1));
+            reader.leave();
+        }
+    }
+    assert_eq!(reader.get(0, hasher.key(b"cold"), NOW), Lookup::Missing);
+    reader.leave();
+    assert!(store.stats().kept > 0);
     store.audit();
 }
