@@ -46,6 +46,12 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
                     assert_eq!(count, keys.len());
                     // What the keys borrow differs with the buffer, what they are does not.
                     seen.push(format!("{:?}", keys.clone().collect::<Vec<_>>()));
+                } else if let Request::Meta(meta) = &request {
+                    let mut room = [0; server::BINARY_KEY_MAX];
+                    let key = meta.key.read(&mut room);
+                    assert!(!key.is_empty() && key.len() <= 250);
+                    let flags: Vec<String> = meta.flags().map(|flag| format!("{flag:?}")).collect();
+                    seen.push(format!("{:?} {key:?} {flags:?} {:?}", meta.verb, meta.data()));
                 } else {
                     seen.push(format!("{request:?}"));
                 }

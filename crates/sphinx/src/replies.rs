@@ -49,6 +49,7 @@ pub(crate) enum Finish {
     Ok,
     Reset,
     Stats,
+    Items,
 }
 
 impl Replies {

@@ -1,3 +1,5 @@
+pub(crate) mod groups;
+
 use std::ops::AddAssign;
 
 use proto_memcache::server::reply;

@@ -236,3 +236,36 @@ fn a_client_that_ends_its_sending_side_gets_all_that_it_asked_for() {
         }
     }
 }
+
+#[test]
+fn stats_tell_the_settings_and_the_items_in_memcacheds_words() {
+    let server = sphinxd("-t 2 -m 64 -c 77 --lazy-memory");
+    let mut client = Client::connect(server.address);
+    let mut group = |name: &str| -> Vec<String> {
+        client.send(format!("stats {name}\r\n"));
+        let lines = std::iter::from_fn(|| Some(client.text()).filter(|line| line != "END"));
+        lines.collect()
+    };
+    let settings = group("settings");
+    let port = format!("STAT tcpport {}", server.address.port());
+    for line in [
+        "STAT maxbytes 67108864",
+        "STAT maxconns 77",
+        "STAT num_threads 2",
+        "STAT inter 127.0.0.1",
+        "STAT domain_socket NULL",
+        "STAT udpport 0",
+        "STAT item_size_max 1048576",
+        "STAT shutdown_command no",
+        "STAT auth_enabled_ascii no",
+        port.as_str(),
+    ] {
+        assert!(settings.iter().any(|setting| setting == line), "{line} is not in {settings:?}");
+    }
+    assert!(group("items").is_empty());
+    for key in 0..50 {
+        Client::connect(server.address).set(&format!("key-{key}"), "value");
+    }
+    // Those of both threads.
+    assert_eq!(group("items")[0], "STAT items:1:number 50");
+}

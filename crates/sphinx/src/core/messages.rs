@@ -8,7 +8,7 @@ use super::Core;
 use crate::message::{Answer, Ask, Work};
 use crate::partitions::Place;
 use crate::replies::Finish;
-use crate::stats::CoreStats;
+use crate::stats::{CoreStats, groups};
 
 /// Messages of each kind taken from one peer before the others and the sockets have their turn.
 const MESSAGES_PER_TURN: usize = 128;
@@ -87,6 +87,7 @@ impl<R: Reactor> Core<R> {
         let mut text = self.buffers.take();
         match finish {
             Finish::Ok => text.extend_from_slice(reply::OK),
+            Finish::Items => groups::items(&stats.store, &mut text),
             Finish::Reset => text.extend_from_slice(reply::RESET),
             Finish::Stats => {
                 let now = self.now;

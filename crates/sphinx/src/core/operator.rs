@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::message::Work;
 use crate::replies::Finish;
 use crate::server::End;
+use crate::stats::groups;
 
 /// What memcached takes at least. Units: MiB.
 const MEMORY_MIN: u32 = 8;
@@ -23,9 +24,23 @@ impl<R: Reactor> Core<R> {
         reactor: &mut R,
         client: &mut Client,
         group: &[u8],
-        _argument: &[u8],
+        argument: &[u8],
     ) -> Flow {
         match group {
+            b"settings" => {
+                let mut text = Vec::new();
+                groups::settings(&self.common.config, &mut text);
+                self.answer(reactor, client, Reply::Wanted, &text)
+            }
+            b"sizes" => {
+                let mut text = Vec::new();
+                groups::sizes(&mut text);
+                self.answer(reactor, client, Reply::Wanted, &text)
+            }
+            b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
+            b"detail" if !matches!(argument, b"on" | b"off" | b"dump") => {
+                self.answer(reactor, client, Reply::Wanted, Refusal::StatsDetail.line())
+            }
             b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
             b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),
             b"cachedump" => self.answer(reactor, client, Reply::Wanted, Refusal::NoCachedump.line()),
