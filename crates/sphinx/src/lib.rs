@@ -33,11 +33,11 @@
 //! one connection, `partitions` says who does an operation, `link` is the way to another thread, `operation` is what
 //! happens to a key.
 //!
+//! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
+//!
 //! # Differences from memcached
 //!
 #![doc = include_str!("../DIFFERENCES.md")]
-//!
-//! Try it: `cargo run --release -p sphinx -- -t 2`, then `printf 'version\r\n' | nc -q1 127.0.0.1 11211`.
 
 mod auth;
 mod buffers;

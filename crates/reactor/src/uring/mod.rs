@@ -38,7 +38,7 @@ use crate::epoll::EventFd;
 use crate::uring::accept::Listener;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
-use crate::uring::table::{Entry, Receive, State, Table};
+use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
 use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, unix};
 
@@ -336,20 +336,7 @@ impl Reactor for Uring {
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
-        let Some(entry) = self.table.get_mut(conn) else { return };
-        entry.paused = pause;
-        let cancels = entry.receive == Receive::Armed && entry.state == State::Open;
-        let held = !entry.held.is_empty() || entry.ended.is_some();
-        // What fails here is the ring, which every poll reports.
-        if !pause {
-            if held {
-                self.resumed.push_back(conn);
-            }
-            let _ = self.arm_receive(conn);
-        } else if cancels {
-            entry.receive = Receive::Ending;
-            let _ = self.cancel(Op::Receive, conn);
-        }
+        self.set_paused(conn, pause);
     }
 
     fn tell_half_closes(&mut self) {

@@ -62,6 +62,24 @@ impl Uring {
         unsafe { self.ring.push(receive, Token::of(op, conn)) }
     }
 
+    /// Stops or resumes reading from a connection.
+    pub(super) fn set_paused(&mut self, conn: Conn, pause: bool) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        entry.paused = pause;
+        let cancels = entry.receive == Receive::Armed && entry.state == State::Open;
+        let held = !entry.held.is_empty() || entry.ended.is_some();
+        // What fails here is the ring, which every poll reports.
+        if !pause {
+            if held {
+                self.resumed.push_back(conn);
+            }
+            let _ = self.arm_receive(conn);
+        } else if cancels {
+            entry.receive = Receive::Ending;
+            let _ = self.cancel(Op::Receive, conn);
+        }
+    }
+
     /// Watches a connection that is not read from for its end.
     pub(super) fn arm_watch(&mut self, conn: Conn) -> io::Result<()> {
         let Some(entry) = self.table.get_mut(conn).filter(|entry| !entry.watched) else { return Ok(()) };
