@@ -101,6 +101,7 @@ fn refuses_with_a_reason() {
     check("--tls-port 1", "--tls-cert");
     check("-o wat", "-o wat is not known");
     check("-d", "-d is not for Sphinx: have systemd");
+    check("-M", "what is used least makes room");
     check("-f 1.05", "-f is not for Sphinx: there are no slabs");
     check("-B binary", "only the text protocol");
     check("-S", "-Y authenticates in the text protocol");

@@ -9,4 +9,5 @@ mod hostile_servers;
 mod lab;
 mod load;
 mod run;
+mod soak;
 mod view;
