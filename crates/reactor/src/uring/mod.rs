@@ -90,9 +90,8 @@ pub struct Uring {
     /// Connections that failed while sending.
     failed: VecDeque<(Conn, Errno)>,
     waited: Nanos,
-    /// Clients that may wait to be accepted, per listener.
     backlog: u32,
-    /// Listeners that wait for nothing, since there was not one descriptor left to turn a client away with.
+    /// Listeners that wait for nothing, for want of a descriptor to turn a client away with.
     muted: Vec<usize>,
     /// Whether no more clients are taken.
     closed: bool,
@@ -140,9 +139,7 @@ impl Uring {
         Ok(reactor)
     }
 
-    /// Lets `clients` wait to be accepted at each listener from now on, instead of 4096.
-    ///
-    /// Bounds: the kernel allows no more than `net.core.somaxconn`.
+    /// Lets `clients` wait to be accepted at each listener from now on, as [`Epoll`](crate::Epoll) does.
     pub fn set_backlog(&mut self, clients: u32) {
         self.backlog = clients;
     }
@@ -360,7 +357,7 @@ impl Reactor for Uring {
         self.closed = true;
         self.muted.clear();
         for listener in &self.listeners {
-            // The operations that wait for clients hold the socket open: they end by this, and who connects is refused.
+            // What waits for clients holds the socket open, and ends by this.
             let _ = shutdown(listener, Shutdown::Both);
         }
     }
