@@ -1,4 +1,4 @@
-use proto_memcache::{append_u64, server};
+use proto_memcache::{append_u64, limits, server};
 
 use super::{Fields, Store};
 use crate::expiry::Expiry;
@@ -59,8 +59,11 @@ impl Store {
     pub fn count_meta(&mut self, command: MetaCount, key: Key, now: u32) -> (Counted, u64) {
         let MetaCount { up, delta, compare, cas, expiry } = command;
         let Ok(found) = self.live(key, now) else { return (Counted::NotFound, 0) };
-        // memcached sees that there is nothing before it looks at the unique number.
-        if found.header.value == 0 {
+        // memcached sees that there is nothing, or an item in pieces (over half of the largest), before it looks at the
+        // unique number.
+        let Header { flags, value, .. } = found.header;
+        let size = limits::item_size(key.bytes.len(), flags, value);
+        if value == 0 || size > limits::ITEM_MAX / 2 {
             return (Counted::NonNumeric, 0);
         }
         if compare != 0 && compare != self.log.cas(found.at, &found.header) {
