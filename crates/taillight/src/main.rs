@@ -53,7 +53,7 @@ enum Command {
     Report(report::ReportArgs),
     Load(Box<load::LoadArgs>),
     Agent(agent::AgentArgs),
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     Selftest(selftest::SelftestArgs),
     Accuracy(accuracy::AccuracyArgs),
     Explain(explain::ExplainArgs),

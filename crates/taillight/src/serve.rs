@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
 #[derive(Subcommand, Debug)]
 enum Server {
     /// The cache, a memcached-compatible server with a thread per core; the same as sphinxd.
-    Sphinx(sphinx::Options),
+    Sphinx(Box<sphinx::Options>),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
 }
