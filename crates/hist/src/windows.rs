@@ -12,7 +12,7 @@ use units::Nanos;
 
 use crate::sparse::Sparse;
 
-/// The length of one window, in measurements of up to [`MOST`] of them.
+/// The length of one window, in measurements of up to 100 s.
 ///
 /// Source: long enough for 1 000 samples from 10 krps on, short enough that a trial of a few seconds
 /// holds tens of them.

@@ -15,7 +15,7 @@ pub enum Counted {
     NotFound,
     /// The item is no number.
     NonNumeric,
-    /// As [`Stored::NoMemory`].
+    /// As [`Stored::NoMemory`](crate::Stored::NoMemory).
     NoMemory,
     /// The item has another unique number than was asked for.
     Exists,
