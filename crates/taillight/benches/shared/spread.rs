@@ -13,7 +13,9 @@ impl Spread {
     pub(crate) fn of(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_by(f64::total_cmp);
         let (&least, &most) = (values.first()?, values.last()?);
-        Some(Spread { least, median: values[values.len() / 2], most })
+        let n = values.len();
+        let median = f64::midpoint(values[(n - 1) / 2], values[n / 2]);
+        Some(Spread { least, median, most })
     }
 }
 
