@@ -46,7 +46,7 @@ pub enum Error {
 }
 
 impl Error {
-    fn write(path: &Path, source: io::Error) -> Error {
+    pub(crate) fn write(path: &Path, source: io::Error) -> Error {
         let lever = match source.kind() {
             io::ErrorKind::PermissionDenied => "choose a folder that you may write to with --out",
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -118,16 +118,7 @@ impl ResultFolder {
 
     /// Writes `bytes` to the file `name` (relative to the folder) whole or not at all.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
-        let path = self.path.join(name);
-        let beside = path.with_extension("partial");
-        let written = fs::File::create(&beside)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| fs::rename(&beside, &path));
-        if let Err(source) = written {
-            let _ = fs::remove_file(&beside);
-            return Err(Error::write(&path, source));
-        }
-        Ok(path)
+        write_whole(&self.path.join(name), bytes)
     }
 
     /// Writes `result.json`.
@@ -150,4 +141,17 @@ impl ResultFolder {
         }
         serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
     }
+}
+
+/// Writes `bytes` to `path` by way of a file beside it, whole or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<PathBuf, Error> {
+    let beside = path.with_extension("partial");
+    let written = fs::File::create(&beside)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&beside, path));
+    if let Err(source) = written {
+        let _ = fs::remove_file(&beside);
+        return Err(Error::write(path, source));
+    }
+    Ok(path.into())
 }

@@ -3,7 +3,7 @@
 //! A result is a folder. `result.json` holds the [`Experiment`]: what was asked, on which host, with which
 //! targets, the summary of every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's
 //! histograms in full. `report.html` is made from these two alone. Field names end in their unit; a field
-//! that could not be measured is `null`, never 0.
+//! that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 
@@ -21,6 +21,7 @@ mod latency;
 mod operation;
 mod schema;
 mod server;
+pub mod study;
 mod traffic;
 mod trial;
 mod verdict;
@@ -39,8 +40,9 @@ pub use generator::{Generator, Noise};
 pub use heat::{Heat, HeatColumn};
 pub use latency::LatencySummary;
 pub use operation::Operation;
-pub use schema::json_schema;
+pub use schema::{json_schema, study_json_schema};
 pub use server::ServerFigures;
+pub use study::Study;
 pub use traffic::{Datagrams, Traffic, Transport};
 pub use trial::{Arrivals, Purpose, Trial};
 pub use verdict::{Invalid, Reason, Verdict};

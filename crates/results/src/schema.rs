@@ -1,12 +1,19 @@
 use schemars::JsonSchema;
 
-use crate::Experiment;
+use crate::{Experiment, Study};
 
 /// The JSON schema of `result.json` as this version writes it, made from the types.
 ///
 /// Kept in `docs/reference/result-schema-v2.json`; a test compares the two.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Experiment).to_value()
+}
+
+/// The JSON schema of `study.json` as this version writes it, made from the types.
+///
+/// Kept in `docs/reference/study-schema-v1.json`; a test compares the two.
+pub fn study_json_schema() -> serde_json::Value {
+    schemars::schema_for!(Study).to_value()
 }
 
 /// A quality-of-service (QoS) target: a percentile of the response time and its limit.

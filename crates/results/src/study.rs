@@ -1,0 +1,123 @@
+//! What is kept of a study: a published figure measured again, with its claims judged.
+//!
+//! A study's folder holds `study.json`, this record, beside the folders of the experiments that it ran. Everything
+//! that a page shows is in it: the report draws and computes nothing, so that a study can be read years later.
+
+mod cell;
+mod claim;
+mod figure;
+mod folder;
+mod table;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use cell::{Cell, X};
+pub use claim::{ClaimResult, ClaimVerdict};
+pub use figure::{Axis, Figure, FigureKind, Point, Scale, Series};
+pub use folder::StudyFolder;
+pub use table::{Entry, Row, Table};
+
+/// The version of the schema of `study.json` that this program writes.
+pub const STUDY_SCHEMA: u32 = 1;
+
+/// A grid of experiments, the claims that it was made to judge, and the published values beside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Study {
+    /// [`STUDY_SCHEMA`] when it was written.
+    pub schema: u32,
+    /// The study's name, `latency-vs-load`; the folder's name has the time as well.
+    pub name: String,
+    /// What it is called on a page.
+    pub title: String,
+    /// What is asked, as a sentence.
+    pub question: String,
+    /// What is reproduced, such as `IISWC'17 Fig. 1`.
+    pub source: String,
+    /// How it was measured, a paragraph.
+    pub method: String,
+    /// Where method or machine differ from the published ones.
+    #[serde(default)]
+    pub deviations: Vec<String>,
+    /// How much was measured.
+    pub form: Form,
+    /// When it started: RFC 3339, UTC.
+    pub created: String,
+    /// How long it took in all, interruptions not counted.
+    pub elapsed_s: f64,
+    /// Whether it ran to its end. A partial result is kept and says so.
+    pub complete: bool,
+    /// Why it ended early.
+    pub interrupted: Option<String>,
+    /// The command line that made it.
+    pub command: Vec<String>,
+    /// The version of the program.
+    pub version: String,
+    /// The seed of every random stream and of the order of the trials.
+    pub seed: u64,
+    /// The number of blocks that were measured whole: each holds every point once, and the reference points.
+    #[serde(default)]
+    pub blocks: u32,
+    /// The study's definition with everything filled in: each series with its whole configuration.
+    #[serde(default)]
+    pub config: Value,
+    /// Facts about the machine, as `taillight host --json` prints them.
+    pub host: Value,
+    /// The knobs that were applied, as they are written: `cpu.set=0`.
+    pub knobs: Vec<String>,
+    /// What a reader must know, such as that server and generator shared cores.
+    pub notes: Vec<String>,
+    /// What this machine cannot show, or shows otherwise than the published one.
+    pub limits: Vec<String>,
+    /// In the order in which a page shows them.
+    pub figures: Vec<Figure>,
+    /// In the order in which a page shows them.
+    pub tables: Vec<Table>,
+    /// Every claim with its verdict.
+    pub claims: Vec<ClaimResult>,
+    /// What was not measured, with the reason.
+    pub skipped: Vec<Skipped>,
+    /// Every measurement, in the order of running; invalid ones too.
+    pub cells: Vec<Cell>,
+}
+
+/// How much of a study is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Seconds: whether it runs at all. Its figures mean nothing.
+    Smoke,
+    /// Minutes: few repeats and points.
+    #[default]
+    Quick,
+    /// As long as it takes: 7 repeats or more.
+    Full,
+}
+
+impl Form {
+    /// As options and tables call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Form::Smoke => "smoke",
+            Form::Quick => "quick",
+            Form::Full => "full",
+        }
+    }
+}
+
+/// A part of a study that was not measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Skipped {
+    /// Which: a series, a point, a claim's figure, or the whole study.
+    pub what: String,
+    /// Why, and what would change that.
+    pub reason: String,
+}
+
+impl Study {
+    /// The cells of `series` at `x`, one per block.
+    pub fn cells_at<'a>(&'a self, series: &'a str, x: &'a X) -> impl Iterator<Item = &'a Cell> {
+        self.cells.iter().filter(move |cell| cell.series == series && cell.x == *x)
+    }
+}

@@ -1,0 +1,119 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::X;
+
+/// A figure in the paper's form, ready to be drawn.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// Its name within the study.
+    pub id: String,
+    /// What stands over it.
+    pub title: String,
+    /// How it is drawn.
+    pub kind: FigureKind,
+    /// The horizontal axis. Of percentiles: 0 to 100.
+    pub x: Axis,
+    /// The vertical axis. Of a matrix: its rows.
+    pub y: Axis,
+    /// Ours and the published ones. Of a matrix: one series for each row, named as the row.
+    pub series: Vec<Series>,
+    /// A line at the target. Units: those of `y`, µs.
+    pub qos_us: Option<f64>,
+    /// What stands under it.
+    pub caption: String,
+}
+
+/// How a figure is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FigureKind {
+    /// A line for each series, with whiskers.
+    #[default]
+    Lines,
+    /// A group of bars for each place, with whiskers.
+    Bars,
+    /// A grid of labelled cells, each with its published counterpart.
+    Matrix,
+    /// Response-time distributions: percentile against µs.
+    Percentiles,
+}
+
+/// An axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Axis {
+    /// What it shows: `load`, `99th percentile`.
+    pub label: String,
+    /// The unit; empty where it has none.
+    pub unit: String,
+    /// How numbers are laid out.
+    pub scale: Scale,
+    /// The names in their order; empty for an axis of numbers.
+    pub categories: Vec<String>,
+}
+
+/// How numbers are laid out on an axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scale {
+    /// Equal distances for equal differences.
+    #[default]
+    Linear,
+    /// Equal distances for equal ratios.
+    Log,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// What the legend calls it.
+    pub name: String,
+    /// Whether it is taken from a publication rather than measured here.
+    pub published: bool,
+    /// The publication; `None` for ours.
+    pub source: Option<String>,
+    /// By their places, rising.
+    pub points: Vec<Point>,
+}
+
+/// A point of a series: the median over its blocks, or a published value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Point {
+    /// Where.
+    pub x: X,
+    /// How much, in the unit of the vertical axis; `None` where there is only a label.
+    pub y: Option<f64>,
+    /// The lower end of the 95 % interval of the median, or the least where there were too few repeats for one.
+    pub low: Option<f64>,
+    /// Its upper end, or the most.
+    pub high: Option<f64>,
+    /// Repeats behind it; 0 for a published value.
+    pub n: u32,
+    /// Whether all its repeats were valid; drawn hatched otherwise.
+    pub valid: bool,
+    /// What the reader must know of it.
+    pub note: Option<String>,
+    /// Of a matrix: what stands in the cell, such as `MN` or `–`.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// Of a matrix: what the publication has there.
+    #[serde(default)]
+    pub published: Option<String>,
+}
+
+impl Default for Point {
+    /// Nothing was measured, and nothing speaks against it.
+    fn default() -> Point {
+        Point {
+            x: X::default(),
+            y: None,
+            low: None,
+            high: None,
+            n: 0,
+            valid: true,
+            note: None,
+            label: None,
+            published: None,
+        }
+    }
+}

@@ -1,0 +1,107 @@
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{STUDY_SCHEMA, Study};
+use crate::Error;
+use crate::folder::write_whole;
+
+/// What the folder of a study that is not whole yet ends in.
+const PARTIAL: &str = ".partial";
+/// The record.
+const FILE: &str = "study.json";
+
+/// The folder of one study.
+///
+/// While it is measured it is called `NAME.partial`; once it is whole it is renamed, and nothing in it changes any
+/// more but what is made from the record. Files appear whole or not at all.
+#[derive(Clone, Debug)]
+pub struct StudyFolder {
+    path: PathBuf,
+}
+
+impl StudyFolder {
+    /// Makes the folder `root/name.partial`.
+    ///
+    /// Errors: it cannot be made, or one of either name is there.
+    pub fn create(root: &Path, name: &str) -> Result<StudyFolder, Error> {
+        fs::create_dir_all(root).map_err(|e| Error::write(root, e))?;
+        let whole = root.join(name);
+        if whole.exists() {
+            return Err(Error::write(&whole, io::ErrorKind::AlreadyExists.into()));
+        }
+        let path = root.join(format!("{name}{PARTIAL}"));
+        fs::create_dir(&path).map_err(|e| Error::write(&path, e))?;
+        Ok(StudyFolder { path })
+    }
+
+    /// The folder at `path`, which must hold a `study.json`; a path to that file itself will do.
+    pub fn open(path: &Path) -> Result<StudyFolder, Error> {
+        let path = if path.file_name().is_some_and(|name| name == FILE) {
+            path.parent().unwrap_or(Path::new("."))
+        } else {
+            path
+        };
+        let file = path.join(FILE);
+        fs::metadata(&file).map_err(|source| Error::Read { path: file, source })?;
+        Ok(StudyFolder { path: path.into() })
+    }
+
+    /// Whether there is a study at `path`.
+    pub fn is_one(path: &Path) -> bool {
+        path.join(FILE).is_file() || path.file_name().is_some_and(|name| name == FILE) && path.is_file()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it is still being measured, or was left so.
+    pub fn is_partial(&self) -> bool {
+        self.path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(PARTIAL))
+    }
+
+    /// Writes `bytes` to the file `name` (relative to the folder) whole or not at all.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, Error> {
+        write_whole(&self.path.join(name), bytes)
+    }
+
+    /// Writes `study.json`.
+    pub fn save(&self, study: &Study) -> Result<PathBuf, Error> {
+        let path = self.path.join(FILE);
+        let json = serde_json::to_vec_pretty(study)
+            .map_err(|e| Error::Damaged { path: path.clone(), problem: e.to_string() })?;
+        write_whole(&path, &json)
+    }
+
+    /// Reads `study.json`.
+    pub fn load(&self) -> Result<Study, Error> {
+        let path = self.path.join(FILE);
+        let text = fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let damaged = |problem: String| Error::Damaged { path: path.clone(), problem };
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+        match value.get("schema").and_then(serde_json::Value::as_u64) {
+            None => return Err(damaged("it has no schema number".into())),
+            Some(found) if found > u64::from(STUDY_SCHEMA) => {
+                return Err(damaged(format!(
+                    "its schema is {found} and this program reads studies up to {STUDY_SCHEMA}: use a newer taillight"
+                )));
+            }
+            Some(_) => {}
+        }
+        serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+    }
+
+    /// Renames it to its name without `.partial`: it is whole.
+    pub fn complete(self) -> Result<StudyFolder, Error> {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(PARTIAL) else { return Ok(self) };
+        let path = self.path.with_file_name(name);
+        if path.exists() {
+            return Err(Error::write(&path, io::ErrorKind::AlreadyExists.into()));
+        }
+        fs::rename(&self.path, &path).map_err(|e| Error::write(&path, e))?;
+        Ok(StudyFolder { path })
+    }
+}

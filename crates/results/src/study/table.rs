@@ -1,0 +1,58 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A table, with the published rows beside ours.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    /// Its name within the study.
+    pub id: String,
+    /// What stands over it.
+    pub title: String,
+    /// The heads of the columns.
+    pub columns: Vec<String>,
+    /// Each with as many cells as there are columns.
+    pub rows: Vec<Row>,
+    /// The publication of the published rows; empty where there are none.
+    pub source: String,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    /// Whether it is taken from a publication rather than measured here.
+    pub published: bool,
+    /// From left to right.
+    pub cells: Vec<Entry>,
+}
+
+/// What stands in a cell of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Entry {
+    /// A quantity.
+    Quantity {
+        /// How much.
+        value: f64,
+        /// Of what: `us`, `ms`, `rps`, `%`; empty for a plain number.
+        unit: String,
+        /// The lower end of its interval.
+        low: Option<f64>,
+        /// The upper end of its interval.
+        high: Option<f64>,
+    },
+    /// Words, or `–` where there is nothing.
+    Text(String),
+}
+
+impl Entry {
+    /// A quantity without an interval.
+    pub fn quantity(value: f64, unit: &str) -> Entry {
+        Entry::Quantity { value, unit: unit.into(), low: None, high: None }
+    }
+}
+
+impl From<&str> for Entry {
+    fn from(text: &str) -> Entry {
+        Entry::Text(text.to_owned())
+    }
+}
