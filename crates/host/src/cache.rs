@@ -21,6 +21,8 @@ pub struct Cache {
     pub count: usize,
     /// The logical processors that share the first of them.
     pub shared_by: CpuList,
+    /// The bytes that move together.
+    pub line_bytes: Option<u32>,
 }
 
 impl Cache {
@@ -54,6 +56,7 @@ fn read_one(tree: &Tree, folder: &str) -> Option<(Cache, CpuList)> {
         // Some hypervisors say 0 for "unknown".
         ways: tree.value(format!("{folder}/ways_of_associativity")).filter(|&ways| ways > 0),
         count: 0,
+        line_bytes: tree.value(format!("{folder}/coherency_line_size")),
         shared_by: shared_by.clone(),
     };
     Some((cache, shared_by))

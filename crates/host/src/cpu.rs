@@ -23,7 +23,28 @@ pub struct Cpu {
     pub packages: usize,
     /// Whether simultaneous multithreading (SMT) is on: `on`, `off`, `forceoff`, `notsupported`.
     pub smt_control: Option<String>,
+    /// Logical processors that are there but switched off.
+    pub offline: CpuList,
+    /// What the processor offers of interest here, as the kernel names it: `cat_l3`, `constant_tsc`, `rdt_a`.
+    pub features: Vec<String>,
 }
+
+/// Features that an ability depends on: the clock, cache allocation and its monitoring, huge pages of 1 GiB.
+const FEATURES: [&str; 13] = [
+    "constant_tsc",
+    "nonstop_tsc",
+    "rdt_a",
+    "cat_l2",
+    "cat_l3",
+    "cdp_l3",
+    "mba",
+    "cqm_llc",
+    "cqm_mbm_total",
+    "pdpe1gb",
+    "arch_perfmon",
+    "hypervisor",
+    "atomics",
+];
 
 impl Cpu {
     pub(crate) fn read(tree: &Tree) -> Cpu {
@@ -47,6 +68,8 @@ impl Cpu {
             cores: cores.into_iter().collect(),
             packages: packages.len(),
             smt_control: tree.text(format!("{CPUS}/smt/control")),
+            offline: tree.value(format!("{CPUS}/offline")).unwrap_or_default(),
+            features: features(tree),
             online,
         }
     }
@@ -56,10 +79,22 @@ impl Cpu {
         self.cores.iter().find(|core| core.contains(cpu))
     }
 
+    /// Whether the processor offers `feature`, as the kernel names it.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|name| name == feature)
+    }
+
     /// Whether any physical core shows more than one logical processor.
     pub fn smt_on(&self) -> bool {
         self.cores.iter().any(|core| core.len() > 1)
     }
+}
+
+fn features(tree: &Tree) -> Vec<String> {
+    const CPUINFO: &str = "proc/cpuinfo";
+    // Arm's kernels write `Features` where x86's write `flags`.
+    let flags = tree.field(CPUINFO, "flags").or_else(|| tree.field(CPUINFO, "Features")).unwrap_or_default();
+    flags.split_whitespace().filter(|flag| FEATURES.contains(flag)).map(str::to_owned).collect()
 }
 
 fn model(tree: &Tree) -> Option<String> {

@@ -23,6 +23,32 @@ pub struct Frequency {
     pub idle_driver: Option<String>,
     /// By which rule.
     pub idle_governor: Option<String>,
+    /// The rules that can be chosen.
+    pub governors: Vec<String>,
+    /// The lowest frequency that the processor can run at.
+    pub hardware_min_khz: Option<u64>,
+    /// The highest.
+    pub hardware_max_khz: Option<u64>,
+    /// The frequencies that can be set, where the driver has a list; `intel_pstate` takes any between the two.
+    pub frequencies_khz: Vec<u64>,
+    /// What the processor is told to prefer: `performance`, `balance_power`.
+    pub preference: Option<String>,
+    /// Domains whose power the processor can hold below a limit (RAPL).
+    pub power_zones: Vec<PowerZone>,
+}
+
+/// A part of the machine whose power can be capped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PowerZone {
+    /// Its folder's name below `/sys/class/powercap`: `intel-rapl:0`.
+    pub zone: String,
+    /// What it covers: `package-0`, `dram`.
+    pub name: Option<String>,
+    /// The long-term limit.
+    pub limit_uw: Option<u64>,
+    /// The highest limit that makes sense, as the processor says.
+    pub most_uw: Option<u64>,
 }
 
 impl Frequency {
@@ -49,6 +75,33 @@ impl Frequency {
             idle_governor: tree
                 .text(format!("{CPUS}/cpuidle/current_governor_ro"))
                 .or_else(|| tree.text(format!("{CPUS}/cpuidle/current_governor"))),
+            governors: first(tree, online, "scaling_available_governors"),
+            hardware_min_khz: khz("cpuinfo_min_freq").min(),
+            hardware_max_khz: khz("cpuinfo_max_freq").max(),
+            frequencies_khz: first(tree, online, "scaling_available_frequencies")
+                .iter()
+                .filter_map(|text| text.parse().ok())
+                .collect(),
+            preference: words("energy_performance_preference"),
+            power_zones: power_zones(tree),
         }
     }
+}
+
+/// The words of `file` for the first processor that has it.
+fn first(tree: &Tree, online: &CpuList, file: &str) -> Vec<String> {
+    let read = |cpu| tree.words(format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/{file}"));
+    online.as_slice().iter().map(read).find(|words| !words.is_empty()).unwrap_or_default()
+}
+
+fn power_zones(tree: &Tree) -> Vec<PowerZone> {
+    const ZONES: &str = "sys/class/powercap";
+    let read_one = |zone: String| PowerZone {
+        name: tree.text(format!("{ZONES}/{zone}/name")),
+        limit_uw: tree.value(format!("{ZONES}/{zone}/constraint_0_power_limit_uw")),
+        most_uw: tree.value(format!("{ZONES}/{zone}/constraint_0_max_power_uw")),
+        zone,
+    };
+    // `intel-rapl` without a colon is the folder of all zones, not one of them.
+    tree.names(ZONES).into_iter().filter(|zone| zone.contains(':')).map(read_one).collect()
 }

@@ -1,5 +1,8 @@
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::kernel_options::kernel_options;
 use crate::tree::Tree;
 
 /// The operating system.
@@ -14,6 +17,11 @@ pub struct Kernel {
     pub clock_source: Option<String>,
     /// The clocks that it could read.
     pub clock_sources: Vec<String>,
+    /// How it was built, as far as an ability depends on it: `y`, `m` (a module), `n` or a number. Empty where it
+    /// does not say.
+    pub options: BTreeMap<String, String>,
+    /// Whether addresses of programs are drawn at random (ASLR): 0 not, 1 in part, 2 all.
+    pub aslr: Option<u8>,
 }
 
 impl Kernel {
@@ -21,13 +29,23 @@ impl Kernel {
         const CLOCK: &str = "sys/devices/system/clocksource/clocksource0";
         let distribution = |path: &str| tree.field(path, "PRETTY_NAME");
         let sources = tree.text(format!("{CLOCK}/available_clocksource")).unwrap_or_default();
+        let release = tree.text("proc/sys/kernel/osrelease");
         Kernel {
-            release: tree.text("proc/sys/kernel/osrelease"),
+            options: kernel_options(tree, release.as_deref()),
+            aslr: tree.value("proc/sys/kernel/randomize_va_space"),
+            release,
             distribution: distribution("etc/os-release")
                 .or_else(|| distribution("usr/lib/os-release"))
                 .map(|name| name.trim_matches(['"', '\'']).to_owned()),
             clock_source: tree.text(format!("{CLOCK}/current_clocksource")),
             clock_sources: sources.split_whitespace().map(str::to_owned).collect(),
         }
+    }
+}
+
+impl Kernel {
+    /// Whether it was built with `option`, be it as a module; `None` where it does not say.
+    pub fn built_with(&self, option: &str) -> Option<bool> {
+        self.options.get(option).map(|value| value != "n")
     }
 }

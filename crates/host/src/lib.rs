@@ -2,33 +2,59 @@
 //!
 //! [`Host::read`] takes the root of the tree that it reads, `/` for this machine, so that a test can show it a
 //! machine that we do not have: the kernel describes itself in files (`/proc`, `/sys`). A file that is missing
-//! leaves its fact out (`None`), since no two kernels offer the same ones; reading never fails.
+//! leaves its fact out (`None`), since no two kernels offer the same ones; reading never fails. What stands in no
+//! file is planted in a test's tree, too: see [`ethtool`] and [`Software`]; feature `fixture` has two whole machines.
+//! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
 //! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
 //! hypervisor's other guests (steal) and to other processes.
 //!
 //! Try it: `cargo run -p host --example facts`.
 
+mod ability;
 mod cache;
+mod cgroups;
 mod cpu;
 pub mod cpu_time;
+pub mod ethtool;
+#[cfg(feature = "fixture")]
+pub mod fixture;
 mod frequency;
+mod interrupts;
 mod kernel;
+mod kernel_options;
 mod limits;
 mod memory;
+mod mounts;
 mod network;
+mod nic;
 mod numa;
+mod observing;
+mod privileges;
+mod processes;
 mod record;
+mod resctrl;
+mod screen;
+mod software;
 mod tree;
 mod virtualization;
 
+pub use ability::{Ability, Answer};
 pub use cache::Cache;
+pub use cgroups::{Cgroups, Hierarchy};
 pub use cpu::Cpu;
-pub use frequency::Frequency;
+pub use frequency::{Frequency, PowerZone};
+pub use interrupts::{Interrupt, Interrupts};
 pub use kernel::Kernel;
 pub use limits::Limits;
-pub use memory::Memory;
+pub use memory::{HugePagePool, Memory};
 pub use network::Network;
+pub use nic::{Direction, Nic, NicInterrupt, ReceiveQueue, TransmitQueue};
 pub use numa::NumaNode;
+pub use observing::Observing;
+pub use privileges::Privileges;
 pub use record::Host;
+pub use resctrl::{BandwidthAllocation, CacheAllocation, Resctrl};
+pub use screen::Screen;
+pub use software::{Role, Software};
 pub use units::CpuList;
 pub use virtualization::Virtualization;

@@ -20,6 +20,22 @@ pub struct Memory {
     pub huge_pages_free: Option<u64>,
     /// When the kernel makes huge pages by itself: `always`, `madvise`, `never`.
     pub transparent_huge_pages: Option<String>,
+    /// The pools of huge pages, one for each size that the processor offers.
+    pub huge_page_pools: Vec<HugePagePool>,
+    /// Whether the kernel moves pages towards the processors that use them; each look costs page faults.
+    pub numa_balancing: Option<bool>,
+}
+
+/// Huge pages of one size.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HugePagePool {
+    /// The size of each.
+    pub page_bytes: u64,
+    /// How many are set apart.
+    pub pages: u64,
+    /// Those of them that nobody uses.
+    pub free: u64,
 }
 
 impl Memory {
@@ -35,8 +51,25 @@ impl Memory {
             huge_pages: count("HugePages_Total"),
             huge_pages_free: count("HugePages_Free"),
             transparent_huge_pages: tree.choice("sys/kernel/mm/transparent_hugepage/enabled"),
+            huge_page_pools: pools(tree),
+            numa_balancing: tree.value::<u8>("proc/sys/kernel/numa_balancing").map(|on| on != 0),
         }
     }
+}
+
+fn pools(tree: &Tree) -> Vec<HugePagePool> {
+    const POOLS: &str = "sys/kernel/mm/hugepages";
+    let read_one = |name: &String| {
+        let kibibytes: u64 = name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()?;
+        Some(HugePagePool {
+            page_bytes: kibibytes.checked_mul(1024)?,
+            pages: tree.value(format!("{POOLS}/{name}/nr_hugepages"))?,
+            free: tree.value(format!("{POOLS}/{name}/free_hugepages")).unwrap_or_default(),
+        })
+    };
+    let mut pools: Vec<HugePagePool> = tree.names(POOLS).iter().filter_map(read_one).collect();
+    pools.sort_by_key(|pool| pool.page_bytes);
+    pools
 }
 
 /// Reads `24684092 kB`, where the kernel's kB is 1024 bytes. Source: `proc_meminfo(5)`.

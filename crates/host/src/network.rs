@@ -14,22 +14,31 @@ pub struct Network {
     pub listen_backlog: Option<u64>,
     /// The ports that outgoing connections use: lowest and highest.
     pub local_ports: Option<(u16, u16)>,
+    /// The discipline that new network devices get for what they send: `fq_codel`, `fq`.
+    pub default_qdisc: Option<String>,
+    /// How long `poll` and the like look at the device's queue before they sleep (`net.core.busy_poll`).
+    pub busy_poll_us: Option<u64>,
+    /// How long a blocking `read` does (`net.core.busy_read`).
+    pub busy_read_us: Option<u64>,
+    /// Flows that receive flow steering (RFS) remembers; 0 is off.
+    pub flow_entries: Option<u64>,
 }
 
 impl Network {
     pub(crate) fn read(tree: &Tree) -> Network {
-        let words = |path: &str| -> Vec<String> {
-            tree.text(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
-        };
-        let ports = words("proc/sys/net/ipv4/ip_local_port_range");
+        let ports = tree.words("proc/sys/net/ipv4/ip_local_port_range");
         Network {
             congestion_control: tree.text("proc/sys/net/ipv4/tcp_congestion_control"),
-            congestion_controls: words("proc/sys/net/ipv4/tcp_available_congestion_control"),
+            congestion_controls: tree.words("proc/sys/net/ipv4/tcp_available_congestion_control"),
             listen_backlog: tree.value("proc/sys/net/core/somaxconn"),
             local_ports: match ports.as_slice() {
                 [low, high] => low.parse().ok().zip(high.parse().ok()),
                 _ => None,
             },
+            default_qdisc: tree.text("proc/sys/net/core/default_qdisc"),
+            busy_poll_us: tree.value("proc/sys/net/core/busy_poll"),
+            busy_read_us: tree.value("proc/sys/net/core/busy_read"),
+            flow_entries: tree.value("proc/sys/net/core/rps_sock_flow_entries"),
         }
     }
 }

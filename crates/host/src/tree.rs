@@ -2,6 +2,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use units::CpuList;
+
 /// The tree of files by which a kernel describes its machine.
 pub(crate) struct Tree {
     root: PathBuf,
@@ -12,9 +14,44 @@ impl Tree {
         Tree { root: root.into() }
     }
 
+    /// Whether this is the machine that we run on, so that the kernel and programs can be asked, too.
+    pub(crate) fn is_here(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// Where `path` lies; a leading `/`, as the kernel writes mount points, is the tree's root.
+    pub(crate) fn at(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Whether anything lies at `path`.
+    pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.at(path).exists()
+    }
+
+    /// The names in the folder at `path`, ascending; none where there is no such folder.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let entries = fs::read_dir(self.at(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The words of the file at `path`.
+    pub(crate) fn words(&self, path: impl AsRef<Path>) -> Vec<String> {
+        self.text(path).unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// The processors of a mask such as `00000000,0000ff00`.
+    pub(crate) fn mask(&self, path: impl AsRef<Path>) -> Option<CpuList> {
+        mask(&self.text(path)?)
+    }
+
     /// The text of the file at `path`, trimmed; `None` where it is missing, unreadable or empty.
     pub(crate) fn text(&self, path: impl AsRef<Path>) -> Option<String> {
-        let text = fs::read_to_string(self.root.join(path)).ok()?;
+        let text = fs::read_to_string(self.at(path)).ok()?;
         let text = text.trim();
         (!text.is_empty()).then(|| text.to_owned())
     }
@@ -41,13 +78,22 @@ impl Tree {
 
     /// The numbers N of the entries `prefixN` in the folder at `path`, ascending.
     pub(crate) fn numbered(&self, path: impl AsRef<Path>, prefix: &str) -> Vec<usize> {
-        let entries = fs::read_dir(self.root.join(path)).into_iter().flatten().flatten();
-        let number = |name: String| name.strip_prefix(prefix)?.parse().ok();
-        let mut numbers: Vec<usize> =
-            entries.filter_map(|entry| number(entry.file_name().into_string().ok()?)).collect();
+        let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
+        let mut numbers: Vec<usize> = self.names(path).iter().filter_map(number).collect();
         numbers.sort_unstable();
         numbers
     }
+}
+
+/// Reads a mask of processors: groups of 32 bits in hexadecimal, the highest first.
+/// Source: the kernel's `bitmap_print_to_pagebuf`.
+fn mask(text: &str) -> Option<CpuList> {
+    let mut cpus = Vec::new();
+    for (group, digits) in text.trim().rsplit(',').enumerate() {
+        let bits = u32::from_str_radix(digits, 16).ok()?;
+        cpus.extend((0..32).filter(|bit| bits >> bit & 1 == 1).map(|bit| group * 32 + bit));
+    }
+    Some(cpus.into_iter().collect())
 }
 
 #[cfg(test)]
@@ -74,6 +120,28 @@ mod tests {
         check("a [b] c\n", (Some("a [b] c"), None, Some("b")));
         let (_dir, tree) = planted("");
         assert_eq!(tree.text("missing"), None);
+    }
+
+    #[test]
+    fn reads_masks() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(mask(text).map(|cpus| cpus.to_string()).as_deref(), expect, "{text}");
+        };
+        check("0", Some(""));
+        check("3\n", Some("0-1"));
+        check("00000000,0000ff00", Some("8-15"));
+        check("3,00000000,80000000", Some("31,64-65"));
+        check("", None);
+        check("xyz", None);
+        check("1ffffffff", None);
+    }
+
+    #[test]
+    fn a_mount_point_lies_below_the_root() {
+        let tree = Tree::new(Path::new("/fixture"));
+        assert_eq!(tree.at("/sys/fs/cgroup"), Path::new("/fixture/sys/fs/cgroup"));
+        assert_eq!(tree.at("proc/stat"), Path::new("/fixture/proc/stat"));
+        assert!(!tree.is_here() && Tree::new(Path::new("/")).is_here());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cpu_time::{Sample, ticks_per_second};
+use crate::mounts::mounts;
 use crate::tree::Tree;
 
 /// Whether the machine is virtual, and what that has cost so far.
@@ -15,6 +16,8 @@ pub struct Virtualization {
     pub steal_s: Option<f64>,
     /// The same as a share of all processor time since the start, 0 to 1.
     pub steal_share: Option<f64>,
+    /// The container that this process runs in: `docker`, `podman`, `lxc`; `None` outside of one.
+    pub container: Option<String>,
 }
 
 impl Virtualization {
@@ -26,10 +29,20 @@ impl Virtualization {
         Virtualization {
             hypervisor: kind.is_some() || flags.split_whitespace().any(|flag| flag == "hypervisor"),
             kind,
+            container: container(tree),
             steal_s: ticks.map(|ticks| ticks.steal as f64 / ticks_per_second()),
             steal_share: ticks.filter(|t| t.all() > 0).map(|ticks| ticks.steal as f64 / ticks.all() as f64),
         }
     }
+}
+
+/// Each engine leaves a file. Source: systemd's "container interface" and the engines' own habits.
+fn container(tree: &Tree) -> Option<String> {
+    let said = tree.text("run/systemd/container");
+    // A virtual machine whose disk was made from an image has the engine's file, too, but no layers below its root.
+    let layered = || mounts(tree).iter().any(|mount| mount.at == "/" && mount.kind.contains("overlay"));
+    let left = |file: &str, engine: &str| (tree.exists(file) && layered()).then(|| engine.to_owned());
+    said.or_else(|| left("run/.containerenv", "podman")).or_else(|| left(".dockerenv", "docker"))
 }
 
 /// Names that hypervisors leave in the firmware's tables (vendor or product) or in the list of clocks.

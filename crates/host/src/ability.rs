@@ -1,0 +1,108 @@
+//! What experiments a machine can show, what it cannot, and what would change that.
+
+mod isolation;
+mod load;
+mod network;
+mod observe;
+mod processors;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Host;
+
+pub(crate) use isolation::bytes;
+
+/// One thing that an experiment may need of a machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ability {
+    /// What it is: `cache ways`.
+    pub name: String,
+    /// What needs it, with its source: `Fig. 12`. The figures and tables without a name are IISWC'17's.
+    pub shows: String,
+    /// Whether the machine has it.
+    pub answer: Answer,
+    /// Which facts say so.
+    pub why: String,
+    /// What would change the answer; `None` with [`Answer::Yes`].
+    pub lever: Option<String>,
+}
+
+/// Whether a machine has an ability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// As a study needs it.
+    Yes,
+    /// With a limit that must stand beside the result.
+    Partly,
+    /// Not at all.
+    No,
+}
+
+impl Answer {
+    /// `yes`, `partly`, `no`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Answer::Yes => "yes",
+            Answer::Partly => "partly",
+            Answer::No => "no",
+        }
+    }
+}
+
+impl Host {
+    /// Every ability that an experiment of Taillight may need, in the order of a study: processors, network,
+    /// isolation, observation, what generates the load and what is measured.
+    pub fn abilities(&self) -> Vec<Ability> {
+        let parts: [fn(&Host) -> Vec<Ability>; 5] = [
+            processors::abilities,
+            network::abilities,
+            isolation::abilities,
+            observe::abilities,
+            load::abilities,
+        ];
+        parts.iter().flat_map(|part| part(self)).collect()
+    }
+}
+
+/// An ability's answer on its way: the name and what it shows are said once.
+struct Judged {
+    answer: Answer,
+    why: String,
+    lever: Option<String>,
+}
+
+fn yes(why: impl Into<String>) -> Judged {
+    Judged { answer: Answer::Yes, why: why.into(), lever: None }
+}
+
+fn partly(why: impl Into<String>, lever: impl Into<String>) -> Judged {
+    Judged { answer: Answer::Partly, why: why.into(), lever: Some(lever.into()) }
+}
+
+fn no(why: impl Into<String>, lever: impl Into<String>) -> Judged {
+    Judged { answer: Answer::No, why: why.into(), lever: Some(lever.into()) }
+}
+
+impl Judged {
+    fn named(self, name: &str, shows: &str) -> Ability {
+        let Judged { answer, why, lever } = self;
+        Ability { name: name.into(), shows: shows.into(), answer, why, lever }
+    }
+
+    /// As found, if this process holds `capability`; otherwise not, since it could not use it.
+    fn needing(self, host: &Host, capability: &str) -> Judged {
+        if self.answer == Answer::No || host.privileges.can(capability) {
+            return self;
+        }
+        no(
+            format!("{}, but not for this user", self.why),
+            format!("run as root, or with CAP_{}", capability.to_uppercase()),
+        )
+    }
+}
+
+/// `1 queue`, `8 queues`.
+fn count(n: usize, thing: &str) -> String {
+    if n == 1 { format!("1 {thing}") } else { format!("{n} {thing}s") }
+}

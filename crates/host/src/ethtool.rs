@@ -1,0 +1,126 @@
+//! What a network device's driver says about its queues and how it steers packets to them.
+//!
+//! These facts stand in no file: the kernel is asked by the call that the program `ethtool` uses (`SIOCETHTOOL`).
+//! A tree that is not this machine has them planted as JSON in `ethtool/DEVICE.json`.
+
+mod ask;
+mod request;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Tree;
+
+/// The driver's answers; what it does not know is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ethtool {
+    /// How many queues there are and may be (`ethtool -l`).
+    pub channels: Option<Channels>,
+    /// Receive side scaling (RSS): the queue of each hash of a flow (`ethtool -x`).
+    pub indirection: Vec<u32>,
+    /// What the device can do by itself, of interest here, by the kernel's name (`ethtool -k`).
+    pub features: BTreeMap<String, Feature>,
+    /// Rules by which single flows are steered, also called flow director or ntuple filters (`ethtool -n`).
+    pub rules: Option<Rules>,
+    /// How long the device waits before it interrupts (`ethtool -c`).
+    pub coalescing: Option<Coalescing>,
+    /// How many packets a queue holds (`ethtool -g`).
+    pub rings: Option<Rings>,
+}
+
+/// Numbers of queues, or of pairs of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Channels {
+    /// Queues that receive only.
+    pub receive: u32,
+    /// The most there can be.
+    pub receive_most: u32,
+    /// Queues that transmit only.
+    pub transmit: u32,
+    /// The most there can be.
+    pub transmit_most: u32,
+    /// Pairs with one interrupt.
+    pub combined: u32,
+    /// The most there can be.
+    pub combined_most: u32,
+}
+
+/// Whether the device does something by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Feature {
+    /// It does now.
+    pub on: bool,
+    /// It can be switched.
+    pub can_change: bool,
+}
+
+/// The table of rules for single flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rules {
+    /// Rules set.
+    pub used: u32,
+    /// Rules that fit; 0 where the driver does not say.
+    pub most: u32,
+}
+
+/// How long the device collects packets before it interrupts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Coalescing {
+    /// After the first packet that arrived.
+    pub receive_us: u32,
+    /// Or as soon as so many have; 0 is no limit.
+    pub receive_packets: u32,
+    /// After the first packet that left.
+    pub transmit_us: u32,
+    /// Whether the driver changes the waits with the load.
+    pub adaptive_receive: bool,
+}
+
+/// The places of each queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rings {
+    /// For packets that arrive.
+    pub receive: u32,
+    /// The most there can be.
+    pub receive_most: u32,
+    /// For packets that leave.
+    pub transmit: u32,
+    /// The most there can be.
+    pub transmit_most: u32,
+}
+
+impl Ethtool {
+    /// Whether the feature is on, or could be: `rx-ntuple-filter`, `rx-hashing`.
+    pub fn offers(&self, feature: &str) -> bool {
+        self.features.get(feature).is_some_and(|f| f.on || f.can_change)
+    }
+
+    /// Whether the feature is on.
+    pub fn has_on(&self, feature: &str) -> bool {
+        self.features.get(feature).is_some_and(|f| f.on)
+    }
+
+    /// How many queues the indirection table uses.
+    pub fn queues_used(&self) -> usize {
+        let queues: std::collections::BTreeSet<u32> = self.indirection.iter().copied().collect();
+        queues.len()
+    }
+}
+
+impl Tree {
+    /// What `device`'s driver says; nothing where it cannot be asked.
+    pub(crate) fn ethtool(&self, device: &str) -> Ethtool {
+        if self.is_here() {
+            return ask::ethtool(device).unwrap_or_default();
+        }
+        let planted = self.text(format!("ethtool/{device}.json"));
+        planted.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,14 @@
+//! Two whole machines that we do not have, as trees of files: what reads or changes a machine is tested on them.
+//!
+//! They are the two of IISWC'17 (Table I, §III-B): an Intel Xeon of two sockets with SMT, cpufreq, resctrl and a NIC
+//! of 8 queues, on an Ubuntu of its time with control groups of version 1; and a Cavium ThunderX of 48 cores
+//! without any of these, on a later Ubuntu with control groups of version 2. Every file is an ordinary one and can be
+//! written, but nothing behind it obeys: what a kernel would refuse or change elsewhere, a fixture takes.
+
+mod device;
+mod plant;
+mod thunderx;
+mod xeon;
+
+pub use thunderx::thunderx;
+pub use xeon::xeon;

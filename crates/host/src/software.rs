@@ -1,0 +1,104 @@
+mod version;
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Tree;
+
+/// A program that experiments can use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Software {
+    /// What it is called: `memcached`, `podman`.
+    pub name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// What it says about itself when asked.
+    pub version: Option<String>,
+    /// Whether a process of it runs that is not ours to count on: a server on its usual port, an engine's daemon.
+    pub running: Option<bool>,
+}
+
+/// What a program is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Runs containers.
+    Engine,
+    /// Answers requests.
+    Server,
+    /// Looks at or changes the machine.
+    #[default]
+    Tool,
+}
+
+/// A program to look for: its name here, its file, the argument that has it tell its version, its process.
+struct Known {
+    name: &'static str,
+    program: &'static str,
+    ask: &'static str,
+    process: Option<&'static str>,
+    role: Role,
+}
+
+const fn known(name: &'static str, program: &'static str, ask: &'static str, role: Role) -> Known {
+    Known { name, program, ask, process: None, role }
+}
+
+const KNOWN: [Known; 13] = [
+    known("lxc", "lxc-start", "--version", Role::Engine),
+    known("podman", "podman", "--version", Role::Engine),
+    Known { process: Some("dockerd"), ..known("docker", "docker", "--version", Role::Engine) },
+    known("runc", "runc", "--version", Role::Engine),
+    known("crun", "crun", "--version", Role::Engine),
+    // 1.4, which the papers ran, tells its version in its help only.
+    Known { process: Some("memcached"), ..known("memcached", "memcached", "-h", Role::Server) },
+    Known { process: Some("nginx"), ..known("nginx", "nginx", "-v", Role::Server) },
+    Known { process: Some("redis-server"), ..known("redis", "redis-server", "--version", Role::Server) },
+    Known { process: Some("valkey-server"), ..known("valkey", "valkey-server", "--version", Role::Server) },
+    known("tc", "tc", "-V", Role::Tool),
+    known("perf", "perf", "--version", Role::Tool),
+    known("bpftrace", "bpftrace", "--version", Role::Tool),
+    known("qemu", "qemu-system-x86_64", "--version", Role::Tool),
+];
+
+/// Where programs lie, although a user's `PATH` may leave some of these out.
+const FOLDERS: [&str; 6] = ["/usr/local/bin", "/usr/bin", "/usr/local/sbin", "/usr/sbin", "/bin", "/sbin"];
+
+impl Software {
+    /// The programs found. In a tree that is not this machine, a planted program holds what it would print.
+    ///
+    /// Cost: each program that is there runs once, 5 to 50 ms each.
+    pub(crate) fn read(tree: &Tree, running: Option<&BTreeSet<String>>) -> Vec<Software> {
+        let read_one = |known: &Known| {
+            let path = find(tree, known.program)?;
+            let said = if tree.is_here() { version::ask(&path, known.ask) } else { tree.text(&path) };
+            Some(Software {
+                name: known.name.into(),
+                role: known.role,
+                version: said.as_deref().and_then(version::parse),
+                running: known.process.and_then(|process| Some(running?.contains(process))),
+                path,
+            })
+        };
+        KNOWN.iter().filter_map(read_one).collect()
+    }
+}
+
+fn find(tree: &Tree, program: &str) -> Option<PathBuf> {
+    let path = if tree.is_here() { env::var_os("PATH").unwrap_or_default() } else { Default::default() };
+    let folders = env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let folders = folders.chain(FOLDERS.iter().map(PathBuf::from));
+    folders.map(|folder| folder.join(program)).find(|file| is_program(tree, file))
+}
+
+fn is_program(tree: &Tree, file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    let runs = |meta: std::fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
+    tree.at(file).metadata().is_ok_and(|meta| if tree.is_here() { runs(meta) } else { meta.is_file() })
+}
