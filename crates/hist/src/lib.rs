@@ -13,6 +13,7 @@
 mod heat;
 pub mod hlog;
 mod latency;
+mod octave;
 mod rank;
 mod serial;
 mod small;

@@ -6,13 +6,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use units::Nanos;
 
-use crate::rank;
+use crate::{octave, rank};
 
 /// Cells to each factor of two: a time is told to 1/16 of itself.
-const CELLS: u32 = 16;
+const CELLS: usize = 16;
 /// Octaves up to the one that holds a minute.
-const OCTAVES: u32 = 33;
-const SIZE: usize = (OCTAVES * CELLS) as usize;
+const OCTAVES: usize = 33;
+const SIZE: usize = OCTAVES * CELLS;
 
 /// Counts of times, 1 ns to 68 s, to 6 %.
 ///
@@ -27,7 +27,7 @@ impl Small {
     /// Counts one time.
     #[inline]
     pub fn record(&mut self, time: Nanos) {
-        self.add(cell_of(time.0), 1);
+        self.add(cell_of(time), 1);
     }
 
     /// The time at a percentile, to the end of its cell; `None` with fewer than
@@ -39,7 +39,7 @@ impl Small {
             seen += u64::from(n);
             seen >= rank
         });
-        cell.map(|cell| Nanos(end_of(cell)))
+        cell.map(|cell| Nanos(octave::end_of(cell, CELLS)))
     }
 
     fn add(&mut self, cell: usize, n: u32) {
@@ -49,18 +49,10 @@ impl Small {
     }
 }
 
-/// The cell of a value: its leading 5 bits, after 16 cells for each bit that follows them.
+/// Longer times than the last cell's count there.
 #[inline]
-fn cell_of(value: u64) -> usize {
-    let shift = (u64::BITS - (value | 31).leading_zeros()) - 5;
-    ((shift * CELLS) as usize + (value >> shift) as usize).min(SIZE - 1)
-}
-
-/// The largest value of a cell.
-fn end_of(cell: usize) -> u64 {
-    let shift = (cell as u32 / CELLS).saturating_sub(1);
-    let leading = cell as u64 - u64::from(shift * CELLS);
-    ((leading + 1) << shift) - 1
+fn cell_of(time: Nanos) -> usize {
+    octave::cell_of(time.0, CELLS).min(SIZE - 1)
 }
 
 #[cold]
@@ -97,13 +89,9 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn cells_follow_each_other_without_gap() {
-        assert_eq!([0, 15, 16, 31, 32, 33, 34].map(cell_of), [0, 15, 16, 31, 32, 32, 33]);
-        for cell in 0..SIZE - 1 {
-            assert_eq!((cell_of(end_of(cell)), cell_of(end_of(cell) + 1)), (cell, cell + 1));
-        }
-        assert_eq!(cell_of(u64::MAX), SIZE - 1);
-        assert!(end_of(SIZE - 1) > 60_000_000_000);
+    fn the_last_cell_takes_what_is_longer() {
+        assert_eq!(cell_of(Nanos(u64::MAX)), SIZE - 1);
+        assert!(octave::end_of(SIZE - 1, CELLS) > 60_000_000_000);
     }
 
     proptest! {
