@@ -31,10 +31,8 @@ impl<W: Workload> Engine<W> {
             let client = closed.unwrap_or_else(|| self.choice.client(&mut self.binding_rng));
             let bound = (closed.is_some() || self.choice.has_clients()).then_some(client);
             self.recording.offered(arrival.intended);
-            if let Some(onlooker) = &mut self.onlooker
-                && self.recording.in_window(arrival.intended)
-            {
-                onlooker.offered(arrival.intended.since(self.recording.window_start));
+            if let Some((onlooker, offset)) = self.onlooker_at(arrival.intended) {
+                onlooker.offered(offset);
             }
             let mut parts = std::mem::take(&mut self.parts);
             let operation = self.workload.draw(arrival.seq, &mut parts) as u16;

@@ -40,10 +40,7 @@ impl<W: Workload> Engine<W> {
     #[inline]
     fn enter(&mut self, completion: &Completion) {
         self.recording.enter(completion);
-        if let Some(onlooker) = &mut self.onlooker
-            && self.recording.in_window(completion.done)
-        {
-            let offset = completion.done.since(self.recording.window_start);
+        if let Some((onlooker, offset)) = self.onlooker_at(completion.done) {
             let time = (completion.outcome != Outcome::Error).then(|| completion.response_time());
             onlooker.ended(offset, completion.outcome == Outcome::Completed, time);
         }
@@ -122,11 +119,10 @@ impl<W: Workload> Engine<W> {
             None => {
                 let operation = Some(request.operation.into());
                 self.recording.never_sent(operation, request.intended, at, outcome, 1);
-                if let Some(onlooker) = &mut self.onlooker
-                    && outcome == Outcome::Error
-                    && self.recording.in_window(at)
+                if outcome == Outcome::Error
+                    && let Some((onlooker, offset)) = self.onlooker_at(at)
                 {
-                    onlooker.ended(at.since(self.recording.window_start), false, None);
+                    onlooker.ended(offset, false, None);
                 }
             }
         }

@@ -2,6 +2,7 @@ use reactor::Reactor;
 use units::{Nanos, Time};
 
 use crate::connection::Link;
+use crate::engine::onlooker::Onlooker;
 use crate::engine::{Engine, TICK};
 use crate::{BacklogPoint, Workload};
 
@@ -49,6 +50,13 @@ impl<W: Workload> Engine<W> {
             let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
             self.recording.backlog.push(BacklogPoint { offset, backlog, in_flight: self.in_flight });
         }
+    }
+
+    /// Whoever looks on at `at`, if it lies in the window, and how long after its start that is.
+    #[inline]
+    pub(super) fn onlooker_at(&mut self, at: Time) -> Option<(&mut Onlooker, Nanos)> {
+        let onlooker = self.onlooker.as_mut()?;
+        self.recording.in_window(at).then(|| (onlooker, at.since(self.recording.window_start)))
     }
 
     /// Shows the intervals of the window to whoever looks on, 100 ms after their ends: most of the answers are there.
