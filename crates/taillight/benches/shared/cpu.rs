@@ -12,20 +12,24 @@ pub(crate) struct Cpu {
     pub(crate) kernel: f64,
 }
 
-/// Of the children that were waited for. Source: `proc_pid_stat(5)`, fields 16 and 17, counted behind the
-/// command's name in brackets.
-fn children() -> Cpu {
-    let stat = fs::read_to_string("/proc/self/stat").expect("Linux has it");
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    let seconds = |i: usize| fields[i].parse::<f64>().expect("it is a number") / ticks_per_second();
-    Cpu { user: seconds(13), kernel: seconds(14) }
+impl Cpu {
+    /// Of a process, `self` for this one: what it took itself, or what those of its children did that were waited for.
+    ///
+    /// Source: `proc_pid_stat(5)`, fields 14 to 17, counted behind the command's name in brackets.
+    pub(crate) fn of(process: &str, children: bool) -> Cpu {
+        let stat = fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs");
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+        let seconds = |i: usize| fields[i].parse::<f64>().expect("it is a number") / ticks_per_second();
+        let first = if children { 13 } else { 11 };
+        Cpu { user: seconds(first), kernel: seconds(first + 1) }
+    }
 }
 
 /// Runs a command to its end. Returns what it wrote and the processor time that it took; `None` if it failed.
 pub(crate) fn timed(command: &mut Command) -> Option<(String, Cpu)> {
-    let before = children();
+    let before = Cpu::of("self", true);
     let output = command.stderr(Stdio::null()).stdin(Stdio::null()).output().ok()?;
-    let after = children();
+    let after = Cpu::of("self", true);
     let cpu = Cpu { user: after.user - before.user, kernel: after.kernel - before.kernel };
     output.status.success().then(|| (String::from_utf8_lossy(&output.stdout).into_owned(), cpu))
 }

@@ -1,14 +1,14 @@
 //! A server that takes part.
 
-use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use host::cpu_time::ticks_per_second;
 use launch::{Process, Spec};
 use rustix::process::{Pid, Signal, kill_process};
 use units::{Bytes, CpuList};
+
+use crate::cpu::Cpu;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Far more than 100 000 items of 30 B and 200 B take, and room for values of 1 MB.
@@ -92,10 +92,8 @@ impl Contestant {
 
     /// The processor time that it has taken so far. Units: seconds.
     pub(crate) fn cpu_s(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.pid())).expect("it runs");
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-        let ticks = |i: usize| fields[i].parse::<f64>().expect("it is a number");
-        (ticks(11) + ticks(12)) / ticks_per_second()
+        let cpu = Cpu::of(&self.process.pid().to_string(), false);
+        cpu.user + cpu.kernel
     }
 }
 

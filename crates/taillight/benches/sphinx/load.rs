@@ -11,6 +11,9 @@ use crate::cpu::timed;
 pub(crate) const MORE_THAN_ANYBODY: f64 = 1_000_000.0;
 pub(crate) const PIPELINED: f64 = 6_000_000.0;
 
+/// The items are there already.
+pub(crate) const NEVER_FILL: [&str; 2] = ["--fill", "never"];
+
 /// What is asked.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
@@ -37,6 +40,11 @@ impl Load {
             seconds,
             more: Vec::new(),
         }
+    }
+
+    /// The same of a server that has been filled.
+    pub(crate) fn of_filled(operation: &'static str, seconds: u32) -> Load {
+        Load { more: NEVER_FILL.map(Into::into).to_vec(), ..Load::new(operation, seconds) }
     }
 
     /// Runs it against a server whose turn it is. `None` where the run failed, with a line that says so.

@@ -28,6 +28,7 @@ use clap::{Parser, ValueEnum};
 use reactor::allowed_cpus;
 
 use contestant::Contestant;
+use load::{Load, fill};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -117,6 +118,13 @@ impl Setting {
     /// Everybody on the server's core, each with one thread: memcacheds first, the floor last.
     fn contestants(&self) -> Vec<Contestant> {
         self.on(&self.server_cpu.to_string(), 1)
+    }
+
+    /// Gives each the items of `load`.
+    fn fill(&self, all: &[Contestant], load: &Load) {
+        for server in all {
+            fill(server, load, &self.generator_cpu.to_string());
+        }
     }
 
     fn on(&self, cpus: &str, threads: usize) -> Vec<Contestant> {

@@ -4,7 +4,7 @@ use results::Trial;
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind};
-use crate::load::{Load, MORE_THAN_ANYBODY, fill};
+use crate::load::{Load, MORE_THAN_ANYBODY};
 use crate::table::{self, Figures};
 
 const SHARES: [f64; 6] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95];
@@ -28,12 +28,9 @@ pub(crate) fn run(setting: &Setting) {
     let mut all = setting.contestants();
     all.insert(all.len() - 1, Contestant::sphinx("--spin auto", &setting.server_cpu.to_string()));
     let cpu = setting.generator_cpu.to_string();
-    for server in &all {
-        fill(server, &Load::new("get", 1), &cpu);
-    }
+    setting.fill(&all, &Load::new("get", 1));
     for operation in ["get", "set"] {
-        let load =
-            Load { more: vec!["--fill".into(), "never".into()], ..Load::new(operation, setting.seconds) };
+        let load = Load::of_filled(operation, setting.seconds);
         let mut figures: Vec<Vec<Figures>> =
             vec![vec![vec![Vec::new(); all.len()]; FIGURES.len()]; SHARES.len()];
         let mut cpu_us: Vec<Figures> = vec![vec![Vec::new(); all.len()]; SHARES.len()];

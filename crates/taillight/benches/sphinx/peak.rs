@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::contestant::Contestant;
-use crate::load::{Load, MORE_THAN_ANYBODY, fill};
+use crate::load::{Load, MORE_THAN_ANYBODY};
 use crate::table::{self, Figures};
 
 const LIMIT_US: f64 = 1_000.0;
@@ -13,11 +13,9 @@ pub(crate) fn run(setting: &Setting) {
     println!("\n## Peak throughput under QoS: windowed p99 ≤ 1 ms, one server core, 64 connections");
     let all = setting.contestants();
     let cpu = setting.generator_cpu.to_string();
-    for server in &all {
-        fill(server, &Load::new("get", 1), &cpu);
-    }
+    setting.fill(&all, &Load::new("get", 1));
     for operation in ["get", "set"] {
-        let load = Load { more: vec!["--fill".into(), "never".into()], ..Load::new(operation, 1) };
+        let load = Load::of_filled(operation, 1);
         let mut figures: Figures = vec![Vec::new(); all.len()];
         for _ in 0..setting.rounds {
             for (i, server) in all.iter().enumerate() {

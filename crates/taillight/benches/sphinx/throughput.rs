@@ -1,33 +1,39 @@
 //! The most requests per second: more is offered than anybody takes.
+//!
+//! Where the generator ends first, no ratio of requests shows which server could do more; the servers' processor time
+//! for each request does.
 
 use crate::Setting;
-use crate::load::{Load, MORE_THAN_ANYBODY, PIPELINED, fill};
+use crate::load::{Load, MORE_THAN_ANYBODY, PIPELINED};
 use crate::table::{self, Figures};
 
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Throughput: one server core");
     let all = setting.contestants();
     let cpu = setting.generator_cpu.to_string();
-    for server in &all {
-        fill(server, &Load::new("get", 1), &cpu);
-    }
-    let never = |load: Load| Load { more: vec!["--fill".into(), "never".into()], ..load };
+    setting.fill(&all, &Load::new("get", 1));
     for operation in ["get", "set"] {
         let depths = [(16, 1), (64, 1), (128, 1), (16, 16)];
         for (connections, depth) in depths {
-            let load = never(Load { connections, depth, ..Load::new(operation, setting.seconds) });
+            let load = Load { connections, depth, ..Load::of_filled(operation, setting.seconds) };
             let rps = if depth == 1 { MORE_THAN_ANYBODY } else { PIPELINED };
-            let mut figures: Figures = vec![Vec::new(); all.len()];
+            let [mut krps, mut busy, mut cost]: [Figures; 3] =
+                std::array::from_fn(|_| vec![Vec::new(); all.len()]);
             let mut errors = vec![0; all.len()];
             for _ in 0..setting.rounds {
                 for (i, server) in all.iter().enumerate() {
                     let run = load.run(server, Some(rps), &cpu);
                     errors[i] += run.as_ref().map_or(1, |run| run.trial.arrivals.errors);
-                    figures[i].push(run.map(|run| run.krps()));
+                    krps[i].push(run.as_ref().map(|run| run.krps()));
+                    busy[i].push(run.as_ref().map(|run| run.krps() * run.server_cpu_us / 10.0));
+                    cost[i].push(run.map(|run| run.server_cpu_us));
                 }
             }
             let title = format!("{operation}, {connections} connections, depth {depth}");
-            table::print(&title, "krps", &all, &figures, true);
+            table::print(&title, "krps", &all, &krps, true);
+            // A server that was not busy would have taken more; then its time for each request says how much.
+            table::print(&format!("{title}: the server's processor"), "% busy", &all, &busy, true);
+            table::print(&format!("{title}: the server's CPU per request"), "µs", &all, &cost, false);
             let total: u64 = errors.iter().sum();
             println!("\nErrors: {total}.");
         }

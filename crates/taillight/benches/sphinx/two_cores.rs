@@ -6,7 +6,7 @@ use rustix::process::nice;
 
 use crate::Setting;
 use crate::contestant::Kind;
-use crate::load::{Load, fill};
+use crate::load::Load;
 use crate::table::{self, Figures};
 
 const CONNECTIONS: [u32; 5] = [24, 48, 96, 192, 384];
@@ -17,10 +17,7 @@ pub(crate) fn run(setting: &Setting) {
     let mut all = setting.on(&cpus, 2);
     // A floor of two threads is a cluster of two partitions, not the same service.
     all.retain(|contestant| contestant.kind != Kind::Floor);
-    let generator = setting.generator_cpu.to_string();
-    for server in &all {
-        fill(server, &Load::new("get", 1), &generator);
-    }
+    setting.fill(&all, &Load::new("get", 1));
     // Children inherit it: the generator comes before the servers, which were started without.
     match nice(-15) {
         Ok(_) => println!("The generator has a nice value of -15 and sleeps between arrivals."),
@@ -28,8 +25,8 @@ pub(crate) fn run(setting: &Setting) {
     }
     for operation in ["get", "set"] {
         for connections in CONNECTIONS {
-            let more = ["--fill", "never", "--pace", "sleep"].map(Into::into).to_vec();
-            let load = Load { connections, more, ..Load::new(operation, setting.seconds) };
+            let mut load = Load { connections, ..Load::of_filled(operation, setting.seconds) };
+            load.more.extend(["--pace", "sleep"].map(Into::into));
             let [mut krps, mut cpu, mut p99]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
             for _ in 0..setting.rounds {

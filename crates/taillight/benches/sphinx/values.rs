@@ -1,7 +1,7 @@
 //! Large values, and Facebook's ETC.
 
 use crate::Setting;
-use crate::load::{Load, MORE_THAN_ANYBODY, fill};
+use crate::load::{Load, MORE_THAN_ANYBODY, NEVER_FILL};
 use crate::table::{self, Figures};
 
 /// Sizes of values, and how many of them fit the servers' memory with room to spare.
@@ -11,7 +11,7 @@ pub(crate) fn run(setting: &Setting) {
     println!("\n## Large values and ETC: one server core");
     let all = setting.contestants();
     let cpu = setting.generator_cpu.to_string();
-    let never = || vec!["--fill".into(), "never".into()];
+    let never = || NEVER_FILL.map(Into::into).to_vec();
     let mut loads = Vec::new();
     for (value, keys) in SIZES {
         for operation in ["get", "set"] {
@@ -26,9 +26,7 @@ pub(crate) fn run(setting: &Setting) {
     for (name, load, more) in loads {
         let key = vec!["--key-prefix".to_owned(), format!("{}:", load.value)];
         let load = Load { more: [load.more.clone(), key.clone()].concat(), ..load };
-        for server in &all {
-            fill(server, &load, &cpu);
-        }
+        setting.fill(&all, &load);
         let load = Load { more: [more, key].concat(), ..load };
         let [mut krps, mut p99]: [Figures; 2] = std::array::from_fn(|_| vec![Vec::new(); all.len()]);
         for _ in 0..setting.rounds {
