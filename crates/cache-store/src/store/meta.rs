@@ -1,6 +1,6 @@
 //! What the meta commands need beyond the classic ones.
 
-use proto_memcache::{StoreVerb, limits};
+use proto_memcache::StoreVerb;
 
 use super::{Found, Store, Stored};
 use crate::expiry::Expiry;
@@ -160,8 +160,12 @@ impl Store {
         }
         match (verb, old) {
             (StoreVerb::Add, Some(_)) | (StoreVerb::Replace, None) => return (Stored::NotStored, 0),
-            (StoreVerb::Append, Some(old)) => return self.join_meta(key, old, b"", value, fields.cas, now),
-            (StoreVerb::Prepend, Some(old)) => return self.join_meta(key, old, value, b"", fields.cas, now),
+            (StoreVerb::Append, Some(old)) => {
+                return joined(self.join(key, old, b"", value, fields.cas, now));
+            }
+            (StoreVerb::Prepend, Some(old)) => {
+                return joined(self.join(key, old, value, b"", fields.cas, now));
+            }
             (StoreVerb::Append | StoreVerb::Prepend, None) => match vivify {
                 Some(expiry) => fields.expiry = expiry,
                 None => return (Stored::NotStored, 0),
@@ -170,23 +174,15 @@ impl Store {
         }
         stored(self.put_with(key, fields, value, now))
     }
+}
 
-    fn join_meta(
-        &mut self,
-        key: Key,
-        old: Found,
-        before: &[u8],
-        after: &[u8],
-        cas: Option<u64>,
-        now: u32,
-    ) -> (Stored, u64) {
-        let length = before.len() + old.header.value + after.len();
+/// What `ms` says of two values that were to become one.
+fn joined(result: Result<u64, Stored>) -> (Stored, u64) {
+    match result {
+        Ok(cas) => (Stored::Stored, cas),
         // memcached says no more than this when the two are too large together.
-        if limits::item_size(key.bytes.len(), old.header.flags, length) > self.item_max {
-            self.stats.store_too_large += 1;
-            return (Stored::NotStored, 0);
-        }
-        stored(self.join(key, old, before, after, cas, now))
+        Err(Stored::TooLarge) => (Stored::NotStored, 0),
+        Err(why) => (why, 0),
     }
 }
 

@@ -50,8 +50,8 @@ impl Store {
         match (verb, old) {
             (StoreVerb::Set, _) => {}
             (StoreVerb::Add, None) | (StoreVerb::Replace, Some(_)) => {}
-            (StoreVerb::Append, Some(old)) => return self.join_if_it_fits(key, old, b"", value, now),
-            (StoreVerb::Prepend, Some(old)) => return self.join_if_it_fits(key, old, value, b"", now),
+            (StoreVerb::Append, Some(old)) => return joined(self.join(key, old, b"", value, None, now)),
+            (StoreVerb::Prepend, Some(old)) => return joined(self.join(key, old, value, b"", None, now)),
             (StoreVerb::Cas(unique), Some(old)) if self.log.cas(old.at, &old.header) == unique => {
                 self.stats.cas_hits += 1
             }
@@ -138,20 +138,9 @@ impl Store {
         }
     }
 
-    #[cold]
-    fn join_if_it_fits(&mut self, key: Key, old: Found, before: &[u8], after: &[u8], now: u32) -> Stored {
-        let Header { flags, value, .. } = old.header;
-        if limits::item_size(key.bytes.len(), flags, before.len() + value + after.len()) > self.item_max {
-            self.stats.store_too_large += 1;
-            return Stored::TooLarge;
-        }
-        match self.join(key, old, before, after, None, now) {
-            Some(_) => Stored::Stored,
-            None => Stored::NoMemory,
-        }
-    }
-
-    /// Stores `before`, the old value and `after` as one; returns its unique number, or none where there is no memory.
+    /// Stores `before`, the old value and `after` as one; returns its unique number.
+    ///
+    /// Errors: [`Stored::TooLarge`], which leaves the old value, and [`Stored::NoMemory`].
     #[cold]
     pub(super) fn join(
         &mut self,
@@ -161,8 +150,12 @@ impl Store {
         after: &[u8],
         cas: Option<u64>,
         now: u32,
-    ) -> Option<u64> {
-        let Header { flags, expiry, marks, .. } = old.header;
+    ) -> Result<u64, Stored> {
+        let Header { flags, expiry, marks, value, .. } = old.header;
+        if limits::item_size(key.bytes.len(), flags, before.len() + value + after.len()) > self.item_max {
+            self.stats.store_too_large += 1;
+            return Err(Stored::TooLarge);
+        }
         // Making room can take back the old value's segment, so it is copied out first.
         let mut joined = std::mem::take(&mut self.scratch);
         joined.clear();
@@ -172,7 +165,7 @@ impl Store {
         let marks = Marks::from_u32(marks).only(Marks::BINARY_KEY);
         let cas = self.put_with(key, Fields { flags, expiry, marks, cas }, &joined, now);
         self.scratch = joined;
-        cas
+        cas.ok_or(Stored::NoMemory)
     }
 
     /// Makes `value` the item of `key`.
@@ -226,4 +219,9 @@ impl Store {
             }
         }
     }
+}
+
+/// What became of two values that were to become one.
+fn joined(result: Result<u64, Stored>) -> Stored {
+    result.map_or_else(|why| why, |_| Stored::Stored)
 }
