@@ -99,7 +99,8 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
 pub fn operations_from_bytes(bytes: &[u8]) {
     let [shape, rest @ ..] = bytes else { return };
     let ops: Vec<Op> = rest.chunks_exact(6).map(decode).collect();
-    let policy = [Policy::TwoQueues, Policy::Fifo, Policy::SecondChance][usize::from(shape >> 3) % 3];
+    let policies = [Policy::TwoQueues, Policy::Fifo, Policy::SecondChance, Policy::Never];
+    let policy = policies[usize::from(shape >> 3) % policies.len()];
     operations(2 + usize::from(shape % 8) * 2, policy, shape & 0x80 != 0, &ops);
 }
 

@@ -171,7 +171,18 @@ impl Log {
 
     /// Starts an empty segment, if there is one.
     pub(crate) fn advance(&mut self, index_bytes: usize) -> bool {
-        let Some(next) = self.supply.take(index_bytes, true) else { return false };
+        let next = self.supply.take(index_bytes, true);
+        self.go_on_in(next, index_bytes)
+    }
+
+    /// The same with a segment that there is no memory for, if there is none to be had; the caller empties another.
+    pub(crate) fn advance_on_credit(&mut self, index_bytes: usize) -> bool {
+        let next = self.supply.borrow();
+        self.go_on_in(next, index_bytes)
+    }
+
+    fn go_on_in(&mut self, next: Option<usize>, index_bytes: usize) -> bool {
+        let Some(next) = next else { return false };
         self.close(self.active, index_bytes);
         self.begin(next);
         true

@@ -15,11 +15,16 @@ pub enum Policy {
     /// Source: S3-FIFO (Yang et al., SOSP'23) without its ghosts, and with segments in the place of items.
     #[default]
     TwoQueues,
+    /// None but what has ended; what finds no room is refused. Source: memcached's `-M`.
+    Never,
 }
 
-/// By name. The first is the paper's, the last the default.
-const POLICIES: [(&str, Policy); 3] =
-    [("fifo", Policy::Fifo), ("second-chance", Policy::SecondChance), ("two-queues", Policy::TwoQueues)];
+const POLICIES: [(&str, Policy); 4] = [
+    ("fifo", Policy::Fifo),
+    ("second-chance", Policy::SecondChance),
+    ("two-queues", Policy::TwoQueues),
+    ("never", Policy::Never),
+];
 
 impl FromStr for Policy {
     type Err = String;
@@ -51,7 +56,7 @@ mod tests {
         }
         assert_eq!(
             "lru".parse::<Policy>(),
-            Err("'lru' is no policy; write one of fifo, second-chance, two-queues".into())
+            Err("'lru' is no policy; write one of fifo, second-chance, two-queues, never".into())
         );
     }
 }

@@ -1,4 +1,5 @@
 mod audit;
+mod compact;
 mod count;
 mod meta;
 mod read;

@@ -33,7 +33,7 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
 }
 
 fn any_policy() -> impl Strategy<Value = Policy> {
-    prop_oneof![Just(Policy::TwoQueues), Just(Policy::SecondChance), Just(Policy::Fifo)]
+    prop_oneof![Just(Policy::TwoQueues), Just(Policy::SecondChance), Just(Policy::Fifo), Just(Policy::Never)]
 }
 
 proptest! {

@@ -101,6 +101,73 @@ fn items_that_fit_are_not_lost_to_overwriting() {
     assert!(evictions(Policy::Fifo) > 1000);
 }
 
+/// A value of 1000 B that is to be stored, whatever becomes of it.
+fn try_set(store: &mut Store, number: usize, expiry: Expiry, now: u32) -> Stored {
+    let key = format!("{number:06}");
+    let key = store.hasher().key(key.as_bytes());
+    store.store(StoreVerb::Set, key, 0, expiry, &[b'v'; 1000], now)
+}
+
+#[test]
+fn without_evictions_nothing_is_lost_and_what_finds_no_room_is_refused() {
+    for segments in [2, 3, 6, 40] {
+        let mut store = small(segments, Policy::Never);
+        let stored =
+            (0..).take_while(|&i| try_set(&mut store, i, Expiry::NEVER, NOW) == Stored::Stored).count();
+        // One segment is the index's; of the others an eighth may be garbage, and there is none yet.
+        assert!(stored >= (segments - 1) * 31, "{stored} in {segments}");
+        let all_but = |store: &mut Store, step: usize| {
+            (0..stored).filter(|i| i % step != 0).all(|i| get(store, &format!("{i:06}")).is_some())
+        };
+        assert!(all_but(&mut store, usize::MAX) || stored == 1);
+        assert_eq!(
+            (store.stats().evictions, try_set(&mut store, stored, Expiry::NEVER, NOW)),
+            (0, Stored::NoMemory)
+        );
+        store.audit();
+        if segments < 6 {
+            continue;
+        }
+        // Every third goes, from everywhere: no segment is empty, and there is room again for nearly as many.
+        for i in (0..stored).step_by(3) {
+            let key = format!("{i:06}");
+            assert!(store.delete(store.hasher().key(key.as_bytes()), NOW));
+        }
+        let again = (0..)
+            .take_while(|i| try_set(&mut store, stored + i, Expiry::NEVER, NOW) == Stored::Stored)
+            .count();
+        assert!(again >= stored / 6, "{again} of {stored} in {segments} segments");
+        assert!(all_but(&mut store, 3));
+        assert_eq!(store.stats().evictions, 0);
+        store.audit();
+    }
+}
+
+#[test]
+fn without_evictions_overwriting_goes_on_for_ever() {
+    let mut store = small(16, Policy::Never);
+    let mut random = 1u64;
+    for _ in 0..20_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let stored = try_set(&mut store, (random >> 33) as usize % 300, Expiry::NEVER, NOW);
+        assert_eq!(stored, Stored::Stored);
+    }
+    assert_eq!((store.stats().items, store.stats().evictions), (300, 0));
+    store.audit();
+}
+
+#[test]
+fn without_evictions_what_has_ended_makes_room() {
+    let mut store = small(8, Policy::Never);
+    let soon = Expiry::from_exptime(10, NOW);
+    let stored = (0..).take_while(|&i| try_set(&mut store, i, soon, NOW) == Stored::Stored).count();
+    assert_eq!(try_set(&mut store, 0, soon, NOW + 9), Stored::NoMemory);
+    let again = (0..stored).filter(|&i| try_set(&mut store, i, soon, NOW + 10) == Stored::Stored).count();
+    assert_eq!(again, stored);
+    assert_eq!(store.stats().evictions, 1, "the old value of what was refused");
+    store.audit();
+}
+
 #[test]
 fn what_has_ended_makes_room_without_being_asked_for() {
     let mut store = small(40, Policy::default());

@@ -102,10 +102,21 @@ impl Supply {
         if self.growth(index_bytes) == 0 {
             return None;
         }
-        Some(self.returned.pop().unwrap_or_else(|| {
-            self.taken += 1;
-            self.taken - 1
-        }))
+        self.another()
+    }
+
+    /// An empty segment even if there is no memory for it, until another is given back; none where all are in use.
+    pub(super) fn borrow(&mut self) -> Option<usize> {
+        self.free.pop().or_else(|| self.another())
+    }
+
+    /// A segment that has no pages, or was never in use.
+    fn another(&mut self) -> Option<usize> {
+        self.returned.pop().or_else(|| {
+            let first = self.taken;
+            self.taken += usize::from(first < self.count);
+            (first < self.count).then_some(first)
+        })
     }
 
     /// Takes a segment in that the index does not point into any more.

@@ -10,6 +10,7 @@
 //! Which segment goes, and what of it is kept, is the business of `victim`.
 
 use super::{Gone, Store};
+use crate::policy::Policy;
 use crate::record::Header;
 use crate::records::Location;
 
@@ -42,6 +43,13 @@ pub(super) struct Effort {
     pub(super) short: bool,
 }
 
+impl Sweep {
+    /// One that keeps all that lives in `segment`, which is in no line any more.
+    pub(super) fn of_all(segment: usize) -> Sweep {
+        Sweep { segment, at: 0, all: true }
+    }
+}
+
 impl Effort {
     /// A segment was begun.
     fn next(&mut self, length: usize) {
@@ -61,16 +69,19 @@ impl Store {
     #[inline]
     pub(super) fn make_room(&mut self, size: usize, now: u32) -> bool {
         if self.log.room() < size {
-            return self.start_segment(now);
+            return self.start_segment(size, now);
         }
-        if self.is_time_to_sweep() {
+        if self.policy != Policy::Never && self.is_time_to_sweep() {
             self.sweep(size * PACE, now);
         }
         true
     }
 
     #[cold]
-    fn start_segment(&mut self, now: u32) -> bool {
+    fn start_segment(&mut self, size: usize, now: u32) -> bool {
+        if self.policy == Policy::Never {
+            return self.start_segment_without_loss(size, now);
+        }
         if self.log.restart() {
             return true;
         }
@@ -143,6 +154,12 @@ impl Store {
         }
         self.effort.now += at - start;
         true
+    }
+
+    /// Takes back a segment in one go.
+    pub(super) fn empty(&mut self, sweep: Sweep, now: u32) {
+        self.sweep = Some(sweep);
+        self.sweep(usize::MAX, now);
     }
 
     /// Keeps or drops what the index still has of a record.

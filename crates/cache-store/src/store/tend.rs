@@ -46,6 +46,19 @@ impl Store {
         }
     }
 
+    /// Takes out all that has ended, in one go; returns whether a segment looked as if it held any.
+    #[cold]
+    pub(super) fn drop_ended(&mut self, now: u32) -> bool {
+        let may_hold_ended = |store: &Store| {
+            store.log.segments.iter().any(|segment| segment.live > 0 && segment.soonest <= now)
+        };
+        let found = may_hold_ended(self);
+        while may_hold_ended(self) {
+            self.tend(now);
+        }
+        found
+    }
+
     /// Takes the next record of the walk out of the index, if it has ended.
     fn look_at_next(&mut self, segment: usize, now: u32) {
         let at = self.log.location(segment, self.walk.at);

@@ -21,7 +21,11 @@ const KEPT_TURN: u32 = 8;
 impl Store {
     /// Whether what was read since it was written, or written again, is kept.
     pub(super) fn keeps(&self) -> bool {
-        self.policy != Policy::Fifo && self.log.held() >= SEGMENTS_TO_KEEP
+        match self.policy {
+            Policy::Fifo => false,
+            Policy::SecondChance | Policy::TwoQueues => self.log.held() >= SEGMENTS_TO_KEEP,
+            Policy::Never => true,
+        }
     }
 
     /// The segment to take back, out of the line, and whether all that lives in it is to be kept; none where there is
@@ -45,7 +49,8 @@ impl Store {
     /// Which of the oldest of each queue goes.
     fn choose(&mut self, new: usize, kept: usize) -> Queue {
         let is_due = match self.policy {
-            Policy::Fifo => false,
+            // No segment's turn ever comes without losses.
+            Policy::Fifo | Policy::Never => false,
             Policy::SecondChance => self.log.segments[kept].birth < self.log.segments[new].birth,
             Policy::TwoQueues => {
                 self.turn = self.turn.wrapping_add(1);
@@ -84,18 +89,24 @@ impl Store {
     pub(super) fn keep(&mut self, slot: Slot, hash: KeyHash, at: Location, header: &Header) -> bool {
         let header_now = Header { cas: Some(self.log.cas(at, header)), ..*header };
         let size = header_now.size();
-        // When it is late, all that is empty is for what is new.
-        let has_room = self.log.room_to_keep().is_some_and(|room| room >= size)
-            || !self.is_late() && self.log.advance_to_keep(self.index.bytes());
-        if !has_room {
+        // Where nothing may go, the room was made sure of, behind what is new.
+        let queue = if self.policy == Policy::Never { Queue::New } else { Queue::Kept };
+        if queue == Queue::Kept && !self.has_room_to_keep(size) {
             return false;
         }
-        let moved = self.log.append_again(at, &header_now, Queue::Kept);
+        let moved = self.log.append_again(at, &header_now, queue);
         self.log.count(moved, size);
         self.stats.bytes += size as u64;
         self.stats.kept += 1;
         self.index.replace(slot, hash, moved);
         self.release(at, header);
         true
+    }
+
+    /// Whether there is room for a record of `size` bytes behind what is kept, or another segment for that.
+    fn has_room_to_keep(&mut self, size: usize) -> bool {
+        // When it is late, all that is empty is for what is new.
+        self.log.room_to_keep().is_some_and(|room| room >= size)
+            || !self.is_late() && self.log.advance_to_keep(self.index.bytes())
     }
 }
