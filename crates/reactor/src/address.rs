@@ -1,6 +1,11 @@
+use std::ffi::OsStr;
 use std::fmt;
 use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+
+use rustix::net::{SocketAddrAny, SocketAddrUnix, getpeername, getsockname};
 
 /// Where a service listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +37,21 @@ impl Address {
     pub fn is_local(&self) -> bool {
         self.socket().is_none_or(|address| address.ip().is_loopback())
     }
+}
+
+/// Where the two ends of a connected stream are, the peer's first; see [`Reactor::addresses`](crate::Reactor::addresses).
+pub(crate) fn of_ends(fd: &OwnedFd) -> Option<(Address, Address)> {
+    let own = read(getsockname(fd).ok()?)?;
+    let peer = getpeername(fd).ok().flatten().and_then(read).unwrap_or_else(|| own.clone());
+    Some((peer, own))
+}
+
+fn read(address: SocketAddrAny) -> Option<Address> {
+    if let Ok(unix) = SocketAddrUnix::try_from(address.clone()) {
+        let path = unix.path()?;
+        return Some(Address::Unix(OsStr::from_bytes(path.as_ref().to_bytes()).into()));
+    }
+    SocketAddr::try_from(address).ok().map(Address::Tcp)
 }
 
 impl From<SocketAddr> for Address {

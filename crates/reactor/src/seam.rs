@@ -117,6 +117,20 @@ pub trait Reactor: Sized {
     /// Errors: the port or path is taken.
     fn listen(&mut self, addr: &Address) -> io::Result<Address>;
 
+    /// As [`Reactor::listen`], without the encryption that a layer such as [`Tls`](crate::Tls) adds there.
+    ///
+    /// What such a connection received in a poll is still shown in this poll if the handler pauses it meanwhile.
+    fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {
+        self.listen(addr)
+    }
+
+    /// Lets `clients` wait to be accepted at each listener from now on, instead of 4096.
+    ///
+    /// Bounds: the kernel allows no more than `net.core.somaxconn`; a simulated network has no such limit.
+    fn set_backlog(&mut self, clients: u32) {
+        let _ = clients;
+    }
+
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.
     ///
     /// UDP connects to an address at which nobody listens, too: the first datagram then ends in
@@ -164,6 +178,13 @@ pub trait Reactor: Sized {
     fn listener(&self, conn: Conn) -> u32 {
         let _ = conn;
         0
+    }
+
+    /// Where the two ends of a connection are: the peer's, and this one's. A client of a Unix socket has no address of its
+    /// own. `None` for one that is gone, for datagrams, and in a simulated network. Cost: two system calls.
+    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
+        let _ = conn;
+        None
     }
 
     /// Takes no more clients: who connects from now on is refused, and what stands is served on.

@@ -65,22 +65,9 @@ impl CoreThread {
         let (go, neighbours) = channel::<Neighbours>();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
             let life = Life { number, config: &config, seed, epochs, ready_at, neighbours, ended };
-            let backlog = config.backlog;
             match config.io {
-                Backend::Epoll => {
-                    let epoll = Epoll::new().map(|mut epoll| {
-                        epoll.set_backlog(backlog);
-                        epoll
-                    });
-                    life.live_with(epoll, tls);
-                }
-                Backend::Uring => {
-                    let uring = Uring::new(Submit::Together).map(|mut uring| {
-                        uring.set_backlog(backlog);
-                        uring
-                    });
-                    life.live_with(uring, tls);
-                }
+                Backend::Epoll => life.live_with(Epoll::new(), tls),
+                Backend::Uring => life.live_with(Uring::new(Submit::Together), tls),
             }
         });
         let thread = thread.context("cannot start a thread")?;
@@ -110,11 +97,7 @@ struct Life<'c> {
 
 impl Life<'_> {
     /// Lives on the backend itself, or on TLS on top of it.
-    fn live_with<R: Listen + Reactor<Waker = Waker>>(
-        self,
-        reactor: io::Result<R>,
-        tls: Option<Arc<ServerConfig>>,
-    ) {
+    fn live_with<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>, tls: Option<Arc<ServerConfig>>) {
         match tls {
             None => self.live(reactor),
             Some(tls) => self.live(reactor.map(|reactor| Tls::server(reactor, tls))),
@@ -122,7 +105,7 @@ impl Life<'_> {
     }
 
     /// Makes what is the thread's own, waits for its neighbours, and serves.
-    fn live<R: Listen + Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
+    fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
         let Life { number, config, seed, epochs, ready_at, neighbours, ended } = self;
         let (mut reactor, own, places) = match prepare(number, config, seed, &epochs, reactor) {
             Ok(made) => made,
@@ -138,30 +121,7 @@ impl Life<'_> {
     }
 }
 
-/// A reactor that can listen in plain, whatever else it does.
-trait Listen: Reactor {
-    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address>;
-}
-
-impl Listen for Epoll {
-    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
-        self.listen(address)
-    }
-}
-
-impl Listen for Uring {
-    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
-        self.listen(address)
-    }
-}
-
-impl<R: Reactor> Listen for Tls<R> {
-    fn listen_in_plain(&mut self, address: &Address) -> io::Result<Address> {
-        Tls::listen_in_plain(self, address)
-    }
-}
-
-fn prepare<R: Listen>(
+fn prepare<R: Reactor>(
     number: usize,
     config: &Config,
     seed: u64,
@@ -170,6 +130,7 @@ fn prepare<R: Listen>(
 ) -> Result<(R, Own, Places)> {
     pin_to(config.cpus[number])?;
     let mut reactor = reactor.context("cannot set up an event loop")?;
+    reactor.set_backlog(config.backlog);
     // A client that has asked for all that it wants gets its answers before the connection ends.
     reactor.tell_half_closes();
     let mut places = Places { plain: Vec::new(), encrypted: Vec::new() };
@@ -190,7 +151,7 @@ fn prepare<R: Listen>(
 
 /// Listens at a path whose file gets the mode `mode` as it is made, so that there is no moment at which others may
 /// open it. The mask is the whole process's, which has nothing else to do while it starts.
-fn listen_at_path<R: Listen>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
+fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Result<Address> {
     let before = rustix::process::umask(Mode::from_raw_mode(!mode & 0o777));
     let taken = reactor.listen_in_plain(&Address::Unix(path.to_owned()));
     rustix::process::umask(before);

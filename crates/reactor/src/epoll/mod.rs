@@ -24,6 +24,7 @@ use units::{Nanos, Time};
 
 pub use stamps::Exchange;
 
+use crate::address::of_ends;
 use crate::epoll::listener::Listener;
 use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
@@ -120,13 +121,6 @@ impl Epoll {
     /// the middle of a measurement. Cost: a receive and an event more for each request, and 56 bytes for each exchange.
     pub fn with_timestamps(room: usize, one_in: usize) -> io::Result<Epoll> {
         Ok(Epoll { stamps: Some(Box::new(Stamps::new(room, one_in))), ..Epoll::new()? })
-    }
-
-    /// Lets `clients` wait to be accepted at each listener from now on, instead of 4096.
-    ///
-    /// Bounds: the kernel allows no more than `net.core.somaxconn`.
-    pub fn set_backlog(&mut self, clients: u32) {
-        self.backlog = clients;
     }
 
     /// Takes what [`Epoll::with_timestamps`] has seen so far, in the order in which it ended.
@@ -234,6 +228,10 @@ impl Reactor for Epoll {
         self.waited
     }
 
+    fn set_backlog(&mut self, clients: u32) {
+        self.backlog = clients;
+    }
+
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let listener = match addr {
             Address::Tcp(socket) => Listener::Tcp(socket::listen(*socket, self.backlog)?),
@@ -326,6 +324,13 @@ impl Reactor for Epoll {
 
     fn listener(&self, conn: Conn) -> u32 {
         self.table.get(conn).map_or(0, |entry| entry.listener)
+    }
+
+    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
+        if self.is_datagram(conn) {
+            return None;
+        }
+        of_ends(self.table.get(conn)?.fd.as_ref()?)
     }
 
     fn stop_accepting(&mut self) {

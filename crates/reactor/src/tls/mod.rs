@@ -94,18 +94,6 @@ impl<R: Reactor> Tls<R> {
         }
     }
 
-    /// Listens without TLS, beside what [`Reactor::listen`] does with it; datagrams, too.
-    ///
-    /// What such a connection received in a poll is still shown in this poll if the handler pauses it meanwhile.
-    pub fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {
-        let taken = self.inner.listen(addr)?;
-        if !addr.is_datagram() {
-            self.plain.push(self.listeners);
-            self.listeners += 1;
-        }
-        Ok(taken)
-    }
-
     fn check_address(addr: &Address) -> io::Result<()> {
         if addr.is_datagram() {
             return Err(unsupported(addr, "TLS needs a stream"));
@@ -170,6 +158,19 @@ impl<R: Reactor> Reactor for Tls<R> {
 
     fn waited(&self) -> Nanos {
         self.inner.waited()
+    }
+
+    fn set_backlog(&mut self, clients: u32) {
+        self.inner.set_backlog(clients);
+    }
+
+    fn listen_in_plain(&mut self, addr: &Address) -> io::Result<Address> {
+        let taken = self.inner.listen(addr)?;
+        if !addr.is_datagram() {
+            self.plain.push(self.listeners);
+            self.listeners += 1;
+        }
+        Ok(taken)
     }
 
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
@@ -251,6 +252,10 @@ impl<R: Reactor> Reactor for Tls<R> {
 
     fn listener(&self, conn: Conn) -> u32 {
         self.inner.listener(conn)
+    }
+
+    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
+        self.inner.addresses(conn)
     }
 
     fn stop_accepting(&mut self) {

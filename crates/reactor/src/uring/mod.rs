@@ -34,6 +34,7 @@ use rustix::net::addr::SocketAddrArg;
 use rustix::net::{Shutdown, shutdown};
 use units::{Nanos, Time};
 
+use crate::address::of_ends;
 use crate::epoll::EventFd;
 use crate::uring::accept::Listener;
 use crate::uring::buffers::Buffers;
@@ -137,11 +138,6 @@ impl Uring {
         };
         reactor.arm_wake()?;
         Ok(reactor)
-    }
-
-    /// Lets `clients` wait to be accepted at each listener from now on, as [`Epoll`](crate::Epoll) does.
-    pub fn set_backlog(&mut self, clients: u32) {
-        self.backlog = clients;
     }
 
     /// Enters the kernel as [`Ring::enter`] does, and looks at the sends that have ended.
@@ -262,6 +258,10 @@ impl Reactor for Uring {
         self.waited
     }
 
+    fn set_backlog(&mut self, clients: u32) {
+        self.backlog = clients;
+    }
+
     fn listen(&mut self, addr: &Address) -> io::Result<Address> {
         let (listener, taken) = match addr {
             Address::Tcp(socket) => {
@@ -351,6 +351,13 @@ impl Reactor for Uring {
 
     fn listener(&self, conn: Conn) -> u32 {
         self.table.get(conn).map_or(0, |entry| entry.listener)
+    }
+
+    fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
+        if self.is_datagram(conn) {
+            return None;
+        }
+        of_ends(self.table.get(conn)?.fd.as_ref()?)
     }
 
     fn stop_accepting(&mut self) {
