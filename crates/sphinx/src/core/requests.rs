@@ -97,12 +97,12 @@ impl<R: Reactor> Core<R> {
                     return bytes.len();
                 }
             };
-            let class = Class::of(&request);
+            let class = self.service.is_some().then(|| Class::of(&request));
             match self.request(reactor, client, request) {
                 Flow::Next => {
                     used += consumed;
                     requests += 1;
-                    if self.service.is_some() {
+                    if let Some(class) = class {
                         client.batch.add(class, self.received);
                     }
                 }
