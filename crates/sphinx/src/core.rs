@@ -38,6 +38,7 @@ use crate::server::End;
 use crate::service::ServiceTimes;
 use crate::spin::Spinner;
 use crate::stats::CoreStats;
+use crate::stats::prefixes::Prefixes;
 
 /// What all threads of a server have in common; written to rarely.
 pub(crate) struct Common {
@@ -93,6 +94,7 @@ pub(crate) struct Core<R: Reactor> {
     answered: Vec<Conn>,
     buffers: Buffers,
     stats: CoreStats,
+    prefixes: Prefixes,
     spinner: Spinner,
     /// The doorbell was told so.
     asleep: bool,
@@ -137,6 +139,7 @@ impl<R: Reactor> Core<R> {
             answered: Vec::new(),
             buffers: Buffers::default(),
             stats: CoreStats::default(),
+            prefixes: Prefixes::default(),
         }
     }
 
@@ -370,7 +373,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
             }
             Event::ReadClosed { conn } => self.end_input(reactor, conn),
             Event::Closed { conn, .. } => self.forget(conn),
-            Event::Woken => self.answer_scrape(),
+            Event::Woken => self.answer_scrape(reactor),
             Event::Connected { .. } => {}
         }
     }

@@ -62,10 +62,13 @@ pub(crate) struct Flags {
     /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
     #[arg(long)]
     pub(crate) lazy_memory: bool,
-    /// Which items go when memory is full: the oldest (fifo), the oldest that were not read (second-chance), or
-    /// first those that were stored and never read (two-queues).
+    /// Which items go when memory is full: the oldest (fifo), the oldest that were not read (second-chance), first
+    /// those that were stored and never read (two-queues), or none (never).
     #[arg(long, default_value_t, value_name = "NAME")]
     pub(crate) policy: Policy,
+    /// Answer with an error when memory is full instead of letting an item go: --policy never.
+    #[arg(short = 'M', long, conflicts_with = "policy")]
+    pub(crate) disable_evictions: bool,
     /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment of 2 MiB.
     #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = parse_item_size)]
     pub(crate) max_item_size: Bytes,
@@ -79,7 +82,7 @@ pub(crate) struct Flags {
     /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
     /// reads any key, without a lock, and owners write. something: threads in groups, under short locks; other groups
     /// are asked. everything: any thread does anything, under short locks.
-    #[arg(long, default_value_t = Sharing::Nothing, value_name = "WHAT")]
+    #[arg(long, default_value_t = Sharing::Read, value_name = "WHAT")]
     pub(crate) sharing: Sharing,
     /// Threads in a group of --sharing something [default: 2].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]

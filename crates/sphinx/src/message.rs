@@ -33,13 +33,28 @@ pub(crate) enum Work {
     Report,
     /// `stats reset`.
     Reset,
+    /// `stats conns`.
+    Connections,
+    /// `stats detail`.
+    Detail(DetailVerb),
+}
+
+/// What to do about `stats detail`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DetailVerb {
+    /// Count from now on.
+    On,
+    /// Count no more.
+    Off,
+    /// Tell.
+    Dump,
 }
 
 /// What came of an [`Ask`]. Every ask is answered, since the answer is also what allows the next ask.
 pub(crate) struct Answer {
     /// From the ask.
     pub(crate) ticket: Ticket,
-    /// The reply to the client, or nothing.
+    /// The reply to the client, or this thread's lines of it, or nothing.
     pub(crate) buffer: Vec<u8>,
     /// For work that is done by every thread.
     pub(crate) part: Option<Box<CoreStats>>,

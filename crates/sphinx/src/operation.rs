@@ -4,6 +4,7 @@ use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
 use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{Reply, StoreVerb};
 
+use crate::stats::prefixes::Detail;
 use meta::MetaOperation;
 
 /// What can be done to one key, wherever it lives.
@@ -111,6 +112,19 @@ impl Operation {
 }
 
 impl Operation {
+    /// What it counts as under `stats detail`, `reply` being what it has appended.
+    pub(crate) fn detail(&self, reply: &[u8]) -> Option<Detail> {
+        match *self {
+            Operation::Get { .. } | Operation::GetAndTouch { .. } => {
+                Some(Detail::Get { hit: reply.starts_with(b"VALUE ") })
+            }
+            Operation::Store { .. } | Operation::RefuseTooLarge { .. } => Some(Detail::Set),
+            Operation::Delete { .. } => Some(Detail::Delete),
+            // Those that memcached does not count either.
+            Operation::Meta(_) | Operation::Count { .. } | Operation::Touch { .. } => None,
+        }
+    }
+
     /// Does it in a partition of another thread if it only reads, and returns whether it could.
     #[inline]
     pub(crate) fn read(

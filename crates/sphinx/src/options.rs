@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail, ensure};
+use cache_store::Policy;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use reactor::{Address, Io, allowed_cpus};
@@ -84,7 +85,7 @@ impl Options {
             cpus: cpus.iter().copied().cycle().take(threads).collect(),
             memory: flags.memory_limit,
             lazy_memory: flags.lazy_memory,
-            policy: flags.policy,
+            policy: if flags.disable_evictions { Policy::Never } else { flags.policy },
             item_max: flags.max_item_size.0 as usize,
             connections: flags.conn_limit as usize,
             sharing,

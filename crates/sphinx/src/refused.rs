@@ -20,14 +20,9 @@ const fn option(short: char, long: &'static str, why: &'static str) -> Refused {
 }
 
 /// Source: `memcached -h`, 1.6.18.
-const REFUSED: [Refused; 17] = [
+const REFUSED: [Refused; 16] = [
     flag('d', "daemon", "have systemd or the shell run it in the background"),
     flag('r', "enable-coredumps", "allow core files with 'ulimit -c' before the start"),
-    flag(
-        'M',
-        "disable-evictions",
-        "what is used least makes room: memory is taken back by segments, without asking",
-    ),
     flag('k', "lock-memory", "take swap away with 'swapoff', or by MemorySwapMax= of systemd"),
     flag('i', "license", "see the file LICENSE"),
     option('f', "slab-growth-factor", "there are no slabs: items of all sizes lie in the same segments"),

@@ -39,6 +39,8 @@ pub(crate) struct Gathering {
     pub(crate) left: usize,
     /// What the reply is made from.
     pub(crate) stats: CoreStats,
+    /// Lines that all threads have a part in.
+    pub(crate) lines: Vec<u8>,
     /// How it is made.
     pub(crate) finish: Finish,
 }
@@ -50,6 +52,8 @@ pub(crate) enum Finish {
     Reset,
     Stats,
     Items,
+    Connections,
+    Detail,
 }
 
 impl Replies {
@@ -114,11 +118,12 @@ impl Replies {
     }
 
     /// Adds a thread's part; returns the whole when it was the last.
-    pub(crate) fn add(&mut self, number: u64, part: &CoreStats) -> Option<&Gathering> {
+    pub(crate) fn add(&mut self, number: u64, part: &CoreStats, lines: &[u8]) -> Option<&mut Gathering> {
         let Slot::Gathering(gathering) = &mut self.slots[(number - self.first) as usize] else {
             unreachable!("only gatherings get parts")
         };
         gathering.stats += *part;
+        gathering.lines.extend_from_slice(lines);
         gathering.left -= 1;
         (gathering.left == 0).then_some(gathering)
     }
@@ -194,10 +199,12 @@ mod tests {
     fn a_gathering_is_whole_with_its_last_part() {
         let mut replies = Replies::default();
         let one = CoreStats { connections: 1, ..CoreStats::default() };
-        let number = replies.gather(Gathering { left: 2, stats: one, finish: Finish::Stats });
-        assert!(replies.add(number, &one).is_none());
-        let whole = replies.add(number, &one).unwrap();
+        let lines = b"1 ".to_vec();
+        let number = replies.gather(Gathering { left: 2, stats: one, lines, finish: Finish::Stats });
+        assert!(replies.add(number, &one, b"2 ").is_none());
+        let whole = replies.add(number, &one, b"3").unwrap();
         assert_eq!((whole.stats.connections, whole.finish), (3, Finish::Stats));
+        assert_eq!(whole.lines, b"1 2 3");
         replies.fill(number, b"done".to_vec());
         let mut output = Vec::new();
         assert!(replies.release(&mut output, &mut Buffers::default()));

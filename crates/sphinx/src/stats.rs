@@ -1,4 +1,6 @@
+pub(crate) mod connections;
 pub(crate) mod groups;
+pub(crate) mod prefixes;
 
 use std::ops::AddAssign;
 

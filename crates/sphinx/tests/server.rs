@@ -269,3 +269,47 @@ fn stats_tell_the_settings_and_the_items_in_memcacheds_words() {
     // Those of both threads.
     assert_eq!(group("items")[0], "STAT items:1:number 50");
 }
+
+#[test]
+fn connections_are_told_with_their_ends() {
+    for threads in [1, 3] {
+        let server = sphinxd(&format!("-t {threads} --lazy-memory"));
+        let mut clients: Vec<Client> = (0..6).map(|_| Client::connect(server.address)).collect();
+        clients.iter_mut().for_each(|client| assert!(client.ask("version").starts_with("VERSION")));
+        clients[0].send("stats conns\r\n");
+        let lines: Vec<String> =
+            std::iter::from_fn(|| Some(clients[0].text()).filter(|line| line != "END")).collect();
+        let of = |name: &str| -> Vec<&str> {
+            lines
+                .iter()
+                .filter(|line| line.contains(name))
+                .map(|line| line.rsplit(' ').next().unwrap())
+                .collect()
+        };
+        let listens = format!("tcp:{}", server.address);
+        assert_eq!(of(":listen_addr "), [listens.as_str(); 6], "{lines:?}");
+        assert_eq!(of(":state "), ["conn_read"; 6]);
+        let mut ends = of(":addr ");
+        ends.sort_unstable();
+        ends.dedup();
+        assert_eq!(ends.len(), 6, "{lines:?}");
+        assert_eq!(lines.len(), 24);
+    }
+}
+
+#[test]
+fn without_evictions_a_full_cache_refuses_and_keeps() {
+    let server = sphinxd("-t 2 -m 16 -M --lazy-memory");
+    let mut client = Client::connect(server.address);
+    let value = "v".repeat(10_000);
+    let stored = (0..10_000)
+        .take_while(|i| client.ask(&format!("set key-{i} 0 0 10000\r\n{value}")) == "STORED")
+        .count();
+    assert!((1_000..1_700).contains(&stored), "{stored}");
+    let refused = client.ask(&format!("set one-more 0 0 10000\r\n{value}"));
+    assert!(refused == "STORED" || refused == "SERVER_ERROR out of memory storing object", "{refused}");
+    for i in 0..stored {
+        assert!(client.get(&format!("key-{i}")).is_some(), "{i} of {stored}");
+    }
+    assert_eq!(client.stat("evictions"), 0);
+}

@@ -25,20 +25,27 @@ impl<R: Reactor> Core<R> {
         let key = self.hasher.key(key);
         let owner = match self.partitions.place(key.hash) {
             Place::Here(partition) => {
-                let now = self.now;
-                self.make_with(reactor, client, |partitions, out| {
+                let (now, counts) = (self.now, self.prefixes.on);
+                let detail = self.make_with(reactor, client, |partitions, out| {
+                    let before = out.len();
                     partitions.with(partition, |store| operation.execute(store, key, value, now, out));
+                    counts.then(|| operation.detail(&out[before..])).flatten()
                 });
+                self.count_detail(detail, key.bytes);
                 return Flow::Next;
             }
             Place::At(owner) => owner,
         };
         // What was asked of the owner may not have happened yet, so what comes after it has to line up behind it.
         if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
-            let now = self.now;
-            if self.make_with(reactor, client, |partitions, out| {
-                partitions.read(&operation, key, value, now, out)
-            }) {
+            let (now, counts) = (self.now, self.prefixes.on);
+            let read = self.make_with(reactor, client, |partitions, out| {
+                let before = out.len();
+                let read = partitions.read(&operation, key, value, now, out);
+                read.then(|| counts.then(|| operation.detail(&out[before..])).flatten())
+            });
+            if let Some(detail) = read {
+                self.count_detail(detail, key.bytes);
                 return Flow::Next;
             }
         }
@@ -72,13 +79,18 @@ impl<R: Reactor> Core<R> {
         if !self.links.iter().flatten().all(|link| link.has_room()) {
             return self.wait_for_room(client);
         }
-        let part = self.do_everywhere(self.number, &work());
+        let mut lines = Vec::new();
+        let part = self.do_everywhere(reactor, self.number, &work(), &mut lines);
+        // It was taken out for its request.
+        if finish == Finish::Connections {
+            self.tell_connection(reactor, client, &mut lines);
+        }
         let left = self.links.len() - 1;
         if left == 0 {
-            let text = self.finished(finish, &part);
+            let text = self.finished(finish, &part, &lines);
             return self.answer(reactor, client, reply, &text);
         }
-        let gathering = Gathering { left, stats: part, finish };
+        let gathering = Gathering { left, stats: part, lines, finish };
         let ticket = Ticket {
             conn: client.conn,
             reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),

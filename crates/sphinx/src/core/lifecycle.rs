@@ -185,14 +185,14 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Somebody woke the thread: perhaps who looks at the metrics.
-    pub(super) fn answer_scrape(&mut self) {
+    pub(super) fn answer_scrape(&mut self, reactor: &R) {
         let Some(asked) = self.common.scrapes.get(self.number).and_then(|scrape| scrape.take()) else {
             return;
         };
         let links = self.links.iter().map(|link| link.as_ref().map_or(0, |link| link.unanswered())).collect();
         let snapshot = Snapshot {
             number: self.number,
-            stats: self.do_everywhere(self.number, &Work::Report),
+            stats: self.do_everywhere(reactor, self.number, &Work::Report, &mut Vec::new()),
             unanswered: links,
             service: self.service.as_deref().cloned().unwrap_or_default(),
         };

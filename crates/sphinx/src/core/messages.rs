@@ -5,9 +5,12 @@ use proto_memcache::server::reply;
 use reactor::Reactor;
 
 use super::Core;
-use crate::message::{Answer, Ask, Work};
+use crate::client::Client;
+use crate::message::{Answer, Ask, DetailVerb, Work};
 use crate::partitions::Place;
 use crate::replies::Finish;
+use crate::stats::connections::Told;
+use crate::stats::prefixes::{Detail, Prefixes};
 use crate::stats::{CoreStats, groups};
 
 /// Messages of each kind taken from one peer before the others and the sockets have their turn.
@@ -39,14 +42,14 @@ impl<R: Reactor> Core<R> {
             if taken == 0 {
                 self.tell_time(reactor.now());
             }
-            let answer = self.do_work(peer, ask);
+            let answer = self.do_work(reactor, peer, ask);
             let link = self.links[peer].as_mut().expect("the ask came from it");
             link.answer(answer);
         }
         true
     }
 
-    fn do_work(&mut self, peer: usize, ask: Ask) -> Answer {
+    fn do_work(&mut self, reactor: &R, peer: usize, ask: Ask) -> Answer {
         let Ask { ticket, work, buffer: question } = ask;
         let mut buffer = self.buffers.take();
         let part = match work {
@@ -58,36 +61,84 @@ impl<R: Reactor> Core<R> {
                 self.partitions.with(partition, |store| {
                     operation.execute(store, key, value, now, &mut buffer);
                 });
+                self.count_detail(operation.detail(&buffer), key.bytes);
                 None
             }
-            work => Some(Box::new(self.do_everywhere(peer, &work))),
+            work => Some(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
         };
         self.buffers.give(question);
         Answer { ticket, buffer, part }
     }
 
     /// This thread's part of what every thread has to do, for a client of thread `asker`.
-    pub(super) fn do_everywhere(&mut self, asker: usize, work: &Work) -> CoreStats {
+    ///
+    /// Appends its lines of the reply to `lines`, if there are any.
+    pub(super) fn do_everywhere(
+        &mut self,
+        reactor: &R,
+        asker: usize,
+        work: &Work,
+        lines: &mut Vec<u8>,
+    ) -> CoreStats {
         let now = self.now;
         match *work {
             Work::Flush { delay } => self.partitions.for_all_of(asker, |store| store.flush_all(delay, now)),
             Work::Reset => {
                 self.stats.reset();
                 self.spinner.reset();
+                self.prefixes.reset();
                 self.partitions.reset_stats();
             }
+            Work::Connections => self.tell_connections(reactor, lines),
+            Work::Detail(DetailVerb::On) => self.prefixes.on = true,
+            Work::Detail(DetailVerb::Off) => self.prefixes.on = false,
+            Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
             Work::Report | Work::Key { .. } => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
         CoreStats { store: self.partitions.stats(), spin_us, spin_found, ..self.stats }
     }
 
-    /// The reply when every thread has done its part. Cost: only `stats` is long.
-    pub(super) fn finished(&mut self, finish: Finish, stats: &CoreStats) -> Vec<u8> {
+    /// Appends what there is to say of this thread's connections.
+    fn tell_connections(&self, reactor: &R, lines: &mut Vec<u8>) {
+        for client in self.clients.iter().flatten() {
+            self.tell_connection(reactor, client, lines);
+        }
+    }
+
+    /// Appends what there is to say of a connection, unless it is none but a peer that sends datagrams.
+    pub(super) fn tell_connection(&self, reactor: &R, client: &Client, lines: &mut Vec<u8>) {
+        if client.frames.is_some() {
+            return;
+        }
+        let told = Told {
+            number: client.conn.slot as usize * self.links.len() + self.number,
+            addresses: reactor.addresses(client.conn),
+            state: client.state,
+            silent: self.now.saturating_sub(client.heard),
+        };
+        told.write(lines);
+    }
+
+    /// Counts what was done to a key, if somebody wants that.
+    #[inline]
+    pub(super) fn count_detail(&mut self, detail: Option<Detail>, key: &[u8]) {
+        if let Some(detail) = detail.filter(|_| self.prefixes.on) {
+            self.prefixes.count(key, detail);
+        }
+    }
+
+    /// The reply when every thread has done its part. Cost: only `stats` and its groups are long.
+    pub(super) fn finished(&mut self, finish: Finish, stats: &CoreStats, lines: &[u8]) -> Vec<u8> {
         let mut text = self.buffers.take();
         match finish {
             Finish::Ok => text.extend_from_slice(reply::OK),
             Finish::Items => groups::items(&stats.store, &mut text),
+            Finish::Connections => {
+                text.extend_from_slice(lines);
+                text.extend_from_slice(reply::END);
+            }
+            Finish::Detail => Prefixes::answer(lines, &mut text),
             Finish::Reset => text.extend_from_slice(reply::RESET),
             Finish::Stats => {
                 let now = self.now;
@@ -124,10 +175,11 @@ impl<R: Reactor> Core<R> {
         match part {
             None => client.replies.fill(number, buffer),
             Some(part) => {
+                let whole = client.replies.add(number, &part, &buffer);
+                let whole = whole.map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines)));
                 self.buffers.give(buffer);
-                let whole = client.replies.add(number, &part).map(|g| (g.finish, g.stats));
-                if let Some((finish, stats)) = whole {
-                    let text = self.finished(finish, &stats);
+                if let Some((finish, stats, lines)) = whole {
+                    let text = self.finished(finish, &stats, &lines);
                     client.replies.fill(number, text);
                 }
             }

@@ -7,7 +7,7 @@ use reactor::Reactor;
 use super::Core;
 use super::requests::Flow;
 use crate::client::Client;
-use crate::message::Work;
+use crate::message::{DetailVerb, Work};
 use crate::replies::Finish;
 use crate::server::End;
 use crate::stats::groups;
@@ -38,14 +38,26 @@ impl<R: Reactor> Core<R> {
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
-            b"detail" if !matches!(argument, b"on" | b"off" | b"dump") => {
-                self.answer(reactor, client, Reply::Wanted, Refusal::StatsDetail.line())
+            b"conns" => {
+                self.everywhere(reactor, client, Reply::Wanted, Finish::Connections, || Work::Connections)
             }
+            b"detail" => self.detail(reactor, client, argument),
             b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
             b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),
             b"cachedump" => self.answer(reactor, client, Reply::Wanted, Refusal::NoCachedump.line()),
             _ => self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line()),
         }
+    }
+
+    /// `stats detail`.
+    fn detail(&mut self, reactor: &mut R, client: &mut Client, argument: &[u8]) -> Flow {
+        let (verb, finish) = match argument {
+            b"on" => (DetailVerb::On, Finish::Ok),
+            b"off" => (DetailVerb::Off, Finish::Ok),
+            b"dump" => (DetailVerb::Dump, Finish::Detail),
+            _ => return self.answer(reactor, client, Reply::Wanted, Refusal::StatsDetail.line()),
+        };
+        self.everywhere(reactor, client, Reply::Wanted, finish, || Work::Detail(verb))
     }
 
     /// `cache_memlimit`: the memory was taken at the start, as memcached's is with `-L`, which answers the same.

@@ -34,6 +34,7 @@ fn memcacheds_flags_mean_the_same() {
     assert_eq!((config.memory, config.item_max), (Bytes(100 << 20), 2 << 20));
     assert_eq!((config.connections, config.requests_per_event, config.backlog), (7, 20, 9));
     assert_eq!((config.policy, parse("").unwrap().policy), (Policy::Fifo, Policy::TwoQueues));
+    assert_eq!(parse("-M").unwrap().policy, Policy::Never);
     assert!(config.lazy_memory && config.shutdown && !config.flush_all);
     assert_eq!((config.verbose, config.unix_mask), (2, 0o770));
     assert_eq!((config.pidfile, config.user), (Some("/p".into()), Some("nobody".into())));
@@ -101,7 +102,7 @@ fn refuses_with_a_reason() {
     check("--tls-port 1", "--tls-cert");
     check("-o wat", "-o wat is not known");
     check("-d", "-d is not for Sphinx: have systemd");
-    check("-M", "what is used least makes room");
+    check("-M --policy fifo", "cannot be used with");
     check("-f 1.05", "-f is not for Sphinx: there are no slabs");
     check("-B binary", "only the text protocol");
     check("-S", "-Y authenticates in the text protocol");

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use cache_store::Policy;
 use proto_memcache::server::reply;
 use reactor::Address;
 
@@ -28,7 +29,7 @@ pub(crate) fn settings(config: &Config, out: &mut Vec<u8>) {
         ("udpport", port(udp)),
         ("inter", null(hosts.join(","))),
         ("verbosity", config.verbose.to_string()),
-        ("evictions", "on".into()),
+        ("evictions", if config.policy == Policy::Never { "off" } else { "on" }.into()),
         ("domain_socket", null(path.unwrap_or_default())),
         ("umask", format!("{:o}", config.unix_mask)),
         ("shutdown_command", yes(config.shutdown)),

@@ -1,0 +1,126 @@
+//! `stats detail`: what was done to keys, by what stands before their first `:`.
+//!
+//! Each thread counts what it does itself, only while somebody has asked for it; the dump adds the threads' counts up.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use proto_memcache::server::reply;
+
+/// memcached's default for what ends a prefix.
+const DELIMITER: u8 = b':';
+/// Prefixes that a thread counts; what has another is not counted, lest whoever makes up keys should fill the memory.
+const PREFIXES: usize = 10_000;
+
+/// What was done to the keys of one prefix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    gets: u64,
+    hits: u64,
+    sets: u64,
+    deletes: u64,
+}
+
+/// One thing that was done to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Get { hit: bool },
+    Set,
+    Delete,
+}
+
+/// What was done to all prefixes.
+#[derive(Default)]
+pub(crate) struct Prefixes {
+    /// Whether anything is counted now.
+    pub(crate) on: bool,
+    all: BTreeMap<Vec<u8>, Counts>,
+}
+
+impl Prefixes {
+    /// Counts one operation.
+    #[cold]
+    pub(crate) fn count(&mut self, key: &[u8], detail: Detail) {
+        let Some(end) = key.iter().position(|&byte| byte == DELIMITER) else { return };
+        if !self.all.contains_key(&key[..end]) {
+            if self.all.len() >= PREFIXES {
+                return;
+            }
+            self.all.insert(key[..end].to_vec(), Counts::default());
+        }
+        let counts = self.all.get_mut(&key[..end]).expect("it was just made sure of");
+        match detail {
+            Detail::Get { hit } => {
+                counts.gets += 1;
+                counts.hits += u64::from(hit);
+            }
+            Detail::Set => counts.sets += 1,
+            Detail::Delete => counts.deletes += 1,
+        }
+    }
+
+    /// Forgets what was counted.
+    pub(crate) fn reset(&mut self) {
+        self.all.clear();
+    }
+
+    /// Appends one line for each prefix.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        for (prefix, Counts { gets, hits, sets, deletes }) in &self.all {
+            out.extend_from_slice(b"PREFIX ");
+            out.extend_from_slice(prefix);
+            write!(out, " get {gets} hit {hits} set {sets} del {deletes}\r\n").expect("memory takes it");
+        }
+    }
+
+    /// Reads the lines of several threads, and appends the answer to `stats detail dump`.
+    pub(crate) fn answer(lines: &[u8], out: &mut Vec<u8>) {
+        let mut sum = Prefixes::default();
+        for line in lines.split(|&byte| byte == b'\n') {
+            let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
+            let [_, prefix, _, gets, _, hits, _, sets, _, deletes] = words[..] else { continue };
+            let number = |word: &[u8]| std::str::from_utf8(word).ok().and_then(|text| text.parse().ok());
+            let counts = sum.all.entry(prefix.to_vec()).or_default();
+            counts.gets += number(gets).unwrap_or(0u64);
+            counts.hits += number(hits).unwrap_or(0u64);
+            counts.sets += number(sets).unwrap_or(0u64);
+            counts.deletes += number(deletes).unwrap_or(0u64);
+        }
+        sum.write(out);
+        out.extend_from_slice(reply::END);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_counts_add_up_by_prefix() {
+        let (mut one, mut other) = (Prefixes::default(), Prefixes::default());
+        one.count(b"user:1", Detail::Get { hit: true });
+        one.count(b"user:2:x", Detail::Get { hit: false });
+        one.count(b"plain", Detail::Set);
+        other.count(b"user:1", Detail::Set);
+        other.count(b":empty", Detail::Delete);
+        let mut lines = Vec::new();
+        one.write(&mut lines);
+        other.write(&mut lines);
+        let mut out = Vec::new();
+        Prefixes::answer(&lines, &mut out);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "PREFIX  get 0 hit 0 set 0 del 1\r\nPREFIX user get 2 hit 1 set 1 del 0\r\nEND\r\n"
+        );
+    }
+
+    #[test]
+    fn made_up_prefixes_do_not_fill_the_memory() {
+        let mut prefixes = Prefixes::default();
+        for i in 0..PREFIXES + 10 {
+            prefixes.count(format!("{i}:").as_bytes(), Detail::Set);
+        }
+        prefixes.count(b"7:", Detail::Set);
+        assert_eq!((prefixes.all.len(), prefixes.all[&b"7"[..]].sets), (PREFIXES, 2));
+    }
+}
