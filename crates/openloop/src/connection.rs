@@ -69,7 +69,7 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) in_flight: VecDeque<InFlight<J, Wire>>,
     /// Requests bound to it that it cannot take yet.
     pub(crate) line: Line,
-    /// Since when it could take another request; meaningless while it cannot.
+    /// Since when it could take another request, or is being established; else meaningless.
     pub(crate) free_since: Time,
     /// Bytes of an answer that is not whole.
     pub(crate) partial: Vec<u8>,

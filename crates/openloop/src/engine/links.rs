@@ -1,6 +1,6 @@
 use std::io;
 
-use reactor::Reactor;
+use reactor::{Conn, Reactor};
 use units::{Nanos, Time};
 
 use crate::connection::Link;
@@ -97,6 +97,21 @@ impl<W: Workload> Engine<W> {
                 self.down(index, now);
             }
         }
+    }
+
+    /// Gives up a socket whose peer has not answered in time.
+    pub(super) fn cannot_connect<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        index: usize,
+        conn: Conn,
+        now: Time,
+    ) {
+        let timeout = self.plan.timeout;
+        let detail = || format!("cannot connect again: no answer within {timeout}");
+        self.recording.errors.add("cannot connect again", 1, detail);
+        reactor.close(conn);
+        self.down(index, now);
     }
 
     /// Leaves a connection alone for a while; what waits for it fails, as it would for a user.

@@ -110,7 +110,8 @@ pub struct Plan {
     pub window: Nanos,
     /// The longest wait for answers after the window.
     pub drain: Nanos,
-    /// A request unanswered for this long after it was sent has failed.
+    /// A request unanswered for this long after it was sent has failed, and so has a connection that is lost and takes
+    /// so long to be established again.
     pub timeout: Nanos,
 }
 

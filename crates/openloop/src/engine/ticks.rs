@@ -20,6 +20,12 @@ impl<W: Workload> Engine<W> {
                 self.establish(reactor, index, now);
                 continue;
             }
+            if let Link::Connecting(conn) = connection.link
+                && now.since(connection.free_since) >= self.plan.timeout
+            {
+                self.cannot_connect(reactor, index, conn, now);
+                continue;
+            }
             let oldest = connection.in_flight.front().map_or(now, |request| request.sent);
             if now.since(oldest) < self.plan.timeout {
                 continue;

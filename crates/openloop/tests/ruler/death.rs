@@ -9,6 +9,7 @@ use crate::scripted::{Ask, Scripted};
 use crate::simulation::{START, Setup, assert_accounted, cluster};
 
 const DIES: Time = Time(START.0 + 500_000_000);
+const TIMEOUT: Nanos = Nanos::from_millis(50);
 const RETURNS: Time = Time(START.0 + 1_000_000_000);
 
 /// Answers every line at once, but for the time in which it is dead.
@@ -16,6 +17,8 @@ struct Mortal {
     endpoint: Endpoint,
     open: Vec<Conn>,
     dead: bool,
+    /// Whether nothing answers for it while it is dead.
+    vanishes: bool,
 }
 
 impl Handler<SimReactor> for Mortal {
@@ -40,7 +43,11 @@ impl Program for Mortal {
         let now = reactor.now();
         let dead = (DIES..RETURNS).contains(&now);
         if dead && !self.dead {
-            reactor.deafen(&self.endpoint.address);
+            if self.vanishes {
+                reactor.vanish(&self.endpoint.address);
+            } else {
+                reactor.deafen(&self.endpoint.address);
+            }
             self.open.drain(..).for_each(|conn| reactor.close(conn));
         } else if self.dead && !dead {
             reactor.listen(&self.endpoint.address).unwrap();
@@ -53,11 +60,12 @@ impl Program for Mortal {
 }
 
 /// 500 rps for each of two servers over 2 s, the first of which is dead for a quarter of it.
-fn run(binding: Binding, seed: u64) -> Recording {
+fn run(binding: Binding, vanishes: bool, seed: u64) -> Recording {
     let mut setup = Setup::scripted(1_000.0, cluster(2, 4), seed);
     setup.plan.binding = binding;
+    setup.plan.timeout = TIMEOUT;
     let [mortal, other] = &setup.plan.endpoints[..] else { unreachable!("two") };
-    let program = Mortal { endpoint: mortal.clone(), open: Vec::new(), dead: false };
+    let program = Mortal { endpoint: mortal.clone(), open: Vec::new(), dead: false, vanishes };
     let servers: Vec<(Box<dyn Program>, Vec<Endpoint>)> = vec![
         (Box::new(program), vec![mortal.clone()]),
         (Box::new(crate::scripted::Obedient::default()), vec![other.clone()]),
@@ -68,7 +76,7 @@ fn run(binding: Binding, seed: u64) -> Recording {
 #[test]
 fn requests_for_a_dead_server_fail_and_no_others() {
     for (binding, seed) in [(Binding::Random, 191), (Binding::Idle, 192)] {
-        let recording = run(binding, seed);
+        let recording = run(binding, false, seed);
         println!("{binding}: {:?} {:?}", recording.tally, recording.errors);
         assert_accounted(&recording, 2_000);
         let [mortal, other] = &recording.endpoints[..] else { panic!("two servers") };
@@ -84,5 +92,22 @@ fn requests_for_a_dead_server_fail_and_no_others() {
         assert!(late.iter().all(|i| (i.offered, i.answered, i.failed) == (100, 100, 0)), "{late:?}");
         assert_eq!(recording.all().generator_lag.max(), Some(Nanos::ZERO));
         assert_eq!(recording.starved, Nanos::ZERO);
+    }
+}
+
+#[test]
+fn a_connection_that_is_never_answered_is_tried_again() {
+    for (binding, seed) in [(Binding::Random, 193), (Binding::Idle, 194)] {
+        let recording = run(binding, true, seed);
+        println!("{binding}: {:?} {:?}", recording.tally, recording.errors);
+        assert_accounted(&recording, 2_000);
+        let [mortal, other] = &recording.endpoints[..] else { panic!("two servers") };
+        assert_eq!((other.tally.completed, other.tally.intended), (1_000, 1_000));
+        // As above, and for 50 ms more it waits for the last attempt to end.
+        let errors = mortal.tally.errors;
+        assert!((250..=335).contains(&errors), "{binding}: {errors}");
+        assert!(recording.errors.of("cannot connect again") >= 4 * 3, "{:?}", recording.errors);
+        let late = &recording.intervals[12..];
+        assert!(late.iter().all(|i| (i.offered, i.answered, i.failed) == (100, 100, 0)), "{late:?}");
     }
 }

@@ -88,6 +88,12 @@ impl SimReactor {
         self.wires.borrow_mut().listeners.remove(addr);
     }
 
+    /// Listens at `addr` no more, and whoever connects there is never answered, as of a machine that is gone.
+    pub fn vanish(&mut self, addr: &Address) {
+        self.deafen(addr);
+        self.wires.borrow_mut().silent.insert(addr.clone());
+    }
+
     /// Ends this side of a stream: the peer learns that nothing more comes, and this side still reads.
     pub fn end_sending(&mut self, conn: Conn) {
         let at = self.end_arrives(conn);
@@ -235,6 +241,7 @@ impl Reactor for SimReactor {
         if wires.listeners.contains_key(&addr) {
             return Err(io::ErrorKind::AddrInUse.into());
         }
+        wires.silent.remove(&addr);
         wires.listeners.insert(addr.clone(), self.index);
         Ok(addr)
     }
@@ -248,6 +255,7 @@ impl Reactor for SimReactor {
         let mut wires = self.wires.borrow_mut();
         match wires.listeners.get(addr).copied() {
             Some(server) => wires.deliver(server, at, Delivery::Accept { from: (self.index, conn) }),
+            None if wires.silent.contains(addr) => {}
             None => {
                 let refused = Some(io::ErrorKind::ConnectionRefused);
                 wires.deliver(self.index, at, Delivery::Closed { conn, error: refused });

@@ -1,6 +1,6 @@
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -128,6 +128,8 @@ pub(super) struct Wires {
     pub(super) machines: Vec<Machine>,
     /// Who listens; only ever looked up, so that its order does not matter.
     pub(super) listeners: HashMap<Address, usize>,
+    /// Where connecting takes for ever.
+    pub(super) silent: HashSet<Address>,
     pub(super) next_port: u16,
     pub(super) delay: Nanos,
     sequence: u64,
@@ -161,6 +163,7 @@ impl World {
         let wires = Wires {
             machines: Vec::new(),
             listeners: HashMap::new(),
+            silent: HashSet::new(),
             next_port: 10_000,
             delay,
             sequence: 0,
