@@ -28,5 +28,6 @@ pub use error::Error;
 pub use port::free_port;
 pub use process::{Ended, Process};
 pub use program::find_program;
+pub use spawner::spawn_bound;
 pub use spec::Spec;
 pub use user::User;

@@ -34,6 +34,14 @@ pub(crate) fn spawn(mut command: Command, cpus: CpuSet) -> io::Result<Child> {
     result.recv().map_err(|_| gone())?
 }
 
+/// Starts `command`, whose input and output the caller has chosen, to be killed by the kernel when this process dies.
+///
+/// For a user's own command, which has the terminal; servers and generators are started as [`crate::Process`].
+/// Errors, Bounds: as of `Command::spawn`, and as above.
+pub fn spawn_bound(command: Command) -> io::Result<Child> {
+    spawn(command, sched_getaffinity(None)?)
+}
+
 /// What the child does between fork and exec.
 ///
 /// Order matters: the death signal first, then the check that the parent did not die before it was set.
