@@ -1,0 +1,222 @@
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::action::Step;
+use crate::engine::{Inner, Moment};
+use crate::journal::{self, Journal};
+use crate::restore::{PutBack, put_back};
+use crate::{Action, Drift, Error, Kernel, State};
+
+/// Settings in force. Dropping it puts the host back, also when a panic drops it.
+///
+/// What a drop could not put back stays in the journal, for `taillight tune undo`.
+pub struct Applied {
+    inner: Arc<Inner>,
+    journal: Option<Journal>,
+    made: Vec<Made>,
+}
+
+/// A change that was made.
+struct Made {
+    action: Action,
+    before: State,
+    /// `None`: it could not be read back.
+    after: Option<State>,
+    put_back: bool,
+}
+
+impl Applied {
+    pub(crate) fn apply(inner: &Arc<Inner>, plan: &[Action]) -> Result<Applied, Error> {
+        for action in plan.iter().filter(|action| !action.scratch) {
+            check_beforehand(inner, action)?;
+        }
+        let journal = Journal::begin(&inner.folder, &inner.boot_id)?;
+        inner.own().insert(journal.path().to_owned());
+        let mut applied = Applied { inner: Arc::clone(inner), journal: Some(journal), made: Vec::new() };
+        for action in plan {
+            if let Err(error) = applied.make(action) {
+                let refused = applied.put_all_back();
+                return Err(match refused {
+                    Ok(_) => error,
+                    Err(second) => Error::failed(
+                        error,
+                        format!("and what was set before it could not be put back: {second}"),
+                        "run `taillight tune undo`",
+                    ),
+                });
+            }
+        }
+        Ok(applied)
+    }
+
+    fn make(&mut self, action: &Action) -> Result<(), Error> {
+        let (kernel, held) = (&*self.inner.kernel, &self.inner.lock);
+        let step = &action.step;
+        let doing = || format!("{} (`{action}`)", action.setting);
+        let before = step.observe(kernel, held).map_err(|e| Error::of_io(doing(), "cannot be read", &e))?;
+        if let Some(why) = step.cannot_restore(&before) {
+            return Err(Error::failed(doing(), why, "remove it, or leave the setting out"));
+        }
+        let index = self.made.len();
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        journal.intend(index, action, &before)?;
+        self.inner.moment(Moment::Announced(index));
+        let same = step.same(&before, &step.wanted());
+        // What is as it should be is left alone; processes are moved, since they may start others at any time.
+        let put = if same { Ok(()) } else { step.put(kernel, &step.wanted(), held) };
+        self.inner.moment(Moment::Made(index));
+        let after = step.observe(kernel, held);
+        if let Ok(after) = &after {
+            journal.done(index, after)?;
+        }
+        let known = after.as_ref().ok().cloned();
+        self.made.push(Made { action: action.clone(), before, after: known, put_back: false });
+        self.inner.moment(Moment::Noted(index));
+        put.map_err(|e| Error::of_io(doing(), "the kernel refused it", &e))?;
+        let after = after.map_err(|e| Error::of_io(doing(), "cannot be read back", &e))?;
+        if step.same(&after, &step.wanted()) {
+            return Ok(());
+        }
+        let limit = format!("it reads back as {}", after.as_deref().map_or("nothing", str::trim));
+        Err(Error::failed(doing(), limit, "choose a value that the kernel takes, or leave the setting out"))
+    }
+
+    /// The actions that are in force.
+    pub fn actions(&self) -> impl Iterator<Item = &Action> {
+        self.made.iter().map(|made| &made.action)
+    }
+
+    pub(crate) fn made_in_reverse(&self) -> impl Iterator<Item = (&Action, &State)> {
+        self.made.iter().rev().map(|made| (&made.action, &made.before))
+    }
+
+    pub(crate) fn kernel(&self) -> &dyn Kernel {
+        &*self.inner.kernel
+    }
+
+    /// What programs that are run keep open.
+    pub(crate) fn held(&self) -> &File {
+        &self.inner.lock
+    }
+
+    /// What somebody else has changed since: the verdict `KnobDrift` of a trial.
+    ///
+    /// Errors: a setting cannot be read. What is gone altogether, such as a process, is no drift.
+    pub fn check(&self) -> Result<Vec<Drift>, Error> {
+        let mut drifts = Vec::new();
+        for Made { action, after, .. } in &self.made {
+            let found = match action.step.observe(&*self.inner.kernel, &self.inner.lock) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                found => found.map_err(|e| Error::of_io(action, "cannot be read", &e))?,
+            };
+            let after = after.clone().unwrap_or_else(|| action.step.wanted());
+            if !action.step.same(&found, &after) {
+                drifts.push(Drift::of(action, &after, found));
+            }
+        }
+        Ok(drifts)
+    }
+
+    /// Processes that the kernel has killed for want of memory in the groups that were made; `None` without a limit.
+    pub fn oom_kills(&self) -> Option<u64> {
+        let limits = self.made.iter().filter_map(|made| match &made.action.step {
+            Step::Write { file, .. } => counter_of_kills(file),
+            _ => None,
+        });
+        let counts = limits.map(|(file, word)| {
+            let text = self.inner.kernel.read(&file, None).ok()?;
+            text.lines().find_map(|line| line.strip_prefix(word)?.trim().parse::<u64>().ok())
+        });
+        counts.flatten().reduce(|a, b| a + b)
+    }
+
+    /// Puts everything back, the last change first, and says what somebody else had changed meanwhile.
+    ///
+    /// Errors: something cannot be put back; it stays in the journal.
+    pub fn revert(mut self) -> Result<Vec<Drift>, Error> {
+        self.put_all_back()
+    }
+
+    /// Leaves the settings in force after this process, until `taillight tune undo`.
+    ///
+    /// Errors: the journal cannot be written; the settings are put back then.
+    pub fn keep(mut self) -> Result<(), Error> {
+        if let Some(journal) = &mut self.journal {
+            journal.keep()?;
+        }
+        self.journal = None;
+        Ok(())
+    }
+
+    fn put_all_back(&mut self) -> Result<Vec<Drift>, Error> {
+        let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
+        let mut drifts = Vec::new();
+        let mut first_error = None;
+        for (index, made) in self.made.iter_mut().enumerate().rev() {
+            if made.put_back || made.action.scratch {
+                continue;
+            }
+            let (kernel, held, step) = (&*self.inner.kernel, &self.inner.lock, &made.action.step);
+            match put_back(kernel, held, step, &made.before, made.after.as_ref()) {
+                Ok(PutBack::Drifted(found)) => {
+                    let wrote = made.after.clone().unwrap_or_else(|| step.wanted());
+                    drifts.push(Drift::of(&made.action, &wrote, found));
+                }
+                Ok(PutBack::Done | PutBack::Gone) => {}
+                Err(error) => {
+                    let what = format!("{} (`{}`)", made.action.setting, made.action);
+                    first_error.get_or_insert(Error::of_io(what, "cannot be put back", &error));
+                    continue;
+                }
+            }
+            made.put_back = true;
+            self.inner.moment(Moment::PutBack(index));
+            journal.put_back(index)?;
+        }
+        if let Some(error) = first_error {
+            return Err(error);
+        }
+        let path = journal.path().to_owned();
+        self.journal = None;
+        self.inner.own().remove(&path);
+        journal::remove(&path)?;
+        Ok(drifts)
+    }
+}
+
+impl Drop for Applied {
+    fn drop(&mut self) {
+        match self.put_all_back() {
+            Ok(drifts) => drifts.iter().for_each(|drift| eprintln!("taillight: {drift}")),
+            Err(error) => eprintln!("taillight: {error}; `taillight tune undo` tries again"),
+        }
+    }
+}
+
+/// Whatever can be known before anything is touched: that it is there, may be written, and could be put back.
+fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
+    let what = || format!("{} (`{action}`)", action.setting);
+    if let Some(file) = action.step.writes_to() {
+        // A folder that an earlier action makes is not there yet.
+        match inner.kernel.may_write(&file) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            other => other.map_err(|e| Error::of_io(what(), "cannot be written", &e))?,
+        }
+    }
+    let found = action.step.observe(&*inner.kernel, &inner.lock);
+    let before = found.map_err(|e| Error::of_io(what(), "cannot be read", &e))?;
+    match action.step.cannot_restore(&before) {
+        Some(why) => Err(Error::failed(what(), why, "remove it, or leave the setting out")),
+        None => Ok(()),
+    }
+}
+
+/// Where the kernel counts the processes that it killed under this limit, and behind which word.
+fn counter_of_kills(limit: &Path) -> Option<(std::path::PathBuf, &'static str)> {
+    match limit.file_name()?.to_str()? {
+        "memory.limit_in_bytes" => Some((limit.with_file_name("memory.oom_control"), "oom_kill ")),
+        "memory.max" => Some((limit.with_file_name("memory.events"), "oom_kill ")),
+        _ => None,
+    }
+}

@@ -1,0 +1,141 @@
+//! Daemons that a setting starts and stops: irqbalance.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// How long a daemon may take to be there or gone. irqbalance ends after its sleep at the latest, 10 s.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// How often it is looked for meanwhile.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// The processes of this name with their command lines; those that have ended and were not reaped have none.
+pub(crate) fn find(root: &Path, name: &str) -> Vec<(u32, Vec<String>)> {
+    let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let found = pids.filter_map(|pid| {
+        let folder = root.join(format!("proc/{pid}"));
+        let comm = fs::read_to_string(folder.join("comm")).ok()?;
+        // The kernel keeps 15 bytes of a name. Source: proc(5).
+        let is = comm.trim() == name.get(..15).unwrap_or(name);
+        let line = fs::read(folder.join("cmdline")).ok().filter(|line| is && !line.is_empty())?;
+        let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let mut words: Vec<String> = words.collect();
+        words.pop_if(|last| last.is_empty());
+        Some((pid, words))
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort_unstable();
+    found
+}
+
+/// Has it run with these arguments, or not at all. Where systemd started it, systemd does so again.
+pub(crate) fn set(root: &Path, name: &str, run: Option<&[String]>) -> io::Result<()> {
+    let by_systemd = root.join("run/systemd/system").is_dir() && systemctl(&["cat", name]).is_ok();
+    stop(root, name, by_systemd)?;
+    let Some(run) = run else { return Ok(()) };
+    if by_systemd && run.iter().any(|word| word == "--foreground") {
+        systemctl(&["start", name])?;
+    } else {
+        start(run)?;
+    }
+    wait_until(|| !find(root, name).is_empty(), &format!("{name} did not start"))
+}
+
+/// Whether two command lines start the same: `--foreground` is what systemd adds to its own.
+pub(crate) fn same(a: &[String], b: &[String]) -> bool {
+    let plain = |line: &[String]| -> Vec<String> {
+        let mut words: Vec<String> = line.iter().filter(|word| *word != "--foreground").cloned().collect();
+        if let Some(program) = words.first_mut() {
+            *program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        }
+        words
+    };
+    plain(a) == plain(b)
+}
+
+fn stop(root: &Path, name: &str, by_systemd: bool) -> io::Result<()> {
+    if find(root, name).is_empty() {
+        return Ok(());
+    }
+    if by_systemd {
+        systemctl(&["stop", name])?;
+    }
+    for (pid, _) in find(root, name) {
+        if let Some(pid) = Pid::from_raw(pid.cast_signed()) {
+            match kill_process(pid, Signal::TERM) {
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    wait_until(|| find(root, name).is_empty(), &format!("{name} did not end"))
+}
+
+fn start(run: &[String]) -> io::Result<()> {
+    let (program, args) = run.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    // It outlives this program on purpose, and must not hold its lock or its terminal.
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn()?;
+    // A daemon forks and its first process ends; one in the foreground goes on.
+    thread::Builder::new().name("daemon".into()).spawn(move || child.wait()).map(|_| ())
+}
+
+fn systemctl(args: &[&str]) -> io::Result<()> {
+    let output = Command::new("systemctl").args(args).stdin(Stdio::null()).output()?;
+    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() { Ok(()) } else { Err(io::Error::other(words)) }
+}
+
+fn wait_until(done: impl Fn() -> bool, otherwise: &str) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        if Instant::now() >= deadline {
+            return Err(io::Error::other(format!("{otherwise} within {PATIENCE:?}")));
+        }
+        thread::sleep(LOOK);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn finds_by_name_and_leaves_out_the_dead() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, comm, line) in [
+            (5, "irqbalance\n", &b"/usr/sbin/irqbalance\0--foreground\0"[..]),
+            (6, "irqbalance\n", b""),
+            (7, "other\n", b"other\0"),
+        ] {
+            let folder = root.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("comm"), comm).unwrap();
+            fs::write(folder.join("cmdline"), line).unwrap();
+        }
+        assert_eq!(find(root.path(), "irqbalance"), [(5, words("/usr/sbin/irqbalance --foreground"))]);
+        assert_eq!(find(root.path(), "none"), []);
+    }
+
+    #[test]
+    fn knows_the_same_start() {
+        let check =
+            |a: &str, b: &str, expect: bool| assert_eq!(same(&words(a), &words(b)), expect, "{a} {b}");
+        check("irqbalance", "/usr/sbin/irqbalance --foreground", true);
+        check("irqbalance --banirq=4", "irqbalance --banirq=5", false);
+        check("", "irqbalance", false);
+    }
+}

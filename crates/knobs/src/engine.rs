@@ -1,0 +1,179 @@
+use std::collections::BTreeSet;
+use std::env;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::journal::{self, Story, state};
+use crate::kernel::{Here, Kernel};
+use crate::{Action, Applied, Error};
+
+/// How long another's lock is waited for: a command that outlived its killed starter ends within some ms.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Applies actions and puts them back. Only one engine has the lock of a state folder at a time.
+///
+/// Shape: clones share the lock; it is given up when the last of them and the last [`Applied`] are dropped.
+#[derive(Clone)]
+pub struct Engine {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) kernel: Box<dyn Kernel>,
+    pub(crate) folder: PathBuf,
+    pub(crate) lock: File,
+    pub(crate) boot_id: String,
+    /// The journals of this engine's own runs.
+    pub(crate) own: Mutex<BTreeSet<PathBuf>>,
+    pub(crate) watcher: Option<Watcher>,
+}
+
+/// Is told of each moment at which a crash would leave another state.
+pub type Watcher = Box<dyn Fn(Moment) + Send + Sync>;
+
+/// A moment in the life of a change, by its place in the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// It is in the journal and not yet made.
+    Announced(usize),
+    /// It is made, and the journal does not say so yet.
+    Made(usize),
+    /// The journal says that it is made.
+    Noted(usize),
+    /// It is put back, and the journal does not say so yet.
+    PutBack(usize),
+}
+
+/// The folder of journals: `$TAILLIGHT_STATE`, else one that the next boot finds empty.
+pub fn state_folder() -> PathBuf {
+    let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(folder) = set("TAILLIGHT_STATE") {
+        return folder;
+    }
+    let user = rustix::process::geteuid();
+    if user.is_root() {
+        return "/run/taillight".into();
+    }
+    match set("XDG_RUNTIME_DIR") {
+        Some(runtime) => runtime.join("taillight"),
+        None => env::temp_dir().join(format!("taillight-{}", user.as_raw())),
+    }
+}
+
+impl Engine {
+    /// The engine of this machine.
+    ///
+    /// Errors: as [`Engine::open`].
+    pub fn here() -> Result<Engine, Error> {
+        Engine::open(&state_folder(), Here::new(Path::new("/")))
+    }
+
+    /// An engine that changes `kernel` and keeps its journals in `folder`, which is made if it is missing.
+    ///
+    /// Errors: another engine has the folder; it cannot be written.
+    pub fn open(folder: &Path, kernel: impl Kernel + 'static) -> Result<Engine, Error> {
+        Engine::watched(folder, kernel, None)
+    }
+
+    /// The same, with somebody who is told of each moment; tests end the process there.
+    pub fn watched(
+        folder: &Path,
+        kernel: impl Kernel + 'static,
+        watcher: Option<Watcher>,
+    ) -> Result<Engine, Error> {
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        made.map_err(state("create", folder))?;
+        let lock = locked(&folder.join("lock"))?;
+        // Where the kernel does not name its boots, the journals of all count.
+        let boot_id = kernel.read(Path::new("/proc/sys/kernel/random/boot_id"), None).unwrap_or_default();
+        let inner = Inner {
+            kernel: Box::new(kernel),
+            folder: folder.into(),
+            lock,
+            boot_id: boot_id.trim().to_owned(),
+            own: Mutex::default(),
+            watcher,
+        };
+        Ok(Engine { inner: Arc::new(inner) })
+    }
+
+    /// Applies a plan: each action is announced in the journal, made and read back.
+    ///
+    /// Errors: something cannot be set, or reads back as something else; what had been set before is put back then.
+    /// Nothing is touched where an earlier run's settings were not put back, or a right is missing.
+    pub fn apply(&self, plan: &[Action]) -> Result<Applied, Error> {
+        self.refuse_leftovers()?;
+        Applied::apply(&self.inner, plan)
+    }
+
+    fn refuse_leftovers(&self) -> Result<(), Error> {
+        let own = self.inner.own();
+        for path in journal::all(&self.inner.folder)? {
+            if own.contains(&path) {
+                continue;
+            }
+            match Story::read(&path)? {
+                Some(story) if story.begin.boot_id == self.inner.boot_id => {
+                    if !story.kept {
+                        return Err(Error::Unfinished { pid: story.begin.pid, journal: path });
+                    }
+                }
+                // What an earlier boot, or a run that said nothing, has set is not there any more.
+                _ => journal::remove(&path)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    pub(crate) fn own(&self) -> std::sync::MutexGuard<'_, BTreeSet<PathBuf>> {
+        // A set of paths is whole at any time.
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn moment(&self, moment: Moment) {
+        if let Some(watcher) = &self.watcher {
+            watcher(moment);
+        }
+    }
+}
+
+/// Opens and locks `path`, and leaves this process's id in it for others to read.
+fn locked(path: &Path) -> Result<File, Error> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(state("open", path))?;
+    let deadline = Instant::now() + PATIENCE;
+    while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        if error != rustix::io::Errno::WOULDBLOCK && error != rustix::io::Errno::INTR {
+            return Err(state("lock", path)(error.into()));
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::Busy { pid: owner(&mut file), lock: path.into() });
+        }
+        thread::sleep(LOOK);
+    }
+    let written = file.set_len(0).and_then(|()| file.rewind());
+    written.and_then(|()| writeln!(file, "{}", std::process::id())).map_err(state("write", path))?;
+    Ok(file)
+}
+
+fn owner(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    text.trim().parse().ok()
+}

@@ -1,0 +1,137 @@
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error as ThisError;
+
+/// Why a setting is not in force.
+///
+/// The first three are what a host can answer, and each asks for something else: an unsupported setting is skipped,
+/// a denied one needs more rights, a failed one stops the measurement.
+#[derive(Debug, ThisError)]
+pub enum Error {
+    /// The host lacks it.
+    #[error("{0}")]
+    Unsupported(Problem),
+    /// This process lacks the right.
+    #[error("{0}")]
+    Denied(Problem),
+    /// The kernel refused, or took something else.
+    #[error("{0}")]
+    Failed(Problem),
+    /// It is no setting, or lacks what it acts on.
+    #[error("{0}")]
+    Usage(Problem),
+    /// An earlier run ended without putting the host back.
+    #[error(
+        "the settings of process {pid} were not put back ({}); `taillight tune undo` does",
+        journal.display()
+    )]
+    Unfinished {
+        /// The process that applied them.
+        pid: u32,
+        /// Their journal.
+        journal: PathBuf,
+    },
+    /// Another run has its settings in force.
+    #[error(
+        "another run{} holds the settings of this host ({}); wait for its end, or stop it",
+        pid.map_or(String::new(), |pid| format!(", process {pid},")),
+        lock.display()
+    )]
+    Busy {
+        /// The process that holds them, where it has said so.
+        pid: Option<u32>,
+        /// The file that it locked.
+        lock: PathBuf,
+    },
+    /// The folder of journals cannot be used, so nothing was changed.
+    #[error("cannot {doing} {}: {source}; choose another folder by TAILLIGHT_STATE", path.display())]
+    State {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
+
+/// What could not be done: the thing, what was given, the limit, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The setting or the action: `cache.ways=0-3`.
+    pub what: String,
+    /// What stands against it.
+    pub limit: String,
+    /// What to do instead.
+    pub lever: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem { what, limit, lever } = self;
+        write!(f, "{what}: {limit}; {lever}")
+    }
+}
+
+impl Problem {
+    /// `what: limit; lever`.
+    pub(crate) fn new(
+        what: impl fmt::Display,
+        limit: impl Into<String>,
+        lever: impl Into<String>,
+    ) -> Problem {
+        Problem { what: what.to_string(), limit: limit.into(), lever: lever.into() }
+    }
+}
+
+impl Error {
+    pub(crate) fn unsupported(
+        what: impl fmt::Display,
+        limit: impl Into<String>,
+        lever: impl Into<String>,
+    ) -> Error {
+        Error::Unsupported(Problem::new(what, limit, lever))
+    }
+
+    pub(crate) fn failed(
+        what: impl fmt::Display,
+        limit: impl Into<String>,
+        lever: impl Into<String>,
+    ) -> Error {
+        Error::Failed(Problem::new(what, limit, lever))
+    }
+
+    pub(crate) fn usage(
+        what: impl fmt::Display,
+        limit: impl Into<String>,
+        lever: impl Into<String>,
+    ) -> Error {
+        Error::Usage(Problem::new(what, limit, lever))
+    }
+
+    /// What the operating system's answer to an action means.
+    pub(crate) fn of_io(what: impl fmt::Display, doing: &str, source: &io::Error) -> Error {
+        let limit = format!("{doing}: {source}");
+        match source.kind() {
+            io::ErrorKind::PermissionDenied => {
+                Error::Denied(Problem::new(what, limit, "run it as root, or have an administrator set it"))
+            }
+            io::ErrorKind::ReadOnlyFilesystem => Error::Denied(Problem::new(
+                what,
+                limit,
+                "run it outside of the container, or give the container a writable /sys and /proc/sys",
+            )),
+            io::ErrorKind::NotFound => {
+                Error::unsupported(what, limit, "leave it out: this host does not have it")
+            }
+            _ => Error::failed(what, limit, "leave it out, or look into the kernel's log for the reason"),
+        }
+    }
+
+    /// Whether the host lacks what was asked for, so that a list of settings may go on without it.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Error::Unsupported(_))
+    }
+}

@@ -1,0 +1,49 @@
+//! Changes the host for a measurement, and puts it back.
+//!
+//! A knob is data. A [`Setting`] is what a person writes (`cpu.set=0-3`); [`plan`] makes of it a list of
+//! [`Action`]s, each of which can be printed as a reader would type it; an [`Engine`] applies them. It announces each
+//! action in a journal on disk before it makes it, reads it back, and reverts all of them in reverse order when the
+//! [`Applied`] is dropped. After a crash another process reads the journal and does the same ([`Engine::undo`]).
+//! What somebody else has changed meanwhile is left alone and reported as a [`Drift`].
+//!
+//! Everything that touches the host goes through [`Kernel`], so that tests show the engine a machine that we do not
+//! have: cache ways, frequencies, cards with many queues.
+//!
+//! Try it: `cargo run -p taillight -- tune plan cpu.quota=50% --pid 1`.
+
+mod action;
+mod applied;
+mod daemon;
+mod engine;
+mod error;
+mod form;
+mod journal;
+mod kernel;
+mod moved;
+mod namespace;
+pub mod overhead;
+mod plan;
+mod profile;
+mod reading;
+mod restore;
+mod setting;
+mod state;
+mod subject;
+mod undo;
+
+pub use action::{Action, Step};
+pub use applied::Applied;
+pub use engine::{Engine, Moment, Watcher, state_folder};
+pub use error::{Error, Problem};
+pub use form::Form;
+pub use journal::{Begin, Entry, Story};
+pub use kernel::{Here, Kernel};
+pub use namespace::Namespace;
+pub use plan::{Planned, Skipped, plan, plan_what_can_be};
+pub use profile::{Line, Profile};
+pub use reading::Reading;
+pub use restore::Drift;
+pub use setting::{Balancing, Cpus, Setting, Shaper, Switch};
+pub use state::State;
+pub use subject::Subject;
+pub use undo::{Status, Undone, status};

@@ -1,0 +1,117 @@
+//! What it costs to apply a setting: the paper's Table IV for this host.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::applied::Applied;
+use crate::{Action, Engine, Error};
+
+/// The time that one application of a setting takes, over many.
+///
+/// Units: µs. The journal is written once for all, and putting back is not counted, as the paper counts applications.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Overhead {
+    /// How often it was applied.
+    pub times: u64,
+    /// The mean.
+    pub mean_us: f64,
+    /// The standard deviation.
+    pub deviation_us: f64,
+    /// The fastest.
+    pub least_us: f64,
+    /// Half of them were faster.
+    pub p50_us: f64,
+    /// 99 % were faster; `None` with fewer than 1000.
+    pub p99_us: Option<f64>,
+    /// The slowest.
+    pub most_us: f64,
+}
+
+/// Percentiles beyond which fewer than 10 samples lie are not told; for p99 these are 1000.
+const FEWEST_FOR_P99: usize = 1000;
+
+/// Applies `plan` as often as `times` says and puts it back each time.
+///
+/// `progress` is told how many are done, and may end it early. Errors: those of [`Engine::apply`]; the host is as
+/// before then.
+pub fn measure(
+    engine: &Engine,
+    plan: &[Action],
+    times: u64,
+    mut progress: impl FnMut(u64) -> ControlFlow<()>,
+) -> Result<Overhead, Error> {
+    if times == 0 {
+        return Err(Error::usage("overhead", "nothing is measured 0 times", "write --times 1 or more"));
+    }
+    // Applied once by the rules, so that the journal can undo what a crash leaves in the middle of the rest.
+    let applied = engine.apply(plan)?;
+    let mut samples = Vec::with_capacity(usize::try_from(times).unwrap_or_default().min(1 << 20));
+    for done in 0..times {
+        applied.take_back_unnoted()?;
+        let start = Instant::now();
+        applied.make_again_unnoted()?;
+        samples.push(start.elapsed().as_secs_f64() * 1e6);
+        if progress(done + 1).is_break() {
+            break;
+        }
+    }
+    applied.revert()?;
+    Ok(summary(&mut samples))
+}
+
+fn summary(samples: &mut [f64]) -> Overhead {
+    samples.sort_unstable_by(f64::total_cmp);
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let squares: f64 = samples.iter().map(|us| (us - mean).powi(2)).sum();
+    let deviation = if samples.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
+    // The smallest sample that at least this share does not exceed.
+    let rank = |share: f64| samples[((count * share).ceil() as usize).clamp(1, samples.len()) - 1];
+    Overhead {
+        times: samples.len() as u64,
+        mean_us: mean,
+        deviation_us: deviation,
+        least_us: samples[0],
+        p50_us: rank(0.5),
+        p99_us: (samples.len() >= FEWEST_FOR_P99).then(|| rank(0.99)),
+        most_us: samples[samples.len() - 1],
+    }
+}
+
+impl Applied {
+    /// Puts everything back without a word in the journal: it holds what was there before in any case.
+    fn take_back_unnoted(&self) -> Result<(), Error> {
+        for (action, before) in self.made_in_reverse().filter(|(action, _)| !action.scratch) {
+            let put = action.step.put(self.kernel(), before, self.held());
+            put.map_err(|e| Error::of_io(action, "cannot be put back", &e))?;
+        }
+        Ok(())
+    }
+
+    fn make_again_unnoted(&self) -> Result<(), Error> {
+        for action in self.actions() {
+            let put = action.step.put(self.kernel(), &action.step.wanted(), self.held());
+            put.map_err(|e| Error::of_io(action, "the kernel refused it", &e))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_up() {
+        let mut samples = vec![3.0, 1.0, 2.0, 6.0];
+        let found = summary(&mut samples);
+        assert_eq!((found.times, found.mean_us, found.p50_us, found.p99_us), (4, 3.0, 2.0, None));
+        assert_eq!((found.least_us, found.most_us), (1.0, 6.0));
+        assert!((found.deviation_us - (14.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        let mut many: Vec<f64> = (1..=1000).map(f64::from).collect();
+        assert_eq!(summary(&mut many).p99_us, Some(990.0));
+        assert_eq!(summary(&mut [5.0]).deviation_us, 0.0);
+    }
+}

@@ -1,0 +1,168 @@
+//! Ways of the last-level cache, by resctrl, or by the processor's registers where the kernel has no resctrl.
+
+use std::path::{Path, PathBuf};
+
+use super::Planner;
+use crate::action::{Action, Step};
+use crate::setting::Cpus;
+use crate::{Error, Form, Kernel, Setting};
+use host::CacheAllocation;
+use units::CpuList;
+
+const FOLDER: &str = "/sys/fs/resctrl";
+
+impl Planner<'_> {
+    pub(super) fn cache_ways(
+        &mut self,
+        setting: &Setting,
+        ways: &CpuList,
+        cpus: Option<&Cpus>,
+    ) -> Result<(), Error> {
+        let cpus =
+            cpus.map(|cpus| cpus.resolve(&setting.to_string(), self.host, self.subject)).transpose()?;
+        if cpus.is_none() && self.subject.pids.is_empty() {
+            let lever = "name them: --pid PID; or name processors: cache.ways=0-3@2";
+            return Err(Error::usage(setting, "it acts on processes, and none is named", lever));
+        }
+        let mask = ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
+        let resctrl = &self.host.resctrl;
+        if let (Some(mount), Some(l3)) = (&resctrl.mount, &resctrl.l3) {
+            check_mask(setting, mask, l3)?;
+            return self.group_of_ways(setting, mask, cpus, &PathBuf::from(mount), l3);
+        }
+        if resctrl.offered && resctrl.mount.is_none() {
+            let limit = format!("the kernel has resctrl, and it is not mounted at {FOLDER}");
+            let lever = format!("mount -t resctrl resctrl {FOLDER}, and again");
+            return Err(Error::unsupported(setting, limit, lever));
+        }
+        if self.host.cpu.has("cat_l3") && resctrl.msr {
+            return self.ways_by_registers(setting, mask, cpus);
+        }
+        let limit = "neither resctrl nor registers of the processor give access to its cache's ways";
+        let lever =
+            "take a machine with Intel CAT, AMD QoS or Arm MPAM and a kernel with resctrl, or leave it out";
+        Err(Error::unsupported(setting, limit, lever))
+    }
+
+    fn group_of_ways(
+        &mut self,
+        setting: &Setting,
+        mask: u64,
+        cpus: Option<CpuList>,
+        mount: &Path,
+        l3: &CacheAllocation,
+    ) -> Result<(), Error> {
+        let groups = self.groups_of_ways(mount);
+        let room = l3.closids.saturating_sub(1 + groups.len() as u32);
+        if self.classes >= room {
+            let limit = format!("the cache has {} classes, and all are in use", l3.closids);
+            return Err(Error::unsupported(
+                setting,
+                limit,
+                "remove a group of resctrl, or use fewer settings",
+            ));
+        }
+        // A processor belongs to one group; removing ours would give it to the root's, not to the one before.
+        if let Some(cpus) = &cpus {
+            for (group, own) in &groups {
+                if let Some(cpu) = cpus.as_slice().iter().find(|cpu| own.contains(**cpu)) {
+                    let limit = format!("processor {cpu} belongs to {} already", group.display());
+                    return Err(Error::failed(
+                        setting,
+                        limit,
+                        "remove that group, or choose other processors",
+                    ));
+                }
+            }
+        }
+        let name = match self.classes {
+            0 => self.subject.name.clone(),
+            n => format!("{}-{n}", self.subject.name),
+        };
+        self.classes += 1;
+        let folder = mount.join(name);
+        self.push(setting, Step::Directory { path: folder.clone() });
+        let line: Vec<String> = l3.domains.iter().map(|domain| format!("{domain}={mask:x}")).collect();
+        self.write_inside(setting, &folder, "schemata", &format!("L3:{}\n", line.join(";")), Form::Schemata);
+        match cpus {
+            Some(cpus) => self.write_inside(setting, &folder, "cpus_list", &cpus.to_string(), Form::Text),
+            None => self.moves.push(Action {
+                setting: setting.to_string(),
+                step: Step::Tasks { pids: self.subject.pids.clone(), group: folder },
+                scratch: true,
+            }),
+        }
+        Ok(())
+    }
+
+    /// The groups that somebody has made, with their processors.
+    fn groups_of_ways(&self, mount: &Path) -> Vec<(PathBuf, CpuList)> {
+        let names = self.here.list(mount).unwrap_or_default();
+        let folders =
+            names.into_iter().filter(|name| !["info", "mon_data", "mon_groups"].contains(&name.as_str()));
+        let group = |name: String| {
+            let folder = mount.join(name);
+            let cpus = self.here.read(&folder.join("cpus_list"), None).ok()?;
+            Some((folder, CpuList::try_from(cpus).unwrap_or_default()))
+        };
+        folders.filter_map(group).collect()
+    }
+}
+
+/// Holds a mask against what the hardware takes.
+pub(super) fn check_mask(setting: &Setting, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
+    let unsupported = |limit: String, lever: &str| Err(Error::unsupported(setting, limit, lever));
+    if l3.code_and_data {
+        return unsupported(
+            "code and data have masks of their own here".into(),
+            "mount resctrl without -o cdp",
+        );
+    }
+    if mask >> l3.ways != 0 {
+        return unsupported(format!("the cache has the ways 0-{}", l3.ways - 1), "choose among those");
+    }
+    if mask.count_ones() < l3.min_bits {
+        let limit = format!("a class needs {} ways at least", l3.min_bits);
+        return unsupported(limit, "choose more");
+    }
+    if !l3.sparse && !is_contiguous(mask) {
+        return unsupported(
+            "this hardware takes ways side by side only".into(),
+            "choose a range, such as 0-3",
+        );
+    }
+    Ok(())
+}
+
+fn is_contiguous(mask: u64) -> bool {
+    let low = mask >> mask.trailing_zeros().min(63);
+    low & low.wrapping_add(1) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_masks_against_the_hardware() {
+        let check = |ways: &str, sparse: bool, expect: Result<(), &str>| {
+            let setting: Setting = format!("cache.ways={ways}").parse().unwrap();
+            let Setting::CacheWays { ways, .. } = &setting else { unreachable!() };
+            let mask = ways.as_slice().iter().fold(0, |bits, way| bits | 1 << way);
+            let l3 =
+                CacheAllocation { ways: 20, min_bits: 2, closids: 16, sparse, ..CacheAllocation::default() };
+            let found = check_mask(&setting, mask, &l3).map_err(|e| e.to_string());
+            match expect {
+                Ok(()) => assert_eq!(found, Ok(())),
+                Err(text) => assert!(found.as_ref().is_err_and(|e| e.contains(text)), "{found:?}"),
+            }
+        };
+        check("0-3", false, Ok(()));
+        check("16-19", false, Ok(()));
+        check("0-19", false, Ok(()));
+        check("20", false, Err("the ways 0-19"));
+        check("3", false, Err("2 ways at least"));
+        check("0,2", false, Err("side by side"));
+        check("0,2", true, Ok(()));
+    }
+}

@@ -1,0 +1,92 @@
+//! The bandwidth of a device's egress, by the queueing disciplines HTB and TBF.
+
+use std::env;
+use std::path::Path;
+
+use super::Planner;
+use crate::action::Step;
+use crate::{Error, Namespace, Reading, Setting, Shaper};
+
+/// The handle of our discipline; `tc` shows it, so that nobody's own is taken for ours. 7a11 stands for "tail".
+const HANDLE: &str = "7a11:";
+const CLASS: &str = "7a11:1";
+/// A packet that would wait for longer is dropped: some round trips of a data centre, and less than a time-out of TCP.
+const LATENCY: &str = "50ms";
+/// The slowest clock of a kernel that refills buckets, in Hz: a bucket must hold what flows between two ticks.
+/// Source: `tc-tbf(8)`.
+const SLOWEST_TICK_HZ: u64 = 100;
+/// The largest packet, one that the card or `lo` splits, plus its headers. Units: bytes.
+const LARGEST_PACKET: u64 = 65_536 + 128;
+
+impl Planner<'_> {
+    pub(super) fn net_rate(&mut self, setting: &Setting, bits: u64, by: Shaper) -> Result<(), Error> {
+        let device = self.device(setting)?;
+        let namespace = self.namespace(setting)?;
+        let burst = (bits / 8 / SLOWEST_TICK_HZ).max(LARGEST_PACKET);
+        // tc counts buckets in 32 bits.
+        if burst > u64::from(u32::MAX) {
+            return Err(Error::usage(setting, "the kernel shapes up to 3.4 Tbit/s", "write a lower rate"));
+        }
+        let remove = format!("tc qdisc del dev {device} root");
+        let qdiscs = format!("tc qdisc show dev {device}");
+        match by {
+            Shaper::Htb => {
+                let reading = Reading::Qdisc { handle: HANDLE.into() };
+                let add = format!("tc qdisc add dev {device} root handle {HANDLE} {{}} default 1");
+                self.tool(setting, [&qdiscs, &add, &remove], reading, "htb", &namespace)?;
+                let reading = Reading::Rate { handle: CLASS.into() };
+                let add = format!(
+                    "tc class add dev {device} parent {HANDLE} classid {CLASS} htb rate {{}}bit ceil {{}}bit burst {burst} cburst {burst}"
+                );
+                let remove = format!("tc class del dev {device} classid {CLASS}");
+                let show = format!("tc class show dev {device}");
+                self.tool(setting, [&show, &add, &remove], reading, &bits.to_string(), &namespace)
+            }
+            Shaper::Tbf => {
+                let reading = Reading::Rate { handle: HANDLE.into() };
+                let add = format!(
+                    "tc qdisc add dev {device} root handle {HANDLE} tbf rate {{}}bit burst {burst} latency {LATENCY}"
+                );
+                self.tool(setting, [&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
+            }
+        }
+    }
+
+    /// Adds a command: how the state is shown, set and taken away.
+    ///
+    /// Errors: the program is not installed.
+    pub(super) fn tool(
+        &mut self,
+        setting: &Setting,
+        [show, set, unset]: [&str; 3],
+        reading: Reading,
+        want: &str,
+        namespace: &Option<Namespace>,
+    ) -> Result<(), Error> {
+        self.need_program(setting, show.split(' ').next().unwrap_or_default())?;
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        let step = Step::Tool {
+            show: words(show),
+            reading,
+            set: words(set),
+            unset: words(unset),
+            want: Some(want.into()),
+            namespace: namespace.clone(),
+        };
+        self.push(setting, step);
+        Ok(())
+    }
+
+    /// Looks a program up where commands are looked up; a test's machine has those that the test plays.
+    fn need_program(&self, setting: &Setting, program: &str) -> Result<(), Error> {
+        let paths = env::var_os("PATH").unwrap_or_default();
+        if self.subject.root != Path::new("/")
+            || env::split_paths(&paths).any(|folder| folder.join(program).is_file())
+        {
+            return Ok(());
+        }
+        let limit = format!("the program {program} is in no folder of PATH");
+        let package = if program == "tc" { "iproute2" } else { program };
+        Err(Error::unsupported(setting, limit, format!("install it: apt install {package}")))
+    }
+}

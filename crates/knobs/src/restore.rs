@@ -1,0 +1,84 @@
+//! Puts one change back, unless somebody else has changed it since.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::Kernel;
+use crate::{Action, State, Step};
+
+/// A setting that somebody else changed while it was in force: what was measured is not what was meant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drift {
+    /// The setting.
+    pub setting: String,
+    /// The action that set it, as a reader would type it.
+    pub action: String,
+    /// What was set.
+    pub wrote: State,
+    /// What was found.
+    pub found: State,
+}
+
+impl Drift {
+    pub(crate) fn of(action: &Action, wrote: &State, found: State) -> Drift {
+        Drift { setting: action.setting.clone(), action: action.typed(), wrote: wrote.clone(), found }
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |state: &State| {
+            state.as_deref().map_or("nothing".to_owned(), |text| format!("'{}'", text.trim()))
+        };
+        let (wrote, found) = (shown(&self.wrote), shown(&self.found));
+        write!(f, "{}: somebody changed it: `{}` gave {wrote}, found {found}", self.setting, self.action)
+    }
+}
+
+/// What became of a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PutBack {
+    /// It is as before.
+    Done,
+    /// The thing itself is gone: a process, a device, a namespace.
+    Gone,
+    /// Somebody else has changed it since; it stays as they left it.
+    Drifted(State),
+}
+
+/// Puts a change back. `after` is what was there when it had been made; `None`: a crash hides whether it was.
+///
+/// Errors: it cannot be read or written, or does not take the value back.
+pub(crate) fn put_back(
+    kernel: &dyn Kernel,
+    held: &File,
+    step: &Step,
+    before: &State,
+    after: Option<&State>,
+) -> io::Result<PutBack> {
+    let found = match step.observe(kernel, held) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::Gone),
+        found => found?,
+    };
+    // What processes in a group have started since is moved even when they themselves are gone.
+    let moves = matches!(step, Step::Move { .. });
+    if step.same(&found, before) && !moves {
+        return Ok(PutBack::Done);
+    }
+    let ours = match after {
+        Some(after) => step.same(&found, after),
+        None => step.same(&found, &step.wanted()) || step.is_between(&found, before),
+    };
+    if !ours && !moves {
+        return Ok(PutBack::Drifted(found));
+    }
+    step.put(kernel, before, held)?;
+    let found = step.observe(kernel, held)?;
+    if step.same(&found, before) {
+        return Ok(PutBack::Done);
+    }
+    Err(io::Error::other(format!("it reads {found:?} where {before:?} was put back")))
+}

@@ -1,0 +1,256 @@
+use std::str::FromStr;
+
+use units::{CpuList, ParseError};
+
+use super::quantity::{self, BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
+use super::{Balancing, Cpus, Setting, Shaper, Switch};
+
+/// Every name with what to write behind it; `sysctl.` takes any name behind the dot.
+const NAMES: &[(&str, &str)] = &[
+    ("cpu.set", "processors, such as cpu.set=0-3 or cpu.set=cores:4"),
+    ("cpu.quota", "a share of one processor, such as cpu.quota=50%"),
+    ("memory.limit", "a size, such as memory.limit=512MiB"),
+    ("net.rate", "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf"),
+    ("cache.ways", "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2"),
+    ("irq.affinity", "processors, such as irq.affinity=0-3"),
+    ("irqbalance", "irqbalance=on, off or exclude"),
+    ("rps", "processors or off, such as rps=0-3"),
+    ("xps", "processors or off, such as xps=0-3"),
+    ("rfs", "a number of flows, such as rfs=32768"),
+    ("nic.queues", "a number of queues, such as nic.queues=8"),
+    ("nic.spread", "a number of queues, such as nic.spread=8"),
+    ("nic.filters", "nic.filters=on or off"),
+    ("nic.steer", "a TCP port and a queue, such as nic.steer=11211:3"),
+    ("smt", "smt=on or off"),
+    ("frequency.governor", "a name, such as frequency.governor=performance"),
+    ("frequency", "a clock frequency or max, such as frequency=2.2GHz"),
+    ("turbo", "turbo=on or off"),
+    ("power.cap", "watts, such as power.cap=90W"),
+    ("huge-pages", "a number, such as huge-pages=64"),
+    ("huge-pages.transparent", "huge-pages.transparent=always, madvise or never"),
+    ("swap", "swap=off; which space to switch on again is the journal's affair"),
+    ("aslr", "aslr=on or off"),
+    ("congestion-control", "a name, such as congestion-control=cubic"),
+    ("busy-poll", "a time, such as busy-poll=50us or busy-poll=0"),
+    ("sysctl.", "a name and a value, such as sysctl.net.core.somaxconn=4096"),
+];
+
+impl FromStr for Setting {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Setting, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "setting",
+            given: text.into(),
+            problem,
+            lever: "docs/reference/knobs.md lists all",
+        };
+        let (name, value) = text
+            .split_once('=')
+            .ok_or_else(|| error("write a name and a value, such as cpu.set=0-3".into()))?;
+        let (name, value) = (name.trim(), value.trim());
+        read(name, value).ok_or_else(|| {
+            let known = NAMES.iter().find(|(known, _)| *known == name || is_sysctl(known, name));
+            match known {
+                Some((_, form)) => error(format!("'{value}' cannot be its value; write {form}")),
+                None => error(format!("there is no '{name}'; the nearest is '{}'", nearest(name))),
+            }
+        })
+    }
+}
+
+impl TryFrom<String> for Setting {
+    type Error = ParseError;
+    fn try_from(text: String) -> Result<Setting, ParseError> {
+        text.parse()
+    }
+}
+
+fn is_sysctl(known: &str, name: &str) -> bool {
+    known == "sysctl." && name.starts_with(known)
+}
+
+fn read(name: &str, value: &str) -> Option<Setting> {
+    let cpus = || Cpus::read(value).ok();
+    let cpus_or_off = || if value == "off" { Some(None) } else { cpus().map(Some) };
+    let count = || value.parse::<u32>().ok();
+    Some(match name {
+        "cpu.set" => Setting::CpuSet(cpus()?),
+        "cpu.quota" => Setting::CpuQuota(quantity::read(value, PERCENT)?),
+        "memory.limit" => Setting::MemoryLimit(quantity::read(value, BYTES)?),
+        "net.rate" => {
+            let (rate, by) = match value.split_once(':') {
+                None => (value, Shaper::Htb),
+                Some((rate, "htb")) => (rate, Shaper::Htb),
+                Some((rate, "tbf")) => (rate, Shaper::Tbf),
+                Some(_) => return None,
+            };
+            Setting::NetRate { bits: quantity::read(rate, BITS)?, by }
+        }
+        "cache.ways" => {
+            let (ways, cpus) = match value.split_once('@') {
+                None => (value, None),
+                Some((ways, cpus)) => (ways, Some(Cpus::read(cpus).ok()?)),
+            };
+            let ways: CpuList = ways.parse().ok()?;
+            // Masks are 32 bits wide in the register, and 64 in no machine so far. Source: Intel SDM 3B, 17.19.4.
+            ways.as_slice().iter().all(|way| *way < 32).then_some(Setting::CacheWays { ways, cpus })?
+        }
+        "irq.affinity" => Setting::IrqAffinity(cpus()?),
+        "irqbalance" => Setting::Irqbalance(match value {
+            "on" => Balancing::On,
+            "off" => Balancing::Off,
+            "exclude" => Balancing::Exclude,
+            _ => return None,
+        }),
+        "rps" => Setting::Rps(cpus_or_off()?),
+        "xps" => Setting::Xps(cpus_or_off()?),
+        "rfs" => Setting::Rfs(count()?),
+        "nic.queues" => Setting::NicQueues(count().filter(|n| *n > 0)?),
+        "nic.spread" => Setting::NicSpread(count().filter(|n| *n > 0)?),
+        "nic.filters" => Setting::NicFilters(switch(value)?),
+        "nic.steer" => {
+            let (port, queue) = value.split_once(':')?;
+            Setting::NicSteer { port: port.parse().ok()?, queue: queue.parse().ok()? }
+        }
+        "smt" => Setting::Smt(switch(value)?),
+        "frequency.governor" => Setting::Governor(word(value)?),
+        "frequency" if value == "max" => Setting::Frequency(None),
+        "frequency" => Setting::Frequency(Some(quantity::read(value, KILOHERTZ)?)),
+        "turbo" => Setting::Turbo(switch(value)?),
+        "power.cap" => Setting::PowerCap(quantity::read(value, MICROWATTS)?),
+        "huge-pages" => Setting::HugePages(count()?.into()),
+        "huge-pages.transparent" => Setting::TransparentHugePages(word(value)?),
+        "swap" if value == "off" => Setting::SwapOff,
+        "aslr" => Setting::Aslr(switch(value)?),
+        "congestion-control" => Setting::CongestionControl(word(value)?),
+        "busy-poll" if value == "0" => Setting::BusyPoll(0),
+        "busy-poll" => Setting::BusyPoll(quantity::read(value, MICROSECONDS)?),
+        _ => {
+            let name = name.strip_prefix("sysctl.")?;
+            let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
+            // The name becomes a path: nothing in it may lead elsewhere.
+            let plain = |part: &str| !part.is_empty() && part.chars().all(is_plain);
+            let good = name.contains('.') && name.split('.').all(plain) && !value.is_empty();
+            good.then(|| Setting::Sysctl { name: name.into(), value })?
+        }
+    })
+}
+
+fn switch(text: &str) -> Option<Switch> {
+    match text {
+        "on" => Some(Switch::On),
+        "off" => Some(Switch::Off),
+        _ => None,
+    }
+}
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+fn word(text: &str) -> Option<String> {
+    (!text.is_empty() && text.chars().all(is_plain)).then(|| text.to_owned())
+}
+
+fn nearest(name: &str) -> &'static str {
+    NAMES.iter().map(|(known, _)| *known).min_by_key(|known| distance(name, known)).unwrap_or("cpu.set")
+}
+
+/// How many letters must be added, removed or changed. Source: Levenshtein 1966, by the usual table of two rows.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().take(64).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let change = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_shows() {
+        let check = |text: &str, shown: &str| {
+            let setting: Setting = text.parse().unwrap();
+            assert_eq!(setting.to_string(), shown);
+            assert_eq!(shown.parse::<Setting>().unwrap(), setting);
+            assert_eq!(setting.name(), shown.split_once('=').unwrap().0);
+        };
+        let same = |text: &str| check(text, text);
+        same("cpu.set=0");
+        same("cpu.set=siblings:4");
+        same("cpu.quota=50%");
+        same("memory.limit=512MiB");
+        same("net.rate=1gbit");
+        check("net.rate=1000mbit:htb", "net.rate=1gbit");
+        same("net.rate=100mbit:tbf");
+        same("cache.ways=0-3");
+        same("cache.ways=0-3,8@2-5");
+        same("cache.ways=4-19@others");
+        same("irq.affinity=0");
+        same("irqbalance=off");
+        same("irqbalance=exclude");
+        same("rps=0");
+        same("rps=off");
+        same("xps=all");
+        same("rfs=32768");
+        same("nic.queues=8");
+        same("nic.spread=8");
+        same("nic.filters=on");
+        same("nic.steer=11211:3");
+        same("smt=off");
+        same("frequency.governor=performance");
+        check("frequency=2.2GHz", "frequency=2200MHz");
+        same("frequency=max");
+        same("turbo=off");
+        same("power.cap=90W");
+        same("huge-pages=64");
+        same("huge-pages.transparent=never");
+        same("swap=off");
+        same("aslr=off");
+        same("congestion-control=cubic");
+        same("busy-poll=50us");
+        same("busy-poll=0");
+        check(
+            " sysctl.net.ipv4.ip_local_port_range = 1024  65000 ",
+            "sysctl.net.ipv4.ip_local_port_range=1024 65000",
+        );
+    }
+
+    #[test]
+    fn refuses_with_what_to_write() {
+        let check = |text: &str, expect: &str| {
+            let error = text.parse::<Setting>().unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check("", "such as cpu.set=0-3");
+        check("cpu.sett=1", "there is no 'cpu.sett'; the nearest is 'cpu.set'");
+        check("turbo=maybe", "turbo=on or off");
+        check("cpu.quota=50", "cpu.quota=50%");
+        check("net.rate=1gbit:fq", "100mbit:tbf");
+        check("cache.ways=40", "cache.ways=0-3@2");
+        check("swap=on", "swap=off");
+        check("sysctl.net/../../etc=1", "sysctl.net.core.somaxconn=4096");
+        check("sysctl.kernel=1", "sysctl.net.core.somaxconn=4096");
+        check("frequency.governor=a b", "frequency.governor=performance");
+    }
+
+    #[test]
+    fn counts_changes() {
+        let check = |a: &str, b: &str, expect: usize| assert_eq!(distance(a, b), expect, "{a} {b}");
+        check("", "", 0);
+        check("rps", "", 3);
+        check("rps", "xps", 1);
+        check("irqblance", "irqbalance", 1);
+        check("smt", "turbo", 5);
+    }
+}

@@ -1,0 +1,106 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use units::CpuList;
+
+/// What settings act on: processes, a network device, processors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Subject {
+    /// The root of the file tree: `/`, or a test's.
+    pub root: PathBuf,
+    /// What its control groups are called; two subjects at the same time need two names.
+    pub name: String,
+    /// The processes that are confined.
+    pub pids: Vec<u32>,
+    /// The network device whose egress, interrupts and queues are set.
+    pub net_device: Option<String>,
+    /// The network namespace that the device is in, as a file: `/run/netns/NAME`, `/proc/PID/ns/net`.
+    ///
+    /// `None`: that of this process.
+    pub net_namespace: Option<PathBuf>,
+    /// The processors that it works on, which `subject` and `others` in a setting mean.
+    pub cpus: CpuList,
+}
+
+impl Default for Subject {
+    fn default() -> Subject {
+        Subject {
+            root: "/".into(),
+            name: "taillight".into(),
+            pids: Vec::new(),
+            net_device: None,
+            net_namespace: None,
+            cpus: CpuList::default(),
+        }
+    }
+}
+
+impl Subject {
+    /// Adds what the processes have started, and what those have: a container's are its init's.
+    ///
+    /// Bounds: a process that starts another at this very moment may leave that one out.
+    pub fn with_descendants(mut self) -> Subject {
+        let parents: Vec<(u32, u32)> = processes(&self.root);
+        let mut all: BTreeSet<u32> = self.pids.iter().copied().collect();
+        loop {
+            let before = all.len();
+            let children = parents.iter().filter(|(_, parent)| all.contains(parent)).map(|(pid, _)| *pid);
+            let children: Vec<u32> = children.collect();
+            all.extend(children);
+            if all.len() == before {
+                self.pids = all.into_iter().collect();
+                return self;
+            }
+        }
+    }
+}
+
+/// Every process with its parent.
+fn processes(root: &Path) -> Vec<(u32, u32)> {
+    let entries = fs::read_dir(root.join("proc")).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(|pid| {
+        let stat = fs::read_to_string(root.join(format!("proc/{pid}/stat"))).ok()?;
+        Some((pid, field_of_stat(&stat, 4)?.parse().ok()?))
+    })
+    .collect()
+}
+
+/// The field of `/proc/PID/stat` at this place, from 3 on, counted from 1.
+///
+/// The second field is the program's name in brackets, which may hold spaces and brackets. Source: `proc(5)`.
+pub(crate) fn field_of_stat(stat: &str, place: usize) -> Option<&str> {
+    stat.rsplit_once(')')?.1.split_whitespace().nth(place.checked_sub(3)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_fields_behind_a_name_with_brackets() {
+        let check = |stat: &str, place: usize, expect: Option<&str>| {
+            assert_eq!(field_of_stat(stat, place), expect, "{stat}");
+        };
+        check("7 (a) b) S 1 7 7", 3, Some("S"));
+        check("7 (a) b) S 1 7 7", 4, Some("1"));
+        check("7 (a) S 1", 22, None);
+        check("damaged", 4, None);
+        check("7 (a) S", 1, None);
+    }
+
+    #[test]
+    fn takes_children_and_their_children() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, parent) in [(10, 1), (11, 10), (12, 11), (13, 1)] {
+            let folder = root.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("stat"), format!("{pid} (x) S {parent} 1 1")).unwrap();
+        }
+        let subject = Subject { root: root.path().into(), pids: vec![10], ..Subject::default() };
+        assert_eq!(subject.with_descendants().pids, [10, 11, 12]);
+    }
+}

@@ -1,0 +1,70 @@
+//! The knobs on this machine, as far as it has them and lets this process change it: applied, read back, put back,
+//! and put back after the program that applied them was killed at any moment.
+//!
+//! Run them as root: `cargo test -p knobs --test here`.
+
+mod faults;
+mod real;
+mod snapshot;
+mod victim;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use host::Host;
+use knobs::{Action, Error, Setting, Subject, plan};
+
+/// The machine's settings are one thing, so one test changes them at a time.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The settings that are tried here, one or some that belong together.
+pub(crate) const SETTINGS: &[&[&str]] = &[
+    &["cpu.set=0"],
+    &["cpu.quota=50%"],
+    &["memory.limit=64MiB"],
+    &["net.rate=100mbit"],
+    &["net.rate=10mbit:tbf"],
+    &["rps=0"],
+    &["xps=all"],
+    &["rfs=1024"],
+    &["cache.ways=0-1"],
+    &["irq.affinity=0", "irqbalance=off"],
+    &["smt=off"],
+    &["frequency.governor=performance"],
+    &["turbo=off"],
+    &["power.cap=90W"],
+    &["huge-pages=8"],
+    &["huge-pages.transparent=never"],
+    &["swap=off"],
+    &["aslr=off"],
+    &["congestion-control=reno"],
+    &["busy-poll=50us"],
+    &["sysctl.net.core.somaxconn=1000"],
+];
+
+pub(crate) fn settings(words: &[&str]) -> Vec<Setting> {
+    words.iter().map(|word| word.parse().unwrap()).collect()
+}
+
+/// The plan; `None`, and says why, where this machine lacks something.
+pub(crate) fn planned(words: &[&str], subject: &Subject) -> Option<Vec<Action>> {
+    match plan(&settings(words), &Host::here(), subject) {
+        Ok(plan) => Some(plan),
+        Err(Error::Unsupported(problem) | Error::Denied(problem)) => {
+            println!("not here: {problem}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Whether this process may change the machine; says so if not.
+pub(crate) fn may_change() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        println!("skipped: needs root");
+    }
+    root
+}

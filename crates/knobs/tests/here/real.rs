@@ -1,0 +1,123 @@
+//! Each setting applied, seen from outside, and put back.
+
+use std::fs;
+
+use knobs::{Engine, Error, Here, Kernel};
+
+use crate::snapshot::snapshot;
+use crate::victim::Victim;
+use crate::{SETTINGS, alone, may_change, planned};
+
+fn engine(folder: &std::path::Path) -> Engine {
+    Engine::open(folder, Here::new(std::path::Path::new("/"))).unwrap()
+}
+
+#[test]
+fn every_setting_of_this_machine_is_applied_and_put_back() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let Some(victim) = Victim::new("real") else { return };
+    let state = tempfile::tempdir().unwrap();
+    let engine = engine(state.path());
+    let mut done = Vec::new();
+    for words in SETTINGS {
+        let Some(plan) = planned(words, &victim.subject(words)) else { continue };
+        let before = snapshot(&victim);
+        let applied = match engine.apply(&plan) {
+            Ok(applied) => applied,
+            Err(Error::Denied(problem)) => {
+                println!("not here: {problem}");
+                continue;
+            }
+            Err(error) => panic!("{words:?}: {error}"),
+        };
+        assert_eq!(applied.check().unwrap(), [], "{words:?}");
+        let during = snapshot(&victim);
+        assert_eq!(applied.revert().unwrap(), [], "{words:?}");
+        assert_eq!(snapshot(&victim), before, "{words:?}");
+        // What the machine has set so already shows no difference; all the rest must.
+        if during != before {
+            done.push(words.join(" "));
+        }
+    }
+    println!("changed and put back: {done:#?}");
+    assert!(!done.is_empty(), "nothing was changed");
+}
+
+#[test]
+fn a_process_is_where_it_is_put_and_its_children_with_it() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let Some(victim) = Victim::new("group") else { return };
+    let words = ["cpu.set=0", "cpu.quota=50%"];
+    let Some(plan) = planned(&words, &victim.subject(&words)) else {
+        println!("skipped: no control groups for processors");
+        return;
+    };
+    let state = tempfile::tempdir().unwrap();
+    let before = snapshot(&victim);
+    let applied = engine(state.path()).apply(&plan).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", victim.pid())).unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim();
+    assert_eq!(allowed, "0");
+    drop(applied);
+    assert_eq!(snapshot(&victim), before);
+}
+
+#[test]
+fn a_value_that_the_kernel_refuses_leaves_nothing() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let Some(victim) = Victim::new("refused") else { return };
+    let words = ["aslr=off", "sysctl.vm.overcommit_memory=7"];
+    let Some(plan) = planned(&words, &victim.subject(&words)) else {
+        println!("skipped: no such parameters");
+        return;
+    };
+    let state = tempfile::tempdir().unwrap();
+    let before = snapshot(&victim);
+    match engine(state.path()).apply(&plan) {
+        Err(Error::Failed(problem)) => assert!(problem.what.contains("overcommit_memory"), "{problem}"),
+        Err(Error::Denied(problem)) => println!("skipped: {problem}"),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("the kernel took it"),
+    }
+    assert_eq!(snapshot(&victim), before);
+}
+
+#[test]
+fn a_daemon_is_stopped_and_runs_again_as_before() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let here = Here::new(std::path::Path::new("/"));
+    if here.daemon("irqbalance").unwrap().is_some() {
+        println!("skipped: irqbalance runs, and is not a test's to stop");
+        return;
+    }
+    // Any program is a daemon that runs under this name.
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("irqbalance");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let line = vec![program.display().to_string(), "3600".to_owned()];
+    here.set_daemon("irqbalance", Some(&line)).unwrap();
+    let subject = knobs::Subject { net_device: Some("lo".into()), ..Default::default() };
+    let plan = planned(&["irqbalance=off"], &subject).unwrap();
+    let needs =
+        knobs::plan(&crate::settings(&["irq.affinity=0"]), &host::Host::here(), &subject).unwrap_err();
+    assert!(needs.to_string().contains("irqbalance=off"), "{needs}");
+    let state = tempfile::tempdir().unwrap();
+    let applied = engine(state.path()).apply(&plan).unwrap();
+    assert_eq!(here.daemon("irqbalance").unwrap(), None);
+    assert_eq!(applied.revert().unwrap(), []);
+    assert_eq!(here.daemon("irqbalance").unwrap(), Some(line));
+    here.set_daemon("irqbalance", None).unwrap();
+    assert_eq!(here.daemon("irqbalance").unwrap(), None);
+}

@@ -1,0 +1,219 @@
+//! The rules of the engine: read back, refuse, keep what others changed, put back in reverse.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use knobs::{Engine, Error, Moment, plan, status};
+
+use crate::kernel::Fault;
+use crate::{Machine, PID, settings};
+
+fn planned(machine: &Machine, words: &[&str]) -> Vec<knobs::Action> {
+    plan(&settings(words), &machine.host(), &machine.subject()).unwrap()
+}
+
+fn engine(machine: &Machine) -> Engine {
+    Engine::open(machine.state.path(), machine.kernel()).unwrap()
+}
+
+#[test]
+fn settings_are_in_force_until_the_guard_is_dropped() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan =
+        planned(&machine, &["cpu.set=0-6", "memory.limit=1GiB", "rps=0-39", "net.rate=1gbit", "aslr=off"]);
+    let applied = engine(&machine).apply(&plan).unwrap();
+    assert_eq!(machine.text("sys/fs/cgroup/cpuset/taillight/cpuset.cpus"), "0-6");
+    assert_eq!(machine.text("sys/fs/cgroup/cpuset/taillight/cgroup.procs"), PID.to_string());
+    assert_eq!(machine.text("sys/class/net/eth0/queues/rx-0/rps_cpus"), "00000000,000000ff,ffffffff");
+    assert_eq!(machine.text("played/classes"), "class htb 7a11:1 root prio 0 rate 1Gbit");
+    assert_eq!((applied.oom_kills(), applied.check().unwrap()), (Some(3), vec![]));
+    drop(applied);
+    assert_eq!(machine.snapshot(), before);
+    assert!(status(machine.state.path()).unwrap().journals.is_empty());
+}
+
+#[test]
+fn a_panic_puts_everything_back() {
+    let machine = Machine::thunderx();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["cpu.set=0-6", "cpu.quota=50%", "memory.limit=1GiB"]);
+    let engine = engine(&machine);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _applied = engine.apply(&plan).unwrap();
+        assert_eq!(machine.text("sys/fs/cgroup/taillight/cpu.max"), "50000 100000");
+        panic!("planned");
+    }));
+    assert!(result.is_err());
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn what_reads_back_otherwise_fails_and_is_put_back() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    // This kernel takes any number of huge pages; a plan with a value that does not come back as written shows it.
+    let mut plan = planned(&machine, &["aslr=off", "rps=0"]);
+    for action in &mut plan {
+        if let knobs::Step::Write { value, form, .. } = &mut action.step
+            && *form == knobs::Form::Mask
+        {
+            // Too long for a mask of 88 processors: the kernel keeps the lower words.
+            *value = "1,00000000,00000000,00000000".into();
+        }
+    }
+    let error = engine(&machine).apply(&plan).err().unwrap();
+    assert!(
+        matches!(error, Error::Failed(_)) && error.to_string().contains("reads back as 00000000"),
+        "{error}"
+    );
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn a_refusal_in_the_middle_puts_back_what_came_before() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["cpu.set=0", "aslr=off", "net.rate=10mbit:tbf"]);
+    let kernel = machine.kernel().with(Fault::Refuses(4));
+    let error = Engine::open(machine.state.path(), kernel).unwrap().apply(&plan).err().unwrap();
+    assert!(
+        matches!(error, Error::Failed(_)) && error.to_string().contains("the kernel refused it"),
+        "{error}"
+    );
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn what_somebody_else_changed_is_kept_and_told() {
+    let machine = Machine::xeon();
+    let applied = engine(&machine).apply(&planned(&machine, &["aslr=off", "busy-poll=50us"])).unwrap();
+    machine.plant("proc/sys/net/core/busy_read", "70");
+    let drifts = applied.check().unwrap();
+    assert_eq!(drifts.len(), 1);
+    let text = drifts[0].to_string();
+    assert!(text.contains("busy-poll=50us") && text.contains("'50'") && text.contains("'70'"), "{text}");
+    assert_eq!(applied.revert().unwrap(), drifts);
+    assert_eq!(machine.text("proc/sys/net/core/busy_read"), "70");
+    assert_eq!(machine.text("proc/sys/net/core/busy_poll"), "0");
+    assert_eq!(machine.text("proc/sys/kernel/randomize_va_space"), "2");
+}
+
+#[test]
+fn a_group_of_somebody_elses_is_not_touched() {
+    let machine = Machine::xeon();
+    let plan = planned(&machine, &["cpu.set=0"]);
+    fs::create_dir(machine.root.path().join("sys/fs/cgroup/cpuset/taillight")).unwrap();
+    let before = machine.snapshot();
+    let error = engine(&machine).apply(&plan).err().unwrap().to_string();
+    assert!(error.contains("there already"), "{error}");
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn what_the_processes_started_leaves_the_group_with_them() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let applied = engine(&machine).apply(&planned(&machine, &["cpu.quota=200%"])).unwrap();
+    // The process starts another, which begins in its group; and ends.
+    let groups = machine.text(&format!("proc/{PID}/cgroup"));
+    machine.plant("proc/4243/cgroup", &groups);
+    machine.plant("sys/fs/cgroup/cpu,cpuacct/taillight/cgroup.procs", "4243");
+    fs::remove_dir_all(machine.root.path().join(format!("proc/{PID}"))).unwrap();
+    assert_eq!(applied.revert().unwrap(), []);
+    assert_eq!(machine.text("proc/4243/cgroup"), groups.replace("cpuacct:/taillight", "cpuacct:/"));
+    let after = machine.snapshot();
+    assert!(!after.contains_key("sys/fs/cgroup/cpu,cpuacct/taillight") && before.len() > after.len() - 4);
+}
+
+#[test]
+fn one_engine_at_a_time_and_no_leftovers() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["aslr=off", "cpu.set=0"]);
+    let first = engine(&machine);
+    assert!(matches!(
+        Engine::open(machine.state.path(), machine.kernel()),
+        Err(Error::Busy { pid: Some(_), .. })
+    ));
+    let applied = first.apply(&plan).unwrap();
+    drop(first);
+    assert!(status(machine.state.path()).unwrap().running);
+    // As after a crash: the journal stays, nothing is put back.
+    std::mem::forget(applied);
+    let folder = crate::folder();
+    for entry in fs::read_dir(machine.state.path()).unwrap().flatten() {
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
+    }
+    let next = Engine::open(folder.path(), machine.kernel()).unwrap();
+    let refused = next.apply(&plan).err().unwrap();
+    assert!(
+        matches!(refused, Error::Unfinished { .. }) && refused.to_string().contains("taillight tune undo")
+    );
+    let undone = next.undo().unwrap();
+    assert_eq!((undone.put_back.len(), undone.drifts.len(), undone.gone.len()), (3, 0, 0));
+    assert_eq!(machine.snapshot(), before);
+    assert_eq!(next.undo().unwrap(), Default::default());
+}
+
+#[test]
+fn settings_may_be_left_in_force_and_others_set_on_top() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let engine = engine(&machine);
+    engine.apply(&planned(&machine, &["aslr=off"])).unwrap().keep().unwrap();
+    drop(engine.apply(&planned(&machine, &["busy-poll=50us"])).unwrap());
+    drop(engine);
+    assert_eq!(machine.text("proc/sys/kernel/randomize_va_space"), "0");
+    let status = status(machine.state.path()).unwrap();
+    assert!(!status.running && status.journals.len() == 1 && status.journals[0].kept);
+    let next = Engine::open(machine.state.path(), machine.kernel()).unwrap();
+    drop(next.apply(&planned(&machine, &["busy-poll=50us"])).unwrap());
+    assert_eq!(next.undo().unwrap().put_back, ["aslr=off"]);
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn the_next_boot_discards_the_journal() {
+    let machine = Machine::xeon();
+    engine(&machine).apply(&planned(&machine, &["aslr=off"])).unwrap().keep().unwrap();
+    machine.plant("proc/sys/kernel/random/boot_id", "another");
+    machine.plant("proc/sys/kernel/randomize_va_space", "2");
+    let undone = engine(&machine).undo().unwrap();
+    assert_eq!((undone.of_earlier_boots, undone.put_back.len()), (1, 0));
+    assert!(status(machine.state.path()).unwrap().journals.is_empty());
+}
+
+#[test]
+fn moments_come_in_their_order() {
+    let machine = Machine::xeon();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let watcher = {
+        let seen = Arc::clone(&seen);
+        Box::new(move |moment| seen.lock().unwrap().push(moment))
+    };
+    let engine = Engine::watched(machine.state.path(), machine.kernel(), Some(watcher)).unwrap();
+    engine.apply(&planned(&machine, &["aslr=off"])).unwrap().revert().unwrap();
+    let expect = [Moment::Announced(0), Moment::Made(0), Moment::Noted(0), Moment::PutBack(0)];
+    assert_eq!(*seen.lock().unwrap(), expect);
+}
+
+#[test]
+fn overhead_leaves_the_machine_as_it_was() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["cpu.set=0", "net.rate=1gbit", "cache.ways=0-1@2"]);
+    let mut told = 0;
+    let engine = engine(&machine);
+    let found = knobs::overhead::measure(&engine, &plan, 20, |done| {
+        told = done;
+        std::ops::ControlFlow::Continue(())
+    });
+    let found = found.unwrap();
+    assert_eq!((found.times, told), (20, 20));
+    assert!(found.least_us > 0.0 && found.least_us <= found.mean_us && found.mean_us <= found.most_us);
+    assert_eq!(machine.snapshot(), before);
+    let early = knobs::overhead::measure(&engine, &plan, 20, |_| std::ops::ControlFlow::Break(())).unwrap();
+    assert_eq!(early.times, 1);
+    assert_eq!(machine.snapshot(), before);
+}

@@ -1,0 +1,169 @@
+//! What settings come to on the two machines of the paper.
+
+use knobs::{Profile, plan, plan_what_can_be};
+
+use crate::{Machine, settings};
+
+const ALL: &[&str] = &[
+    "cpu.set=0-6",
+    "cpu.quota=50%",
+    "memory.limit=512MiB",
+    "net.rate=1gbit",
+    "cache.ways=0-3",
+    "cache.ways=4-19@others",
+    "irqbalance=off",
+    "irq.affinity=0-3",
+    "rps=0-7",
+    "xps=all",
+    "rfs=32768",
+    "nic.spread=4",
+    "nic.filters=on",
+    "nic.steer=11211:3",
+    "nic.steer=11212:2",
+    "power.cap=90W",
+    "turbo=off",
+    "huge-pages=64",
+    "huge-pages.transparent=never",
+    "swap=off",
+    "aslr=off",
+    "congestion-control=reno",
+    "busy-poll=50us",
+    "sysctl.net.core.somaxconn=1024",
+];
+
+/// What other settings are planned by, so that they come alone.
+const FIRST: &[&str] = &["nic.queues=4", "smt=off"];
+
+fn shown(machine: &Machine, words: &[&str]) -> String {
+    let plan = |words| plan_what_can_be(&settings(words), &machine.host(), &machine.subject()).unwrap();
+    let (mut planned, others) = (plan(FIRST), plan(words));
+    planned.actions.extend(others.actions);
+    planned.skipped.extend(others.skipped);
+    let actions = planned.actions.iter().map(|action| {
+        format!(
+            "{}: {}\n    read back: {}\n    undone: {}\n",
+            action.setting,
+            action.typed(),
+            action.read_back(),
+            action.undone()
+        )
+    });
+    let skipped = planned.skipped.iter().map(|skipped| format!("skipped {}\n", skipped.reason));
+    actions.chain(skipped).collect()
+}
+
+#[test]
+fn all_settings_on_the_xeon() {
+    insta::assert_snapshot!(shown(&Machine::xeon(), ALL));
+}
+
+#[test]
+fn all_settings_on_the_thunderx() {
+    insta::assert_snapshot!(shown(&Machine::thunderx(), ALL));
+}
+
+#[test]
+fn a_fixed_frequency_keeps_the_bounds_in_order() {
+    let machine = Machine::xeon();
+    let order = |setting: &str| {
+        let plan = plan(&settings(&[setting]), &machine.host(), &machine.subject()).unwrap();
+        assert_eq!(plan.len(), 2 * 88);
+        plan[..2].iter().map(|action| action.typed()).collect::<Vec<_>>()
+    };
+    let folder = "/sys/devices/system/cpu/cpu0/cpufreq";
+    let (min, max) = (format!("{folder}/scaling_min_freq"), format!("{folder}/scaling_max_freq"));
+    assert_eq!(order("frequency=2.2GHz"), [format!("echo 2200000 > {min}"), format!("echo 2200000 > {max}")]);
+    assert_eq!(order("frequency=max"), [format!("echo 3600000 > {max}"), format!("echo 3600000 > {min}")]);
+}
+
+#[test]
+fn profiles_fit_both_machines() {
+    for machine in [Machine::xeon(), Machine::thunderx()] {
+        for name in Profile::names() {
+            let profile = Profile::find(name).unwrap();
+            let planned = plan_what_can_be(&profile.settings(), &machine.host(), &machine.subject()).unwrap();
+            assert!(!planned.actions.is_empty(), "{name}");
+            let of_frequency = |s: &&knobs::Skipped| s.setting.starts_with("frequency");
+            let lacking = planned.skipped.iter().filter(of_frequency).count();
+            assert_eq!(
+                lacking,
+                if machine.root.path().join("sys/devices/system/cpu/cpu0/cpufreq").exists() { 0 } else { 2 }
+            );
+        }
+    }
+}
+
+#[test]
+fn refuses_what_the_hardware_lacks() {
+    let check = |machine: &Machine, word: &str, expect: &str| {
+        let error = plan(&settings(&[word]), &machine.host(), &machine.subject()).unwrap_err();
+        assert!(error.is_unsupported() && error.to_string().contains(expect), "{word}: {error}");
+    };
+    let (xeon, arm) = (Machine::xeon(), Machine::thunderx());
+    check(&xeon, "cache.ways=0,2", "side by side");
+    check(&xeon, "cache.ways=20", "the ways 0-19");
+    check(&xeon, "cpu.set=88", "processor 88 is not online");
+    check(&xeon, "frequency=5GHz", "1200000 to 3600000 kHz");
+    check(&xeon, "frequency.governor=ondemand", "performance, powersave");
+    check(&xeon, "power.cap=200W", "at most 145 W");
+    check(&xeon, "congestion-control=bbr", "reno, cubic");
+    check(&xeon, "nic.queues=64", "at most 63");
+    check(&arm, "smt=off", "cannot switch it");
+    check(&arm, "turbo=off", "no driver");
+    check(&arm, "frequency=max", "no driver");
+    check(&arm, "power.cap=90W", "RAPL");
+    check(&arm, "cache.ways=0-3", "resctrl");
+    check(&arm, "nic.filters=on", "cannot switch its filters on");
+    check(&arm, "nic.steer=11211:3", "no rules");
+}
+
+#[test]
+fn asks_for_what_is_missing() {
+    let machine = Machine::xeon();
+    let check = |words: &[&str], change: fn(&mut knobs::Subject), expect: &str| {
+        let mut subject = machine.subject();
+        change(&mut subject);
+        let error = plan(&settings(words), &machine.host(), &subject).unwrap_err();
+        assert!(matches!(error, knobs::Error::Usage(_)) && error.to_string().contains(expect), "{error}");
+    };
+    check(&["irq.affinity=0"], |_| {}, "irqbalance=off");
+    check(&["rps=0"], |s| s.net_device = None, "--device eth0");
+    check(&["rps=0"], |s| s.net_device = Some("../x".into()), "--device eth0");
+    check(&["cache.ways=0-3"], |s| s.pids.clear(), "--pid");
+    check(&["cpu.set=subject"], |s| s.cpus = Default::default(), "--cpus");
+    check(&["cpu.set=0", "cpu.set=1"], |_| {}, "set twice");
+    check(&["cpu.quota=0.5%"], |_| {}, "1% or more");
+    check(&["cpu.set=0"], |s| s.name = "a/b".into(), "plain word");
+    check(&["nic.steer=11211:0"], |_| {}, "nic.filters=on");
+    check(&["nic.queues=4", "rps=0"], |_| {}, "apply it first");
+    check(&["frequency=max", "smt=off"], |_| {}, "apply it first");
+}
+
+#[test]
+fn without_resctrl_the_registers_do() {
+    let machine = Machine::xeon();
+    let mounts = machine.text("proc/self/mounts").replace("resctrl /sys/fs/resctrl resctrl rw 0 0\n", "");
+    machine.plant("proc/self/mounts", &mounts);
+    std::fs::remove_dir_all(machine.root.path().join("sys/fs/resctrl")).unwrap();
+    let filesystems = machine.text("proc/filesystems").replace("nodev\tresctrl\n", "");
+    machine.plant("proc/filesystems", &filesystems);
+    for cpu in 0..88 {
+        // Registers lie at their numbers; all that is read here is the class of each processor: none.
+        machine.plant(&format!("dev/cpu/{cpu}/msr"), "");
+        std::fs::write(machine.root.path().join(format!("dev/cpu/{cpu}/msr")), vec![0; 0xd00]).unwrap();
+    }
+    let planned = plan(&settings(&["cache.ways=0-3@0,1,22"]), &machine.host(), &machine.subject()).unwrap();
+    let typed: Vec<String> = planned.iter().map(knobs::Action::typed).collect();
+    assert_eq!(
+        typed,
+        [
+            "wrmsr -p 0 0xc91 0xf",
+            "wrmsr -p 22 0xc91 0xf",
+            "wrmsr -p 0 0xc8f 0x100000000",
+            "wrmsr -p 1 0xc8f 0x100000000",
+            "wrmsr -p 22 0xc8f 0x100000000"
+        ]
+    );
+    let processes = plan(&settings(&["cache.ways=0-3"]), &machine.host(), &machine.subject()).unwrap_err();
+    assert!(processes.to_string().contains("cache.ways=0-3@2"), "{processes}");
+}
