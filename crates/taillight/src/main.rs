@@ -28,6 +28,7 @@ mod sweep;
 mod targets;
 mod terminal;
 mod trial;
+mod tune;
 mod view;
 
 use std::process::ExitCode;
@@ -59,6 +60,7 @@ enum Command {
     Explain(explain::ExplainArgs),
     DataSet(data_set::DataSetArgs),
     Host(host::HostArgs),
+    Tune(Box<tune::TuneArgs>),
 }
 
 /// The exit code of a run that Ctrl-C or SIGTERM ended, as shells report it.
@@ -80,13 +82,14 @@ fn main() -> ExitCode {
         Command::Explain(args) => explain::run(&args),
         Command::DataSet(args) => data_set::run(&args),
         Command::Host(args) => host::run(&args),
+        Command::Tune(args) => tune::run(*args),
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {}", in_full(&error));
         if error.is::<generate::Interrupted>() {
             return ExitCode::from(INTERRUPTED);
         }
-        run::code_of(&error).unwrap_or(ExitCode::FAILURE)
+        run::code_of(&error).or_else(|| tune::code_of(&error)).unwrap_or(ExitCode::FAILURE)
     })
 }
 

@@ -10,4 +10,5 @@ mod lab;
 mod load;
 mod run;
 mod soak;
+mod tune;
 mod view;

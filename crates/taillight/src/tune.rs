@@ -1,0 +1,158 @@
+//! `taillight tune`: settings of this machine, applied, read back, and put back.
+
+mod command;
+mod overhead;
+mod request;
+mod show;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use knobs::{Engine, Error, Planned};
+use lab::Interrupt;
+
+use crate::INTERRUPTED;
+use crate::terminal::{say, tell};
+use request::Request;
+
+/// Change this machine for a measurement, and put it back.
+///
+/// Settings are written NAME=VALUE (docs/reference/knobs.md lists all); a profile is a list of them, each line with
+/// its reason. Each action is in a journal before it is made, is read back, and is put back in reverse order.
+///
+/// Exit codes: 0 done, 1 the kernel refused or somebody else has changed a setting meanwhile, 2 wrong usage,
+/// 3 this machine lacks it, 4 a right is missing, 5 another run's settings are in force, 130 interrupted; with a
+/// COMMAND, its own where the settings stood.
+#[derive(Args, Debug)]
+pub(crate) struct TuneArgs {
+    #[command(subcommand)]
+    command: Tune,
+}
+
+#[derive(Subcommand, Debug)]
+enum Tune {
+    /// Print the actions that settings come to on this machine, and change nothing.
+    Plan(PlanArgs),
+    /// Apply settings: until `tune undo`, or while COMMAND runs.
+    Apply(ApplyArgs),
+    /// Print which settings are in force, and whose.
+    Status {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put back what `tune apply` or a run that was killed has left.
+    Undo {
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+        /// Print what would be put back, and change nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Measure how long settings take to apply (IISWC'17, Table IV).
+    Overhead(overhead::OverheadArgs),
+}
+
+#[derive(Args, Debug)]
+struct PlanArgs {
+    #[command(flatten)]
+    request: Request,
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+struct ApplyArgs {
+    #[command(flatten)]
+    request: Request,
+    /// Print the actions as one would type them, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Print what was done as JSON.
+    #[arg(long)]
+    json: bool,
+    /// A command that the settings act on and that they last for.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Settings that this machine lacks.
+const UNSUPPORTED: u8 = 3;
+/// Rights that this process lacks.
+const DENIED: u8 = 4;
+/// Settings of another run.
+const IN_FORCE: u8 = 5;
+
+pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
+    match args.command {
+        Tune::Plan(args) => {
+            let planned = args.request.plan(None)?;
+            print_plan(&planned, args.json)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Tune::Apply(args) => apply(&args),
+        Tune::Status { json } => {
+            let status = knobs::status(&knobs::state_folder())?;
+            say(&if json {
+                format!("{}\n", serde_json::to_string_pretty(&status)?)
+            } else {
+                show::status(&status)
+            })?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Tune::Undo { json, dry_run } => undo(json, dry_run),
+        Tune::Overhead(args) => overhead::run(&args),
+    }
+}
+
+fn apply(args: &ApplyArgs) -> Result<ExitCode> {
+    if args.dry_run {
+        let placeholder = (!args.command.is_empty()).then(std::process::id);
+        print_plan(&args.request.plan(placeholder)?, args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let interrupt = Interrupt::on_signals()?;
+    let engine = Engine::here()?;
+    if !args.command.is_empty() {
+        return command::run(&args.command, &args.request, &engine, &interrupt);
+    }
+    let planned = args.request.plan(None)?;
+    let applied = engine.apply(&planned.actions)?;
+    if interrupt.cause().is_some() {
+        applied.revert()?;
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    applied.keep()?;
+    print_plan(&planned, args.json)?;
+    tell("in force until `taillight tune undo`");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn undo(json: bool, dry_run: bool) -> Result<ExitCode> {
+    if dry_run {
+        let status = knobs::status(&knobs::state_folder())?;
+        say(&show::to_be_undone(&status))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let undone = Engine::here()?.undo()?;
+    say(&if json { format!("{}\n", serde_json::to_string_pretty(&undone)?) } else { show::undone(&undone) })?;
+    Ok(if undone.drifts.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_plan(planned: &Planned, json: bool) -> Result<()> {
+    say(&if json { format!("{}\n", show::plan_json(planned)?) } else { show::plan(planned) })
+}
+
+/// The exit code of an error of the knobs.
+pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
+    Some(ExitCode::from(match error.downcast_ref::<Error>()? {
+        Error::Usage(_) => 2,
+        Error::Unsupported(_) => UNSUPPORTED,
+        Error::Denied(_) => DENIED,
+        Error::Busy { .. } | Error::Unfinished { .. } => IN_FORCE,
+        Error::Failed(_) | Error::State { .. } => 1,
+    }))
+}

@@ -1,0 +1,153 @@
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use host::Host;
+use knobs::{Error, Planned, Profile, Setting, Subject};
+use units::CpuList;
+
+/// Settings, and what they act on.
+#[derive(Args, Debug)]
+pub(crate) struct Request {
+    /// Settings (cpu.set=0-3), profiles (cache-server, cache-server-apart, cache-client), or files of profiles.
+    ///
+    /// A setting overrides the line of that name in a profile.
+    #[arg(required = true, value_name = "SETTING|PROFILE|FILE")]
+    words: Vec<String>,
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Leave out what this machine lacks, and say so; always done with a profile's lines.
+    #[arg(long)]
+    skip_unsupported: bool,
+}
+
+/// What settings act on.
+#[derive(Args, Debug)]
+pub(crate) struct Target {
+    /// A process to confine, with all that it has started; several times for several.
+    #[arg(long, value_name = "PID")]
+    pid: Vec<u32>,
+    /// The network device whose egress, interrupts and queues are set.
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// The network namespace that the device is in: a name of `ip netns`, or a file such as /proc/PID/ns/net.
+    #[arg(long, value_name = "NAME|FILE")]
+    namespace: Option<String>,
+    /// The processors that the service works on, for `subject` and `others` in settings.
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// What the control groups are called; two at the same time need two names.
+    #[arg(long, default_value = "taillight", value_name = "NAME")]
+    group: String,
+}
+
+impl Target {
+    /// The subject that it names, with `pid` besides.
+    pub(super) fn subject(&self, pid: Option<u32>) -> Subject {
+        let namespace = self.namespace.as_ref().map(|name| {
+            if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
+        });
+        let subject = Subject {
+            name: self.group.clone(),
+            pids: self.pid.iter().copied().chain(pid).collect(),
+            net_device: self.device.clone(),
+            net_namespace: namespace,
+            cpus: self.cpus.clone().unwrap_or_default(),
+            ..Subject::default()
+        };
+        subject.with_descendants()
+    }
+}
+
+impl Request {
+    /// The actions on this machine, for the named processes and `pid`.
+    ///
+    /// Errors: a word is none of the three; a setting that was asked for by name is not supported.
+    pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
+        let (settings, named) = self.settings()?;
+        let (host, subject) = (Host::here(), self.target.subject(pid));
+        let planned = knobs::plan_what_can_be(&settings, &host, &subject)?;
+        let wanted =
+            |setting: &&Setting| planned.skipped.iter().any(|skipped| skipped.setting == setting.to_string());
+        if let Some(setting) = named.iter().find(wanted).filter(|_| !self.skip_unsupported) {
+            // Planned alone, so that the error is the one of this setting.
+            knobs::plan(std::slice::from_ref(setting), &host, &subject)?;
+        }
+        Ok(planned)
+    }
+
+    /// All settings in the order of the words, and those of them that were asked for by name.
+    fn settings(&self) -> Result<(Vec<Setting>, Vec<Setting>)> {
+        let named: Result<Vec<Setting>, Error> =
+            self.words.iter().filter(|word| word.contains('=')).map(|word| read(word)).collect();
+        let named = named?;
+        let overridden = |setting: &Setting| named.iter().any(|other| other.name() == setting.name());
+        let mut all = Vec::new();
+        for word in &self.words {
+            if word.contains('=') {
+                all.push(read(word)?);
+            } else {
+                all.extend(
+                    Profile::find(word)?.settings().into_iter().filter(|setting| !overridden(setting)),
+                );
+            }
+        }
+        Ok((all, named))
+    }
+}
+
+fn read(word: &str) -> Result<Setting, Error> {
+    word.parse().map_err(|e: units::ParseError| {
+        Error::Usage(knobs::Problem {
+            what: format!("setting '{word}'"),
+            limit: e.problem,
+            lever: e.lever.into(),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(words: &[&str]) -> Request {
+        Request {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            target: Target { pid: vec![], device: None, namespace: None, cpus: None, group: "x".into() },
+            skip_unsupported: false,
+        }
+    }
+
+    #[test]
+    fn a_setting_overrides_a_line_of_a_profile() {
+        let (all, named) = request(&["cache-server", "irq.affinity=0"]).settings().unwrap();
+        let of = |name: &str| {
+            all.iter().filter(|setting| setting.name() == name).map(ToString::to_string).collect()
+        };
+        let affinities: Vec<String> = of("irq.affinity");
+        assert_eq!(affinities, ["irq.affinity=0"]);
+        assert_eq!(named.len(), 1);
+        assert!(all.iter().any(|setting| setting.to_string() == "irqbalance=off"));
+    }
+
+    #[test]
+    fn says_what_a_word_cannot_be() {
+        let check = |word: &str, expect: &str| {
+            let error = request(&[word]).settings().unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check("no-such-profile", "cache-server");
+        check("rpss=1", "the nearest is 'rps'");
+    }
+
+    #[test]
+    fn a_namespace_is_a_name_or_a_file() {
+        let check = |given: &str, expect: &str| {
+            let mut target = request(&["rps=0"]).target;
+            target.namespace = Some(given.into());
+            assert_eq!(target.subject(None).net_namespace, Some(expect.into()));
+        };
+        check("a", "/run/netns/a");
+        check("/proc/7/ns/net", "/proc/7/ns/net");
+    }
+}
