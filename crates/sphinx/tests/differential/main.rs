@@ -71,3 +71,11 @@ fn two_threads_answer_as_memcached_does() {
 fn four_threads_with_short_queues_answer_as_memcached_does() {
     compare("-t 4 -m 64 --lazy-memory --queue 1", Numbers::Any);
 }
+
+#[test]
+fn threads_that_share_otherwise_answer_as_memcached_does() {
+    // `read` is the default, which the others try.
+    for sharing in ["nothing", "something", "everything"] {
+        compare(&format!("-t 4 -m 128 --lazy-memory --sharing {sharing}"), Numbers::Any);
+    }
+}

@@ -17,6 +17,9 @@ pub(crate) struct Answers {
 /// refused for its end; otherwise they are a line without a command. Longer values come whole.
 pub(crate) const FILLER: usize = 1000;
 
+/// A unique number where the server has told none; no item has it.
+const UNTOLD: u64 = 1 << 60;
+
 /// Sends a sequence to an empty server, and returns what it answered.
 pub(crate) fn hold(sequence: &Sequence, address: SocketAddr) -> Answers {
     assert_eq!(Client::connect(address).ask("flush_all"), "OK");
@@ -38,8 +41,8 @@ pub(crate) fn hold(sequence: &Sequence, address: SocketAddr) -> Answers {
 
 fn send(stream: &mut TcpStream, batch: &Batch, cas: &HashMap<String, Vec<u64>>, token: &str) {
     let known = |key: &str, back: usize| -> u64 {
-        // Where it has told none, any number will do.
-        cas.get(key).and_then(|told| told.iter().rev().nth(back).or(told.first())).copied().unwrap_or(1)
+        let told = cas.get(key).and_then(|told| told.iter().rev().nth(back).or(told.first()));
+        told.copied().unwrap_or(UNTOLD)
     };
     let mut bytes: Vec<u8> = batch.requests.iter().flat_map(|request| request.bytes(known)).collect();
     let length = bytes.len();
