@@ -5,7 +5,11 @@
 use std::path::PathBuf;
 use std::{env, fs, io};
 
-use report::{comparison_html, comparison_table, experiment_html, experiment_table};
+use report::{
+    Found, IndexEntry, comparison_html, comparison_table, experiment_html, experiment_table, index_html,
+    study_comparison_html, study_html, study_table,
+};
+use results::study::StudyComparison;
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -24,6 +28,30 @@ fn main() -> io::Result<()> {
     let (load, closed) = (sample::load(), sample::closed());
     fs::write(folder.join("load.html"), experiment_html(&load))?;
     fs::write(folder.join("closed.html"), experiment_html(&closed))?;
+    let study = sample::study();
+    fs::write(folder.join("study.html"), study_html(&study))?;
+    for (name, study) in sample::studies_in_trouble() {
+        fs::write(folder.join(format!("study-{}.html", name.replace(' ', "-"))), study_html(&study))?;
+    }
+    let mut other = sample::study();
+    other.host = serde_json::json!({"name": "other"});
+    let figures = other.figures.iter_mut().flat_map(|figure| &mut figure.series);
+    for point in figures.flat_map(|series| &mut series.points) {
+        for value in [&mut point.y, &mut point.low, &mut point.high].into_iter().flatten() {
+            *value *= 1.7;
+        }
+    }
+    let both = StudyComparison::of(&study, &other, ["a", "b"]);
+    fs::write(folder.join("study-compare.html"), study_comparison_html(&both, &study, &other))?;
+    let entry = |folder: &str, found| IndexEntry { folder: folder.into(), has_page: true, found };
+    let entries = [
+        entry("study", Found::Study(Box::new(study.clone()))),
+        entry("sweep", Found::Experiment(Box::new(sweep.clone()))),
+        entry("live", Found::Experiment(Box::new(live.clone()))),
+        entry("broken", Found::Damaged("it has no schema number".into())),
+    ];
+    fs::write(folder.join("index.html"), index_html("results", &entries))?;
+    println!("{}", study_table(&study, 120, true));
     println!("{}", experiment_table(&sweep, 140, true));
     println!("{}", experiment_table(&load, 120, true));
     println!("{}", experiment_table(&closed, 140, true));

@@ -47,7 +47,7 @@ pub fn comparison_html(comparison: &Comparison, a: &Experiment, b: &Experiment) 
             @let whose = if experiments.len() > 1 { format!(": {}", experiment.name) } else { String::new() };
             (page::section("repeat", &format!("How it was run{whose}"), page::provenance(experiment)))
             (page::section("configuration", &format!("Resolved configuration{whose}"), page::configuration(experiment)))
-            (page::section("host", &format!("Host{whose}"), page::host(experiment)))
+            (page::section("host", &format!("Host{whose}"), page::host(&experiment.host)))
         }
         (page::section("reading", "How to read this page", page::reading(&experiments)))
     };

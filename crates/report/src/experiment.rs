@@ -100,7 +100,7 @@ fn setting(experiment: &Experiment) -> Markup {
     html! {
         (page::section("repeat", "How it was run", page::provenance(experiment)))
         (page::section("configuration", "Resolved configuration", page::configuration(experiment)))
-        (page::section("host", "Host", page::host(experiment)))
+        (page::section("host", "Host", page::host(&experiment.host)))
         (page::section("reading", "How to read this page", page::reading(&[experiment])))
     }
 }

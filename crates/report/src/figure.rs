@@ -19,15 +19,17 @@ mod ratio;
 mod scale;
 mod series;
 mod shape;
+mod study;
 mod throughput;
 mod timeline;
 
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
 pub(crate) use generator::{busy, lag};
-pub(crate) use latency::{latency, latency_panels};
+pub(crate) use latency::{latency, latency_panels, latency_stamp};
 pub(crate) use ratio::ratios;
 pub(crate) use shape::Shape;
+pub(crate) use study::{study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;
 

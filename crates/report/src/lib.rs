@@ -4,9 +4,9 @@
 //! another machine. A page is one HTML file that loads nothing; its figures are SVG drawn here; its script
 //! only adds tooltips. The terminal gets the same answer as a table.
 //!
-//! [`experiment_html`] and [`comparison_html`] assemble the pages from `page` and `figure`;
-//! [`experiment_table`] and [`comparison_table`] write the terminal's tables. A `subject::Subject` is one
-//! target with its trials gathered by load, which all of them draw.
+//! [`experiment_html`], [`comparison_html`] and [`study_html`] assemble the pages from `page` and `figure`;
+//! [`experiment_table`], [`comparison_table`] and [`study_table`] write the terminal's tables. A `subject::Subject`
+//! is one target with its trials gathered by load, which the first two draw; a study brings its figures along.
 //!
 //! Try it: `cargo run -p report --example sample`, then open `/tmp/taillight-sample/sweep.html`.
 
@@ -14,16 +14,21 @@ mod comparison;
 mod experiment;
 mod figure;
 mod headline;
+mod index;
 mod judgement;
 mod load_point;
 mod measure;
 mod notes;
 mod number;
 mod page;
+mod quantity;
+mod study;
 mod subject;
 mod terminal;
 mod tips;
 
 pub use comparison::comparison_html;
 pub use experiment::experiment_html;
-pub use terminal::{comparison_table, experiment_table};
+pub use index::{Found, IndexEntry, index_html};
+pub use study::{study_comparison_html, study_html};
+pub use terminal::{comparison_table, experiment_table, study_comparison_table, study_table};

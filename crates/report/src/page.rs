@@ -9,7 +9,7 @@ mod strip;
 mod trials;
 
 pub(crate) use closed_loop::closed_loops;
-pub(crate) use facts::{configuration, host, provenance};
+pub(crate) use facts::{configuration, host, provenance, record, shell_words};
 pub(crate) use gates::gates;
 pub(crate) use parts::{parts, typical};
 pub(crate) use reading::reading;

@@ -40,6 +40,11 @@ impl Tips {
         tips
     }
 
+    /// None yet, for a page without trials.
+    pub(crate) fn none() -> Tips {
+        Tips { trials: 0, by_key: BTreeMap::new() }
+    }
+
     pub(crate) fn add(&mut self, key: &str, title: String, rows: Vec<(String, String)>) {
         self.by_key.insert(key.into(), Tip { title, rows });
     }

@@ -2,7 +2,10 @@
 
 mod sample;
 
-use report::{comparison_html, experiment_html};
+use report::{
+    Found, IndexEntry, comparison_html, experiment_html, index_html, study_comparison_html, study_html,
+};
+use results::study::StudyComparison;
 use results::{
     AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Verdict,
 };
@@ -30,6 +33,14 @@ fn pages() -> Vec<(String, String)> {
         ("closed".to_owned(), experiment_html(&sample::closed())),
         ("comparison".to_owned(), comparison_html(&sample::comparison(&live), &live, &live)),
     ];
+    let study = sample::study();
+    pages.push(("study".to_owned(), study_html(&study)));
+    for (name, other) in sample::studies_in_trouble() {
+        pages.push((format!("study, {name}"), study_html(&other)));
+        let both = StudyComparison::of(&study, &other, ["a", "b"]);
+        pages.push((format!("study compared, {name}"), study_comparison_html(&both, &study, &other)));
+    }
+    pages.push(("study, index".to_owned(), index_html("results", &index())));
     for (name, experiment) in sample::degenerate() {
         pages.push((name.to_owned(), experiment_html(&experiment)));
         let mut comparison = sample::comparison(&live);
@@ -42,6 +53,22 @@ fn pages() -> Vec<(String, String)> {
         ));
     }
     pages
+}
+
+/// An index over every sample, among them a folder that cannot be read.
+fn index() -> Vec<IndexEntry> {
+    let entry = |folder: &str, found| IndexEntry { folder: folder.into(), has_page: true, found };
+    let mut entries = vec![
+        entry("2026-study", Found::Study(Box::new(sample::study()))),
+        entry("2026-sweep", Found::Experiment(Box::new(sample::sweep()))),
+        entry("javascript:alert(1)", Found::Damaged("it has no schema number".into())),
+    ];
+    let studies = sample::studies_in_trouble().into_iter();
+    entries.extend(studies.map(|(name, study)| entry(name, Found::Study(Box::new(study)))));
+    let experiments = sample::degenerate().into_iter();
+    entries
+        .extend(experiments.map(|(name, experiment)| entry(name, Found::Experiment(Box::new(experiment)))));
+    entries
 }
 
 /// The values of every attribute called `name`.
@@ -90,7 +117,14 @@ fn nothing_is_loaded_from_anywhere() {
     for (name, page) in pages() {
         for attribute in ["src", "href", "xlink:href", "action", "data", "srcset", "poster"] {
             for value in attributes(&page, attribute) {
-                assert!(value.starts_with('#') || value == "data:,", "{name}: {attribute}={value}");
+                // A study and an index link the pages of their experiments, in the folders below them.
+                let below = attribute == "href"
+                    && name.starts_with("study")
+                    && value.ends_with("/report.html")
+                    && !value.contains(':')
+                    && !value.contains("..")
+                    && !value.starts_with('/');
+                assert!(value.starts_with('#') || value == "data:," || below, "{name}: {attribute}={value}");
             }
         }
         assert!(page.match_indices("url(").all(|(at, _)| page[at..].starts_with("url(#")), "{name}");
@@ -185,6 +219,94 @@ fn hostile_text_stays_text() {
         assert!(!page.contains("<img"));
         assert!(page.contains("&lt;img src=x onerror=alert(2)&gt;"));
     }
+}
+
+#[test]
+fn hostile_text_in_a_study_stays_text() {
+    for (name, page) in
+        pages().iter().filter(|(name, _)| name.contains("markup in names") || name.contains("index"))
+    {
+        assert_eq!(page.matches("<script").count(), 2, "{name}");
+        assert_eq!(page.matches("</script>").count(), 2, "{name}");
+        assert!(!page.contains("<img"), "{name}");
+        assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"), "{name}");
+    }
+}
+
+#[test]
+fn a_study_shows_all_that_its_record_has() {
+    let study = sample::study();
+    let page = study_html(&study);
+    let ids = [
+        "summary",
+        "claims",
+        "figures",
+        "tables",
+        "skipped",
+        "limits",
+        "method",
+        "measurements",
+        "repeat",
+        "host",
+    ];
+    let places: Vec<Option<usize>> = ids.iter().map(|id| page.find(&format!("id=\"{id}\""))).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}");
+    // Each figure is drawn for both widths.
+    assert_eq!(page.matches("<svg class=\"w\"").count(), study.figures.len());
+    for expected in [
+        "1 of 3 claims reproduced, 1 differs, 1 not measurable here",
+        "not measurable here</span>",
+        "QoS 1 ms",
+        "class=\"mark hollow s0\"",
+        "class=\"mark invalid s0\"",
+        "class=\"bar hollow s0\"",
+        "class=\"cell both\"",
+        "class=\"cell-frame\"",
+        "class=\"whisker s1\"",
+        "Hollow: published (Nobody'99, Fig. 1)",
+        "<tr class=\"published\">",
+        "800–910 µs",
+        "each core shows one thread",
+        "2 cores: up to 1 server thread",
+        "1 thread rather than 7",
+        "href=\"memcached-0/report.html\"",
+        "../elsewhere#0001",
+        "generator lag over 100 µs",
+    ] {
+        assert!(page.contains(expected), "{expected}");
+    }
+    let hatched = page.matches("<tr class=\"hatched\">").count();
+    assert_eq!(hatched, study.cells.iter().filter(|cell| !cell.verdict.is_usable()).count());
+}
+
+#[test]
+fn two_machines_have_their_ratio_at_every_place() {
+    let a = sample::study();
+    let mut b = sample::study();
+    b.host = serde_json::json!({"name": "other"});
+    for point in
+        b.figures.iter_mut().flat_map(|figure| &mut figure.series).flat_map(|series| &mut series.points)
+    {
+        point.y = point.y.map(|y| 2.0 * y);
+    }
+    let comparison = StudyComparison::of(&a, &b, ["a", "b"]);
+    let page = study_comparison_html(&comparison, &a, &b);
+    // Of three figures both sides and the ratio; the matrix twice.
+    assert_eq!(page.matches("<svg class=\"w\"").count(), 8);
+    let ratios = comparison.figures.iter().flat_map(|f| &f.series).flat_map(|s| &s.points);
+    let ratios = ratios.filter(|point| point.ratio.is_some()).count();
+    assert!(ratios > 40 && page.matches("<b>2.00×</b>").count() == ratios, "{ratios}");
+    assert!(page.contains("class=\"one\""));
+}
+
+#[test]
+fn an_index_has_a_card_for_each_result() {
+    let entries = index();
+    let page = index_html("results", &entries);
+    assert_eq!(page.matches("<li class=\"card\">").count(), entries.len());
+    assert!(page.contains("href=\"./2026-study/report.html\"") && page.contains("it has no schema number"));
+    let places = ["id=\"studies\"", "id=\"experiments\"", "id=\"damaged\""].map(|id| page.find(id).unwrap());
+    assert!(places.is_sorted());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod sample;
 
-use report::{comparison_table, experiment_table};
+use report::{comparison_table, experiment_table, study_table};
 
 #[test]
 fn a_sweep() {
@@ -27,6 +27,26 @@ fn a_load_with_all_its_parts() {
 #[test]
 fn a_closed_loop() {
     insta::assert_snapshot!(experiment_table(&sample::closed(), 120, false));
+}
+
+#[test]
+fn a_study() {
+    insta::assert_snapshot!(study_table(&sample::study(), 120, false));
+}
+
+#[test]
+fn a_study_on_a_narrow_terminal() {
+    insta::assert_snapshot!(study_table(&sample::study(), 50, false));
+}
+
+#[test]
+fn studies_in_trouble() {
+    let tables: Vec<String> = sample::studies_in_trouble()
+        .iter()
+        .filter(|(name, _)| *name != "markup in names")
+        .map(|(name, study)| format!("--- {name}\n{}", study_table(study, 100, false)))
+        .collect();
+    insta::assert_snapshot!(tables.join("\n"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! targets, the summary of every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's
 //! histograms in full. `report.html` is made from these two alone. Field names end in their unit; a field
 //! that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
+//! [`pack`] makes one file of either, to be sent to another machine.
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 
@@ -19,6 +20,7 @@ mod generator;
 mod heat;
 mod latency;
 mod operation;
+pub mod pack;
 mod schema;
 mod server;
 pub mod study;

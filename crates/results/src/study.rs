@@ -5,6 +5,7 @@
 
 mod cell;
 mod claim;
+mod comparison;
 mod figure;
 mod folder;
 mod table;
@@ -15,6 +16,9 @@ use serde_json::Value;
 
 pub use cell::{Cell, X};
 pub use claim::{ClaimResult, ClaimVerdict};
+pub use comparison::{
+    ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, StudyComparison, StudySide,
+};
 pub use figure::{Axis, Figure, FigureKind, Point, Scale, Series};
 pub use folder::StudyFolder;
 pub use table::{Entry, Row, Table};

@@ -94,6 +94,12 @@ impl Canvas {
         self
     }
 
+    /// Without what the pointer finds: a stamp on an index shows no tooltips.
+    pub(crate) fn still(mut self) -> Canvas {
+        self.hover.clear();
+        self
+    }
+
     pub(crate) fn mark(&mut self, class: &str, shape: Shape, at: (f64, f64), r: f64) {
         if finite(&[at]) {
             let open = if shape.is_open() { " open" } else { "" };

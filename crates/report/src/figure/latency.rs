@@ -1,4 +1,4 @@
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use results::{Metric, Purpose};
 
 use super::load_chart::{Band, Level, LoadChart};
@@ -40,6 +40,15 @@ pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
             }
         }
     }
+}
+
+/// The judged figure of every subject, as small as a stamp.
+pub(crate) fn latency_stamp(subjects: &[Subject], target: &Target) -> Markup {
+    let judged = target.measure();
+    let bare = |subject: &Subject| Series { label: String::new(), ..Series::of_subject(subject, &judged) };
+    let limit = Level { y: target.limit_us(), label: String::new(), short: String::new() };
+    let canvas = chart(subjects.iter().map(bare).collect(), vec![limit], Vec::new()).draw(Size::Tile).still();
+    PreEscaped(canvas.svg("", "Response time against offered load"))
 }
 
 fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {

@@ -40,12 +40,81 @@ fn words(seen: &[String]) -> String {
 }
 
 /// Facts about the machine.
-pub(crate) fn host(experiment: &Experiment) -> Markup {
-    let rows = flat(&experiment.host);
+pub(crate) fn host(host: &Value) -> Markup {
     html! {
-        @if rows.is_empty() { p.muted { "The result holds no facts about the machine." } }
-        (table(&rows))
+        @if flat(host).is_empty() { p.muted { "The result holds no facts about the machine." } }
+        (record(host))
     }
+}
+
+/// Any record as rows; long lists in it are folded.
+pub(crate) fn record(value: &Value) -> Markup {
+    let (rows, lists) = folded(flat(value));
+    html! {
+        (table(&rows))
+        @for (name, items) in &lists {
+            details {
+                summary { (name) " (" (items.len()) ")" }
+                dl.facts { @for (i, item) in items.iter().enumerate() { div { dt { (i) } dd { (item) } } } }
+            }
+        }
+    }
+}
+
+type Rows = Vec<(String, String)>;
+
+/// Lists of records with more items than this are folded.
+const SHORT: usize = 4;
+
+/// Takes long lists of records out of `rows`, an item of one becoming one line: `number 64 · name eth0-TxRx-0`.
+fn folded(rows: Rows) -> (Rows, Vec<(String, Vec<String>)>) {
+    let mut kept = Rows::new();
+    let mut lists: BTreeMap<String, Vec<(usize, Rows)>> = BTreeMap::new();
+    for (path, value) in rows {
+        let Some((list, item, field)) = in_a_list(&path) else {
+            kept.push((path, value));
+            continue;
+        };
+        let items = lists.entry(list.to_owned()).or_default();
+        match items.last_mut() {
+            Some((last, fields)) if *last == item => fields.push((field.to_owned(), value)),
+            _ => items.push((item, vec![(field.to_owned(), value)])),
+        }
+    }
+    let mut long = Vec::new();
+    for (list, items) in lists {
+        if items.len() <= SHORT {
+            let path = |item: usize, field: &str| format!("{list}.{item}.{field}");
+            kept.extend(
+                items
+                    .into_iter()
+                    .flat_map(|(item, fields)| {
+                        fields.into_iter().map(move |(field, value)| (item, field, value)).collect::<Vec<_>>()
+                    })
+                    .map(|(item, field, value)| (path(item, &field), value)),
+            );
+        } else {
+            let line =
+                |fields: Rows| fields.iter().map(|(f, v)| format!("{f} {v}")).collect::<Vec<_>>().join(" · ");
+            long.push((list, items.into_iter().map(|(_, fields)| line(fields)).collect()));
+        }
+    }
+    (kept, long)
+}
+
+/// `caches.0.level` as `caches`, 0, `level`: of a list in a list the outer one.
+fn in_a_list(path: &str) -> Option<(&str, usize, &str)> {
+    let mut start = 0;
+    for word in path.split('.') {
+        let end = start + word.len();
+        if start > 0
+            && let Ok(item) = word.parse()
+        {
+            return Some((&path[..start - 1], item, path.get(end + 1..)?));
+        }
+        start = end + 1;
+    }
+    None
 }
 
 /// What made the result: command, version, seed, time, targets.
@@ -163,6 +232,16 @@ mod tests {
         let expect = [("a", "–"), ("b.x", "1"), ("b.y", "1, 2"), ("c.0.z", "t")];
         assert_eq!(flat(&value), expect.map(|(name, value)| (name.to_owned(), value.to_owned())));
         assert_eq!(flat(&Value::Null), []);
+    }
+
+    #[test]
+    fn long_lists_are_folded() {
+        let items = |n: usize| (0..n).map(|i| json!({"a": i, "b": {"c": [{"d": i}]}})).collect::<Vec<_>>();
+        let (rows, lists) = folded(flat(&json!({"few": items(1), "many": items(5), "plain": 1})));
+        let expect = [("plain", "1"), ("few.0.a", "0"), ("few.0.b.c.0.d", "0")];
+        assert_eq!(rows, expect.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!((lists.len(), lists[0].0.as_str(), lists[0].1.len()), (1, "many", 5));
+        assert_eq!(lists[0].1[3], "a 3 · b.c.0.d 3");
     }
 
     #[test]

@@ -10,6 +10,10 @@ use results::*;
 use serde_json::json;
 use units::{Nanos, Qos, QosBasis};
 
+mod study;
+
+pub use study::{studies_in_trouble, study};
+
 /// The shape of a server.
 pub struct Server {
     pub name: &'static str,

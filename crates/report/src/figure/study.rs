@@ -1,0 +1,110 @@
+//! The figures of a study, in the form that the publication gave them: what it says lies over what was measured,
+//! hollow beside solid.
+
+mod bars;
+mod ends;
+mod legend;
+mod lines;
+mod looks;
+mod matrix;
+mod percentiles;
+
+use maud::{Markup, PreEscaped, html};
+use results::study::{Figure, FigureKind, Point, Series, X};
+
+use super::{Canvas, Size};
+use crate::number;
+use crate::quantity::{quantity, quantity_range};
+use crate::tips::Tips;
+
+/// Draws `figure`, the `index`th of its page.
+pub(crate) fn study_figure(figure: &Figure, index: usize, tips: &mut Tips) -> Markup {
+    for (i, series) in figure.series.iter().enumerate() {
+        for (j, point) in series.points.iter().enumerate() {
+            let title = format!("{} · {}", series.name, place(figure, point));
+            tips.add(&key(index, i, j), title, rows(figure, series, point));
+        }
+    }
+    let caption = html! {
+        @if !figure.caption.is_empty() { (figure.caption) " " }
+        (keys(figure))
+    };
+    super::wide(&figure.title, false, caption, |size| draw(figure, index, size))
+}
+
+/// `figure` without text around it, as small as a stamp.
+pub(crate) fn study_stamp(figure: &Figure) -> Markup {
+    PreEscaped(draw(figure, 0, Size::Tile).still().svg("", &figure.title))
+}
+
+fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
+    match figure.kind {
+        FigureKind::Lines => lines::draw(figure, index, size),
+        FigureKind::Bars => bars::draw(figure, index, size),
+        FigureKind::Matrix => matrix::draw(figure, index, size),
+        FigureKind::Percentiles => percentiles::draw(figure, index, size),
+    }
+}
+
+/// The key of a point's tooltip.
+fn key(figure: usize, series: usize, point: usize) -> String {
+    format!("f{figure}-{series}-{point}")
+}
+
+fn place(figure: &Figure, point: &Point) -> String {
+    let at = match &point.x {
+        X::Number(x) if figure.kind == FigureKind::Percentiles => format!("p{}", number::short(*x)),
+        X::Number(x) => quantity(*x, &figure.x.unit),
+        X::Category(name) => name.clone(),
+    };
+    if figure.x.label.is_empty() || figure.kind == FigureKind::Percentiles {
+        at
+    } else {
+        format!("{} {at}", figure.x.label)
+    }
+}
+
+fn rows(figure: &Figure, series: &Series, point: &Point) -> Vec<(String, String)> {
+    let row = |name: &str, value: String| (name.to_owned(), value);
+    let unit = &figure.y.unit;
+    let mut rows = Vec::new();
+    rows.extend(point.label.as_ref().map(|label| row("here", label.clone())));
+    rows.extend(point.published.as_ref().map(|label| row("published", label.clone())));
+    rows.extend(point.y.map(|y| row(&figure.y.label, quantity(y, unit))));
+    if let (Some(low), Some(high)) = (point.low, point.high) {
+        rows.push(row("interval", quantity_range(low, high, unit)));
+    }
+    if series.published {
+        rows.push(row("source", series.source.clone().unwrap_or_else(|| number::NONE.into())));
+    } else if point.n > 0 {
+        rows.push(row("repeats", point.n.to_string()));
+    }
+    if !point.valid {
+        rows.push(row("verdict", "invalid".into()));
+    }
+    rows.extend(point.note.as_ref().map(|note| row("note", note.clone())));
+    rows
+}
+
+/// What the marks mean, as far as the figure has them.
+fn keys(figure: &Figure) -> Markup {
+    let own = figure.series.iter().filter(|series| !series.published);
+    let points = || own.clone().flat_map(|series| &series.points);
+    let whiskers = points().any(|point| point.low.zip(point.high).is_some_and(|(low, high)| low < high));
+    let mut sources: Vec<&str> =
+        figure.series.iter().filter(|s| s.published).filter_map(|s| s.source.as_deref()).collect();
+    sources.dedup();
+    let published = figure.series.iter().any(|series| series.published);
+    html! {
+        @if published {
+            "Hollow: published"
+            @if !sources.is_empty() { " (" (sources.join("; ")) ")" }
+            ". "
+        }
+        @if whiskers { "Whiskers: the 95 % interval of the median, or the range where there were too few repeats for one. " }
+        @if points().any(|point| !point.valid) { "Hatched: invalid, the note says why. " }
+        @if figure.kind == FigureKind::Matrix && points().any(|point| point.published.is_some()) {
+            "Small, below: what the publication has there; framed where the two differ. "
+        }
+    }
+}

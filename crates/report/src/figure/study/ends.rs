@@ -1,0 +1,94 @@
+use results::study::{Axis, Figure, Scale as Kind, Series, X};
+
+use crate::figure::scale::Scale;
+use crate::quantity::tick;
+
+/// Where the points of a figure lie along its horizontal axis.
+pub(super) struct Places {
+    /// The names, where the axis has names; each takes a slot of width 1.
+    names: Vec<String>,
+}
+
+impl Places {
+    /// By name where the axis lists names or any point has one, or where `each` place takes a slot of its own.
+    pub(super) fn of(figure: &Figure, each: bool) -> Places {
+        let mut names = figure.x.categories.clone();
+        let points = || figure.series.iter().flat_map(|series| &series.points);
+        if each || !names.is_empty() || points().any(|point| point.x.number().is_none()) {
+            let mut found: Vec<&X> = points().map(|point| &point.x).collect();
+            found.sort_by(|a, b| a.total_cmp(b));
+            for x in found {
+                let name = name(x, &figure.x);
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+        Places { names }
+    }
+
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Where `x` is, in the terms of [`Places::scale`]; the middle of its slot where it has one.
+    pub(super) fn at(&self, x: &X, axis: &Axis) -> Option<f64> {
+        if self.names.is_empty() {
+            return x.number();
+        }
+        let name = name(x, axis);
+        self.names.iter().position(|known| *known == name).map(|slot| slot as f64 + 0.5)
+    }
+
+    pub(super) fn scale(&self, figure: &Figure) -> Scale {
+        if !self.names.is_empty() {
+            return Scale::linear(self.names.len() as f64);
+        }
+        let numbers =
+            figure.series.iter().flat_map(|series| &series.points).filter_map(|point| point.x.number());
+        match figure.x.scale {
+            Kind::Log => Scale::log(numbers.collect::<Vec<_>>().into_iter()),
+            Kind::Linear => Scale::linear(1.04 * numbers.filter(|x| x.is_finite()).fold(0.0, f64::max)),
+        }
+    }
+}
+
+/// What a place is called on `axis`.
+fn name(x: &X, axis: &Axis) -> String {
+    match x {
+        X::Category(name) => name.clone(),
+        X::Number(number) => {
+            let plain = number.to_string();
+            if axis.categories.contains(&plain) { plain } else { tick(*number, &axis.unit) }
+        }
+    }
+}
+
+/// The vertical axis over all that `series` need, and the line at the target.
+pub(super) fn vertical(figure: &Figure, series: &[Series]) -> Scale {
+    let points = series.iter().flat_map(|series| &series.points);
+    let own = points.flat_map(|point| [point.y, point.low, point.high]).flatten();
+    let limit = figure.qos_us.map(|limit| limit_of(figure, limit));
+    let values: Vec<f64> = own.chain(limit.map(|limit| 1.3 * limit)).collect();
+    match figure.y.scale {
+        _ if is_ratio(figure) => Scale::ratio(values.into_iter()),
+        Kind::Log => Scale::log(values.into_iter()),
+        Kind::Linear => {
+            Scale::linear(1.06 * values.into_iter().filter(|y| y.is_finite()).fold(0.0, f64::max))
+        }
+    }
+}
+
+/// Whether the vertical axis shows ratios, around 1.
+pub(super) fn is_ratio(figure: &Figure) -> bool {
+    matches!(figure.y.unit.as_str(), "x" | "×") && figure.y.scale == Kind::Log
+}
+
+/// The target, given in µs, in the unit of the vertical axis.
+pub(super) fn limit_of(figure: &Figure, limit_us: f64) -> f64 {
+    match figure.y.unit.as_str() {
+        "ms" => limit_us / 1e3,
+        "s" => limit_us / 1e6,
+        _ => limit_us,
+    }
+}

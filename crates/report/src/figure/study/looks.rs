@@ -1,0 +1,63 @@
+use results::study::{Figure, Series};
+
+use crate::figure::Shape;
+
+/// How a series is drawn: its colour and dash, and its marker.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Looks {
+    pub(super) class: String,
+    pub(super) shape: Shape,
+}
+
+/// The looks of every series of `figure`, in its order.
+///
+/// What was measured takes the looks in turn. A published series takes those of the measured one that it belongs to,
+/// by the longest name that it contains, so that the two are seen as a pair; hollow and thin it is anyway.
+pub(super) fn looks(figure: &Figure) -> Vec<Looks> {
+    let own: Vec<&Series> = figure.series.iter().filter(|series| !series.published).collect();
+    let mut next = own.len();
+    let mut slot = |series: &Series| {
+        let name = series.name.to_lowercase();
+        let named_in =
+            |other: &&Series| series.name == other.name || name.contains(&other.name.to_lowercase());
+        let found = if series.published {
+            (0..own.len()).filter(|&i| named_in(&own[i])).max_by_key(|&i| own[i].name.len())
+        } else {
+            own.iter().position(|other| std::ptr::eq(*other, series))
+        };
+        found.unwrap_or_else(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    figure
+        .series
+        .iter()
+        .map(|series| {
+            let slot = slot(series);
+            Looks { class: format!("s{}", slot % 5), shape: Shape::of_slot(slot) }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_series_looks_like_its_own() {
+        let series = |name: &str, published| Series { name: name.into(), published, ..Series::default() };
+        let figure = Figure {
+            series: vec![
+                series("memcached", false),
+                series("memcached mean", false),
+                series("Memcached mean, Xeon", true),
+                series("Memcached, ThunderX", true),
+                series("NGINX", true),
+            ],
+            ..Figure::default()
+        };
+        let classes: Vec<String> = looks(&figure).into_iter().map(|looks| looks.class).collect();
+        assert_eq!(classes, ["s0", "s1", "s1", "s0", "s2"]);
+    }
+}

@@ -1,0 +1,79 @@
+//! The page of a study: what a publication says, what was measured here, and whether the two agree.
+
+mod claims;
+mod comparison;
+mod measurements;
+mod setting;
+mod tables;
+
+pub(crate) use claims::tally_words;
+pub(crate) use tables::entry;
+
+pub use comparison::study_comparison_html;
+
+use maud::{Markup, html};
+use results::Study;
+
+use crate::figure;
+use crate::number;
+use crate::page;
+use crate::tips::Tips;
+
+/// The report of `study` as one HTML file that opens offline; the pages of its experiments lie in the folders beside
+/// it, and are linked.
+///
+/// Nothing is computed here: figures, tables and verdicts are those of the record.
+pub fn study_html(study: &Study) -> String {
+    let mut tips = Tips::none();
+    let figures: Vec<Markup> = study
+        .figures
+        .iter()
+        .enumerate()
+        .map(|(i, figure)| figure::study_figure(figure, i, &mut tips))
+        .collect();
+    let body = html! {
+        (header(study))
+        (claims::claims(study))
+        @if !figures.is_empty() {
+            (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
+        }
+        (tables::tables(&study.tables))
+        (setting::skipped(study))
+        (setting::limits(study))
+        (setting::method(study))
+        (measurements::measurements(study))
+        (setting::how(study))
+        (page::section("host", "Host", page::host(&study.host)))
+        (page::section("reading", "How to read this page", setting::reading()))
+    };
+    page::shell(&format!("{} – {}", study.title, tally_words(study)), &body, &tips)
+}
+
+fn header(study: &Study) -> Markup {
+    let facts = [
+        format!("{} form", study.form.words()),
+        number::plural(study.blocks as usize, "block"),
+        number::plural(study.cells.len(), "measurement"),
+        format!("took {}", number::micros(Some(1e6 * study.elapsed_s))),
+        format!("seed {}", study.seed),
+    ];
+    let mut notes = Vec::new();
+    if !study.complete {
+        let why = study.interrupted.as_deref().unwrap_or("it is not finished");
+        notes.push(format!("Partial: {why}. What follows is what was measured until then."));
+    }
+    if study.form == results::study::Form::Smoke {
+        notes.push("The smoke form only shows that the study runs: its figures mean nothing.".into());
+    }
+    notes.extend(study.notes.iter().cloned());
+    html! {
+        header #summary {
+            p.kicker { b { "Taillight" } " study · " (study.source) " · " (study.name) " · " time { (study.created) } }
+            h1 { (study.title) }
+            p.more { (study.question) }
+            p.more.tally { (tally_words(study)) }
+            p.strip { @for fact in &facts { span.fact { (page::unbroken(fact)) } } }
+            @if !notes.is_empty() { ul.notes { @for note in &notes { li { (page::unbroken(note)) } } } }
+        }
+    }
+}

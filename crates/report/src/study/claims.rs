@@ -1,0 +1,96 @@
+use maud::{Markup, html};
+use results::Study;
+use results::study::{ClaimResult, ClaimVerdict};
+
+use crate::number;
+use crate::page;
+
+const VERDICTS: [ClaimVerdict; 3] =
+    [ClaimVerdict::Reproduced, ClaimVerdict::Differs, ClaimVerdict::NotMeasurable];
+
+/// How many claims have each verdict.
+fn tally(study: &Study) -> [(ClaimVerdict, usize); 3] {
+    VERDICTS.map(|verdict| (verdict, study.claims.iter().filter(|claim| claim.verdict == verdict).count()))
+}
+
+/// `4 of 6 claims reproduced, 1 differs, 1 not measurable here`.
+pub(crate) fn tally_words(study: &Study) -> String {
+    if study.claims.is_empty() {
+        return "No claim was judged".into();
+    }
+    let [(_, reproduced), (_, differ), (_, unmeasured)] = tally(study);
+    let mut words = format!("{reproduced} of {} reproduced", number::plural(study.claims.len(), "claim"));
+    if differ > 0 {
+        words.push_str(&format!(", {differ} {}", if differ == 1 { "differs" } else { "differ" }));
+    }
+    if unmeasured > 0 {
+        words.push_str(&format!(", {unmeasured} not measurable here"));
+    }
+    words
+}
+
+pub(super) fn claims(study: &Study) -> Markup {
+    let body = html! {
+        div.scroll {
+            table.claims {
+                thead { tr {
+                    th.text { "claim" } th.text { "verdict" } th.text { "measured" } th.text { "why" }
+                } }
+                tbody { @for claim in &study.claims { (row(claim)) } }
+            }
+        }
+    };
+    html! { @if !study.claims.is_empty() { (page::section("claims", "Claims", body)) } }
+}
+
+fn row(claim: &ClaimResult) -> Markup {
+    html! {
+        tr {
+            td.text.claim { (claim.text) small { (claim.source) } }
+            td.text { span class=(class(claim.verdict)) { (claim.verdict.words()) } }
+            td.text { (claim.measured) }
+            td.text {
+                (claim.reason)
+                @if let Some(p) = claim.p_value { small { "p = " (number::short(p)) ", corrected for the comparisons" } }
+            }
+        }
+    }
+}
+
+pub(super) fn class(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Reproduced => "verdict-reproduced",
+        ClaimVerdict::Differs => "verdict-differs",
+        ClaimVerdict::NotMeasurable => "verdict-not-measurable",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_are_counted() {
+        use ClaimVerdict::{Differs, NotMeasurable, Reproduced};
+        let check = |verdicts: &[ClaimVerdict], expect: &str| {
+            let claim = |&verdict: &ClaimVerdict| ClaimResult {
+                id: String::new(),
+                text: String::new(),
+                source: String::new(),
+                verdict,
+                measured: String::new(),
+                reason: String::new(),
+                p_value: None,
+            };
+            let study = Study { claims: verdicts.iter().map(claim).collect(), ..Study::default() };
+            assert_eq!(tally_words(&study), expect);
+        };
+        check(&[], "No claim was judged");
+        check(&[Reproduced], "1 of 1 claim reproduced");
+        check(
+            &[Reproduced, Differs, NotMeasurable],
+            "1 of 3 claims reproduced, 1 differs, 1 not measurable here",
+        );
+        check(&[Differs, Differs], "0 of 2 claims reproduced, 2 differ");
+    }
+}

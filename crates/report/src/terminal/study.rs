@@ -1,0 +1,152 @@
+use results::Study;
+use results::study::{ClaimVerdict, Figure, FigureKind, Point, StudyComparison, Table, X};
+
+use super::grid::{Grid, Tone};
+use super::ink::{Ink, harmless, wrapped};
+use crate::number;
+use crate::quantity::quantity;
+use crate::study::{entry, tally_words};
+
+/// The claims, figures and tables of `study` for a terminal of `width` columns.
+///
+/// A figure is a table with a row for each place and a column for each series, published ones in brackets.
+pub fn study_table(study: &Study, width: usize, color: bool) -> String {
+    let ink = Ink { color };
+    let line = |text: &str, indent| wrapped(&harmless(text), width, indent);
+    let mut parts = vec![
+        ink.bold(&line(&format!("{} ({})", study.title, study.source), 2)),
+        line(&study.question, 2),
+        ink.bold(&line(&tally_words(study), 2)),
+    ];
+    if !study.complete {
+        let why = study.interrupted.as_deref().unwrap_or("it is not finished");
+        parts.push(ink.bad(&line(&format!("Partial: {why}"), 2)));
+    }
+    if !study.claims.is_empty() {
+        parts.push(String::new());
+    }
+    for claim in &study.claims {
+        let verdict = claim.verdict.words();
+        let text = line(&format!("{verdict}: {} – {}", claim.text, claim.measured), 4);
+        parts.push(match claim.verdict {
+            ClaimVerdict::Reproduced => text,
+            ClaimVerdict::Differs => ink.bad(&text),
+            ClaimVerdict::NotMeasurable => ink.warn(&text),
+        });
+        parts.push(ink.dim(&line(&format!("    {}", claim.reason), 4)));
+    }
+    for figure in &study.figures {
+        parts.push(String::new());
+        parts.push(ink.bold(&line(&figure.title, 2)));
+        parts.push(grid_of_figure(figure).render(width, ink));
+    }
+    for table in &study.tables {
+        parts.push(String::new());
+        parts.push(ink.bold(&line(&table.title, 2)));
+        parts.push(grid_of_table(table).render(width, ink));
+    }
+    if !study.skipped.is_empty() {
+        parts.push(String::new());
+    }
+    let skipped = study.skipped.iter().map(|part| format!("not measured: {}: {}", part.what, part.reason));
+    parts.extend(skipped.map(|text| ink.warn(&line(&text, 2))));
+    let known = study.limits.iter().chain(&study.notes);
+    parts.extend(known.map(|note| ink.dim(&line(&format!("· {note}"), 2))));
+    parts.join("\n") + "\n"
+}
+
+/// Every point of `comparison` with its ratio, for a terminal of `width` columns.
+pub fn study_comparison_table(comparison: &StudyComparison, width: usize, color: bool) -> String {
+    let ink = Ink { color };
+    let line = |text: &str| wrapped(&harmless(text), width, 2);
+    let (a, b) = (&comparison.a, &comparison.b);
+    let mut parts = vec![ink.bold(&line(&format!("{}: {} over {}", comparison.name, b.label, a.label)))];
+    parts.extend([a, b].map(|side| ink.dim(&line(&format!("{}: {}", side.label, side.machine)))));
+    parts.extend(
+        comparison.differences.iter().map(|difference| ink.warn(&line(&format!("differs: {difference}")))),
+    );
+    for figure in &comparison.figures {
+        let mut grid = Grid::default().words("series", 0).number(&figure.x.label, 0);
+        grid = grid.number(&a.label, 0).number(&b.label, 0).number("ratio", 0).number("interval", 1);
+        for series in &figure.series {
+            for point in &series.points {
+                let cell = |value: Option<f64>, label: &Option<String>| {
+                    let shown = label.clone().or_else(|| value.map(|value| quantity(value, &figure.y.unit)));
+                    shown.unwrap_or_else(|| number::NONE.into())
+                };
+                let place =
+                    point.x.number().map_or_else(|| point.x.to_string(), |x| quantity(x, &figure.x.unit));
+                let interval = point.low.zip(point.high).map(|(low, high)| number::ratio_range(low, high));
+                let cells = vec![
+                    series.name.clone(),
+                    place,
+                    cell(point.a, &point.label_a),
+                    cell(point.b, &point.label_b),
+                    point.ratio.map_or_else(|| number::NONE.into(), number::ratio),
+                    interval.unwrap_or_else(|| number::NONE.into()),
+                ];
+                grid.row(if point.valid { Tone::Plain } else { Tone::Bad }, cells);
+            }
+        }
+        parts.extend([String::new(), ink.bold(&line(&figure.title)), grid.render(width, ink)]);
+        parts.extend(figure.left_out.iter().map(|left_out| ink.dim(&line(&format!("· {left_out}")))));
+    }
+    parts.join("\n") + "\n"
+}
+
+/// Of a distribution, the places that a table has room for. Units: percentiles.
+const SHOWN: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
+
+fn grid_of_figure(figure: &Figure) -> Grid {
+    let mut grid = Grid::default().words(&figure.x.label, 0);
+    let spare = |published: bool, i: usize| if published { 1 + (i % 200) as u8 } else { 0 };
+    for (i, series) in figure.series.iter().enumerate() {
+        let name = if series.published { format!("[{}]", series.name) } else { series.name.clone() };
+        grid = grid.number(&name, spare(series.published, i));
+    }
+    let mut places: Vec<_> = figure.series.iter().flat_map(|s| &s.points).map(|point| &point.x).collect();
+    places.sort_by(|a, b| {
+        let listed = |x: &X| figure.x.categories.iter().position(|name| *name == x.to_string());
+        listed(a).cmp(&listed(b)).then_with(|| a.total_cmp(b))
+    });
+    places.dedup();
+    let percentiles = figure.kind == FigureKind::Percentiles;
+    places.retain(|x| !percentiles || x.number().is_some_and(|x| SHOWN.contains(&x)));
+    for x in places {
+        let found: Vec<Option<&Point>> =
+            figure.series.iter().map(|series| series.points.iter().find(|point| point.x == *x)).collect();
+        let name = match x.number() {
+            Some(x) if percentiles => format!("p{x}"),
+            Some(x) => quantity(x, &figure.x.unit),
+            None => x.to_string(),
+        };
+        let invalid = found.iter().flatten().any(|point| !point.valid);
+        let cells = found.iter().map(|point| point.map_or(number::NONE.into(), |point| value(figure, point)));
+        grid.row(if invalid { Tone::Bad } else { Tone::Plain }, [name].into_iter().chain(cells).collect());
+    }
+    grid
+}
+
+/// A point's label with the published one in brackets, or its value.
+fn value(figure: &Figure, point: &Point) -> String {
+    let own = point.label.clone().or_else(|| point.y.map(|y| quantity(y, &figure.y.unit)));
+    let own = own.unwrap_or_else(|| number::NONE.into());
+    let published = point.published.as_ref().map_or_else(String::new, |said| format!(" [{said}]"));
+    let mark = if point.valid { "" } else { "!" };
+    format!("{own}{mark}{published}")
+}
+
+fn grid_of_table(table: &Table) -> Grid {
+    let mut grid = Grid::default();
+    for column in &table.columns {
+        grid = grid.words(column, 0);
+    }
+    for row in &table.rows {
+        let cell = |(i, cell)| match (i, row.published) {
+            (0, true) => format!("[{}]", entry(cell)),
+            _ => entry(cell),
+        };
+        grid.row(Tone::Plain, row.cells.iter().enumerate().map(cell).collect());
+    }
+    grid
+}

@@ -1,0 +1,144 @@
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::read::GzDecoder;
+use tempfile::TempDir;
+
+use super::{FORMAT, LIST, List, Listed, Packed, hash, plain};
+use crate::study::StudyFolder;
+use crate::{Error, ResultFolder};
+
+/// A list beyond this is none: a study of a thousand trials has one of some 300 KiB.
+const LONGEST_LIST: u64 = 64 << 20;
+
+/// What may follow the last entry.
+const LONGEST_END: u64 = 64 << 10;
+
+type Archive = tar::Archive<GzDecoder<io::BufReader<File>>>;
+
+/// Unpacks `file` into a new folder of its old name in the folder `into`.
+///
+/// Errors: `file` is not what [`pack`](super::pack) wrote, is damaged, or names what does not belong into a result; or
+/// the folder exists. Nothing is left of it then.
+pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
+    let opened = File::open(file).map_err(|source| Error::Read { path: file.into(), source })?;
+    let mut archive: Archive = tar::Archive::new(GzDecoder::new(io::BufReader::new(opened)));
+    let damaged = |problem: String| Error::Damaged { path: file.into(), problem };
+    let mut entries = archive.entries().map_err(|e| damaged(e.to_string()))?;
+    let list = list(&mut entries).map_err(damaged)?;
+    let folder = plain(&list.name)
+        .filter(|name| name.components().count() == 1)
+        .ok_or_else(|| damaged(format!("it calls its folder {:?}", list.name)))?;
+    let folder = into.join(folder);
+    if folder.symlink_metadata().is_ok() {
+        return Err(Error::write(&folder, io::Error::from(io::ErrorKind::AlreadyExists)));
+    }
+    fs::create_dir_all(into).map_err(|e| Error::write(into, e))?;
+    // Beside its place, so that it can be renamed, and removed if anything fails.
+    let beside = tempfile::Builder::new().prefix(".unpacking-").tempdir_in(into);
+    let beside = beside.map_err(|e| Error::write(into, e))?;
+    let mut wanted: BTreeMap<&str, &Listed> = BTreeMap::new();
+    for listed in &list.files {
+        if plain(&listed.path).is_none() || wanted.insert(&listed.path, listed).is_some() {
+            return Err(damaged(format!(
+                "it lists {:?}, which leads elsewhere or stands twice",
+                listed.path
+            )));
+        }
+    }
+    for entry in entries {
+        let mut entry = entry.map_err(|e| damaged(e.to_string()))?;
+        take(&mut entry, &mut wanted, beside.path()).map_err(|failure| match failure {
+            Failure::Damaged(problem) => damaged(problem),
+            Failure::Write(path, source) => Error::write(&path, source),
+        })?;
+    }
+    ended(archive.into_inner()).map_err(damaged)?;
+    if let Some(missing) = wanted.keys().next() {
+        return Err(damaged(format!("{missing} is missing")));
+    }
+    check(beside.path()).map_err(|error| damaged(error.to_string()))?;
+    settle(beside, &folder)?;
+    Ok(Packed {
+        path: folder,
+        files: list.files.len(),
+        bytes: list.files.iter().map(|listed| listed.bytes).sum(),
+    })
+}
+
+/// Reads the first entry.
+fn list<R: Read>(entries: &mut tar::Entries<'_, R>) -> Result<List, String> {
+    const NONE: &str = "it does not begin with a list of its files: taillight pack makes such a file";
+    let entry = entries.next().ok_or(NONE)?.map_err(|e| format!("{NONE} ({e})"))?;
+    if entry.path_bytes().as_ref() != LIST.as_bytes() || !entry.header().entry_type().is_file() {
+        return Err(NONE.into());
+    }
+    let mut text = Vec::new();
+    entry.take(LONGEST_LIST).read_to_end(&mut text).map_err(|e| e.to_string())?;
+    let list: List = serde_json::from_slice(&text).map_err(|e| format!("its list cannot be read: {e}"))?;
+    match list.format {
+        FORMAT => Ok(list),
+        other => Err(format!("its format is {other}, this program reads {FORMAT}: use a newer taillight")),
+    }
+}
+
+enum Failure {
+    Damaged(String),
+    Write(PathBuf, io::Error),
+}
+
+/// Writes one entry below `root`, if the list has it, and strikes it off.
+fn take<R: Read>(
+    entry: &mut tar::Entry<'_, R>,
+    wanted: &mut BTreeMap<&str, &Listed>,
+    root: &Path,
+) -> Result<(), Failure> {
+    let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+    let damaged = |problem: &str| Failure::Damaged(format!("{name:?} {problem}"));
+    if !entry.header().entry_type().is_file() {
+        return Err(damaged("is not a plain file"));
+    }
+    let listed =
+        wanted.remove(name.as_str()).ok_or_else(|| damaged("is not in its list, or stands twice"))?;
+    let mut bytes = Vec::new();
+    // One byte more than listed shows that there are more, whatever the header says.
+    let read = entry.take(listed.bytes.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|e| damaged(&format!("cannot be read: {e}")))?;
+    if bytes.len() as u64 != listed.bytes || hash(&bytes) != listed.xxh3 {
+        return Err(damaged("is not what was packed: the file was damaged on its way; copy it again"));
+    }
+    let path = root.join(&listed.path);
+    let written = path
+        .parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| File::create_new(&path))
+        .and_then(|mut file| file.write_all(&bytes));
+    written.map_err(|source| Failure::Write(path, source))
+}
+
+/// Reads the little that follows the last entry, so that gzip's own sum over everything is compared, too.
+fn ended(rest: impl Read) -> Result<(), String> {
+    // tar fills its last block up to 10 KiB.
+    let read = io::copy(&mut rest.take(LONGEST_END + 1), &mut io::sink()).map_err(|e| e.to_string())?;
+    if read > LONGEST_END { Err("something follows its last file".into()) } else { Ok(()) }
+}
+
+/// Whether a result came out that this program reads.
+fn check(folder: &Path) -> Result<(), Error> {
+    if StudyFolder::is_one(folder) {
+        StudyFolder::open(folder)?.load().map(drop)
+    } else {
+        ResultFolder::open(folder)?.load().map(drop)
+    }
+}
+
+/// Gives the folder its name.
+fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
+    // A rename would replace an empty folder that came to be meanwhile, which loses nobody anything.
+    fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;
+    // It is no longer there to be removed.
+    let _ = beside.keep();
+    Ok(())
+}
