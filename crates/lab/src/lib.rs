@@ -23,6 +23,7 @@ mod search;
 mod seeds;
 mod server;
 mod session;
+pub mod study;
 mod target;
 mod vote;
 

@@ -7,7 +7,7 @@ use results::{Purpose, Trial};
 /// Somebody who watches a run.
 ///
 /// Calls are rare, a few for each trial and some each second, so that watching disturbs nobody.
-pub trait Progress {
+pub trait Progress: Send {
     /// Something happened, or time passed.
     fn event(&mut self, event: &Event<'_>, about: &Where);
 }

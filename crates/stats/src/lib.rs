@@ -3,7 +3,7 @@
 //! A load point is measured a handful of times on a machine that drifts, and its tail is no normal
 //! distribution. So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of
 //! paired runs with a permutation test ([`Paired`]), rank-based trends ([`Trend`], [`Steadiness`]). Under
-//! [`MIN_TO_JUDGE`] repeats there is a range and no judgement. [`ChiSquare`] and [`KolmogorovSmirnov`] hold the
+//! [`MIN_TO_JUDGE`] repeats there is a range and no judgement. [`holm`] corrects for several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`] hold the
 //! generator's draws, and [`Queue`] the whole ruler, to what theory says.
 //!
 //! Everything is deterministic: what is resampled is resampled with a seed.
@@ -12,6 +12,7 @@
 
 mod bootstrap;
 mod chi_square;
+mod holm;
 mod ks;
 mod median;
 mod paired;
@@ -22,6 +23,7 @@ mod trend;
 
 pub use bootstrap::{Interval, bootstrap};
 pub use chi_square::ChiSquare;
+pub use holm::holm;
 pub use ks::KolmogorovSmirnov;
 pub use median::median;
 pub use paired::{Paired, sign_flip_test};

@@ -140,7 +140,8 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     resolved.transport = Some(transport);
     let (mut recording, watch) = watched;
     // Of agents' machines it knows nothing: their recording counts from 0, which no sample here comes near.
-    let noise = watch.finish(&mut recording);
+    let (noise, used) = watch.finish(&mut recording);
+    counters.extend(used);
     if let Some(agents) = &agents {
         (resolved.threads, resolved.cpus) = (recording.threads, task.load.agents.cpus());
         // What was lost is the gravest, and the cause of the rest.

@@ -88,7 +88,7 @@ pub(crate) fn measure(
     let watch = Watch::start(Some(server.pid()));
     let recorded = Generator::new(plan, 1, last, stop).run(|_| Null);
     let mut recording = recorded?;
-    let noise = watch.finish(&mut recording);
+    let (noise, _) = watch.finish(&mut recording);
     server.stop()?;
     Ok((recording, noise))
 }

@@ -24,6 +24,8 @@ mod report;
 mod run;
 mod selftest;
 mod serve;
+mod served;
+mod study;
 mod sweep;
 mod targets;
 mod terminal;
@@ -52,6 +54,8 @@ enum Command {
     Peak(Box<peak::PeakArgs>),
     Compare(Box<compare::CompareArgs>),
     Report(report::ReportArgs),
+    Run(study::RunArgs),
+    Study(study::StudyArgs),
     Load(Box<load::LoadArgs>),
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
@@ -74,6 +78,8 @@ fn main() -> ExitCode {
         Command::Peak(args) => peak::run(*args),
         Command::Compare(args) => compare::run(*args),
         Command::Report(args) => report::run(&args),
+        Command::Run(args) => study::run_experiment(&args),
+        Command::Study(args) => study::run(args),
         Command::Load(args) => load::run(*args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),

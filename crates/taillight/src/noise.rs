@@ -4,6 +4,7 @@
 //! at a time. A sample costs about 0.1 ms of one processor, so more of them would be a disturbance of their
 //! own: at this pace they touch fewer than one request in two thousand.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -15,6 +16,7 @@ use reactor::monotonic_now;
 use results::Noise;
 use units::Time;
 
+use crate::served::{Served, busiest_in_interrupts};
 use crate::trial;
 
 /// Between two samples.
@@ -30,6 +32,7 @@ struct Point {
     at: Time,
     all: Sample,
     own_ticks: u64,
+    served: Served,
 }
 
 /// Watches the machine's processors while a load runs.
@@ -45,13 +48,14 @@ impl Watch {
         let mut own: Vec<u32> = vec![std::process::id()];
         own.extend(rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32));
         own.extend(server_pid);
+        let servers: Vec<u32> = server_pid.into_iter().collect();
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut points = Vec::new();
             loop {
-                points.extend(point(&own));
+                points.extend(point(&own, &servers));
                 if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
-                    points.extend(point(&own));
+                    points.extend(point(&own, &servers));
                     return points;
                 }
             }
@@ -59,8 +63,9 @@ impl Watch {
         Watch { stop, thread, knows_server: server_pid.is_some() }
     }
 
-    /// Ends it, marks the windows that were disturbed, and sums up.
-    pub(crate) fn finish(self, recording: &mut Recording) -> Noise {
+    /// Ends it, marks the windows that were disturbed, and sums up; with what the server used, where its process is
+    /// known.
+    pub(crate) fn finish(self, recording: &mut Recording) -> (Noise, BTreeMap<String, f64>) {
         drop(self.stop);
         let points = self.thread.join().unwrap_or_default();
         let (from, to) = (recording.window_start, recording.window_start + recording.window);
@@ -76,20 +81,38 @@ impl Watch {
             }
         }
         let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
-        Noise {
+        let noise = Noise {
             steal_share: whole.map(|shares| shares.steal),
             foreign_cpu_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
             ..trial::stalls(recording)
-        }
+        };
+        (noise, used(&points, recording))
     }
+}
+
+/// What the server used, over the samples that lie in the window itself: before and after it the load is another.
+fn used(points: &[Point], recording: &Recording) -> BTreeMap<String, f64> {
+    let (from, to) = (recording.window_start, recording.window_start + recording.window);
+    let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
+    let (Some(first), Some(last)) = (inside.next(), inside.next_back()) else { return BTreeMap::new() };
+    let share = last.at.since(first.at).as_secs_f64() / recording.window.as_secs_f64();
+    let mut used = last.served.since(&first.served, share * recording.tally.completed as f64);
+    let interrupts = busiest_in_interrupts(&first.all, &last.all);
+    used.extend(interrupts.map(|share| ("busiest_cpu_interrupt_share".to_owned(), share)));
+    used
 }
 
 fn shares(before: &Point, after: &Point) -> Option<Shares> {
     Shares::between(&before.all, &after.all, after.own_ticks.saturating_sub(before.own_ticks))
 }
 
-fn point(own: &[u32]) -> Option<Point> {
+fn point(own: &[u32], servers: &[u32]) -> Option<Point> {
     let root = Path::new("/");
     let ticks = |pid: &u32| ProcessTicks::read(root, *pid).map_or(0, |ticks| ticks.own);
-    Some(Point { at: monotonic_now(), own_ticks: own.iter().map(ticks).sum(), all: Sample::read(root).ok()? })
+    Some(Point {
+        at: monotonic_now(),
+        own_ticks: own.iter().map(ticks).sum(),
+        all: Sample::read(root).ok()?,
+        served: Served::read(root, servers),
+    })
 }

@@ -172,7 +172,7 @@ fn rate(rps: f64) -> String {
 }
 
 /// `1:05`, `0:07`, `1:02:03`.
-fn clock(left: Duration) -> String {
+pub(crate) fn clock(left: Duration) -> String {
     let seconds = left.as_secs_f64().round() as u64;
     let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }

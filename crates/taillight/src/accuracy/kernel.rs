@@ -102,7 +102,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
         let before = WallClock::sample();
         let watch = Watch::start(Some(server.pid()));
         let (mut recording, exchanges) = drive(plan, cpu, room)?;
-        let noise = watch.finish(&mut recording);
+        let (noise, _) = watch.finish(&mut recording);
         let clocks = Clocks { before, after: WallClock::sample() };
         let verdict = judge(&recording, &load, Vec::new());
         rows.push(row(share, ceiling, rps, &recording, &exchanges, &clocks, verdict, noise));

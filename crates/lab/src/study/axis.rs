@@ -1,0 +1,223 @@
+//! What is varied along the horizontal axis.
+
+use results::study::{Axis, Form, Scale, X};
+use toml::{Table, Value};
+use units::Bytes;
+
+use super::DefinitionError;
+use super::section::{Section, percent};
+
+/// The axis: places, and what each of them sets.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AxisDef {
+    pub(super) axis: Axis,
+    /// What a value sets, unless a series says otherwise.
+    pub(super) sets: Vec<String>,
+    /// By form, in the order of [`Form`].
+    places: [Vec<Place>; 3],
+}
+
+/// A place on the axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    pub(super) x: X,
+    /// Its value, where it has one.
+    value: Option<Value>,
+    /// What it changes of the experiment beside what the axis sets.
+    set: Table,
+    /// What it needs of the host.
+    pub(super) needs: Vec<String>,
+}
+
+impl AxisDef {
+    pub(super) fn read(mut section: Section) -> Result<AxisDef, DefinitionError> {
+        let label = section.text("label")?.unwrap_or_default();
+        let unit = section.text("unit")?.unwrap_or_default();
+        let scale = match section.text("scale")?.as_deref() {
+            None | Some("linear") => Scale::Linear,
+            Some("log") => Scale::Log,
+            Some(other) => {
+                return Err(DefinitionError(format!(
+                    "{}: '{other}' is not known; write \"linear\" or \"log\"",
+                    section.at("scale")
+                )));
+            }
+        };
+        let sets = section.texts("sets")?;
+        let mut by_form = section.below("values")?;
+        let mut values = |key| -> Result<Vec<Place>, DefinitionError> {
+            let Some(value) = by_form.value(key) else { return Ok(Vec::new()) };
+            let Value::Array(values) = value else {
+                return Err(by_form.wrong(key, &value, "a list"));
+            };
+            values.iter().map(|value| place(value, &unit)).collect()
+        };
+        let mut places = [values("smoke")?, values("quick")?, values("full")?];
+        by_form.end()?;
+        for mut point in section.tables("point")? {
+            let named = Place {
+                x: X::Category(point.needed("name")?),
+                value: None,
+                set: point.raw_table("set")?,
+                needs: point.texts("needs")?,
+            };
+            let forms = point.texts("forms")?;
+            point.end()?;
+            for (form, places) in [Form::Smoke, Form::Quick, Form::Full].into_iter().zip(&mut places) {
+                if forms.is_empty() || forms.iter().any(|name| name == form.words()) {
+                    places.push(named.clone());
+                }
+            }
+        }
+        section.end()?;
+        let mut categories: Vec<String> = Vec::new();
+        for place in places.iter().rev().flatten() {
+            if let X::Category(name) = &place.x
+                && !categories.contains(name)
+            {
+                categories.push(name.clone());
+            }
+        }
+        Ok(AxisDef { axis: Axis { label, unit, scale, categories }, sets, places })
+    }
+
+    /// The loads of an experiment; `None` for the one load that it has.
+    pub(super) fn of_loads(loads: Option<Value>) -> Result<AxisDef, DefinitionError> {
+        let mut places =
+            vec![Place { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
+        let mut axis = Axis { label: "load".into(), ..Axis::default() };
+        if let Some(loads) = loads {
+            let Value::Array(loads) = &loads else {
+                return Err(DefinitionError("load.loads: write a list, such as [\"10%\", \"70%\"]".into()));
+            };
+            axis.unit = "%".into();
+            places = loads.iter().map(|load| place(load, "%")).collect::<Result<_, _>>()?;
+        }
+        let sets = vec!["load.share".to_owned()];
+        Ok(AxisDef { axis, sets, places: [places.clone(), places.clone(), places] })
+    }
+
+    pub(super) fn places(&self, form: Form) -> &[Place] {
+        &self.places[form as usize]
+    }
+
+    /// The place that a text means, whatever the form; for claims and references.
+    pub(super) fn x(&self, text: &str) -> X {
+        as_x(text, &self.axis.unit)
+    }
+
+    /// Whether `x` is measured in any form.
+    pub(super) fn has(&self, x: &X) -> bool {
+        self.places.iter().flatten().any(|place| place.x == *x)
+    }
+}
+
+impl Place {
+    /// What it changes of the experiment, where its value belongs to these paths.
+    pub(super) fn changes(&self, sets: &[String]) -> Result<Table, DefinitionError> {
+        let mut table = self.set.clone();
+        for (path, value) in sets.iter().zip(self.value.iter().cycle()) {
+            assign(&mut table, path, value.clone())?;
+        }
+        Ok(table)
+    }
+}
+
+fn place(value: &Value, unit: &str) -> Result<Place, DefinitionError> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        _ => return Err(DefinitionError("x.values: write texts or numbers".into())),
+    };
+    Ok(Place { x: as_x(&text, unit), value: Some(value.clone()), set: Table::new(), needs: Vec::new() })
+}
+
+/// A text as a number in the unit of the axis, where it is one.
+fn as_x(text: &str, unit: &str) -> X {
+    let number = match unit {
+        _ if text.ends_with('%') => percent(text).map(|share| (1e6 * share).round() / 1e4),
+        "B" => text.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64),
+        _ => text.parse::<f64>().ok().filter(|number| number.is_finite()),
+    };
+    number.map_or_else(|| X::Category(text.to_owned()), X::Number)
+}
+
+/// Sets what `path`, such as `target.threads`, leads to.
+fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), DefinitionError> {
+    match path.split_once('.') {
+        None => {
+            table.insert(path.to_owned(), value);
+            Ok(())
+        }
+        Some((first, rest)) => {
+            let below = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
+            match below {
+                Value::Table(below) => assign(below, rest, value),
+                _ => Err(DefinitionError(format!("x.sets: {path} leads through a value"))),
+            }
+        }
+    }
+}
+
+/// Lays `over` over `table`: what it has counts, what it lacks stays.
+pub(super) fn merge(table: &mut Table, over: &Table) {
+    for (key, value) in over {
+        match (table.get_mut(key), value) {
+            (Some(Value::Table(below)), Value::Table(over)) => merge(below, over),
+            _ => {
+                table.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_numbers_in_the_unit_of_the_axis() {
+        let check = |text: &str, unit: &str, expect: X| assert_eq!(as_x(text, unit), expect, "{text}");
+        check("70%", "%", 70.0.into());
+        check("12.5%", "%", 12.5.into());
+        check("2KiB", "B", 2048.0.into());
+        check("2B", "B", 2.0.into());
+        check("24", "", 24.0.into());
+        check("4-7", "", "4-7".into());
+        check("NaN", "", "NaN".into());
+    }
+
+    #[test]
+    fn a_place_sets_what_the_axis_names() {
+        let text = "label = 'threads'\nsets = ['target.threads', 'generator.connections']\nvalues.quick = [1, 2]";
+        let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
+        let places = axis.places(Form::Quick);
+        assert_eq!(places.len(), 2);
+        assert_eq!(places[1].x, 2.0.into());
+        let expect: Table = "target.threads = 2\ngenerator.connections = 2".parse().unwrap();
+        assert_eq!(places[1].changes(&axis.sets).unwrap(), expect);
+        let other = places[1].changes(&["target.instances".to_owned()]).unwrap();
+        assert_eq!(other, "target.instances = 2".parse::<Table>().unwrap());
+        assert!(axis.places(Form::Full).is_empty() && axis.has(&1.0.into()) && !axis.has(&3.0.into()));
+    }
+
+    #[test]
+    fn named_points_belong_to_the_forms_that_they_name() {
+        let text = "[[point]]\nname = '4-7'\nneeds = ['smt']\nset.target.threads = 7\n\
+                    [[point]]\nname = '7-7'\nforms = ['full']";
+        let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
+        let lengths: Vec<usize> =
+            [Form::Smoke, Form::Quick, Form::Full].map(|form| axis.places(form).len()).to_vec();
+        assert_eq!(lengths, [1, 1, 2]);
+        assert_eq!(axis.axis.categories, ["4-7", "7-7"]);
+        assert_eq!(axis.places(Form::Full)[0].needs, ["smt"]);
+    }
+
+    #[test]
+    fn what_lies_over_counts() {
+        let mut table: Table = "a = 1\n[b]\nc = 2\nd = 3".parse().unwrap();
+        merge(&mut table, &"e = 5\n[b]\nc = 4".parse().unwrap());
+        assert_eq!(table, "a = 1\ne = 5\n[b]\nc = 4\nd = 3".parse::<Table>().unwrap());
+    }
+}

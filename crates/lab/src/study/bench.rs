@@ -1,0 +1,249 @@
+//! A server with its generator, kept running from block to block.
+
+use std::path::{Path, PathBuf};
+
+use results::{Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
+use serde_json::Value;
+
+use super::experiment::{Cpus, Experiment, Offer};
+use super::plan::BenchPlan;
+use crate::seeds::Seeds;
+use crate::{
+    Error, Generator, Interrupt, MaxSearch, PeakSearch, Placement, Request, Search, Server, ServerOptions,
+    Session, Span, Unwatched, Vote, allowed_cpus, met, sustained,
+};
+
+/// What all benches of a study have in common.
+pub struct Setup {
+    /// This program, which is started as server and as generator.
+    pub exe: PathBuf,
+    /// The workload that the generator is started with.
+    pub workload: String,
+    /// Of every random stream.
+    pub seed: u64,
+    /// Whether somebody asks to stop.
+    pub interrupt: Interrupt,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The version of the program, for the record.
+    pub version: String,
+    /// Now, as RFC 3339 in UTC.
+    pub now: fn() -> String,
+    /// Facts about the machine, for the record.
+    pub host: Value,
+}
+
+/// The width of the interval of a peak throughput under QoS, as a share of the maximum.
+const PEAK_TOLERANCE: f64 = 0.05;
+
+/// One of them.
+pub(super) struct Bench {
+    session: Session,
+    pub(super) placement: Placement,
+    folder: String,
+    seeds: Seeds,
+    search: Span,
+    maximum: Option<MaxThroughput>,
+}
+
+impl Bench {
+    /// Starts server and generator; the trials go to a folder of their own below `root`.
+    ///
+    /// Errors: one of them cannot be had; nothing runs then.
+    pub(super) fn start(plan: &BenchPlan, setup: &Setup, root: &Path) -> Result<Bench, Error> {
+        let experiment = &plan.experiment;
+        let placement = placement(experiment, &allowed_cpus());
+        let mut words = experiment.generator_words();
+        if placement.is_shared() && !experiment.generator.contains_key("pace") {
+            // A generator that spins on a core that it shares would starve the server.
+            words.push("--pace=sleep".into());
+        }
+        let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
+        let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
+        let options = ServerOptions {
+            exe: setup.exe.clone(),
+            threads: experiment.target.threads as usize,
+            memory: experiment.target.memory,
+            connections: generator.connections(),
+            cpus: placement.server.clone(),
+            extra: experiment.target.args.clone(),
+        };
+        let server = Server::start(&experiment.target.server, &options)?;
+        let folder = ResultFolder::create(root, &plan.name)?;
+        let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let record = record(&name, experiment, &placement, setup);
+        let interrupt = setup.interrupt.clone();
+        let session = Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
+        let search = experiment.time.search;
+        Ok(Bench {
+            session,
+            placement,
+            folder: name,
+            seeds: Seeds(setup.seed),
+            search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
+            maximum: None,
+        })
+    }
+
+    /// Measures the maximum throughput again, as an interval no wider than `tolerance` of it.
+    pub(super) fn search_maximum(&mut self, block: u32, tolerance: f64) -> Result<&MaxThroughput, Error> {
+        let mut search = match &self.maximum {
+            Some(earlier) => MaxSearch::again(earlier, tolerance),
+            None => MaxSearch::first(tolerance),
+        };
+        let mut n = 0;
+        let (session, seeds, span) = (&mut self.session, self.seeds, self.search);
+        search.drive(|rate| {
+            let purpose = Purpose::MaxSearch;
+            let seed = seeds.trial(block, purpose, n);
+            n += 1;
+            let rate_rps = Some(rate);
+            let request = Request { target: 0, purpose, block, load_share: None, rate_rps, span, seed };
+            Ok::<_, Error>(sustained(session.run(&request)?))
+        })?;
+        let found = search.interval(block).ok_or_else(|| Error::NoThroughput {
+            target: self.folder.clone(),
+            reason: search.note().unwrap_or_else(|| "it answered nothing".into()),
+        })?;
+        self.session.experiment_mut().targets[0].max_throughput.push(found.clone());
+        Ok(self.maximum.insert(found))
+    }
+
+    /// The maximum of this block.
+    pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
+        self.maximum.as_ref()
+    }
+
+    /// One trial; `n` tells trials of the same block apart.
+    pub(super) fn trial(
+        &mut self,
+        experiment: &Experiment,
+        reference_rps: f64,
+        block: u32,
+        n: usize,
+    ) -> Result<&Trial, Error> {
+        let (share, rate) = match experiment.load {
+            Offer::Share { share, .. } => (Some(share), Some(share * reference_rps)),
+            Offer::Rate(rate) => (None, Some(rate.rps())),
+            _ => (None, None),
+        };
+        let purpose = Purpose::LoadPoint;
+        self.session.run(&Request {
+            target: 0,
+            purpose,
+            block,
+            load_share: share,
+            rate_rps: rate,
+            span: Span { warmup: experiment.time.warmup, window: experiment.time.window },
+            seed: self.seeds.trial(block, purpose, n),
+        })
+    }
+
+    /// Searches the peak throughput under QoS: its interval in rps, and the trial that met the target at its lower
+    /// end, where one did.
+    pub(super) fn search_peak(
+        &mut self,
+        experiment: &Experiment,
+        block: u32,
+    ) -> Result<(f64, Option<f64>, Option<&Trial>), Error> {
+        let reference = self.maximum.as_ref().map_or(0.0, MaxThroughput::reference_rps);
+        let mut search = PeakSearch::new(1.0, PEAK_TOLERANCE, []);
+        let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
+        let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
+        let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
+        search.drive(|share| {
+            let purpose = Purpose::PeakSearch;
+            let seed = seeds.trial(block, purpose, n);
+            n += 1;
+            let rate_rps = Some(share * reference);
+            let request = Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
+            Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
+        })?;
+        let bracket = search.bracket();
+        let at_peak = |trial: &&Trial| {
+            let of_peak = trial.purpose == Purpose::PeakSearch && trial.block == block;
+            of_peak && trial.load_share == bracket.low && met(trial, &experiment.qos, basis).vote == Vote::Pass
+        };
+        let trial = self.session.experiment().trials.iter().rev().find(at_peak);
+        Ok((bracket.low.unwrap_or(0.0) * reference, bracket.high.map(|share| share * reference), trial))
+    }
+
+    /// Where the last trial is kept, relative to the study's folder.
+    pub(super) fn last_trial(&self) -> Option<String> {
+        let last = self.session.experiment().trials.last()?;
+        Some(format!("experiments/{}#{}", self.folder, last.id))
+    }
+
+    /// What the server says of itself.
+    pub(super) fn version(&self) -> String {
+        self.session.experiment().targets[0].version.clone()
+    }
+
+    /// Ends server and generator; the result stays.
+    pub(super) fn finish(self, outcome: &Result<(), Error>) -> Result<(), Error> {
+        self.session.finish(outcome).map(drop)
+    }
+}
+
+/// The processors of each side.
+pub(super) fn placement(experiment: &Experiment, allowed: &[usize]) -> Placement {
+    let asked = experiment.generator_cpus.as_ref().map(|list| list.as_slice());
+    let threads = experiment.target.threads.max(experiment.target.instances) as usize;
+    let apart = Placement::new(allowed, threads, None, asked);
+    match &experiment.target.cpus {
+        Cpus::Apart => apart,
+        Cpus::OfGenerator => Placement { server: apart.generator.clone(), generator: apart.generator },
+        Cpus::List(list) => Placement::new(allowed, threads, Some(list.as_slice()), asked),
+        Cpus::PerThread => {
+            let own = allowed.iter().filter(|cpu| !apart.generator.contains(cpu));
+            let mut server: Vec<usize> = own.chain(&apart.generator).copied().take(threads).collect();
+            server.sort_unstable();
+            Placement { server, generator: apart.generator }
+        }
+    }
+}
+
+fn record(name: &str, experiment: &Experiment, placement: &Placement, setup: &Setup) -> results::Experiment {
+    results::Experiment {
+        schema: SCHEMA,
+        kind: Kind::Sweep,
+        name: name.into(),
+        created: (setup.now)(),
+        elapsed_s: 0.0,
+        complete: false,
+        interrupted: None,
+        command: setup.command.clone(),
+        version: setup.version.clone(),
+        seed: setup.seed,
+        qos: experiment.qos,
+        qos_basis: experiment.qos.basis.unwrap_or(units::QosBasis::Windowed),
+        qos_basis_reason: "as the study has it".into(),
+        host: setup.host.clone(),
+        notes: vec![placement.note()],
+        targets: Vec::new(),
+        trials: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::Vocabulary;
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_processors_that_its_experiment_names() {
+        let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
+            let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+            let placement = placement(&experiment, allowed);
+            assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
+        };
+        check("", &[0, 1], &[0], &[1]);
+        check("target.threads = 2", &[0, 1], &[0], &[1]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[3]);
+        check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.cpus = 'generator'", &[0, 1], &[1], &[1]);
+        check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[1]);
+        check("generator.cpus = '0'", &[0, 1], &[1], &[0]);
+    }
+}

@@ -1,0 +1,181 @@
+//! A claim as data: what is said of the figures, who says it, and what it takes to judge it.
+
+use results::study::{ClaimVerdict, Form, X};
+use toml::Table;
+
+use super::section::Section;
+use super::{Definition, DefinitionError};
+
+/// What somebody says of the figures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Claim {
+    /// Its name within the study.
+    pub id: String,
+    /// In words.
+    pub text: String,
+    /// Who says so, and where.
+    pub source: String,
+    /// What it needs of the host.
+    pub needs: Vec<String>,
+    /// The forms of the study that can judge it; empty: all but smoke.
+    pub(super) forms: Vec<String>,
+    /// What is expected of it here.
+    pub expected: ClaimVerdict,
+    pub(super) check: Check,
+}
+
+/// One point of the grid.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Spot {
+    pub(super) series: String,
+    pub(super) x: X,
+}
+
+/// What is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Check {
+    /// The figure at one spot over that at another, block by block, lies within bounds.
+    Ratio { metric: String, of: Spot, to: Spot, least: Option<f64>, most: Option<f64> },
+    /// The figure of one series is below that of another at each of these places: paired, and no accident.
+    Below { metric: String, series: String, than: String, at: Vec<X> },
+    /// The figure rises (or falls) along the axis, as far as the intervals tell.
+    Monotone { metric: String, series: String, rising: bool },
+    /// The largest of the figures along the axis is at most so many times the smallest.
+    Flat { metric: String, series: String, most: f64 },
+    /// The figure stays within a limit up to a place between two.
+    UpTo { metric: String, series: String, limit: f64, from: f64, to: f64 },
+    /// The figure itself lies within bounds.
+    Within { metric: String, of: Spot, least: Option<f64>, most: Option<f64> },
+}
+
+impl Claim {
+    pub(super) fn read_all(table: Table, study: &Definition) -> Result<Vec<Claim>, DefinitionError> {
+        let mut file = Section::new("", table);
+        let claims = file.tables("claim")?.into_iter().map(|section| Claim::read(section, study));
+        let claims: Vec<Claim> = claims.collect::<Result<_, _>>()?;
+        file.end()?;
+        if let Some((n, twice)) =
+            claims.iter().enumerate().find(|(n, claim)| claims[..*n].iter().any(|c| c.id == claim.id))
+        {
+            return Err(DefinitionError(format!("claim[{n}]: the id '{}' is taken", twice.id)));
+        }
+        Ok(claims)
+    }
+
+    fn read(mut section: Section, study: &Definition) -> Result<Claim, DefinitionError> {
+        let expected = match section.text("expected")?.as_deref() {
+            None | Some("reproduced") => ClaimVerdict::Reproduced,
+            Some("differs") => ClaimVerdict::Differs,
+            Some("not-measurable") => ClaimVerdict::NotMeasurable,
+            Some(other) => {
+                let lever = "write reproduced, differs or not-measurable";
+                let at = section.at("expected");
+                return Err(DefinitionError(format!("{at}: '{other}' is not known; {lever}")));
+            }
+        };
+        let claim = Claim {
+            id: section.needed("id")?,
+            text: section.needed("text")?,
+            source: section.needed("source")?,
+            needs: section.texts("needs")?,
+            forms: section.texts("forms")?,
+            expected,
+            check: Check::read(&mut section, study)?,
+        };
+        section.end()?;
+        Ok(claim)
+    }
+
+    /// Whether this form can judge it.
+    pub(super) fn is_for(&self, form: Form) -> bool {
+        if self.forms.is_empty() { form != Form::Smoke } else { self.forms.iter().any(|f| f == form.words()) }
+    }
+}
+
+impl Check {
+    fn read(section: &mut Section, study: &Definition) -> Result<Check, DefinitionError> {
+        let kind = section.needed("check")?;
+        let metric = section.needed("metric")?;
+        Ok(match kind.as_str() {
+            "ratio" => Check::Ratio {
+                metric,
+                of: spot(section, "of", study)?,
+                to: spot(section, "to", study)?,
+                least: section.number("at-least")?,
+                most: section.number("at-most")?,
+            },
+            "within" => Check::Within {
+                metric,
+                of: spot(section, "of", study)?,
+                least: section.number("at-least")?,
+                most: section.number("at-most")?,
+            },
+            "below" => {
+                let series = series(section, "series", study)?;
+                let than = series_named(section.at("than"), section.needed("than")?, study)?;
+                let at: Vec<X> = section.texts("at")?.iter().map(|text| study.axis.x(text)).collect();
+                for x in &at {
+                    known_place(&section.at("at"), x, study)?;
+                }
+                if at.is_empty() {
+                    return Err(DefinitionError(format!("{}: it is missing", section.at("at"))));
+                }
+                Check::Below { metric, series, than, at }
+            }
+            "rising" | "falling" => {
+                Check::Monotone { metric, series: series(section, "series", study)?, rising: kind == "rising" }
+            }
+            "flat" => Check::Flat {
+                metric,
+                series: series(section, "series", study)?,
+                most: needed_number(section, "at-most")?,
+            },
+            "up-to" => Check::UpTo {
+                metric,
+                series: series(section, "series", study)?,
+                limit: needed_number(section, "limit")?,
+                from: needed_number(section, "from")?,
+                to: needed_number(section, "to")?,
+            },
+            other => {
+                let lever = "write ratio, within, below, rising, falling, flat or up-to";
+                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("check"))));
+            }
+        })
+    }
+}
+
+fn needed_number(section: &mut Section, key: &'static str) -> Result<f64, DefinitionError> {
+    section.number(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", section.at(key))))
+}
+
+fn series(section: &mut Section, key: &'static str, study: &Definition) -> Result<String, DefinitionError> {
+    let name = section.needed(key)?;
+    series_named(section.at(key), name, study)
+}
+
+fn series_named(at: String, name: String, study: &Definition) -> Result<String, DefinitionError> {
+    match study.series_named(&name) {
+        Some(_) => Ok(name),
+        None => Err(DefinitionError(format!("{at}: there is no series '{name}'; {}", study.series_names()))),
+    }
+}
+
+fn known_place(at: &str, x: &X, study: &Definition) -> Result<(), DefinitionError> {
+    if study.has(x) {
+        return Ok(());
+    }
+    Err(DefinitionError(format!("{at}: no form of the study measures at {x}")))
+}
+
+/// Reads `SERIES @ PLACE`.
+fn spot(section: &mut Section, key: &'static str, study: &Definition) -> Result<Spot, DefinitionError> {
+    let text = section.needed(key)?;
+    let at = section.at(key);
+    let (name, place) = text
+        .rsplit_once(" @ ")
+        .ok_or_else(|| DefinitionError(format!("{at}: '{text}' is no 'SERIES @ PLACE', such as 'Sphinx @ 70%'")))?;
+    let x = study.axis.x(place.trim());
+    known_place(&at, &x, study)?;
+    Ok(Spot { series: series_named(at, name.trim().to_owned(), study)?, x })
+}

@@ -1,0 +1,105 @@
+//! Two services on one machine, each under its own load, at the same time: who of them meets its target?
+
+use std::thread;
+
+use results::study::Cell;
+use results::{MaxThroughput, Trial, Verdict};
+use units::QosBasis;
+
+use super::bench::Bench;
+use super::experiment::{Experiment, Offer};
+use super::plan::{Pair, Point};
+use super::{matrix, metrics};
+use crate::{Error, Vote, met};
+
+/// Measures both; what each lost its bench by comes with the cell.
+///
+/// The two generators start together, each with its warm-up, so that the windows overlap but for the some ms by which
+/// one process starts later than the other.
+pub(super) fn measure(
+    pair: &Pair,
+    first: &mut Bench,
+    second: &mut Bench,
+    block: u32,
+    n: usize,
+) -> (Cell, [Option<Error>; 2]) {
+    let (one, two) = thread::scope(|scope| {
+        let other = scope.spawn(|| trial(second, &pair.second, block, n));
+        (trial(first, &pair.first, block, n), other.join().expect("a trial does not panic"))
+    });
+    let mut cell = Cell {
+        series: pair.first.series.clone(),
+        x: matrix::place(share(&pair.first), share(&pair.second)),
+        block,
+        verdict: Verdict::Valid,
+        trial: first.last_trial(),
+        ..Cell::default()
+    };
+    let mut lost = [None, None];
+    let both = [("first", &pair.first, one), ("second", &pair.second, two)];
+    for (lost, (name, point, trial)) in lost.iter_mut().zip(both) {
+        match trial {
+            Ok(trial) => enter(&mut cell, name, &point.experiment, &trial),
+            Err(error) => *lost = Some(error),
+        }
+    }
+    if lost.iter().any(Option::is_some) {
+        cell.verdict = Verdict::default();
+    }
+    (cell, lost)
+}
+
+fn trial(bench: &mut Bench, point: &Point, block: u32, n: usize) -> Result<Trial, Error> {
+    let reference = bench.maximum().map_or(0.0, MaxThroughput::reference_rps);
+    bench.trial(&point.experiment, reference, block, n).cloned()
+}
+
+fn share(point: &Point) -> f64 {
+    match point.experiment.load {
+        Offer::Share { share, .. } => share,
+        _ => 0.0,
+    }
+}
+
+/// The figures of one of the two, and whether it met its target.
+fn enter(cell: &mut Cell, name: &str, experiment: &Experiment, trial: &Trial) {
+    let figures = metrics::of_trial(trial);
+    cell.metrics.extend(figures.into_iter().map(|(metric, value)| (format!("{name}_{metric}"), value)));
+    let basis = experiment.qos.basis.unwrap_or(QosBasis::Windowed);
+    let vote = match met(trial, &experiment.qos, basis).vote {
+        Vote::Pass => Some(1.0),
+        Vote::Fail => Some(0.0),
+        Vote::Unusable => None,
+    };
+    cell.metrics.extend(vote.map(|vote| (format!("{name}_met"), vote)));
+    // The worse of the two: an invalid one spoils the cell, an overload is a finding.
+    if matches!(trial.verdict, Verdict::Invalid { .. })
+        || cell.verdict == Verdict::Valid && trial.verdict != Verdict::Valid
+    {
+        cell.verdict = trial.verdict.clone();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::Vocabulary;
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn each_is_held_to_its_target_and_the_worse_verdict_counts() {
+        let text = "qos.target = 'windowed p99<200us'";
+        let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+        let mut cell = Cell { verdict: Verdict::Valid, ..Cell::default() };
+        let fast = sample::trial("sphinx", 10_000.0);
+        enter(&mut cell, "first", &experiment, &fast);
+        let slow = Trial { windowed_p99_us: Some(300.0), ..fast.clone() };
+        enter(&mut cell, "second", &experiment, &slow);
+        assert_eq!((cell.metrics["first_met"], cell.metrics["second_met"]), (1.0, 0.0));
+        assert_eq!(cell.metrics["second_windowed_us_p99"], 300.0);
+        assert_eq!(cell.verdict, Verdict::Valid);
+        let invalid = Trial { verdict: Verdict::default(), ..fast };
+        enter(&mut cell, "first", &experiment, &invalid);
+        assert!(!cell.verdict.is_usable());
+    }
+}

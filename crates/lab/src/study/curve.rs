@@ -1,0 +1,49 @@
+//! The response-time distribution at one point, over its repeats.
+
+use results::study::{Point, X};
+
+use super::draw::point;
+use super::summary::Cells;
+
+/// The percentiles that are drawn.
+const PERCENTILES: [f64; 14] =
+    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9];
+
+/// The median over the repeats at each percentile; `factor` leads from µs to the unit of the axis.
+pub(super) fn points(cells: Cells<'_>, series: &str, x: &X, factor: f64) -> Vec<Point> {
+    let at = |percentile: f64| {
+        let summary = cells.summary(series, x, |cell| Some(factor * value(&cell.curve, percentile)?))?;
+        Some(point(percentile.into(), &summary))
+    };
+    PERCENTILES.into_iter().filter_map(at).collect()
+}
+
+/// The time at a percentile of a curve: that of its first point from there on.
+fn value(curve: &[(f64, f64)], percentile: f64) -> Option<f64> {
+    curve.iter().find(|(p, _)| *p >= percentile).map(|(_, us)| *us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Verdict;
+    use results::study::Cell;
+
+    #[test]
+    fn a_curve_is_the_median_of_curves() {
+        let cell = |block: u32, scale: f64| Cell {
+            series: "a".into(),
+            x: 288.0.into(),
+            block,
+            curve: vec![(0.0, 10.0 * scale), (50.0, 20.0 * scale), (99.0, 40.0 * scale)],
+            verdict: Verdict::Valid,
+            ..Cell::default()
+        };
+        let cells = [cell(0, 1.0), cell(1, 9.0), cell(2, 2.0)];
+        let points = points(Cells(&cells), "a", &288.0.into(), 1e-3);
+        let at = |p: f64| points.iter().find(|point| point.x == p.into()).and_then(|point| point.y);
+        assert_eq!((at(50.0), at(99.0)), (Some(0.04), Some(0.08)));
+        // The curves end at p99: nothing is known of p99.9.
+        assert_eq!(at(99.9), None);
+    }
+}

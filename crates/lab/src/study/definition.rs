@@ -1,0 +1,214 @@
+//! A study as it is written: `study.toml` and `claims.toml`.
+
+use results::study::{Form, X};
+use toml::Table;
+
+use super::axis::AxisDef;
+use super::claim::Claim;
+use super::experiment::Vocabulary;
+use super::picture::{FigureDef, TableDef};
+use super::section::Section;
+use super::variant::{FormDef, ReferenceDef, SeriesDef};
+use super::{DefinitionError, Experiment};
+
+/// A study, read and checked: a grid of experiments, the claims about it, and the published values.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Its name: `latency-vs-load`.
+    pub name: String,
+    /// What it is called on a page.
+    pub title: String,
+    /// What is asked.
+    pub question: String,
+    /// What is reproduced.
+    pub source: String,
+    /// How it is measured.
+    pub method: String,
+    /// Where that differs from the publication.
+    pub deviations: Vec<String>,
+    /// What a machine such as this one cannot show.
+    pub limits: Vec<String>,
+    /// What a cell of it is.
+    pub kind: StudyKind,
+    /// What it needs as a whole.
+    pub needs: Vec<String>,
+    pub(super) axis: AxisDef,
+    pub(super) series: Vec<SeriesDef>,
+    pub(super) reference: Option<ReferenceDef>,
+    pub(super) forms: [FormDef; 3],
+    pub(super) base: Table,
+    /// What the second service has otherwise than the first, in a study of two.
+    pub(super) second: Table,
+    pub(super) figures: Vec<FigureDef>,
+    pub(super) tables: Vec<TableDef>,
+    /// What it claims.
+    pub claims: Vec<Claim>,
+}
+
+/// What a cell of a study is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StudyKind {
+    /// One server under one load.
+    Grid,
+    /// Two servers under a load each, at once.
+    Colocation,
+    /// The time that an isolation mechanism takes to apply.
+    Overhead,
+}
+
+impl Definition {
+    /// Reads one from its two files; `name` is what its folder is called without the number.
+    ///
+    /// Errors: the file, the place in it, and what to write. Every cell of every form is resolved, so that a mistake
+    /// in the last of them is found before the first is measured.
+    pub fn read(
+        name: &str,
+        study: &str,
+        claims: &str,
+        known: &Vocabulary,
+    ) -> Result<Definition, DefinitionError> {
+        let in_file = |file: &str, e: DefinitionError| DefinitionError(format!("{name}/{file}: {}", e.0));
+        let definition = Self::of_tables(name, table(study)?, known).map_err(|e| in_file("study.toml", e))?;
+        let claims = Claim::read_all(table(claims)?, &definition).map_err(|e| in_file("claims.toml", e))?;
+        let definition = Definition { claims, ..definition };
+        for form in [Form::Smoke, Form::Quick, Form::Full] {
+            super::plan::resolve(&definition, form, known).map_err(|e| in_file("study.toml", e))?;
+        }
+        Ok(definition)
+    }
+
+    /// A single experiment as a study of its own: its loads are the axis.
+    ///
+    /// Errors: as [`Definition::read`].
+    pub fn of_experiment(
+        name: &str,
+        experiment: &str,
+        known: &Vocabulary,
+    ) -> Result<Definition, DefinitionError> {
+        let in_file = |e: DefinitionError| DefinitionError(format!("{name}.toml: {}", e.0));
+        let definition = Self::single(name, table(experiment)?, known).map_err(in_file)?;
+        super::plan::resolve(&definition, Form::Full, known).map_err(in_file)?;
+        Ok(definition)
+    }
+
+    fn single(name: &str, mut table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+        let part = |table: &mut Table, section: &str, key: &str| -> Option<toml::Value> {
+            table.get_mut(section).and_then(toml::Value::as_table_mut).and_then(|section| section.remove(key))
+        };
+        let loads = part(&mut table, "load", "loads");
+        let repeats = part(&mut table, "time", "repeats");
+        let mut of_time = Table::new();
+        of_time.extend(repeats.map(|repeats| ("repeats".to_owned(), repeats)));
+        let mut of_time = Section::new("time", of_time);
+        let blocks = of_time.count("repeats")?.unwrap_or(3);
+        let axis = AxisDef::of_loads(loads)?;
+        let of_target = Experiment::read(table.clone(), "", known)?.target.server.to_string();
+        Ok(Definition {
+            name: name.into(),
+            title: name.into(),
+            question: "How long do responses take at these loads?".into(),
+            source: String::new(),
+            method: "One experiment, as its file describes it.".into(),
+            deviations: Vec::new(),
+            limits: Vec::new(),
+            kind: StudyKind::Grid,
+            needs: Vec::new(),
+            axis,
+            series: vec![SeriesDef::plain(&of_target)],
+            reference: None,
+            forms: [FormDef::of_blocks(1), FormDef::of_blocks(blocks), FormDef::of_blocks(blocks)],
+            base: table,
+            second: Table::new(),
+            figures: FigureDef::of_experiment(),
+            tables: TableDef::of_experiment(),
+            claims: Vec::new(),
+        })
+    }
+
+    fn of_tables(name: &str, table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+        let mut section = Section::new("", table);
+        let kind = match section.text("kind")?.as_deref() {
+            None | Some("grid") => StudyKind::Grid,
+            Some("colocation") => StudyKind::Colocation,
+            Some("overhead") => StudyKind::Overhead,
+            Some(other) => {
+                let lever = "write \"grid\", \"colocation\" or \"overhead\"";
+                return Err(DefinitionError(format!("kind: '{other}' is not known; {lever}")));
+            }
+        };
+        let mut forms = section.below("form")?;
+        let mut form = |key| FormDef::read(forms.below(key)?);
+        let all_forms = [form("smoke")?, form("quick")?, form("full")?];
+        forms.end()?;
+        let definition = Definition {
+            name: name.into(),
+            title: section.needed("title")?,
+            question: section.needed("question")?,
+            source: section.needed("source")?,
+            method: section.needed("method")?,
+            deviations: section.texts("deviations")?,
+            limits: section.texts("limits")?,
+            kind,
+            needs: section.texts("needs")?,
+            axis: AxisDef::read(section.below("x")?)?,
+            series: section.tables("series")?.into_iter().map(SeriesDef::read).collect::<Result<_, _>>()?,
+            reference: ReferenceDef::read(section.below("reference")?)?,
+            forms: all_forms,
+            base: section.raw_table("experiment")?,
+            second: section.raw_table("second")?,
+            figures: section.tables("figure")?.into_iter().map(FigureDef::read).collect::<Result<_, _>>()?,
+            tables: section.tables("table")?.into_iter().map(TableDef::read).collect::<Result<_, _>>()?,
+            claims: Vec::new(),
+        };
+        section.end()?;
+        // Of the base alone, so that a mistake in it is named there and not in the first series.
+        Experiment::read(definition.base.clone(), "experiment", known)?;
+        if kind != StudyKind::Colocation && !definition.second.is_empty() {
+            return Err(DefinitionError("second: only a study of kind \"colocation\" has a second service".into()));
+        }
+        definition.check_names()?;
+        Ok(definition)
+    }
+
+    pub(super) fn form(&self, form: Form) -> &FormDef {
+        &self.forms[form as usize]
+    }
+
+    /// The series called `name`.
+    pub(super) fn series_named(&self, name: &str) -> Option<&SeriesDef> {
+        self.series.iter().find(|series| series.name == name)
+    }
+
+    /// Whether some form measures at `x`.
+    pub(super) fn has(&self, x: &X) -> bool {
+        match self.kind {
+            StudyKind::Colocation => {
+                super::matrix::loads(x).is_some_and(|(first, second)| self.axis.has(&first) && self.axis.has(&second))
+            }
+            _ => self.axis.has(x),
+        }
+    }
+
+    /// Whether every series that is mentioned is there.
+    fn check_names(&self) -> Result<(), DefinitionError> {
+        let mentioned = self.figures.iter().flat_map(|figure| &figure.series);
+        let mentioned = mentioned.chain(self.tables.iter().flat_map(|table| &table.series));
+        let mentioned = mentioned.chain(self.reference.iter().flat_map(|reference| &reference.series));
+        for name in mentioned {
+            if self.series_named(name).is_none() {
+                return Err(DefinitionError(format!("there is no series '{name}'; {}", self.series_names())));
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the series, for an error.
+    pub(super) fn series_names(&self) -> String {
+        let names: Vec<&str> = self.series.iter().map(|series| series.name.as_str()).collect();
+        format!("there are {}", names.join(", "))
+    }
+}
+
+fn table(text: &str) -> Result<Table, DefinitionError> {
+    text.parse().map_err(|e: toml::de::Error| DefinitionError(e.to_string().trim_end().to_owned()))
+}

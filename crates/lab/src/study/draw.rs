@@ -1,0 +1,213 @@
+//! The figures and tables of a record, from its cells.
+
+use results::study::{Axis, Cell, Entry, Figure, FigureKind, Point, Row, Series, Table, X};
+
+use super::Definition;
+use super::picture::{ColumnDef, FigureDef, PublishedDef, TableDef};
+use super::summary::{Cells, Summary};
+
+impl Definition {
+    /// Every figure; those of which nothing was measured and nothing is published are left out.
+    pub(super) fn figures(&self, cells: Cells<'_>) -> Vec<Figure> {
+        let figures = self.figures.iter().map(|asked| self.figure(asked, cells));
+        figures.filter(|figure| figure.series.iter().any(|series| !series.points.is_empty())).collect()
+    }
+
+    /// Every table, with the published rows beside ours.
+    pub(super) fn tables(&self, cells: Cells<'_>) -> Vec<Table> {
+        self.tables.iter().map(|asked| self.table(asked, cells)).collect()
+    }
+
+    fn figure(&self, asked: &FigureDef, cells: Cells<'_>) -> Figure {
+        let mut series: Vec<Series> = match asked.kind {
+            FigureKind::Matrix => super::matrix::rows(asked, cells),
+            _ => {
+                let chosen = |name: &String| asked.series.is_empty() || asked.series.contains(name);
+                let names = self.series.iter().map(|series| &series.name).filter(|name| chosen(name));
+                names.map(|name| self.series_of(asked, name, cells)).collect()
+            }
+        };
+        series.retain(|series| !series.points.is_empty());
+        if asked.kind != FigureKind::Matrix {
+            series.extend(asked.published.iter().map(|published| self.published(asked, published)));
+        }
+        let y = Axis {
+            label: asked.label.clone(),
+            unit: asked.unit.clone(),
+            scale: asked.scale,
+            categories: Vec::new(),
+        };
+        let (x, y) = match asked.kind {
+            FigureKind::Percentiles => {
+                (Axis { label: "percentile".into(), unit: "%".into(), ..Axis::default() }, y)
+            }
+            FigureKind::Matrix => super::matrix::axes(asked, &series),
+            _ => (self.axis_of(&series), y),
+        };
+        let limit = self.qos_us();
+        Figure {
+            id: asked.id.clone(),
+            title: asked.title.clone(),
+            kind: asked.kind,
+            x,
+            y,
+            series,
+            qos_us: limit.filter(|_| asked.qos).map(|us| us * asked.factor),
+            caption: asked.caption.clone(),
+        }
+    }
+
+    /// The limit of the study's target. Units: µs.
+    fn qos_us(&self) -> Option<f64> {
+        let target = self.base.get("qos").and_then(|qos| qos.get("target")).and_then(toml::Value::as_str);
+        let qos: units::Qos = target.map_or(Some(units::Qos::default()), |text| text.parse().ok())?;
+        Some(qos.limit_ns.as_micros_f64())
+    }
+
+    /// The axis with the names that occur on it.
+    fn axis_of(&self, series: &[Series]) -> Axis {
+        let mut axis = self.axis.axis.clone();
+        let names = series.iter().flat_map(|series| &series.points).filter_map(|point| match &point.x {
+            X::Category(name) => Some(name),
+            X::Number(_) => None,
+        });
+        for name in names {
+            if !axis.categories.contains(name) {
+                axis.categories.push(name.clone());
+            }
+        }
+        axis
+    }
+
+    fn series_of(&self, asked: &FigureDef, name: &str, cells: Cells<'_>) -> Series {
+        let points = match asked.kind {
+            FigureKind::Percentiles => {
+                let x = asked.at.as_deref().map_or_else(X::default, |at| self.axis.x(at));
+                super::curve::points(cells, name, &x, asked.factor)
+            }
+            _ => {
+                let mut points: Vec<Point> = cells
+                    .places(name)
+                    .into_iter()
+                    .filter_map(|x| {
+                        let value = |cell: &Cell| match asked.ratio {
+                            true => cell.ratio(&asked.metric),
+                            false => Some(asked.factor * cell.metrics.get(&asked.metric)?),
+                        };
+                        let summary = cells.summary(name, &x, value)?;
+                        Some(point(x, &summary))
+                    })
+                    .collect();
+                points.sort_by(|a, b| self.place_of(&a.x).cmp(&self.place_of(&b.x)).then(a.x.total_cmp(&b.x)));
+                points
+            }
+        };
+        Series { name: name.into(), published: false, source: None, points }
+    }
+
+    /// Names in the order of the axis rather than of the alphabet.
+    fn place_of(&self, x: &X) -> usize {
+        let X::Category(name) = x else { return 0 };
+        self.axis.axis.categories.iter().position(|category| category == name).unwrap_or(usize::MAX)
+    }
+
+    fn published(&self, asked: &FigureDef, published: &PublishedDef) -> Series {
+        let point = |(place, y): (String, f64)| Point {
+            x: if asked.kind == FigureKind::Percentiles {
+                place.parse().map_or(X::Category(place), X::Number)
+            } else {
+                self.axis.x(&place)
+            },
+            y: Some(y),
+            note: published.note.clone(),
+            ..Point::default()
+        };
+        Series {
+            name: published.name.clone(),
+            published: true,
+            source: Some(published.source.clone()),
+            points: published.pairs().map(point).collect(),
+        }
+    }
+
+    fn table(&self, asked: &TableDef, cells: Cells<'_>) -> Table {
+        let mut columns: Vec<String> = asked.columns.iter().map(|column| column.label.clone()).collect();
+        if !asked.by_series {
+            columns.insert(0, self.axis.axis.label.clone());
+        }
+        columns.insert(0, String::new());
+        let chosen = |name: &String| asked.series.is_empty() || asked.series.contains(name);
+        let mut rows = Vec::new();
+        for name in self.series.iter().map(|series| &series.name).filter(|name| chosen(name)) {
+            let places = cells.places(name);
+            if places.is_empty() {
+                continue;
+            }
+            if asked.by_series {
+                let entries = asked.columns.iter().map(|column| self.entry(column, name, None, cells));
+                rows.push(row(false, [Entry::from(name.as_str())].into_iter().chain(entries)));
+                continue;
+            }
+            let mut places = places;
+            places.sort_by(|a, b| self.place_of(a).cmp(&self.place_of(b)).then(a.total_cmp(b)));
+            for x in &places {
+                let unit = &self.axis.axis.unit;
+                let at = match x {
+                    X::Number(number) => Entry::quantity(*number, unit),
+                    X::Category(name) => Entry::from(name.as_str()),
+                };
+                let entries = asked.columns.iter().map(|column| self.entry(column, name, Some(x), cells));
+                rows.push(row(false, [Entry::from(name.as_str()), at].into_iter().chain(entries)));
+            }
+        }
+        let published = asked.published.iter().map(|cells| {
+            row(true, cells.iter().map(|cell| Entry::from(cell.as_str())))
+        });
+        rows.extend(published);
+        Table { id: asked.id.clone(), title: asked.title.clone(), columns, rows, source: asked.source.clone() }
+    }
+
+    fn entry(&self, column: &ColumnDef, series: &str, x: Option<&X>, cells: Cells<'_>) -> Entry {
+        let at = column.at.as_deref().map(|at| self.axis.x(at));
+        let x = match at.as_ref().or(x) {
+            Some(x) => x.clone(),
+            None => match cells.places(series).first() {
+                Some(first) => first.clone(),
+                None => return Entry::from("–"),
+            },
+        };
+        let value = |cell: &Cell| Some(column.factor * cell.metrics.get(&column.metric)?);
+        match cells.summary(series, &x, value) {
+            Some(Summary { median, low, high, .. }) => Entry::Quantity {
+                value: median,
+                unit: column.unit.clone(),
+                low: Some(low),
+                high: Some(high),
+            },
+            None => Entry::from("–"),
+        }
+    }
+}
+
+fn row(published: bool, cells: impl Iterator<Item = Entry>) -> Row {
+    Row { published, cells: cells.collect() }
+}
+
+/// A point of a figure from its repeats.
+pub(super) fn point(x: X, summary: &Summary) -> Point {
+    let note = match (summary.valid, summary.invalid) {
+        (false, _) => Some("no repeat was valid".to_owned()),
+        (true, 0) => None,
+        (true, invalid) => Some(format!("{invalid} of {} repeats were invalid", invalid + summary.n)),
+    };
+    Point {
+        x,
+        y: Some(summary.median),
+        low: Some(summary.low),
+        high: Some(summary.high),
+        n: summary.n,
+        valid: summary.valid,
+        note,
+        ..Point::default()
+    }
+}

@@ -1,0 +1,420 @@
+//! An experiment as a person writes it: what is measured, under which load, with everything that may be left out
+//! filled in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toml::Table;
+use units::{Bytes, CpuList, Nanos, Qos, Rate};
+
+use super::DefinitionError;
+use super::section::{Section, nearest, unknown};
+use crate::TargetName;
+
+/// The names of the generator's options, so that a wrong one is refused before anything starts.
+#[derive(Clone, Debug, Default)]
+pub struct Vocabulary {
+    /// Of what is asked for: `key-size`.
+    pub workload: Vec<String>,
+    /// Of how it is sent: `connections`.
+    pub generator: Vec<String>,
+}
+
+/// A whole experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// The server.
+    pub target: Target,
+    /// What is asked for: option and value, as on the command line.
+    pub workload: BTreeMap<String, String>,
+    /// How it is sent: option and value, as on the command line.
+    pub generator: BTreeMap<String, String>,
+    /// The generator's processors; `None` for the last one.
+    pub generator_cpus: Option<CpuList>,
+    /// What is changed on the host meanwhile, as `name=value`.
+    pub knobs: Vec<String>,
+    /// How much is offered.
+    pub load: Offer,
+    /// What response times are held to.
+    pub qos: Qos,
+    /// How long.
+    pub time: Times,
+}
+
+/// The server under test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Which.
+    pub server: TargetName,
+    /// In what it runs: `bare`, `bridged`, `lxc`, `podman`, `docker`.
+    pub form: String,
+    /// Threads that serve, of all instances together.
+    pub threads: u32,
+    /// How many of it run; the keys are shared out among them.
+    pub instances: u32,
+    /// Its processors.
+    pub cpus: Cpus,
+    /// Memory for items.
+    pub memory: Bytes,
+    /// Further arguments.
+    pub args: Vec<String>,
+    /// A program of one's own.
+    pub binary: Option<String>,
+}
+
+/// Where a server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cpus {
+    /// As many as threads where there are so many beside the generator's, else fewer.
+    Apart,
+    /// One for each thread, the generator's too where there are not enough.
+    PerThread,
+    /// The generator's own.
+    OfGenerator,
+    /// These.
+    List(CpuList),
+}
+
+/// How much is offered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Offer {
+    /// A share of a maximum throughput.
+    Share {
+        /// 0 to 1.
+        share: f64,
+        /// The series whose maximum it is, maybe with a place behind ` @ `; `None` for the cell's own.
+        of: Option<String>,
+    },
+    /// A rate.
+    Rate(Rate),
+    /// A closed loop: each connection asks again once it has its answer.
+    Closed,
+    /// The maximum throughput is searched.
+    Maximum,
+    /// The peak throughput under QoS is searched.
+    Peak,
+}
+
+/// How long the parts of a trial take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// Load before the window.
+    pub warmup: Duration,
+    /// Time in which arrivals count.
+    pub window: Duration,
+    /// The window of a trial that searches for a maximum.
+    pub search: Duration,
+}
+
+/// Options of the generator that the laboratory sets for each trial.
+const SET_BY_THE_LAB: [&str; 6] = ["seed", "warmup", "window", "cpus", "rate", "closed"];
+/// Options whose values are quantities: a plain number has lost its unit.
+const NEEDS_UNIT: [(&str, &str); 6] = [
+    ("key-size", "30B"),
+    ("value-size", "200B"),
+    ("think", "1ms"),
+    ("drain", "1s"),
+    ("timeout", "2s"),
+    ("target-latency", "1ms"),
+];
+
+impl Experiment {
+    /// Reads one. `place` is where the table stands in its file.
+    ///
+    /// Errors: a key that is not known, with the nearest one; a quantity without unit; parts that do not go
+    /// together.
+    pub fn read(table: Table, place: &str, known: &Vocabulary) -> Result<Experiment, DefinitionError> {
+        let mut section = Section::new(place, table);
+        let target = Target::read(section.below("target")?)?;
+        let workload = options(section.below("workload")?, &known.workload)?;
+        let mut of_generator = section.below("generator")?;
+        let generator_cpus = of_generator.text("cpus")?.map(|text| text.parse()).transpose();
+        let generator_cpus =
+            generator_cpus.map_err(|e| DefinitionError(format!("{}: {e}", of_generator.at("cpus"))))?;
+        let generator = options(of_generator, &known.generator)?;
+        let knobs = section.texts("knobs")?;
+        let load = Offer::read(section.below("load")?)?;
+        let mut qos = section.below("qos")?;
+        let target_qos = qos.text("target")?.map_or(Ok(Qos::default()), |text| text.parse());
+        let target_qos = target_qos.map_err(|e| DefinitionError(format!("{}: {e}", qos.at("target"))))?;
+        qos.end()?;
+        let time = Times::read(section.below("time")?)?;
+        section.end()?;
+        Ok(Experiment { target, workload, generator, generator_cpus, knobs, load, qos: target_qos, time })
+    }
+
+    /// Everything about it, for the record.
+    pub fn to_json(&self) -> Value {
+        let Experiment { target, .. } = self;
+        json!({
+            "target": {
+                "server": target.server.to_string(),
+                "form": target.form,
+                "threads": target.threads,
+                "instances": target.instances,
+                "cpus": target.cpus.to_string(),
+                "memory": target.memory.to_string(),
+                "args": target.args,
+                "binary": target.binary,
+            },
+            "workload": self.workload,
+            "generator": self.generator,
+            "generator_cpus": self.generator_cpus.as_ref().map(ToString::to_string),
+            "knobs": self.knobs,
+            "load": self.load.to_string(),
+            "qos": self.qos.to_string(),
+            "time": {
+                "warmup_s": self.time.warmup.as_secs_f64(),
+                "window_s": self.time.window.as_secs_f64(),
+                "search_s": self.time.search.as_secs_f64(),
+            },
+        })
+    }
+
+    /// What a server, its generator and the host must have in common to be one bench: all but the load, the target
+    /// and the times.
+    pub(super) fn bench_key(&self) -> String {
+        let mut whole = self.to_json();
+        for part in ["load", "qos", "time"] {
+            whole.as_object_mut().and_then(|object| object.remove(part));
+        }
+        whole["loop"] = json!(self.load == Offer::Closed);
+        whole.to_string()
+    }
+
+    /// The words that the generator gets, without those that the laboratory sets.
+    pub(super) fn generator_words(&self) -> Vec<String> {
+        let words = self.workload.iter().chain(&self.generator);
+        let mut words: Vec<String> = words
+            .flat_map(|(name, value)| match value.as_str() {
+                "true" => vec![format!("--{name}")],
+                "false" => Vec::new(),
+                value => vec![format!("--{name}={value}")],
+            })
+            .collect();
+        if self.load == Offer::Closed {
+            words.push("--closed".into());
+        }
+        words
+    }
+}
+
+/// Options with their values.
+fn options(section: Section, known: &[String]) -> Result<BTreeMap<String, String>, DefinitionError> {
+    let place = section.place().to_owned();
+    let mut options = BTreeMap::new();
+    for (name, value) in section.rest() {
+        let at = format!("{place}.{name}");
+        // As the command line has it; a reader of TOML may prefer underscores.
+        let name = name.replace('_', "-");
+        if SET_BY_THE_LAB.contains(&name.as_str()) {
+            let lever = "it is set for each trial; see the sections [load] and [time]";
+            return Err(DefinitionError(format!("{at}: {lever}")));
+        }
+        if !known.iter().any(|option| *option == name) {
+            return Err(unknown(&at, &name, known.iter().map(String::as_str)));
+        }
+        let text = match &value {
+            toml::Value::String(text) => text.clone(),
+            toml::Value::Integer(number) => number.to_string(),
+            toml::Value::Boolean(flag) => flag.to_string(),
+            toml::Value::Float(number) => number.to_string(),
+            _ => return Err(DefinitionError(format!("{at}: write a text, a number, true or false"))),
+        };
+        if let Some((_, example)) = NEEDS_UNIT.iter().find(|(option, _)| *option == name)
+            && text.chars().all(|c| c.is_ascii_digit() || c == '.')
+        {
+            return Err(DefinitionError(format!("{at}: {text} has no unit; write it as \"{example}\"")));
+        }
+        options.insert(name, text);
+    }
+    Ok(options)
+}
+
+impl Target {
+    fn read(mut section: Section) -> Result<Target, DefinitionError> {
+        let server = section.text("server")?.unwrap_or_else(|| "sphinx".into());
+        let server = server.parse().map_err(|e| DefinitionError(format!("{}: {e}", section.at("server"))))?;
+        let form = section.text("form")?.unwrap_or_else(|| "bare".into());
+        if !FORMS.contains(&form.as_str()) {
+            let near = nearest(&form, FORMS.into_iter()).map(|near| format!("did you mean '{near}'?"));
+            let lever = near.unwrap_or_else(|| format!("write one of {}", FORMS.join(", ")));
+            return Err(DefinitionError(format!("{}: '{form}' is not known; {lever}", section.at("form"))));
+        }
+        let target = Target {
+            server,
+            form,
+            threads: section.count("threads")?.unwrap_or(1),
+            instances: section.count("instances")?.unwrap_or(1),
+            cpus: Cpus::read(&mut section)?,
+            memory: section.quantity("memory", "1GiB")?.unwrap_or(Bytes(1 << 30)),
+            args: section.texts("args")?,
+            binary: section.text("binary")?,
+        };
+        section.end()?;
+        Ok(target)
+    }
+}
+
+/// In what a server can run.
+const FORMS: [&str; 5] = ["bare", "bridged", "lxc", "podman", "docker"];
+
+impl Cpus {
+    fn read(section: &mut Section) -> Result<Cpus, DefinitionError> {
+        Ok(match section.text("cpus")?.as_deref() {
+            None | Some("apart") => Cpus::Apart,
+            Some("per-thread") => Cpus::PerThread,
+            Some("generator") => Cpus::OfGenerator,
+            Some(list) => Cpus::List(list.parse().map_err(|e| {
+                DefinitionError(format!("{}: {e}, or apart, per-thread or generator", section.at("cpus")))
+            })?),
+        })
+    }
+}
+
+impl std::fmt::Display for Cpus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cpus::Apart => f.write_str("apart"),
+            Cpus::PerThread => f.write_str("per-thread"),
+            Cpus::OfGenerator => f.write_str("generator"),
+            Cpus::List(list) => list.fmt(f),
+        }
+    }
+}
+
+impl Offer {
+    fn read(mut section: Section) -> Result<Offer, DefinitionError> {
+        let share = section.share("share")?;
+        let of = section.text("of")?;
+        let rate: Option<Rate> = section.quantity("rate", "50krps")?;
+        let closed = section.flag("closed")?;
+        let find = section.text("find")?;
+        let place = section.place().to_owned();
+        section.end()?;
+        let wrong = |problem: &str| Err(DefinitionError(format!("{place}: {problem}")));
+        let given = [share.is_some(), rate.is_some(), closed, find.is_some()];
+        if given.iter().filter(|given| **given).count() > 1 {
+            return wrong("only one of share, rate, closed and find can be meant");
+        }
+        if of.is_some() && share.is_none() {
+            return wrong("'of' says whose maximum a share refers to; there is no share");
+        }
+        match (share, rate, closed, find.as_deref()) {
+            (Some(share), ..) => Ok(Offer::Share { share, of }),
+            (_, Some(rate), ..) => Ok(Offer::Rate(rate)),
+            (_, _, true, _) => Ok(Offer::Closed),
+            (.., Some("maximum")) => Ok(Offer::Maximum),
+            (.., Some("peak")) => Ok(Offer::Peak),
+            (.., Some(_)) => wrong("find is \"maximum\" or \"peak\""),
+            // What the axis sets, or half of what can be had.
+            (None, None, false, None) => Ok(Offer::Share { share: 0.5, of: None }),
+        }
+    }
+}
+
+impl std::fmt::Display for Offer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Offer::Share { share, of: None } => write!(f, "{} % of its own maximum", percent(*share)),
+            Offer::Share { share, of: Some(of) } => write!(f, "{} % of the maximum of {of}", percent(*share)),
+            Offer::Rate(rate) => rate.fmt(f),
+            Offer::Closed => f.write_str("closed loop"),
+            Offer::Maximum => f.write_str("maximum throughput"),
+            Offer::Peak => f.write_str("peak throughput under QoS"),
+        }
+    }
+}
+
+/// A share in per cent without the noise of binary fractions.
+fn percent(share: f64) -> f64 {
+    (1e4 * share).round() / 1e2
+}
+
+impl Times {
+    fn read(mut section: Section) -> Result<Times, DefinitionError> {
+        let mut time = |key, default: Duration| -> Result<Duration, DefinitionError> {
+            Ok(section.quantity::<Nanos>(key, "2s")?.map_or(default, Duration::from))
+        };
+        let warmup = time("warmup", Duration::from_millis(500))?;
+        let window = time("window", Duration::from_secs(5))?;
+        let search = time("search", Duration::from_secs(1))?;
+        section.end()?;
+        Ok(Times { warmup, window, search })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known() -> Vocabulary {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+        Vocabulary { workload: words("keys key-size mix verify"), generator: words("connections depth drain") }
+    }
+
+    fn read(text: &str) -> Result<Experiment, DefinitionError> {
+        Experiment::read(text.parse().unwrap(), "", &known())
+    }
+
+    #[test]
+    fn what_is_left_out_is_filled_in() {
+        let experiment = read("").unwrap();
+        assert_eq!(experiment.target.server, TargetName::Sphinx);
+        assert_eq!((experiment.target.threads, experiment.target.form.as_str()), (1, "bare"));
+        assert_eq!(experiment.load, Offer::Share { share: 0.5, of: None });
+        assert_eq!(experiment.qos, Qos::default());
+        assert_eq!(experiment.time.window, Duration::from_secs(5));
+        assert!(experiment.generator_words().is_empty());
+        assert_eq!(experiment.to_json()["load"], "50 % of its own maximum");
+    }
+
+    #[test]
+    fn everything_that_is_written_counts() {
+        let text = "knobs = ['irqbalance=off']\n[target]\nserver = 'memcached'\nthreads = 2\ncpus = '0-1'\n\
+                    memory = '64MiB'\nargs = ['-o', 'no_lru_maintainer']\n[workload]\nkey_size = '40B'\nkeys = 1000\n\
+                    verify = true\n[generator]\ncpus = '1'\nconnections = 16\n[load]\nclosed = true\n\
+                    [qos]\ntarget = 'p99<2ms'\n[time]\nwindow = '2s'";
+        let experiment = read(text).unwrap();
+        assert_eq!(experiment.target.memory, Bytes(64 << 20));
+        assert_eq!(experiment.target.cpus, Cpus::List("0-1".parse().unwrap()));
+        let words = "--key-size=40B --keys=1000 --verify --connections=16 --closed";
+        assert_eq!(experiment.generator_words().join(" "), words);
+        assert_eq!(experiment.knobs, ["irqbalance=off"]);
+        assert_eq!(experiment.time.window, Duration::from_secs(2));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_to_write() {
+        let check = |text: &str, expect: &str| {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(expect), "{text}: {error}");
+        };
+        check("[taget]", "taget: this key is not known; did you mean 'target'?");
+        check("[target]\nthread = 1", "did you mean 'threads'?");
+        check("[target]\nserver = 'redis'", "sphinx (embedded), memcached");
+        check("[target]\nform = 'lcx'", "did you mean 'lxc'?");
+        check("[target]\ncpus = 'x'", "apart, per-thread or generator");
+        check("[workload]\nkey-sise = '30B'", "workload.key-sise: this key is not known; did you mean 'key-size'?");
+        check("[workload]\nkey-size = 30", "workload.key-size: 30 has no unit; write it as \"30B\"");
+        check("[workload]\nkey-size = '30'", "has no unit");
+        check("[generator]\nseed = 1", "set for each trial");
+        check("[load]\nshare = 0.7", "such as \"70%\"");
+        check("[load]\nshare = '70%'\nclosed = true", "only one of");
+        check("[load]\nof = 'Memcached'", "there is no share");
+        check("[load]\nfind = 'best'", "\"maximum\" or \"peak\"");
+        check("[time]\nwindow = 2", "such as \"2s\"");
+        check("[qos]\ntarget = 'p99'", "write 'p99<1ms'");
+    }
+
+    #[test]
+    fn a_bench_does_not_depend_on_the_load() {
+        let key = |text: &str| read(text).unwrap().bench_key();
+        assert_eq!(key("[load]\nshare = '10%'"), key("[load]\nrate = '5krps'\n[time]\nwindow = '1s'"));
+        assert_ne!(key("[load]\nshare = '10%'"), key("[load]\nclosed = true"));
+        assert_ne!(key(""), key("[workload]\nkeys = 5"));
+        assert_ne!(key(""), key("[target]\nthreads = 2"));
+        assert_ne!(key(""), key("knobs = ['smt=off']"));
+    }
+}

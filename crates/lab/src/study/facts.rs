@@ -1,0 +1,202 @@
+//! What of the host decides whether a part of a study can be measured here.
+
+use std::fs;
+use std::path::Path;
+
+use launch::find_program;
+use units::Bytes;
+
+use super::DefinitionError;
+use crate::allowed_cpus;
+
+/// The facts that a study may ask for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Processors that this process may use.
+    pub cores: usize,
+    /// Whether two of them share a core.
+    pub smt: bool,
+    /// Whether cache ways can be given out.
+    pub resctrl: bool,
+    /// Whether this process may change the host.
+    pub root: bool,
+    /// Receive queues of the network device that has most of them.
+    pub queues: usize,
+    /// Memory that can be had.
+    pub memory: Bytes,
+    /// Programs that are there, of those that a study may need.
+    pub programs: Vec<String>,
+}
+
+/// What a study may ask for by name, the program that has it, and what to do where it lacks.
+const PROGRAMS: [(&str, &str, &str); 5] = [
+    ("memcached", "memcached", "install it (apt-get install memcached)"),
+    ("lxc", "lxc-start", "install it (apt-get install lxc)"),
+    ("podman", "podman", "install it (apt-get install podman)"),
+    ("docker", "dockerd", "install it (apt-get install docker.io)"),
+    ("irqbalance", "irqbalance", "install it (apt-get install irqbalance)"),
+];
+
+impl Facts {
+    /// Those of this machine.
+    pub fn here() -> Facts {
+        let host = host::Host::here();
+        let root = Path::new("/");
+        let programs = PROGRAMS.iter().filter(|(_, program, _)| find_program(program).is_some());
+        Facts {
+            cores: allowed_cpus().len(),
+            smt: host.cpu.smt_on(),
+            resctrl: resctrl(root),
+            root: rustix::process::geteuid().is_root(),
+            queues: queues(root),
+            memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
+            programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+        }
+    }
+
+    /// What `need` lacks here, and what would change that; `None` where the host has it.
+    ///
+    /// Errors: no such need is known.
+    pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
+        let need = need.trim();
+        let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
+        if let Some((name, program, lever)) = PROGRAMS.iter().find(|(name, ..)| *name == need) {
+            let has = self.programs.iter().any(|there| there == name);
+            return unless(has, format!("there is no {program} on this machine; {lever}"));
+        }
+        if let Some((name, least)) = need.split_once(">=") {
+            let wrong = || DefinitionError(format!("needs '{need}': '{least}' is no amount, such as 4 or 8GiB"));
+            let count = || least.trim().parse::<usize>().map_err(|_| wrong());
+            match name.trim() {
+                "cores" => {
+                    let (least, here) = (count()?, self.cores);
+                    let reason = format!("it needs {least} processors and this machine gives {here}");
+                    return unless(here >= least, reason);
+                }
+                "queues" => {
+                    let (least, here) = (count()?, self.queues);
+                    let reason = format!(
+                        "it needs a network device with {least} receive queues and the best one here has {here}"
+                    );
+                    return unless(here >= least, reason);
+                }
+                "memory" => {
+                    let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
+                    let here = self.memory;
+                    return unless(here >= least, format!("it needs {least} of memory and {here} are free"));
+                }
+                _ => {}
+            }
+        }
+        match need {
+            "smt" => unless(
+                self.smt,
+                "no two processors of this machine share a core, or SMT is off: the firmware or, in a virtual \
+                 machine, the host decides that"
+                    .into(),
+            ),
+            "resctrl" => unless(
+                self.resctrl,
+                "the kernel offers no cache allocation (resctrl): it takes an Intel Xeon with CAT or its like, \
+                 not hidden by a hypervisor"
+                    .into(),
+            ),
+            "root" => unless(self.root, "it changes the host, which takes root".into()),
+            _ => Err(DefinitionError(format!(
+                "needs '{need}': not known; write smt, resctrl, root, cores>=N, queues>=N, memory>=SIZE, or one of {}",
+                PROGRAMS.map(|(name, ..)| name).join(", ")
+            ))),
+        }
+    }
+}
+
+fn resctrl(root: &Path) -> bool {
+    let offered = fs::read_to_string(root.join("proc/filesystems")).unwrap_or_default();
+    let known = offered.lines().any(|line| line.trim_end().ends_with("resctrl"));
+    known && fs::read_dir(root.join("sys/fs/resctrl")).is_ok_and(|mut entries| entries.next().is_some())
+        || known
+            && fs::read_to_string(root.join("proc/cpuinfo"))
+                .is_ok_and(|text| text.contains(" cat_l3") || text.contains(" cat_l2"))
+}
+
+/// The most receive queues that a device other than loopback has.
+fn queues(root: &Path) -> usize {
+    let Ok(devices) = fs::read_dir(root.join("sys/class/net")) else { return 0 };
+    let of = |device: fs::DirEntry| {
+        let real = device.path().join("device").exists();
+        let queues = fs::read_dir(device.path().join("queues")).ok()?;
+        let receive = queues.flatten().filter(|queue| queue.file_name().to_string_lossy().starts_with("rx-"));
+        real.then(|| receive.count())
+    };
+    devices.flatten().filter_map(of).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn big() -> Facts {
+        Facts {
+            cores: 44,
+            smt: true,
+            resctrl: true,
+            root: true,
+            queues: 8,
+            memory: Bytes(64 << 30),
+            programs: vec!["memcached".into()],
+        }
+    }
+
+    #[test]
+    fn a_need_is_there_or_says_what_lacks() {
+        let small = Facts {
+            cores: 2,
+            smt: false,
+            resctrl: false,
+            root: false,
+            queues: 1,
+            memory: Bytes(1 << 30),
+            programs: Vec::new(),
+        };
+        let check = |need: &str, words: &str| {
+            assert_eq!(big().lacks(need).unwrap(), None, "{need}");
+            let reason = small.lacks(need).unwrap().unwrap();
+            assert!(reason.contains(words), "{need}: {reason}");
+        };
+        check("memcached", "apt-get install memcached");
+        check("cores>=8", "it needs 8 processors and this machine gives 2");
+        check("queues>=4", "the best one here has 1");
+        check("memory >= 8GiB", "it needs 8 GiB of memory and 1 GiB are free");
+        check("smt", "share a core");
+        check("resctrl", "CAT");
+        check("root", "takes root");
+    }
+
+    #[test]
+    fn an_unknown_need_is_refused() {
+        for need in ["cores>=x", "gpu", "disks>=4", ""] {
+            let error = big().lacks(need).unwrap_err().to_string();
+            assert!(error.contains(&format!("needs '{need}'")), "{error}");
+        }
+    }
+
+    #[test]
+    fn queues_and_cache_ways_are_read_from_the_tree() {
+        let root = tempfile::tempdir().unwrap();
+        let make = |path: &str| fs::create_dir_all(root.path().join(path)).unwrap();
+        assert_eq!((queues(root.path()), resctrl(root.path())), (0, false));
+        for queue in 0..4 {
+            make(&format!("sys/class/net/lo/queues/rx-{queue}"));
+        }
+        make("sys/class/net/eth0/device");
+        make("sys/class/net/eth0/queues/rx-0");
+        make("sys/class/net/eth0/queues/rx-1");
+        make("sys/class/net/eth0/queues/tx-0");
+        make("proc");
+        fs::write(root.path().join("proc/filesystems"), "nodev\tsysfs\nnodev\tresctrl\n").unwrap();
+        // The kernel was built with it; the processor has none.
+        assert_eq!((queues(root.path()), resctrl(root.path())), (2, false));
+        fs::write(root.path().join("proc/cpuinfo"), "flags\t\t: fpu cat_l3 cdp_l3\n").unwrap();
+        assert!(resctrl(root.path()));
+    }
+}

@@ -1,0 +1,224 @@
+//! What the cells say about one claim, before any correction.
+
+use results::study::{Cell, X};
+use stats::{MIN_TO_JUDGE, median, sign_flip_test};
+
+use super::super::claim::{Check, Spot};
+use super::super::summary::{Cells, Summary};
+use super::words::{figure, spread};
+
+/// What was found about a claim.
+pub(super) struct Evidence {
+    pub(super) finding: Finding,
+    /// The figures.
+    pub(super) words: String,
+    /// Blocks behind it.
+    pub(super) n: usize,
+    /// The differences, block by block, of each comparison: their signs are what is tested.
+    differences: Vec<Vec<f64>>,
+}
+
+/// Which way the figures point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// There are no figures.
+    Nothing,
+    /// The medians keep to the claim, which asks for no more.
+    Holds,
+    /// They keep to it, and it says that a difference is there: every comparison must show it.
+    HoldsIfTested,
+    /// They do not: some comparison must show it.
+    Missed,
+}
+
+/// The seed of tests with so many blocks that not all signs are tried.
+const SEED: u64 = 0x636c_6169_6d73;
+
+impl Evidence {
+    fn nothing() -> Evidence {
+        Evidence { finding: Finding::Nothing, words: String::new(), n: 0, differences: Vec::new() }
+    }
+
+    /// The chance of each comparison by accident; none where there are too few blocks.
+    pub(super) fn p_values(&self) -> impl Iterator<Item = f64> + '_ {
+        let tested = self.differences.iter().filter(|differences| differences.len() >= MIN_TO_JUDGE);
+        tested.filter_map(|differences| sign_flip_test(differences, SEED))
+    }
+}
+
+pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
+    match check {
+        Check::Ratio { metric, of, to, least, most } => ratio(cells, metric, of, to, (*least, *most)),
+        Check::Within { metric, of, least, most } => within(cells, metric, of, (*least, *most)),
+        Check::Below { metric, series, than, at } => below(cells, metric, series, than, at),
+        Check::Monotone { metric, series, rising } => monotone(cells, metric, series, *rising),
+        Check::Flat { metric, series, most } => flat(cells, metric, series, *most),
+        Check::UpTo { metric, series, limit, from, to } => up_to(cells, metric, series, *limit, *from, *to),
+    }
+}
+
+type Bounds = (Option<f64>, Option<f64>);
+
+/// Whether values with this median keep to the bounds, and how far each is from the one that is broken.
+fn against(values: &[f64], (least, most): Bounds, difference: impl Fn(f64, f64) -> f64) -> (Finding, Vec<Vec<f64>>) {
+    let Some(middle) = median(values) else { return (Finding::Nothing, Vec::new()) };
+    let broken = least.filter(|least| middle < *least).or(most.filter(|most| middle > *most));
+    match broken {
+        None => (Finding::Holds, Vec::new()),
+        Some(bound) => (Finding::Missed, vec![values.iter().map(|value| difference(*value, bound)).collect()]),
+    }
+}
+
+fn asked((least, most): Bounds) -> String {
+    match (least, most) {
+        (Some(least), Some(most)) => format!("{} to {}", figure(least), figure(most)),
+        (Some(least), None) => format!("at least {}", figure(least)),
+        (None, Some(most)) => format!("at most {}", figure(most)),
+        (None, None) => "anything".into(),
+    }
+}
+
+fn ratio(cells: Cells<'_>, metric: &str, of: &Spot, to: &Spot, bounds: Bounds) -> Evidence {
+    let pairs = cells.pairs((&of.series, &of.x), (&to.series, &to.x), metric);
+    let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+    // Logarithms, so that twice and half weigh the same.
+    let (finding, differences) = against(&ratios, bounds, |ratio, bound| (ratio / bound).ln());
+    let words = format!(
+        "{metric} of {} at {} over {} at {}: {}; claimed: {}",
+        of.series,
+        of.x,
+        to.series,
+        to.x,
+        spread(&ratios),
+        asked(bounds)
+    );
+    Evidence { finding, words, n: ratios.len(), differences }
+}
+
+fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Evidence {
+    let usable = cells.at(&of.series, &of.x).filter(|cell| cell.verdict.is_usable());
+    let values: Vec<f64> = usable.filter_map(|cell| cell.metrics.get(metric).copied()).collect();
+    let (finding, differences) = against(&values, bounds, |value, bound| value - bound);
+    let words =
+        format!("{metric} of {} at {}: {}; claimed: {}", of.series, of.x, spread(&values), asked(bounds));
+    Evidence { finding, words, n: values.len(), differences }
+}
+
+fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> Evidence {
+    let mut evidence = Evidence::nothing();
+    let mut words = Vec::new();
+    let (mut all_below, mut n) = (true, usize::MAX);
+    for x in at {
+        let pairs = cells.pairs((series, x), (than, x), metric);
+        let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+        let Some(middle) = median(&ratios) else { continue };
+        all_below &= middle < 1.0;
+        n = n.min(ratios.len());
+        words.push(format!("{} at {x}", spread(&ratios)));
+        evidence.differences.push(ratios.iter().map(|ratio| ratio.ln()).collect());
+    }
+    if words.is_empty() {
+        return evidence;
+    }
+    evidence.finding = if all_below { Finding::HoldsIfTested } else { Finding::Missed };
+    if !all_below {
+        // Only what points the other way speaks against it.
+        evidence.differences.retain(|logs| median(logs).is_some_and(|middle| middle >= 0.0));
+    }
+    evidence.n = n;
+    evidence.words = format!("{metric} of {series} over that of {than}: {}", words.join("; "));
+    evidence
+}
+
+/// The repeats of `metric` at every place of `series`, rising.
+fn course(cells: Cells<'_>, metric: &str, series: &str) -> Vec<(X, Summary)> {
+    let value = |cell: &Cell| cell.metrics.get(metric).copied();
+    let at = |x: X| Some((x.clone(), cells.summary(series, &x, value)?));
+    cells.places(series).into_iter().filter_map(at).filter(|(_, summary)| summary.valid).collect()
+}
+
+fn told(course: &[(X, Summary)]) -> String {
+    let point = |(x, summary): &(X, Summary)| format!("{} at {x}", figure(summary.median));
+    course.iter().map(point).collect::<Vec<_>>().join(", ")
+}
+
+/// The logarithms of what `metric` is at one place over another, block by block.
+fn steps(cells: Cells<'_>, metric: &str, series: &str, from: &X, to: &X) -> Vec<f64> {
+    cells.pairs((series, to), (series, from), metric).iter().map(|(to, from)| (to / from).ln()).collect()
+}
+
+fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Evidence {
+    let course = course(cells, metric, series);
+    let [first, .., last] = &course[..] else { return Evidence::nothing() };
+    let sign = if rising { 1.0 } else { -1.0 };
+    // A step against the claim that the two intervals allow for is none.
+    let against = course.windows(2).filter(|pair| {
+        let (from, to) = (&pair[0].1, &pair[1].1);
+        if rising { to.high < from.low } else { to.low > from.high }
+    });
+    let mut differences: Vec<Vec<f64>> =
+        against.map(|pair| steps(cells, metric, series, &pair[0].0, &pair[1].0)).collect();
+    if sign * (last.1.median - first.1.median) <= 0.0 {
+        differences.push(steps(cells, metric, series, &first.0, &last.0));
+    }
+    let finding = if differences.is_empty() { Finding::Holds } else { Finding::Missed };
+    let n = course.iter().map(|(_, summary)| summary.n as usize).min().unwrap_or(0);
+    Evidence { finding, words: format!("{metric} of {series}: {}", told(&course)), n, differences }
+}
+
+fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
+    let course = course(cells, metric, series);
+    let by_median = |a: &&(X, Summary), b: &&(X, Summary)| a.1.median.total_cmp(&b.1.median);
+    let (Some(low), Some(high)) = (course.iter().min_by(by_median), course.iter().max_by(by_median)) else {
+        return Evidence::nothing();
+    };
+    if course.len() < 2 {
+        return Evidence::nothing();
+    }
+    let ratio = high.1.median / low.1.median;
+    let logs = steps(cells, metric, series, &low.0, &high.0);
+    let words = format!(
+        "{metric} of {series}: {}; the largest is {} times the smallest, claimed: at most {}",
+        told(&course),
+        figure(ratio),
+        figure(most)
+    );
+    let n = logs.len();
+    if ratio <= most {
+        return Evidence { finding: Finding::Holds, words, n, differences: Vec::new() };
+    }
+    let differences = vec![logs.iter().map(|log| log - most.ln()).collect()];
+    Evidence { finding: Finding::Missed, words, n, differences }
+}
+
+/// The last place up to which the figure keeps to a limit, block by block.
+fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to: f64) -> Evidence {
+    let places = cells.places(series);
+    let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == series).map(|c| c.block).collect();
+    blocks.sort_unstable();
+    blocks.dedup();
+    let last_met = |block: &u32| {
+        let mut last = Some(0.0);
+        for x in &places {
+            let cell = cells.at(series, x).find(|cell| cell.block == *block);
+            // An invalid trial says nothing: the next load decides.
+            let Some(cell) = cell.filter(|cell| cell.verdict.is_usable()) else { continue };
+            let value = cell.metrics.get(metric)?;
+            if *value > limit {
+                return last;
+            }
+            last = x.number();
+        }
+        last
+    };
+    let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();
+    let (finding, differences) = against(&ends, (Some(from), Some(to)), |end, bound| end - bound);
+    let words = format!(
+        "{metric} of {series} stays within {} up to {}; claimed: {} to {}",
+        figure(limit),
+        spread(&ends),
+        figure(from),
+        figure(to)
+    );
+    Evidence { finding, words, n: ends.len(), differences }
+}

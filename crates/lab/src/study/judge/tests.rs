@@ -1,0 +1,172 @@
+use results::study::{Cell, X};
+
+use super::super::claim::{Check, Spot};
+use super::super::summary::tests::cells;
+use super::*;
+
+fn claim(id: &str, check: Check) -> Claim {
+    Claim {
+        id: id.into(),
+        text: "a text".into(),
+        source: "a source".into(),
+        needs: Vec::new(),
+        forms: Vec::new(),
+        expected: ClaimVerdict::Reproduced,
+        check,
+    }
+}
+
+fn spot(series: &str, x: f64) -> Spot {
+    Spot { series: series.into(), x: x.into() }
+}
+
+fn judged(check: Check, cells: &[Cell]) -> ClaimResult {
+    let claims = [claim("one", check)];
+    judge(&claims, Form::Full, Cells(cells), &BTreeMap::new()).remove(0)
+}
+
+/// Eight blocks about `value`, with a little spread.
+fn eight(value: f64) -> Vec<f64> {
+    [0.99, 1.0, 1.01, 1.0, 0.98, 1.02, 1.0, 1.01].iter().map(|factor| value * factor).collect()
+}
+
+fn grid(series: &str, points: &[(f64, f64)]) -> Vec<Cell> {
+    points.iter().flat_map(|(x, value)| cells(series, &[(*x, &eight(*value))])).collect()
+}
+
+#[test]
+fn a_ratio_is_judged_against_its_bounds() {
+    let all = grid("a", &[(10.0, 20.0), (90.0, 1800.0)]);
+    let check = |least: Option<f64>, most: Option<f64>, expect: ClaimVerdict| {
+        let check =
+            Check::Ratio { metric: "m".into(), of: spot("a", 90.0), to: spot("a", 10.0), least, most };
+        let result = judged(check, &all);
+        assert_eq!(result.verdict, expect, "{result:?}");
+        assert!(result.measured.contains("90 (90 to 90, n = 8)"), "{}", result.measured);
+    };
+    check(Some(10.0), None, ClaimVerdict::Reproduced);
+    check(Some(10.0), Some(100.0), ClaimVerdict::Reproduced);
+    check(Some(100.0), None, ClaimVerdict::Differs);
+    check(None, Some(80.0), ClaimVerdict::Differs);
+}
+
+#[test]
+fn what_may_be_an_accident_is_no_difference() {
+    // Four blocks on either side of the bound, and a median just over it.
+    let mut all = cells("a", &[(10.0, &[1.0; 8])]);
+    all.extend(cells("a", &[(20.0, &[0.5, 1.5, 0.6, 1.4, 0.7, 1.3, 1.2, 1.1])]));
+    let check =
+        Check::Ratio { metric: "m".into(), of: spot("a", 20.0), to: spot("a", 10.0), least: None, most: Some(1.0) };
+    let result = judged(check, &all);
+    assert_eq!(result.verdict, ClaimVerdict::NotMeasurable);
+    assert!(result.reason.contains("may be an accident") && result.p_value.unwrap() > 0.05, "{result:?}");
+}
+
+#[test]
+fn too_few_blocks_say_neither_below_nor_differs() {
+    let mut few = cells("a", &[(10.0, &[1.0, 1.1, 0.9])]);
+    few.extend(cells("b", &[(10.0, &[2.0, 2.1, 1.9])]));
+    let below = |series: &str, than: &str| Check::Below {
+        metric: "m".into(),
+        series: series.into(),
+        than: than.into(),
+        at: vec![10.0.into()],
+    };
+    for check in [below("a", "b"), below("b", "a")] {
+        let result = judged(check, &few);
+        assert_eq!(result.verdict, ClaimVerdict::NotMeasurable);
+        assert!(result.reason.contains("3 repeats are too few"), "{}", result.reason);
+    }
+}
+
+#[test]
+fn below_needs_a_difference_at_every_place() {
+    let mut all = grid("a", &[(10.0, 10.0), (20.0, 10.0), (30.0, 10.0)]);
+    all.extend(grid("b", &[(10.0, 20.0), (20.0, 12.0), (30.0, 9.0)]));
+    let check = |series: &str, than: &str, at: &[f64], expect: ClaimVerdict| {
+        let at: Vec<X> = at.iter().map(|x| (*x).into()).collect();
+        let check = Check::Below { metric: "m".into(), series: series.into(), than: than.into(), at };
+        let result = judged(check, &all);
+        assert_eq!(result.verdict, expect, "{result:?}");
+    };
+    check("a", "b", &[10.0, 20.0], ClaimVerdict::Reproduced);
+    check("b", "a", &[10.0], ClaimVerdict::Differs);
+    check("a", "b", &[10.0, 30.0], ClaimVerdict::Differs);
+    check("a", "b", &[40.0], ClaimVerdict::NotMeasurable);
+}
+
+#[test]
+fn rising_allows_for_the_intervals() {
+    let check = |points: &[(f64, f64)], rising: bool, expect: ClaimVerdict| {
+        let check = Check::Monotone { metric: "m".into(), series: "a".into(), rising };
+        let result = judged(check, &grid("a", points));
+        assert_eq!(result.verdict, expect, "{points:?}: {result:?}");
+    };
+    check(&[(1.0, 10.0), (2.0, 20.0), (3.0, 30.0)], true, ClaimVerdict::Reproduced);
+    // 19.9 after 20 lies within the intervals.
+    check(&[(1.0, 10.0), (2.0, 20.0), (3.0, 19.9)], true, ClaimVerdict::Reproduced);
+    check(&[(1.0, 10.0), (2.0, 20.0), (3.0, 15.0)], true, ClaimVerdict::Differs);
+    check(&[(1.0, 30.0), (2.0, 20.0), (3.0, 10.0)], true, ClaimVerdict::Differs);
+    check(&[(1.0, 30.0), (2.0, 20.0), (3.0, 10.0)], false, ClaimVerdict::Reproduced);
+    check(&[(1.0, 30.0)], true, ClaimVerdict::NotMeasurable);
+}
+
+#[test]
+fn flat_compares_the_largest_with_the_smallest() {
+    let check = |most: f64, expect: ClaimVerdict| {
+        let all = grid("a", &[(1.0, 10.0), (2.0, 12.0), (3.0, 11.0)]);
+        let result = judged(Check::Flat { metric: "m".into(), series: "a".into(), most }, &all);
+        assert_eq!(result.verdict, expect, "{result:?}");
+        assert!(result.measured.contains("1.2 times"), "{}", result.measured);
+    };
+    check(1.5, ClaimVerdict::Reproduced);
+    check(1.1, ClaimVerdict::Differs);
+}
+
+#[test]
+fn up_to_is_the_last_place_within_the_limit() {
+    let all = grid("a", &[(50.0, 100.0), (60.0, 200.0), (70.0, 900.0), (80.0, 3000.0), (90.0, 100.0)]);
+    let check = |from: f64, to: f64, expect: ClaimVerdict| {
+        let check = Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from, to };
+        let result = judged(check, &all);
+        assert_eq!(result.verdict, expect, "{result:?}");
+        assert!(result.measured.contains("up to 70 "), "{}", result.measured);
+    };
+    check(60.0, 80.0, ClaimVerdict::Reproduced);
+    check(70.0, 70.0, ClaimVerdict::Reproduced);
+    check(80.0, 90.0, ClaimVerdict::Differs);
+    check(40.0, 60.0, ClaimVerdict::Differs);
+}
+
+#[test]
+fn comparisons_are_corrected_together() {
+    // Six blocks that agree: p = 2/2⁶ = 0.031 alone, and 0.063 beside a second comparison.
+    let mut all = cells("a", &[(10.0, &[1.0; 6])]);
+    all.extend(cells("b", &[(10.0, &[2.0; 6])]));
+    let below = || Check::Below {
+        metric: "m".into(),
+        series: "a".into(),
+        than: "b".into(),
+        at: vec![10.0.into()],
+    };
+    let verdicts = |claims: &[Claim]| -> Vec<ClaimVerdict> {
+        let results = judge(claims, Form::Full, Cells(&all), &BTreeMap::new());
+        results.iter().map(|result| result.verdict).collect()
+    };
+    assert_eq!(verdicts(&[claim("one", below())]), [ClaimVerdict::Reproduced]);
+    assert_eq!(verdicts(&[claim("one", below()), claim("two", below())]), [ClaimVerdict::NotMeasurable; 2]);
+}
+
+#[test]
+fn what_cannot_be_judged_says_why() {
+    let all = grid("a", &[(10.0, 1.0)]);
+    let claims = [claim("one", Check::Flat { metric: "m".into(), series: "a".into(), most: 2.0 })];
+    let judged = |form: Form, lacking: &BTreeMap<String, String>| {
+        let mut results = judge(&claims, form, Cells(&all), lacking);
+        assert_eq!(results[0].verdict, ClaimVerdict::NotMeasurable);
+        results.remove(0).reason
+    };
+    assert!(judged(Form::Smoke, &BTreeMap::new()).contains("mean nothing"));
+    let lacking = [("one".to_owned(), "it needs 8 processors".to_owned())].into();
+    assert_eq!(judged(Form::Full, &lacking), "it needs 8 processors");
+}

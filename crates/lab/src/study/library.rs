@@ -1,0 +1,167 @@
+//! The studies that come with the program, and those in folders.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::section::nearest;
+use super::{Definition, DefinitionError, Vocabulary};
+
+/// A study that comes with the program.
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded {
+    /// The name of its folder in `studies/`: `01-latency-vs-load`.
+    pub folder: &'static str,
+    study: &'static str,
+    claims: &'static str,
+    /// What a reader should know of it.
+    pub readme: &'static str,
+}
+
+macro_rules! embedded {
+    ($($folder:literal),* $(,)?) => {
+        &[$(Embedded {
+            folder: $folder,
+            study: include_str!(concat!("../../../../studies/", $folder, "/study.toml")),
+            claims: include_str!(concat!("../../../../studies/", $folder, "/claims.toml")),
+            readme: include_str!(concat!("../../../../studies/", $folder, "/README.md")),
+        }),*]
+    };
+}
+
+/// All of them, in their order.
+pub const STUDIES: &[Embedded] = embedded![
+    "01-latency-vs-load",
+    "02-thread-scaling",
+    "03-key-size",
+    "04-value-size",
+    "05-items",
+    "06-container-vs-bare",
+    "07-threads-vs-cores",
+    "08-smt",
+    "09-interrupts-beside-workers",
+    "10-interrupt-distribution",
+    "11-cache-ways",
+    "12-memory-and-bandwidth-limits",
+    "14-sphinx-vs-memcached",
+    "15-sharing-modes",
+    "16-co-location",
+];
+
+impl Embedded {
+    /// Its name: the folder's without the number.
+    pub fn name(&self) -> &'static str {
+        name_of(self.folder)
+    }
+
+    /// Reads it.
+    ///
+    /// Errors: none in a program that passed its tests.
+    pub fn read(&self, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+        Definition::read(self.name(), self.study, self.claims, known)
+    }
+}
+
+/// Where a study is.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// In the program.
+    Embedded(&'static Embedded),
+    /// In a folder with `study.toml` and `claims.toml`.
+    Folder(PathBuf),
+}
+
+impl Source {
+    /// The study that a person means: its name, its number, or the path of a folder.
+    ///
+    /// Errors: there is none, with the name that was perhaps meant.
+    pub fn find(text: &str) -> Result<Source, DefinitionError> {
+        let named = |study: &&Embedded| {
+            let number = study.folder.split('-').next().unwrap_or_default();
+            [study.folder, study.name(), number, number.trim_start_matches('0')].contains(&text)
+        };
+        if let Some(study) = STUDIES.iter().find(named) {
+            return Ok(Source::Embedded(study));
+        }
+        let path = Path::new(text);
+        if path.join("study.toml").is_file() {
+            return Ok(Source::Folder(path.into()));
+        }
+        let near = nearest(text, STUDIES.iter().map(Embedded::name)).map(|near| format!("did you mean '{near}'? "));
+        Err(DefinitionError(format!(
+            "there is no study '{text}'; {}taillight study list names those that there are, and a folder with study.toml \
+             and claims.toml is one as well",
+            near.unwrap_or_default()
+        )))
+    }
+
+    /// Reads it.
+    ///
+    /// Errors: a file is missing or wrong.
+    pub fn read(&self, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+        match self {
+            Source::Embedded(study) => study.read(known),
+            Source::Folder(path) => {
+                let file = |name: &str| {
+                    let path = path.join(name);
+                    fs::read_to_string(&path)
+                        .map_err(|e| DefinitionError(format!("cannot read {}: {e}", path.display())))
+                };
+                let folder = path.canonicalize().unwrap_or_else(|_| path.clone());
+                let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                Definition::read(name_of(&folder), &file("study.toml")?, &file("claims.toml")?, known)
+            }
+        }
+    }
+
+    /// What a reader should know of it.
+    pub fn readme(&self) -> String {
+        match self {
+            Source::Embedded(study) => study.readme.to_owned(),
+            Source::Folder(path) => fs::read_to_string(path.join("README.md")).unwrap_or_default(),
+        }
+    }
+}
+
+/// A folder's name without the number before it.
+fn name_of(folder: &str) -> &str {
+    match folder.split_once('-') {
+        Some((number, rest)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => rest,
+        _ => folder,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_study_is_found_by_name_number_and_path() {
+        let check = |text: &str| {
+            let source = Source::find(text).unwrap();
+            assert!(matches!(&source, Source::Embedded(study) if study.name() == "latency-vs-load"), "{text}");
+        };
+        check("latency-vs-load");
+        check("01-latency-vs-load");
+        check("01");
+        check("1");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/01-latency-vs-load");
+        assert!(matches!(Source::find(folder.to_str().unwrap()).unwrap(), Source::Folder(_)));
+        let error = Source::find("latency-vs-laod").unwrap_err().to_string();
+        assert!(error.contains("did you mean 'latency-vs-load'?"), "{error}");
+        assert!(Source::find("/no/such").unwrap_err().to_string().contains("study list"));
+    }
+
+    #[test]
+    fn every_folder_is_in_the_program() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies");
+        let mut folders: Vec<String> = fs::read_dir(&root)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .filter(|entry| entry.path().is_dir())
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        folders.sort();
+        let embedded: Vec<&str> = STUDIES.iter().map(|study| study.folder).collect();
+        assert_eq!(embedded, folders);
+    }
+}

@@ -1,0 +1,80 @@
+//! The figures of a cell, from the trial behind it.
+
+use std::collections::BTreeMap;
+
+use results::Trial;
+
+/// Named with their units; what was not measured is absent.
+pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
+    let times = &trial.all.response_time;
+    let service = &trial.all.service_time;
+    let figures = [
+        ("offered_rps", (!trial.is_closed_loop()).then_some(trial.offered_rps)),
+        ("achieved_rps", Some(trial.achieved_rps)),
+        ("latency_us_mean", times.mean_us),
+        ("latency_us_p50", times.p50_us),
+        ("latency_us_p90", times.p90_us),
+        ("latency_us_p95", times.p95_us),
+        ("latency_us_p99", times.p99_us),
+        ("latency_us_p99_9", times.p99_9_us),
+        ("latency_us_max", times.max_us),
+        ("service_us_p99", service.p99_us),
+        ("windowed_us_p99", trial.windowed_p99_us),
+        ("within_1ms_share", trial.within_share(1000.0)),
+        ("load_share", trial.load_share),
+        ("generator_busy_share", Some(trial.generator.busy_share)),
+        ("steal_share", trial.noise.steal_share),
+        ("error_share", errors(trial)),
+    ];
+    let mut metrics: BTreeMap<String, f64> =
+        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
+    metrics.retain(|_, value| value.is_finite());
+    metrics
+}
+
+/// Failed requests and time-outs over all that were due.
+fn errors(trial: &Trial) -> Option<f64> {
+    let all = trial.arrivals.intended;
+    (all > 0).then(|| (trial.arrivals.errors + trial.arrivals.timeouts) as f64 / all as f64)
+}
+
+/// The median of each metric over several measurements of the same.
+pub(super) fn medians(of: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
+    let Some(first) = of.first() else { return BTreeMap::new() };
+    let median = |name: &String| {
+        let values: Vec<f64> = of.iter().filter_map(|metrics| metrics.get(name).copied()).collect();
+        Some((name.clone(), stats::median(&values)?))
+    };
+    first.keys().filter_map(median).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample;
+
+    #[test]
+    fn figures_have_their_units_and_absent_ones_stay_absent() {
+        let mut trial = sample::trial("sphinx", 10_000.0);
+        trial.counters.insert("hit_ratio".into(), 0.9);
+        let metrics = of_trial(&trial);
+        let check = |name: &str, expect: Option<f64>| assert_eq!(metrics.get(name).copied(), expect, "{name}");
+        check("achieved_rps", Some(10_000.0));
+        check("latency_us_p99", Some(120.0));
+        check("windowed_us_p99", Some(110.0));
+        check("hit_ratio", Some(0.9));
+        check("error_share", Some(0.0));
+        check("within_1ms_share", None);
+        check("load_share", None);
+    }
+
+    #[test]
+    fn medians_are_taken_metric_by_metric() {
+        let map = |pairs: &[(&str, f64)]| pairs.iter().map(|(name, v)| ((*name).to_owned(), *v)).collect();
+        let of: [BTreeMap<String, f64>; 3] =
+            [map(&[("a", 1.0), ("b", 5.0)]), map(&[("a", 9.0)]), map(&[("a", 2.0), ("b", 7.0)])];
+        assert_eq!(medians(&of), map(&[("a", 2.0), ("b", 6.0)]));
+        assert!(medians(&[]).is_empty());
+    }
+}

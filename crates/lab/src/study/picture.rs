@@ -1,0 +1,250 @@
+//! The figures and tables of a study, as they are asked for.
+
+use results::study::{FigureKind, Scale};
+use toml::Value;
+
+use super::DefinitionError;
+use super::section::{Section, number};
+
+/// A figure that is asked for.
+#[derive(Clone, Debug)]
+pub(super) struct FigureDef {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) kind: FigureKind,
+    /// What is drawn: one of a cell's metrics.
+    pub(super) metric: String,
+    /// Whether it is drawn over the same at the block's reference point.
+    pub(super) ratio: bool,
+    pub(super) label: String,
+    pub(super) unit: String,
+    pub(super) scale: Scale,
+    /// From the metric's unit to that of the axis.
+    pub(super) factor: f64,
+    /// Which series; empty: all.
+    pub(super) series: Vec<String>,
+    /// Of percentiles: where on the axis of the study.
+    pub(super) at: Option<String>,
+    /// Whether the QoS target is drawn.
+    pub(super) qos: bool,
+    pub(super) caption: String,
+    pub(super) published: Vec<PublishedDef>,
+}
+
+/// A published line.
+#[derive(Clone, Debug)]
+pub(super) struct PublishedDef {
+    pub(super) name: String,
+    pub(super) source: String,
+    pub(super) note: Option<String>,
+    /// Place and value. Of a matrix: row, column and what stands there.
+    pub(super) points: Vec<Vec<Value>>,
+}
+
+/// A table that is asked for.
+#[derive(Clone, Debug)]
+pub(super) struct TableDef {
+    pub(super) id: String,
+    pub(super) title: String,
+    /// Whether each row is a series, or each cell of the grid has one.
+    pub(super) by_series: bool,
+    /// Which series; empty: all.
+    pub(super) series: Vec<String>,
+    pub(super) columns: Vec<ColumnDef>,
+    pub(super) source: String,
+    /// As printed, with the head of the row first.
+    pub(super) published: Vec<Vec<String>>,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(super) struct ColumnDef {
+    pub(super) label: String,
+    pub(super) metric: String,
+    pub(super) unit: String,
+    pub(super) factor: f64,
+    /// Where on the axis, in a table by series.
+    pub(super) at: Option<String>,
+}
+
+impl FigureDef {
+    pub(super) fn read(mut section: Section) -> Result<FigureDef, DefinitionError> {
+        let kind = match section.text("kind")?.as_deref() {
+            None | Some("lines") => FigureKind::Lines,
+            Some("bars") => FigureKind::Bars,
+            Some("matrix") => FigureKind::Matrix,
+            Some("percentiles") => FigureKind::Percentiles,
+            Some(other) => {
+                let lever = "write lines, bars, matrix or percentiles";
+                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("kind"))));
+            }
+        };
+        let scale = match section.text("scale")?.as_deref() {
+            None | Some("linear") => Scale::Linear,
+            Some("log") => Scale::Log,
+            Some(other) => {
+                let lever = "write \"linear\" or \"log\"";
+                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("scale"))));
+            }
+        };
+        let mut published = Vec::new();
+        for mut one in section.tables("published")? {
+            published.push(PublishedDef {
+                name: one.needed("name")?,
+                source: one.needed("source")?,
+                note: one.text("note")?,
+                points: points(&mut one)?,
+            });
+            one.end()?;
+        }
+        let figure = FigureDef {
+            id: section.needed("id")?,
+            title: section.needed("title")?,
+            kind,
+            metric: section.text("metric")?.unwrap_or_default(),
+            ratio: section.flag("ratio")?,
+            label: section.text("label")?.unwrap_or_default(),
+            unit: section.text("unit")?.unwrap_or_default(),
+            scale,
+            factor: section.number("factor")?.unwrap_or(1.0),
+            series: section.texts("series")?,
+            at: section.text("at")?,
+            qos: section.flag("qos")?,
+            caption: section.text("caption")?.unwrap_or_default(),
+            published,
+        };
+        section.end()?;
+        if figure.metric.is_empty() && matches!(figure.kind, FigureKind::Lines | FigureKind::Bars) {
+            return Err(DefinitionError(format!("figure {}: it has no metric", figure.id)));
+        }
+        Ok(figure)
+    }
+
+    /// Those of an experiment that stands by itself.
+    pub(super) fn of_experiment() -> Vec<FigureDef> {
+        vec![FigureDef {
+            id: "latency".into(),
+            title: "Response time against load".into(),
+            kind: FigureKind::Lines,
+            metric: "windowed_us_p99".into(),
+            ratio: false,
+            label: "windowed p99".into(),
+            unit: "µs".into(),
+            scale: Scale::Log,
+            factor: 1.0,
+            series: Vec::new(),
+            at: None,
+            qos: true,
+            caption: String::new(),
+            published: Vec::new(),
+        }]
+    }
+}
+
+/// A list of lists.
+fn points(section: &mut Section) -> Result<Vec<Vec<Value>>, DefinitionError> {
+    let lever = "a list of pairs, such as [[10, 1.5], [20, 3]]";
+    match section.value("points") {
+        Some(Value::Array(points)) => points
+            .into_iter()
+            .map(|point| match point {
+                Value::Array(point) if point.len() >= 2 => Ok(point),
+                other => Err(section.wrong("points", &other, lever)),
+            })
+            .collect(),
+        other => Err(section.wrong("points", &other.unwrap_or(Value::Array(Vec::new())), lever)),
+    }
+}
+
+impl PublishedDef {
+    /// Place and value of each point, where they are numbers or the place is a name.
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (String, f64)> + '_ {
+        self.points.iter().filter_map(|point| Some((text(point.first()?), number(point.get(1)?)?)))
+    }
+
+    /// Row, column and label of each cell of a matrix.
+    pub(super) fn cells(&self) -> impl Iterator<Item = (String, String, String)> + '_ {
+        self.points
+            .iter()
+            .filter_map(|point| Some((text(point.first()?), text(point.get(1)?), text(point.get(2)?))))
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| number(value).map_or_else(String::new, |n| n.to_string()), str::to_owned)
+}
+
+impl TableDef {
+    pub(super) fn read(mut section: Section) -> Result<TableDef, DefinitionError> {
+        let mut columns = Vec::new();
+        for mut column in section.tables("column")? {
+            columns.push(ColumnDef {
+                label: column.needed("label")?,
+                metric: column.needed("metric")?,
+                unit: column.text("unit")?.unwrap_or_default(),
+                factor: column.number("factor")?.unwrap_or(1.0),
+                at: column.text("at")?,
+            });
+            column.end()?;
+        }
+        let by_series = match section.text("rows")?.as_deref() {
+            Some("series") => true,
+            None | Some("cells") => false,
+            Some(other) => {
+                let lever = "write \"series\" or \"cells\"";
+                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("rows"))));
+            }
+        };
+        let published = match section.value("published") {
+            None => Vec::new(),
+            Some(Value::Array(rows)) => {
+                rows.iter().filter_map(Value::as_array).map(|row| row.iter().map(text).collect()).collect()
+            }
+            Some(other) => return Err(section.wrong("published", &other, "a list of rows")),
+        };
+        let table = TableDef {
+            id: section.needed("id")?,
+            title: section.needed("title")?,
+            by_series,
+            series: section.texts("series")?,
+            columns,
+            source: section.text("source")?.unwrap_or_default(),
+            published,
+        };
+        section.end()?;
+        let heads = table.columns.len() + if table.by_series { 1 } else { 2 };
+        if let Some(row) = table.published.iter().find(|row| row.len() != heads) {
+            let (id, has) = (&table.id, row.len());
+            return Err(DefinitionError(format!(
+                "table {id}: a published row has {has} cells for {heads} columns"
+            )));
+        }
+        Ok(table)
+    }
+
+    /// That of an experiment that stands by itself.
+    pub(super) fn of_experiment() -> Vec<TableDef> {
+        let column = |label: &str, metric: &str, unit: &str, factor: f64| ColumnDef {
+            label: label.into(),
+            metric: metric.into(),
+            unit: unit.into(),
+            factor,
+            at: None,
+        };
+        vec![TableDef {
+            id: "points".into(),
+            title: "Every point".into(),
+            by_series: false,
+            series: Vec::new(),
+            columns: vec![
+                column("achieved", "achieved_rps", "krps", 1e-3),
+                column("p50", "latency_us_p50", "µs", 1.0),
+                column("p99", "latency_us_p99", "µs", 1.0),
+                column("windowed p99", "windowed_us_p99", "µs", 1.0),
+                column("processor", "server_cpu_us_per_request", "µs", 1.0),
+            ],
+            source: String::new(),
+            published: Vec::new(),
+        }]
+    }
+}

@@ -1,0 +1,390 @@
+//! From a definition to what is measured: every cell with its whole configuration, and what this host leaves out.
+
+use results::study::{Form, Skipped, X};
+use serde_json::{Value, json};
+use toml::Table;
+
+use super::axis::{Place, merge};
+use super::experiment::{Experiment, Offer, Vocabulary};
+use super::facts::Facts;
+use super::variant::SeriesDef;
+use super::{Definition, DefinitionError, StudyKind};
+use crate::TargetName;
+
+/// One place of one series with everything filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    pub(super) series: String,
+    pub(super) x: X,
+    pub(super) experiment: Experiment,
+    /// The bench that it is measured on.
+    pub(super) bench: usize,
+    /// The bench whose maximum its load is a share of.
+    pub(super) of: usize,
+}
+
+/// Two services under a load each, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub(super) first: Point,
+    pub(super) second: Point,
+}
+
+/// A server, its generator and the state of the host: what is set up once and measured often.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BenchPlan {
+    pub(super) name: String,
+    pub(super) experiment: Experiment,
+    /// Whether its maximum throughput must be known.
+    pub(super) needs_maximum: bool,
+}
+
+/// What a study measures on this host in one of its forms.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) form: Form,
+    pub(super) blocks: u32,
+    pub(super) references_per_block: u32,
+    pub(super) tolerance: f64,
+    pub(super) benches: Vec<BenchPlan>,
+    pub(super) points: Vec<Point>,
+    /// Of a study of two services.
+    pub(super) pairs: Vec<Pair>,
+    /// Measured again in each block; a series without one of its own takes the only one.
+    pub(super) references: Vec<Point>,
+    /// What is left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A point before it is known whether this host can measure it.
+struct Candidate {
+    series: String,
+    x: X,
+    experiment: Experiment,
+    needs: Vec<String>,
+    left_out: Option<String>,
+}
+
+/// Every cell of a form, resolved.
+///
+/// Errors: a configuration that is wrong, with the series and the place that make it so.
+pub(super) fn resolve(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+) -> Result<(), DefinitionError> {
+    let facts = Facts::here();
+    for candidate in candidates(study, form, known)? {
+        for need in &candidate.needs {
+            facts.lacks(need)?;
+        }
+        if let Offer::Share { of: Some(of), .. } = &candidate.experiment.load {
+            owner(study, form, known, &candidate, of)?;
+        }
+    }
+    if let Some(reference) = &study.reference {
+        let x = study.axis.x(&reference.at);
+        if !study.has(&x) {
+            return Err(DefinitionError(format!("reference.at: no form measures at {}", reference.at)));
+        }
+    }
+    Ok(())
+}
+
+fn candidates(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+) -> Result<Vec<Candidate>, DefinitionError> {
+    let mut all = Vec::new();
+    for series in study.series.iter().filter(|series| chosen(study, form, series)) {
+        for place in study.axis.places(form) {
+            all.push(candidate(study, form, known, series, place)?);
+            if study.kind == StudyKind::Colocation {
+                all.push(second_candidate(study, form, known, series, place)?);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a form measures a series.
+fn chosen(study: &Definition, form: Form, series: &SeriesDef) -> bool {
+    let chosen = &study.form(form).series;
+    chosen.is_empty() || chosen.contains(&series.name)
+}
+
+fn candidate(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+    series: &SeriesDef,
+    place: &Place,
+) -> Result<Candidate, DefinitionError> {
+    candidate_of(study, form, known, (series, &Table::new(), &series.set), place)
+}
+
+/// The second service of a study of two.
+fn second_candidate(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+    series: &SeriesDef,
+    place: &Place,
+) -> Result<Candidate, DefinitionError> {
+    candidate_of(study, form, known, (series, &study.second, &series.set_second), place)
+}
+
+/// `base` lies over the study's experiment, `set` is what the series changes of it.
+fn candidate_of(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+    (series, base, set): (&SeriesDef, &Table, &Table),
+    place: &Place,
+) -> Result<Candidate, DefinitionError> {
+    let mut table = study.base.clone();
+    let sets = if series.sets.is_empty() { &study.axis.sets } else { &series.sets };
+    for over in [base, set, &place.changes(sets)?, &study.form(form).set] {
+        merge(&mut table, over);
+    }
+    let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
+    let experiment = Experiment::read(table, "", known).map_err(|e| DefinitionError(format!("{at}: {e}")))?;
+    let mut needs: Vec<String> = [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
+    needs.extend(implied(&experiment));
+    needs.sort();
+    needs.dedup();
+    Ok(Candidate { series: series.name.clone(), x: place.x.clone(), experiment, needs, left_out: series.left_out.clone() })
+}
+
+/// What a configuration needs without saying so.
+fn implied(experiment: &Experiment) -> Vec<String> {
+    let mut needs = Vec::new();
+    if experiment.target.server == TargetName::Memcached && experiment.target.binary.is_none() {
+        needs.push("memcached".to_owned());
+    }
+    match experiment.target.form.as_str() {
+        "bare" => {}
+        "bridged" => needs.push("root".into()),
+        engine => needs.extend(["root".to_owned(), engine.to_owned()]),
+    }
+    if !experiment.knobs.is_empty() {
+        needs.push("root".into());
+    }
+    needs
+}
+
+/// The candidate whose maximum `of`, a series or `SERIES @ PLACE`, means for this one.
+fn owner(
+    study: &Definition,
+    form: Form,
+    known: &Vocabulary,
+    of: &Candidate,
+    text: &str,
+) -> Result<Candidate, DefinitionError> {
+    let (name, x) = match text.rsplit_once(" @ ") {
+        Some((name, place)) => (name.trim(), study.axis.x(place.trim())),
+        None => (text, of.x.clone()),
+    };
+    let series = study.series_named(name).ok_or_else(|| {
+        DefinitionError(format!("load.of: there is no series '{name}'; {}", study.series_names()))
+    })?;
+    let all = [form, Form::Full, Form::Quick, Form::Smoke];
+    let place = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x);
+    let place = place.ok_or_else(|| DefinitionError(format!("load.of: no form measures at {x}")))?;
+    candidate(study, form, known, series, place)
+}
+
+impl Plan {
+    /// What `study` measures on a host of these facts.
+    ///
+    /// Errors: the definition is wrong, which [`Definition::read`] has found already.
+    pub fn new(
+        study: &Definition,
+        form: Form,
+        facts: &Facts,
+        known: &Vocabulary,
+    ) -> Result<Plan, DefinitionError> {
+        let of_form = study.form(form);
+        let mut plan = Plan {
+            form,
+            blocks: of_form.blocks,
+            references_per_block: of_form.references,
+            tolerance: of_form.tolerance,
+            benches: Vec::new(),
+            points: Vec::new(),
+            pairs: Vec::new(),
+            references: Vec::new(),
+            skipped: Vec::new(),
+        };
+        if study.kind == StudyKind::Colocation {
+            plan.add_pairs(study, form, facts, known)?;
+            return Ok(plan);
+        }
+        for candidate in candidates(study, form, known)? {
+            if let Some(reason) = reason_against(&candidate, facts)? {
+                plan.skip(&candidate, reason, study.axis.places(form).len());
+                continue;
+            }
+            let owner = match &candidate.experiment.load {
+                Offer::Share { of: Some(of), .. } => Some(owner(study, form, known, &candidate, of)?),
+                _ => None,
+            };
+            if let Some(lacking) = owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten() {
+                let reason = format!("its load refers to a maximum that is not measurable here: {lacking}");
+                plan.skip(&candidate, reason, study.axis.places(form).len());
+                continue;
+            }
+            let point = plan.point(candidate, owner);
+            plan.points.push(point);
+        }
+        plan.add_references(study, form, facts, known)?;
+        Ok(plan)
+    }
+
+    /// Every load of the first service beside every load of the second.
+    fn add_pairs(
+        &mut self,
+        study: &Definition,
+        form: Form,
+        facts: &Facts,
+        known: &Vocabulary,
+    ) -> Result<(), DefinitionError> {
+        let places = study.axis.places(form);
+        for series in study.series.iter().filter(|series| chosen(study, form, series)) {
+            for (first, second) in places.iter().flat_map(|a| places.iter().map(move |b| (a, b))) {
+                let one = candidate(study, form, known, series, first)?;
+                let two = second_candidate(study, form, known, series, second)?;
+                if let Some(reason) = reason_against(&one, facts)?.or(reason_against(&two, facts)?) {
+                    self.skip(&one, reason, places.len());
+                    continue;
+                }
+                let pair = Pair { first: self.point(one, None), second: self.point(two, None) };
+                self.pairs.push(pair);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_references(
+        &mut self,
+        study: &Definition,
+        form: Form,
+        facts: &Facts,
+        known: &Vocabulary,
+    ) -> Result<(), DefinitionError> {
+        let Some(reference) = &study.reference else { return Ok(()) };
+        let x = study.axis.x(&reference.at);
+        let all = [form, Form::Full, Form::Quick, Form::Smoke];
+        let Some(place) = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x)
+        else {
+            return Ok(());
+        };
+        let of = |series: &&SeriesDef| match &reference.series {
+            Some(name) => series.name == *name,
+            None => self.points.iter().any(|point| point.series == series.name),
+        };
+        for series in study.series.iter().filter(of).collect::<Vec<_>>() {
+            let candidate = candidate(study, form, known, series, place)?;
+            if reason_against(&candidate, facts)?.is_some() {
+                continue;
+            }
+            let owner = match &candidate.experiment.load {
+                Offer::Share { of: Some(of), .. } => Some(owner(study, form, known, &candidate, of)?),
+                _ => None,
+            };
+            let point = self.point(candidate, owner);
+            self.references.push(point);
+        }
+        Ok(())
+    }
+
+    fn point(&mut self, candidate: Candidate, owner: Option<Candidate>) -> Point {
+        let bench = self.bench(&candidate.experiment, &format!("{} {}", candidate.series, candidate.x));
+        let of = match owner {
+            Some(owner) => self.bench(&owner.experiment, &format!("{} {}", owner.series, owner.x)),
+            None => bench,
+        };
+        if matches!(candidate.experiment.load, Offer::Share { .. } | Offer::Maximum | Offer::Peak) {
+            self.benches[of].needs_maximum = true;
+        }
+        Point { series: candidate.series, x: candidate.x, experiment: candidate.experiment, bench, of }
+    }
+
+    fn bench(&mut self, experiment: &Experiment, name: &str) -> usize {
+        let key = experiment.bench_key();
+        if let Some(place) = self.benches.iter().position(|bench| bench.experiment.bench_key() == key) {
+            return place;
+        }
+        let name = format!("{:02}-{}", self.benches.len() + 1, slug(name));
+        self.benches.push(BenchPlan { name, experiment: experiment.clone(), needs_maximum: false });
+        self.benches.len() - 1
+    }
+
+    fn skip(&mut self, candidate: &Candidate, reason: String, places: usize) {
+        let whole = Skipped { what: candidate.series.clone(), reason: reason.clone() };
+        if self.skipped.contains(&whole) {
+            return;
+        }
+        let one = |x: &X| format!("{} at {x}", candidate.series);
+        self.skipped.push(Skipped { what: one(&candidate.x), reason });
+        // The same reason at every place is one reason for the series.
+        let prefix = format!("{} at ", candidate.series);
+        let same = |skipped: &&Skipped| skipped.what.starts_with(&prefix) && skipped.reason == whole.reason;
+        if self.skipped.iter().filter(same).count() == places {
+            self.skipped.retain(|skipped| !same(&skipped));
+            self.skipped.push(whole);
+        }
+    }
+
+    /// Whether nothing of it can be measured.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.pairs.is_empty()
+    }
+
+    /// The reference point of a series.
+    pub(super) fn reference_of(&self, series: &str) -> Option<usize> {
+        let own = self.references.iter().position(|point| point.series == series);
+        own.or(if self.references.len() == 1 { Some(0) } else { None })
+    }
+
+    /// Everything about it, for the record and to know whether a part that was measured before belongs to it.
+    pub(super) fn to_json(&self) -> Value {
+        let point = |point: &Point| {
+            json!({ "series": point.series, "x": point.x, "experiment": point.experiment.to_json() })
+        };
+        json!({
+            "form": self.form.words(),
+            "blocks": self.blocks,
+            "references_per_block": self.references_per_block,
+            "tolerance": self.tolerance,
+            "points": self.points.iter().map(point).collect::<Vec<_>>(),
+            "pairs": self.pairs.iter().map(|pair| [point(&pair.first), point(&pair.second)]).collect::<Vec<_>>(),
+            "references": self.references.iter().map(point).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Why a candidate cannot be measured here; `None`: it can.
+fn reason_against(candidate: &Candidate, facts: &Facts) -> Result<Option<String>, DefinitionError> {
+    if let Some(reason) = &candidate.left_out {
+        return Ok(Some(reason.clone()));
+    }
+    for need in &candidate.needs {
+        if let Some(reason) = facts.lacks(need)? {
+            return Ok(Some(reason));
+        }
+    }
+    Ok(None)
+}
+
+/// A name that a folder may have.
+pub(super) fn slug(text: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let slug: String = text.chars().map(plain).collect();
+    let words: Vec<&str> = slug.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-").chars().take(60).collect()
+}
+
+#[cfg(test)]
+mod tests;

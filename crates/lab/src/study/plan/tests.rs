@@ -1,0 +1,153 @@
+use units::Bytes;
+
+use super::super::order::{Step, of_block};
+use super::*;
+
+const STUDY: &str = "\
+title = 'T'
+question = 'Q?'
+source = 'S'
+method = 'M'
+[experiment.workload]
+keys = 1000
+[x]
+label = 'load'
+unit = '%'
+sets = 'load.share'
+values.smoke = ['50%']
+values.quick = ['10%', '50%']
+values.full = ['10%', '50%', '90%']
+[[series]]
+name = 'Memcached'
+set.target.server = 'memcached'
+[[series]]
+name = 'Sphinx'
+[[series]]
+name = 'SMT'
+needs = ['smt']
+[reference]
+at = '50%'
+[form.smoke]
+blocks = 1
+set.time.window = '100ms'
+series = ['Sphinx']
+[form.quick]
+blocks = 3
+[form.full]
+blocks = 7
+references = 3
+";
+
+fn known() -> Vocabulary {
+    Vocabulary { workload: vec!["keys".into()], generator: vec!["connections".into()] }
+}
+
+fn facts(programs: &[&str]) -> Facts {
+    Facts {
+        cores: 2,
+        smt: false,
+        resctrl: false,
+        root: true,
+        queues: 1,
+        memory: Bytes(1 << 34),
+        programs: programs.iter().map(|name| (*name).to_owned()).collect(),
+    }
+}
+
+fn plan(form: Form, programs: &[&str]) -> Plan {
+    let study = Definition::read("t", STUDY, "", &known()).unwrap();
+    Plan::new(&study, form, &facts(programs), &known()).unwrap()
+}
+
+#[test]
+fn a_form_has_its_own_places_and_series() {
+    let check = |form: Form, points: usize, references: usize, benches: usize| {
+        let plan = plan(form, &["memcached"]);
+        assert_eq!((plan.points.len(), plan.references.len(), plan.benches.len()), (points, references, benches));
+    };
+    check(Form::Smoke, 1, 1, 1);
+    // Two servers at two loads; each load is offered to the same server.
+    check(Form::Quick, 4, 2, 2);
+    check(Form::Full, 6, 2, 2);
+}
+
+#[test]
+fn what_lacks_is_skipped_once_with_its_reason() {
+    let words = |plan: &Plan| -> Vec<String> {
+        plan.skipped.iter().map(|skipped| format!("{}: {}", skipped.what, skipped.reason)).collect()
+    };
+    let with = plan(Form::Quick, &["memcached"]);
+    assert_eq!(with.skipped.len(), 1, "{:?}", words(&with));
+    assert!(words(&with)[0].starts_with("SMT: no two processors"));
+    let without = plan(Form::Quick, &[]);
+    assert_eq!(without.points.len(), 2);
+    assert!(words(&without)[0].contains("Memcached: there is no memcached"), "{:?}", words(&without));
+}
+
+#[test]
+fn a_load_may_refer_to_the_maximum_of_another() {
+    let text = STUDY.replace("needs = ['smt']", "set.load.of = 'Memcached'\nset.target.threads = 2");
+    let study = Definition::read("t", &text, "", &known()).unwrap();
+    let plan = Plan::new(&study, Form::Quick, &facts(&["memcached"]), &known()).unwrap();
+    let point = plan.points.iter().find(|point| point.series == "SMT").unwrap();
+    assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::Memcached);
+    assert!(!plan.benches[point.bench].needs_maximum && plan.benches[point.of].needs_maximum);
+    let without = Plan::new(&study, Form::Quick, &facts(&[]), &known()).unwrap();
+    let reason = &without.skipped.iter().find(|skipped| skipped.what == "SMT").unwrap().reason;
+    assert!(reason.contains("refers to a maximum that is not measurable here"), "{reason}");
+}
+
+#[test]
+fn mistakes_are_found_before_anything_starts() {
+    let check = |from: &str, to: &str, expect: &str| {
+        let text = STUDY.replace(from, to);
+        assert_ne!(text, STUDY);
+        let error = Definition::read("t", &text, "", &known()).unwrap_err().to_string();
+        assert!(error.contains(expect), "{error}");
+        assert!(error.starts_with("t/study.toml: "), "{error}");
+    };
+    check("title", "titel", "title: it is missing");
+    check("keys = 1000", "kezs = 1000", "experiment.workload.kezs: this key is not known; did you mean 'keys'?");
+    check("'90%'", "90", "such as \"70%\"");
+    check("needs = ['smt']", "needs = ['gpu']", "needs 'gpu': not known");
+    check("set.time.window = '100ms'", "set.time.windo = '100ms'", "did you mean 'window'?");
+    check("needs = ['smt']", "set.load.of = 'Redis'", "there is no series 'Redis'");
+    check("at = '50%'", "at = '55%'", "no form measures at 55%");
+    check("[form.smoke]", "[form.smok]", "did you mean 'smoke'?");
+}
+
+#[test]
+fn each_block_has_an_order_of_its_own_between_its_references() {
+    let plan = plan(Form::Full, &["memcached"]);
+    let blocks: Vec<Vec<Step>> = (0..6).map(|block| of_block(&plan, 1, block)).collect();
+    for steps in &blocks {
+        assert_eq!(steps.len() * plan.blocks as usize, plan.steps());
+        assert!(steps[..2].iter().all(|step| matches!(step, Step::Maximum(_))));
+        // Both references at the beginning, in the middle and at the end.
+        let references: Vec<usize> =
+            (0..steps.len()).filter(|&n| matches!(steps[n], Step::Reference(_))).collect();
+        assert_eq!(references, [2, 3, 7, 8, 12, 13]);
+        let mut points: Vec<usize> =
+            steps.iter().filter_map(|step| if let Step::Point(n) = step { Some(*n) } else { None }).collect();
+        points.sort_unstable();
+        assert_eq!(points, [0, 1, 2, 3, 4, 5]);
+    }
+    assert!(blocks.windows(2).any(|pair| pair[0] != pair[1]));
+    assert_eq!(blocks[3], of_block(&plan, 1, 3));
+    assert_ne!(blocks, (0..6).map(|block| of_block(&plan, 2, block)).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_estimate_grows_with_blocks_and_windows() {
+    let quick = plan(Form::Quick, &["memcached"]).estimate();
+    let full = plan(Form::Full, &["memcached"]).estimate();
+    assert!(full > 2 * quick, "{quick:?} {full:?}");
+}
+
+#[test]
+fn names_of_folders_are_plain() {
+    let check = |text: &str, expect: &str| assert_eq!(slug(text), expect);
+    check("Memcached, update 50 %", "memcached-update-50");
+    check("../x", "x");
+    check("", "");
+}

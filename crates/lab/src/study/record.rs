@@ -1,0 +1,75 @@
+//! The record of a study: as it begins, and what follows from its cells.
+
+use std::collections::BTreeMap;
+
+use results::Study;
+use results::study::STUDY_SCHEMA;
+use serde_json::json;
+
+use super::bench::Setup;
+use super::facts::Facts;
+use super::judge::judge;
+use super::plan::Plan;
+use super::summary::Cells;
+use super::{Definition, DefinitionError};
+
+/// Where in the record's configuration stands which claims this host cannot tell.
+const LACKING: &str = "claims_not_measurable";
+
+/// The record of a study of which nothing has been measured yet.
+///
+/// Errors: a claim asks for something that nobody knows.
+pub fn new_record(
+    definition: &Definition,
+    plan: &Plan,
+    facts: &Facts,
+    setup: &Setup,
+) -> Result<Study, DefinitionError> {
+    let mut lacking: BTreeMap<&str, String> = BTreeMap::new();
+    for claim in &definition.claims {
+        for need in &claim.needs {
+            if let Some(reason) = facts.lacks(need)? {
+                lacking.entry(&claim.id).or_insert(reason);
+            }
+        }
+    }
+    let mut config = plan.to_json();
+    config[LACKING] = json!(lacking);
+    let mut knobs: Vec<String> =
+        plan.benches.iter().flat_map(|bench| bench.experiment.knobs.iter().cloned()).collect();
+    knobs.sort();
+    knobs.dedup();
+    Ok(Study {
+        schema: STUDY_SCHEMA,
+        name: definition.name.clone(),
+        title: definition.title.clone(),
+        question: definition.question.clone(),
+        source: definition.source.clone(),
+        method: definition.method.clone(),
+        deviations: definition.deviations.clone(),
+        form: plan.form,
+        created: (setup.now)(),
+        command: setup.command.clone(),
+        version: setup.version.clone(),
+        seed: setup.seed,
+        config,
+        host: setup.host.clone(),
+        knobs,
+        notes: Vec::new(),
+        limits: definition.limits.clone(),
+        skipped: plan.skipped.clone(),
+        ..Study::default()
+    })
+}
+
+/// Draws the figures and tables of a record anew from its cells, and judges the claims again.
+pub fn conclude(record: &mut Study, definition: &Definition) {
+    // Half a block would pull the medians its way; before the first is whole there is nothing else.
+    let whole: Vec<_> = record.cells.iter().filter(|cell| cell.block < record.blocks).cloned().collect();
+    let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
+    let lacking: BTreeMap<String, String> =
+        serde_json::from_value(record.config[LACKING].clone()).unwrap_or_default();
+    record.figures = definition.figures(cells);
+    record.tables = definition.tables(cells);
+    record.claims = judge(&definition.claims, record.form, cells, &lacking);
+}

@@ -1,0 +1,268 @@
+//! Reading TOML strictly: every key is known, every quantity has its unit.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use toml::{Table, Value};
+
+use super::DefinitionError;
+
+/// A table of a file that is being read: what was not asked for by its end is unknown.
+pub(super) struct Section {
+    /// Where it stands, as a reader of the file would say: `experiment.target`.
+    place: String,
+    table: Table,
+    asked: Vec<&'static str>,
+}
+
+impl Section {
+    pub(super) fn new(place: impl Into<String>, table: Table) -> Section {
+        Section { place: place.into(), table, asked: Vec::new() }
+    }
+
+    /// Its place, for an error about something in it.
+    pub(super) fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// The place of `key` in the file.
+    pub(super) fn at(&self, key: &str) -> String {
+        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
+    }
+
+    fn take(&mut self, key: &'static str) -> Option<Value> {
+        self.asked.push(key);
+        self.table.remove(key)
+    }
+
+    pub(super) fn wrong(&self, key: &str, given: &Value, expected: &str) -> DefinitionError {
+        DefinitionError(format!("{}: it is {}; write {expected}", self.at(key), shown(given)))
+    }
+
+    /// A text; `None` where the key is absent.
+    pub(super) fn text(&mut self, key: &'static str) -> Result<Option<String>, DefinitionError> {
+        match self.take(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.trim().to_owned())),
+            Some(other) => Err(self.wrong(key, &other, "a text in quotation marks, quantities with their unit")),
+        }
+    }
+
+    /// A text that must be there.
+    pub(super) fn needed(&mut self, key: &'static str) -> Result<String, DefinitionError> {
+        self.text(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", self.at(key))))
+    }
+
+    /// A quantity with its unit, written as a text.
+    pub(super) fn quantity<T: FromStr<Err: Display>>(
+        &mut self,
+        key: &'static str,
+        example: &str,
+    ) -> Result<Option<T>, DefinitionError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let Value::String(text) = &value else {
+            return Err(self.wrong(key, &value, &format!("it with its unit, such as \"{example}\"")));
+        };
+        if text.trim().chars().all(|c| c.is_ascii_digit() || c == '.') {
+            return Err(self.wrong(key, &value, &format!("it with its unit, such as \"{example}\"")));
+        }
+        text.trim().parse().map(Some).map_err(|e| DefinitionError(format!("{}: {e}", self.at(key))))
+    }
+
+    /// A share in per cent: `"70%"`.
+    pub(super) fn share(&mut self, key: &'static str) -> Result<Option<f64>, DefinitionError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let read = value.as_str().and_then(percent);
+        read.map(Some).ok_or_else(|| self.wrong(key, &value, "per cent over 0, such as \"70%\""))
+    }
+
+    /// A count, which has no unit.
+    pub(super) fn count(&mut self, key: &'static str) -> Result<Option<u32>, DefinitionError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let count = value.as_integer().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+        count.map(Some).ok_or_else(|| self.wrong(key, &value, "a whole number from 1 on, without quotation marks"))
+    }
+
+    /// A plain number.
+    pub(super) fn number(&mut self, key: &'static str) -> Result<Option<f64>, DefinitionError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        number(&value).map(Some).ok_or_else(|| self.wrong(key, &value, "a number"))
+    }
+
+    pub(super) fn flag(&mut self, key: &'static str) -> Result<bool, DefinitionError> {
+        match self.take(key) {
+            None => Ok(false),
+            Some(Value::Boolean(flag)) => Ok(flag),
+            Some(other) => Err(self.wrong(key, &other, "true or false")),
+        }
+    }
+
+    /// Several texts; none where the key is absent. A single text will do.
+    pub(super) fn texts(&mut self, key: &'static str) -> Result<Vec<String>, DefinitionError> {
+        match self.take(key) {
+            None => Ok(Vec::new()),
+            Some(Value::String(text)) => Ok(vec![text]),
+            Some(Value::Array(values)) => values
+                .into_iter()
+                .map(|value| match value {
+                    Value::String(text) => Ok(text),
+                    other => Err(self.wrong(key, &other, "texts in quotation marks, quantities with their unit")),
+                })
+                .collect(),
+            Some(other) => Err(self.wrong(key, &other, "a list of texts, such as [\"10%\", \"50%\"]")),
+        }
+    }
+
+    /// A value as it stands.
+    pub(super) fn value(&mut self, key: &'static str) -> Option<Value> {
+        self.take(key)
+    }
+
+    /// A table below this one, empty where it is absent.
+    pub(super) fn below(&mut self, key: &'static str) -> Result<Section, DefinitionError> {
+        Ok(Section::new(self.at(key), self.raw_table(key)?))
+    }
+
+    /// A table below this one as it stands, empty where it is absent.
+    pub(super) fn raw_table(&mut self, key: &'static str) -> Result<Table, DefinitionError> {
+        match self.take(key) {
+            None => Ok(Table::new()),
+            Some(Value::Table(table)) => Ok(table),
+            Some(other) => Err(self.wrong(key, &other, &format!("a section [{}]", self.at(key)))),
+        }
+    }
+
+    /// Several tables of one name, `[[key]]`.
+    pub(super) fn tables(&mut self, key: &'static str) -> Result<Vec<Section>, DefinitionError> {
+        let values = match self.take(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(values)) => values,
+            Some(other) => return Err(self.wrong(key, &other, &format!("sections [[{}]]", self.at(key)))),
+        };
+        let table = |(n, value)| match value {
+            Value::Table(table) => Ok(Section::new(format!("{}[{n}]", self.at(key)), table)),
+            other => Err(self.wrong(key, &other, &format!("sections [[{}]]", self.at(key)))),
+        };
+        values.into_iter().enumerate().map(table).collect()
+    }
+
+    /// All that is left, for a section whose keys somebody else knows.
+    pub(super) fn rest(self) -> Table {
+        self.table
+    }
+
+    /// Refuses what nobody asked for, with the key that it may have meant.
+    pub(super) fn end(self) -> Result<(), DefinitionError> {
+        match self.table.keys().next() {
+            None => Ok(()),
+            Some(key) => Err(unknown(&self.at(key), key, self.asked.iter().copied())),
+        }
+    }
+}
+
+/// That `key` at `place` is not one of those known.
+pub(super) fn unknown<'a>(place: &str, key: &str, known: impl Iterator<Item = &'a str>) -> DefinitionError {
+    let known: Vec<&str> = known.collect();
+    let lever = match nearest(key, known.iter().copied()) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!("known here: {}", known.join(", ")),
+    };
+    DefinitionError(format!("{place}: this key is not known; {lever}"))
+}
+
+/// The known key that is most like `key`, if any is alike at all.
+pub(super) fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Beyond a third of its letters a word is another one.
+    let limit = key.chars().count().div_ceil(3).max(1);
+    let alike = known.map(|word| (strsim::osa_distance(key, word), word));
+    alike.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
+}
+
+/// The share that is written as per cent: `70%`, `12.5 %`.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
+    // 1000 % offers ten times what a server sustains, which tells nothing that 200 % does not.
+    (number > 0.0 && number <= 1000.0).then_some(number / 100.0)
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{text}'"),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::Datetime(_) => "a date".into(),
+        Value::Array(_) => "a list".into(),
+        Value::Table(_) => "a section".into(),
+    }
+}
+
+pub(super) fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64)).filter(|n| n.is_finite())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Bytes;
+
+    fn section(text: &str) -> Section {
+        Section::new("target", text.parse().unwrap())
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_known_one() {
+        let check = |text: &str, expect: &str| {
+            let mut section = section(text);
+            let _ = (section.text("server"), section.count("threads"), section.texts("args"));
+            let error = section.end().unwrap_err().to_string();
+            assert!(error.contains(expect), "{text}: {error}");
+        };
+        check("thread = 2", "target.thread: this key is not known; did you mean 'threads'?");
+        check("sever = 'x'", "did you mean 'server'?");
+        check("colour = 'x'", "known here: server, threads, args");
+    }
+
+    #[test]
+    fn a_quantity_needs_its_unit() {
+        let check = |text: &str, expect: Result<u64, &str>| {
+            let got = section(text).quantity::<Bytes>("memory", "64MiB");
+            match (got, expect) {
+                (Ok(Some(bytes)), Ok(expect)) => assert_eq!(bytes.0, expect, "{text}"),
+                (Err(error), Err(words)) => assert!(error.to_string().contains(words), "{text}: {error}"),
+                (got, _) => panic!("{text}: {got:?}"),
+            }
+        };
+        check("memory = '64MiB'", Ok(64 << 20));
+        check("memory = 64", Err("target.memory: it is 64; write it with its unit, such as \"64MiB\""));
+        check("memory = '64'", Err("with its unit"));
+        check("memory = '64 parsec'", Err("not a unit"));
+    }
+
+    #[test]
+    fn shares_are_per_cents() {
+        let check = |text: &str, expect: Option<f64>| assert_eq!(percent(text), expect, "{text}");
+        check("70%", Some(0.7));
+        check(" 12.5 % ", Some(0.125));
+        check("70", None);
+        check("0%", None);
+        check("NaN%", None);
+        check("-5%", None);
+        check("%", None);
+    }
+
+    #[test]
+    fn a_wrong_kind_is_named() {
+        let check = |got: Result<(), DefinitionError>, expect: &str| {
+            let error = got.unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check(section("threads = 0").count("threads").map(drop), "a whole number from 1 on");
+        check(section("threads = '2'").count("threads").map(drop), "without quotation marks");
+        check(section("args = [1]").texts("args").map(drop), "target.args: it is 1");
+        check(section("server = 1").text("server").map(drop), "a text in quotation marks");
+        check(section("").needed("server").map(drop), "target.server: it is missing");
+        check(section("x = 1").below("x").map(drop), "a section [target.x]");
+        check(section("x = 1").tables("x").map(drop), "sections [[target.x]]");
+    }
+}

@@ -1,0 +1,143 @@
+//! What repeats of one point say together.
+
+use results::study::{Cell, X};
+use stats::Spread;
+
+/// The repeats of one figure at one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Summary {
+    pub(super) median: f64,
+    /// The 95 % interval of the median, or the range where there were too few repeats for one.
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// Repeats behind it.
+    pub(super) n: u32,
+    /// Further repeats that were invalid, and are left out unless there is no other.
+    pub(super) invalid: u32,
+    /// Whether the repeats behind it are valid.
+    pub(super) valid: bool,
+}
+
+/// The cells of one study, looked at point by point.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'a>(pub(super) &'a [Cell]);
+
+impl<'a> Cells<'a> {
+    pub(super) fn at(self, series: &'a str, x: &'a X) -> impl Iterator<Item = &'a Cell> {
+        self.0.iter().filter(move |cell| cell.series == series && cell.x == *x)
+    }
+
+    /// The places where `series` was measured, rising.
+    pub(super) fn places(self, series: &str) -> Vec<X> {
+        let mut places: Vec<X> = Vec::new();
+        for cell in self.0.iter().filter(|cell| cell.series == series) {
+            if !places.contains(&cell.x) {
+                places.push(cell.x.clone());
+            }
+        }
+        places.sort_by(X::total_cmp);
+        places
+    }
+
+    /// The repeats of `value` at one point; `None` where there is none.
+    pub(super) fn summary(
+        self,
+        series: &str,
+        x: &X,
+        value: impl Fn(&Cell) -> Option<f64>,
+    ) -> Option<Summary> {
+        let all: Vec<(bool, f64)> =
+            self.at(series, x).filter_map(|cell| Some((cell.verdict.is_usable(), value(cell)?))).collect();
+        let usable: Vec<f64> = all.iter().filter(|(usable, _)| *usable).map(|(_, value)| *value).collect();
+        let valid = !usable.is_empty();
+        let values = if valid { usable } else { all.iter().map(|(_, value)| *value).collect() };
+        let spread = Spread::of(&values)?;
+        let (low, high) = spread.interval.map_or((spread.min, spread.max), |i| (i.low, i.high));
+        let invalid = all.iter().filter(|(usable, _)| !usable).count() as u32;
+        let n = values.len() as u32;
+        Some(Summary { median: spread.median, low, high, n, invalid: if valid { invalid } else { 0 }, valid })
+    }
+
+    /// The figure of each block at two points, over those blocks in which both were measured and usable.
+    pub(super) fn pairs(
+        self,
+        a: (&'a str, &'a X),
+        b: (&'a str, &'a X),
+        metric: &str,
+    ) -> Vec<(f64, f64)> {
+        let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
+        self.at(a.0, a.1)
+            .filter(|cell| cell.verdict.is_usable())
+            .filter_map(|cell| {
+                let other = self.at(b.0, b.1).find(|other| other.block == cell.block)?;
+                if !other.verdict.is_usable() {
+                    return None;
+                }
+                Some((of(cell)?, of(other)?))
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use results::Verdict;
+
+    /// Cells of one series: place, and the figure `m` of each block.
+    pub(crate) fn cells(series: &str, points: &[(f64, &[f64])]) -> Vec<Cell> {
+        let cell = |x: f64, block: usize, value: f64| Cell {
+            series: series.into(),
+            x: x.into(),
+            block: block as u32,
+            metrics: [("m".to_owned(), value)].into(),
+            verdict: Verdict::Valid,
+            ..Cell::default()
+        };
+        points
+            .iter()
+            .flat_map(|(x, values)| values.iter().enumerate().map(move |(block, value)| (*x, block, *value)))
+            .map(|(x, block, value)| cell(x, block, value))
+            .collect()
+    }
+
+    fn metric(cell: &Cell) -> Option<f64> {
+        cell.metrics.get("m").copied()
+    }
+
+    #[test]
+    fn few_repeats_have_a_range_and_many_an_interval() {
+        let few = cells("a", &[(10.0, &[3.0, 1.0, 2.0])]);
+        let summary = Cells(&few).summary("a", &10.0.into(), metric).unwrap();
+        assert_eq!((summary.median, summary.low, summary.high, summary.n), (2.0, 1.0, 3.0, 3));
+        let many = cells("a", &[(10.0, &[2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 9.0])]);
+        let summary = Cells(&many).summary("a", &10.0.into(), metric).unwrap();
+        assert_eq!((summary.median, summary.n, summary.valid), (2.0, 7, true));
+        assert_eq!(Cells(&many).summary("b", &10.0.into(), metric), None);
+        assert_eq!(Cells(&many).summary("a", &20.0.into(), metric), None);
+    }
+
+    #[test]
+    fn invalid_repeats_are_left_out_unless_there_is_no_other() {
+        let mut all = cells("a", &[(10.0, &[1.0, 2.0, 90.0])]);
+        all[2].verdict = Verdict::default();
+        let summary = Cells(&all).summary("a", &10.0.into(), metric).unwrap();
+        assert_eq!((summary.median, summary.n, summary.invalid, summary.valid), (1.5, 2, 1, true));
+        for cell in &mut all {
+            cell.verdict = Verdict::default();
+        }
+        let summary = Cells(&all).summary("a", &10.0.into(), metric).unwrap();
+        assert_eq!((summary.median, summary.n, summary.valid), (2.0, 3, false));
+    }
+
+    #[test]
+    fn pairs_are_of_the_same_block() {
+        let mut all = cells("a", &[(10.0, &[1.0, 2.0, 3.0])]);
+        all.extend(cells("b", &[(10.0, &[10.0, 20.0, 30.0])]));
+        all.retain(|cell| !(cell.series == "b" && cell.block == 1));
+        let x = X::Number(10.0);
+        assert_eq!(Cells(&all).pairs(("a", &x), ("b", &x), "m"), [(1.0, 10.0), (3.0, 30.0)]);
+        all[2].verdict = Verdict::default();
+        assert_eq!(Cells(&all).pairs(("a", &x), ("b", &x), "m"), [(1.0, 10.0)]);
+    }
+}

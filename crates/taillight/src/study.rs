@@ -1,0 +1,88 @@
+//! `taillight study`: published figures measured again, and `taillight run`: one experiment from its file.
+
+mod agreement;
+mod check;
+mod list;
+mod run;
+mod tables;
+mod vocabulary;
+mod watcher;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+pub(crate) use run::{RunArgs, run_experiment};
+pub(crate) use tables::table;
+
+/// Measure published figures again and judge their claims.
+///
+/// A study is a grid of experiments with claims and published values. NAME is one of those that come with the program
+/// (taillight study list), its number, or a folder with study.toml and claims.toml.
+#[derive(Args, Debug)]
+pub(crate) struct StudyArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// List the studies with what they reproduce and how long they take here.
+    List,
+    /// Show a study: its question, method, claims, and what this machine leaves out.
+    Show {
+        /// The study.
+        name: String,
+    },
+    Run(run::StudyRunArgs),
+    /// Judge the claims of a result again, and draw its figures anew.
+    Check(check::CheckArgs),
+    /// Compare two runs of a study: how many ratios of the second lie in the intervals of the first.
+    Compare(agreement::CompareArgs),
+}
+
+/// Which form of a study.
+#[derive(Args, Clone, Copy, Debug, Default)]
+#[group(multiple = false)]
+pub(crate) struct FormArgs {
+    /// Minutes: few points and repeats [default].
+    #[arg(long)]
+    quick: bool,
+    /// Seconds: only whether it runs; its figures mean nothing.
+    #[arg(long)]
+    smoke: bool,
+    /// As long as it takes: 7 repeats or more, from which differences are judged.
+    #[arg(long)]
+    full: bool,
+}
+
+impl FormArgs {
+    fn form(self) -> results::study::Form {
+        use results::study::Form;
+        match self {
+            FormArgs { full: true, .. } => Form::Full,
+            FormArgs { smoke: true, .. } => Form::Smoke,
+            _ => Form::Quick,
+        }
+    }
+}
+
+pub(crate) fn run(args: StudyArgs) -> Result<ExitCode> {
+    match args.command {
+        Command::List => list::list(),
+        Command::Show { name } => list::show(&name),
+        Command::Run(args) => run::run_study(&args),
+        Command::Check(args) => check::check(&args),
+        Command::Compare(args) => agreement::compare(&args),
+    }
+}
+
+/// Where results go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct OutArgs {
+    /// Folder in which the result gets a folder of its own.
+    #[arg(long, default_value = "results", value_name = "FOLDER")]
+    out: PathBuf,
+}

@@ -1,0 +1,55 @@
+//! `taillight study check`: the claims of a result, judged again.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use lab::study::{Definition, Source, conclude};
+use results::Study;
+use results::study::{ClaimVerdict, StudyFolder};
+
+use super::table;
+use super::vocabulary::vocabulary;
+use crate::terminal::{say, tell};
+
+/// A gate failed.
+const GATE: u8 = 99;
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The result's folder.
+    folder: PathBuf,
+    /// The study whose claims are judged [default: the one of the same name].
+    #[arg(long, value_name = "NAME")]
+    study: Option<String>,
+    /// Exit with 99 if a claim that is expected to reproduce differs.
+    #[arg(long)]
+    gate: bool,
+}
+
+pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
+    let mut study = StudyFolder::open(&args.folder)?.load()?;
+    let name = args.study.as_deref().unwrap_or(&study.name);
+    let source = Source::find(name).with_context(|| {
+        format!("{} is a result of '{}'; name its folder with --study", args.folder.display(), study.name)
+    })?;
+    let definition = source.read(&vocabulary())?;
+    // What is on disk stays: a result does not change once it is whole.
+    conclude(&mut study, &definition);
+    say(&table(&study))?;
+    Ok(if args.gate { gate(&study, &definition) } else { ExitCode::SUCCESS })
+}
+
+/// Whether every claim is as it is expected; one that cannot be judged here fails nothing.
+pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
+    let mut code = ExitCode::SUCCESS;
+    for claim in &study.claims {
+        let expected = definition.claims.iter().find(|known| known.id == claim.id).map(|known| known.expected);
+        if claim.verdict == ClaimVerdict::Differs && expected == Some(ClaimVerdict::Reproduced) {
+            tell(&format!("taillight: gate failed: {} differs: {}", claim.id, claim.measured));
+            code = ExitCode::from(GATE);
+        }
+    }
+    code
+}

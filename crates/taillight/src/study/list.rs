@@ -1,0 +1,57 @@
+//! `taillight study list` and `show`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use lab::study::{Facts, Plan, STUDIES, Source};
+use results::study::Form;
+
+use super::tables::grid;
+use super::vocabulary::vocabulary;
+use crate::progress::clock;
+use crate::terminal::say;
+
+pub(crate) fn list() -> Result<ExitCode> {
+    let (facts, known) = (Facts::here(), vocabulary());
+    let mut rows = Vec::new();
+    for study in STUDIES {
+        let definition = study.read(&known)?;
+        let time = |form| -> Result<String> {
+            let plan = Plan::new(&definition, form, &facts, &known)?;
+            Ok(if plan.is_empty() { "not here".into() } else { clock(plan.estimate()) })
+        };
+        rows.push(vec![
+            study.name().to_owned(),
+            definition.source.clone(),
+            time(Form::Quick)?,
+            time(Form::Full)?,
+            definition.title.clone(),
+        ]);
+    }
+    say(&grid(&["study", "reproduces", "quick", "full", ""], &rows))?;
+    say("\nRun one: taillight study run NAME --quick. What it measures: taillight study show NAME.\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn show(name: &str) -> Result<ExitCode> {
+    let source = Source::find(name)?;
+    let (facts, known) = (Facts::here(), vocabulary());
+    let definition = source.read(&known)?;
+    say(&format!("{}\n", source.readme()))?;
+    say("## Claims\n\n")?;
+    for claim in &definition.claims {
+        say(&format!("- {}: {} ({})\n", claim.id, claim.text, claim.source))?;
+    }
+    say("\n## On this machine\n\n")?;
+    for form in [Form::Smoke, Form::Quick, Form::Full] {
+        let plan = Plan::new(&definition, form, &facts, &known)?;
+        let steps = plan.steps();
+        say(&format!("- {}: about {}, {steps} steps\n", form.words(), clock(plan.estimate())))?;
+        if form == Form::Full {
+            for skipped in &plan.skipped {
+                say(&format!("- left out: {}: {}\n", skipped.what, skipped.reason))?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,203 @@
+//! `taillight study run` and `taillight run`.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use jiff::{Timestamp, Zoned};
+use lab::Interrupt;
+use lab::study::{Definition, Facts, Plan, Runner, Setup, Source, new_record};
+use results::Study;
+use results::study::{Form, StudyFolder};
+
+use super::check::gate;
+use super::vocabulary::vocabulary;
+use super::watcher::Lines;
+use super::{FormArgs, OutArgs, table};
+use crate::progress::clock;
+use crate::terminal::{say, tell};
+
+/// Somebody asked to stop, as shells report it.
+const INTERRUPTED: u8 = 130;
+/// Held while a study is being measured, so that two do not go on with the same one.
+const LOCK: &str = "lock";
+
+/// Run a study. One that was interrupted goes on after its last whole block.
+#[derive(Args, Debug)]
+pub(crate) struct StudyRunArgs {
+    /// The study: its name, its number, or a folder.
+    name: String,
+    #[command(flatten)]
+    form: FormArgs,
+    /// Seed of all random streams and of the order of the points.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Begin anew although an interrupted run is there.
+    #[arg(long)]
+    fresh: bool,
+    /// Print what would be measured and how long it takes, and measure nothing.
+    #[arg(long)]
+    dry_run: bool,
+    /// Exit with 99 if a claim that is expected to reproduce differs.
+    #[arg(long)]
+    gate: bool,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+/// Run one experiment from its TOML file: target, workload, knobs, loads, repeats, QoS.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The file.
+    file: PathBuf,
+    /// Seed of all random streams.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    seed: u64,
+    /// Print the whole configuration as JSON and measure nothing.
+    #[arg(long)]
+    resolve: bool,
+    #[command(flatten)]
+    out: OutArgs,
+}
+
+pub(crate) fn run_study(args: &StudyRunArgs) -> Result<ExitCode> {
+    let definition = Source::find(&args.name)?.read(&vocabulary())?;
+    let form = args.form.form();
+    let facts = Facts::here();
+    let plan = Plan::new(&definition, form, &facts, &vocabulary())?;
+    announce(&definition, form, &plan);
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let setup = setup(args.seed)?;
+    let fresh = new_record(&definition, &plan, &facts, &setup)?;
+    let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
+    let (code, study) = measure(&definition, &plan, &setup, fresh, earlier, &args.out.out)?;
+    Ok(if args.gate && code == ExitCode::SUCCESS { gate(&study, &definition) } else { code })
+}
+
+pub(crate) fn run_experiment(args: &RunArgs) -> Result<ExitCode> {
+    let text = fs::read_to_string(&args.file)
+        .with_context(|| format!("cannot read {}; give the TOML file of an experiment", args.file.display()))?;
+    let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let definition = Definition::of_experiment(&name, &text, &vocabulary())?;
+    let facts = Facts::here();
+    let plan = Plan::new(&definition, Form::Full, &facts, &vocabulary())?;
+    let setup = setup(args.seed)?;
+    let record = new_record(&definition, &plan, &facts, &setup)?;
+    if args.resolve {
+        say(&format!("{}\n", serde_json::to_string_pretty(&record.config)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    announce(&definition, Form::Full, &plan);
+    measure(&definition, &plan, &setup, record, None, &args.out.out).map(|(code, _)| code)
+}
+
+/// Says what is to come. A study of which nothing can be measured here gets a record that says why.
+fn announce(definition: &Definition, form: Form, plan: &Plan) {
+    tell(&format!("{}, {} form: about {}", definition.title, form.words(), clock(plan.estimate())));
+    for skipped in &plan.skipped {
+        tell(&format!("  left out: {}: {}", skipped.what, skipped.reason));
+    }
+    if plan.is_empty() {
+        tell(&format!("{}: nothing of it can be measured on this machine", definition.name));
+    }
+}
+
+fn setup(seed: u64) -> Result<Setup> {
+    Ok(Setup {
+        exe: lab::this_program()?,
+        workload: "cache".into(),
+        seed,
+        interrupt: Interrupt::on_signals()?,
+        command: std::env::args().collect(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        host: serde_json::to_value(host::Host::here())?,
+    })
+}
+
+/// The newest run below `out` that was interrupted and would measure the same as `fresh`.
+fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.into_iter().rev().find_map(|path| {
+        let folder = StudyFolder::open(&path).ok().filter(StudyFolder::is_partial)?;
+        let study = folder.load().ok()?;
+        let same = (&study.name, study.form, study.seed, &study.version, &study.config)
+            == (&fresh.name, fresh.form, fresh.seed, &fresh.version, &fresh.config);
+        same.then_some((folder, study))
+    })
+}
+
+/// Measures, and tells what came of it.
+fn measure(
+    definition: &Definition,
+    plan: &Plan,
+    setup: &Setup,
+    fresh: Study,
+    earlier: Option<(StudyFolder, Study)>,
+    out: &Path,
+) -> Result<(ExitCode, Study)> {
+    let (folder, record) = match earlier {
+        Some((folder, study)) => {
+            tell(&format!(
+                "goes on with {}: {} blocks are whole (--fresh begins anew)",
+                folder.path().display(),
+                study.blocks
+            ));
+            (folder, study)
+        }
+        None => {
+            let time = Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+            let name = format!("{time}-{}-{}", fresh.name, fresh.form.words());
+            (create(out, &name)?, fresh)
+        }
+    };
+    let lock = lock(&folder)?;
+    folder.save(&record)?;
+    let mut lines = Lines::new();
+    let (study, outcome) = Runner::new(definition, plan, setup, &folder, record).run(&mut lines)?;
+    lines.end();
+    drop(lock);
+    let _ = fs::remove_file(folder.path().join(LOCK));
+    if study.cells.is_empty() && study.blocks == 0 && outcome.is_err() {
+        // Nothing was measured: an empty result would only be in the way.
+        let _ = fs::remove_dir_all(folder.path());
+        outcome?;
+    }
+    let folder = if outcome.is_ok() { folder.complete()? } else { folder };
+    say(&table(&study))?;
+    say(&format!("\nResult: {}\n", folder.path().display()))?;
+    let code = match &outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(&format!("taillight: {error}"));
+            tell("A partial result is kept; the same command goes on after its last whole block.");
+            if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE }
+        }
+    };
+    Ok((code, study))
+}
+
+/// A folder of this name, or with a number behind it where two start within a second.
+fn create(out: &Path, name: &str) -> Result<StudyFolder> {
+    let free = |name: &String| {
+        !out.join(name).exists() && !out.join(format!("{name}.partial")).exists()
+    };
+    let names = std::iter::once(name.to_owned()).chain((2..1000).map(|n| format!("{name}-{n}")));
+    let name = names.into_iter().find(free).context("a thousand results of this second are there")?;
+    Ok(StudyFolder::create(out, &name)?)
+}
+
+/// Errors: somebody else is measuring it.
+fn lock(folder: &StudyFolder) -> Result<File> {
+    let path = folder.path().join(LOCK);
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    if file.try_lock().is_err() {
+        bail!("{} is being measured by another process; wait for it, or use --fresh", folder.path().display());
+    }
+    Ok(file)
+}
