@@ -38,7 +38,8 @@ mod tests {
     fn multiplies_by_how_many_are_left() {
         let check = |given: &[f64], expect: &[f64]| {
             let got = holm(given);
-            let same = got.len() == expect.len() && got.iter().zip(expect).all(|(a, b)| (a - b).abs() < 1e-12);
+            let same =
+                got.len() == expect.len() && got.iter().zip(expect).all(|(a, b)| (a - b).abs() < 1e-12);
             assert!(same, "{given:?}: {got:?}, expected {expect:?}");
         };
         check(&[], &[]);

@@ -62,7 +62,8 @@ impl Served {
         }
         let sum: f64 = used.iter().map(|(cpu, _)| cpu).sum();
         let waits: f64 = used.iter().map(|(_, waits)| waits).sum();
-        let workers: Vec<f64> = used.iter().map(|(cpu, _)| *cpu).filter(|cpu| *cpu >= WORKS * busiest).collect();
+        let workers: Vec<f64> =
+            used.iter().map(|(cpu, _)| *cpu).filter(|cpu| *cpu >= WORKS * busiest).collect();
         let mean = workers.iter().sum::<f64>() / workers.len() as f64;
         let figures = [
             ("server_cpu_us_per_request", sum / 1e3 / requests),
@@ -106,11 +107,14 @@ mod tests {
     #[test]
     fn reads_each_thread_of_a_tree() {
         let root = tempfile::tempdir().unwrap();
-        for (pid, task, cpu, waits) in [(7, 7, "1500 20 3", "40"), (7, 8, "2500 20 3", "50"), (9, 9, "10 0 1", "1")] {
+        for (pid, task, cpu, waits) in
+            [(7, 7, "1500 20 3", "40"), (7, 8, "2500 20 3", "50"), (9, 9, "10 0 1", "1")]
+        {
             let task = root.path().join(format!("proc/{pid}/task/{task}"));
             fs::create_dir_all(&task).unwrap();
             fs::write(task.join("schedstat"), format!("{cpu}\n")).unwrap();
-            let status = format!("Name:\tx\nvoluntary_ctxt_switches:\t{waits}\nnonvoluntary_ctxt_switches:\t9\n");
+            let status =
+                format!("Name:\tx\nvoluntary_ctxt_switches:\t{waits}\nnonvoluntary_ctxt_switches:\t9\n");
             fs::write(task.join("status"), status).unwrap();
         }
         assert_eq!(Served::read(root.path(), &[7]), served(&[(7, 1500, 40), (8, 2500, 50)]));

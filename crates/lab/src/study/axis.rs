@@ -83,8 +83,7 @@ impl AxisDef {
 
     /// The loads of an experiment; `None` for the one load that it has.
     pub(super) fn of_loads(loads: Option<Value>) -> Result<AxisDef, DefinitionError> {
-        let mut places =
-            vec![Place { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
+        let mut places = vec![Place { x: X::Number(0.0), value: None, set: Table::new(), needs: Vec::new() }];
         let mut axis = Axis { label: "load".into(), ..Axis::default() };
         if let Some(loads) = loads {
             let Value::Array(loads) = &loads else {
@@ -103,6 +102,10 @@ impl AxisDef {
 
     /// The place that a text means, whatever the form; for claims and references.
     pub(super) fn x(&self, text: &str) -> X {
+        // A place with a name keeps it, though it may read like a number.
+        if self.axis.categories.iter().any(|name| name == text) {
+            return text.into();
+        }
         as_x(text, &self.axis.unit)
     }
 
@@ -190,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_place_sets_what_the_axis_names() {
-        let text = "label = 'threads'\nsets = ['target.threads', 'generator.connections']\nvalues.quick = [1, 2]";
+        let text =
+            "label = 'threads'\nsets = ['target.threads', 'generator.connections']\nvalues.quick = [1, 2]";
         let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
         let places = axis.places(Form::Quick);
         assert_eq!(places.len(), 2);
@@ -212,6 +216,7 @@ mod tests {
         assert_eq!(lengths, [1, 1, 2]);
         assert_eq!(axis.axis.categories, ["4-7", "7-7"]);
         assert_eq!(axis.places(Form::Full)[0].needs, ["smt"]);
+        assert_eq!((axis.x("4-7"), axis.x("7")), ("4-7".into(), 7.0.into()));
     }
 
     #[test]

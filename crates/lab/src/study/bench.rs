@@ -73,7 +73,8 @@ impl Bench {
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &placement, setup);
         let interrupt = setup.interrupt.clone();
-        let session = Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
+        let session =
+            Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
         let search = experiment.time.search;
         Ok(Bench {
             session,
@@ -107,6 +108,11 @@ impl Bench {
         })?;
         self.session.experiment_mut().targets[0].max_throughput.push(found.clone());
         Ok(self.maximum.insert(found))
+    }
+
+    /// Takes a maximum for granted.
+    pub(super) fn assume_maximum(&mut self, block: u32, rps: f64) {
+        self.maximum = Some(MaxThroughput { block, low_rps: rps, high_rps: rps });
     }
 
     /// The maximum of this block.
@@ -156,13 +162,16 @@ impl Bench {
             let seed = seeds.trial(block, purpose, n);
             n += 1;
             let rate_rps = Some(share * reference);
-            let request = Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
+            let request =
+                Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
             Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
         })?;
         let bracket = search.bracket();
         let at_peak = |trial: &&Trial| {
             let of_peak = trial.purpose == Purpose::PeakSearch && trial.block == block;
-            of_peak && trial.load_share == bracket.low && met(trial, &experiment.qos, basis).vote == Vote::Pass
+            of_peak
+                && trial.load_share == bracket.low
+                && met(trial, &experiment.qos, basis).vote == Vote::Pass
         };
         let trial = self.session.experiment().trials.iter().rev().find(at_peak);
         Ok((bracket.low.unwrap_or(0.0) * reference, bracket.high.map(|share| share * reference), trial))
@@ -183,6 +192,16 @@ impl Bench {
     pub(super) fn finish(self, outcome: &Result<(), Error>) -> Result<(), Error> {
         self.session.finish(outcome).map(drop)
     }
+}
+
+/// What an experiment asks for that this program cannot set up; `None`: it can.
+pub(super) fn beyond(experiment: &Experiment) -> Option<String> {
+    let Experiment { target, knobs, .. } = experiment;
+    let plain = target.form == "bare" && target.instances == 1 && target.binary.is_none();
+    if !plain {
+        return Some("this version starts bare servers of one instance only".into());
+    }
+    (!knobs.is_empty()).then(|| "this version does not apply knobs within a study".into())
 }
 
 /// The processors of each side.

@@ -122,9 +122,11 @@ impl Check {
                 }
                 Check::Below { metric, series, than, at }
             }
-            "rising" | "falling" => {
-                Check::Monotone { metric, series: series(section, "series", study)?, rising: kind == "rising" }
-            }
+            "rising" | "falling" => Check::Monotone {
+                metric,
+                series: series(section, "series", study)?,
+                rising: kind == "rising",
+            },
             "flat" => Check::Flat {
                 metric,
                 series: series(section, "series", study)?,
@@ -139,7 +141,10 @@ impl Check {
             },
             other => {
                 let lever = "write ratio, within, below, rising, falling, flat or up-to";
-                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("check"))));
+                return Err(DefinitionError(format!(
+                    "{}: '{other}' is not known; {lever}",
+                    section.at("check")
+                )));
             }
         })
     }
@@ -172,9 +177,9 @@ fn known_place(at: &str, x: &X, study: &Definition) -> Result<(), DefinitionErro
 fn spot(section: &mut Section, key: &'static str, study: &Definition) -> Result<Spot, DefinitionError> {
     let text = section.needed(key)?;
     let at = section.at(key);
-    let (name, place) = text
-        .rsplit_once(" @ ")
-        .ok_or_else(|| DefinitionError(format!("{at}: '{text}' is no 'SERIES @ PLACE', such as 'Sphinx @ 70%'")))?;
+    let (name, place) = text.rsplit_once(" @ ").ok_or_else(|| {
+        DefinitionError(format!("{at}: '{text}' is no 'SERIES @ PLACE', such as 'Sphinx @ 70%'"))
+    })?;
     let x = study.axis.x(place.trim());
     known_place(&at, &x, study)?;
     Ok(Spot { series: series_named(at, name.trim().to_owned(), study)?, x })

@@ -164,7 +164,9 @@ impl Definition {
         // Of the base alone, so that a mistake in it is named there and not in the first series.
         Experiment::read(definition.base.clone(), "experiment", known)?;
         if kind != StudyKind::Colocation && !definition.second.is_empty() {
-            return Err(DefinitionError("second: only a study of kind \"colocation\" has a second service".into()));
+            return Err(DefinitionError(
+                "second: only a study of kind \"colocation\" has a second service".into(),
+            ));
         }
         definition.check_names()?;
         Ok(definition)
@@ -182,9 +184,8 @@ impl Definition {
     /// Whether some form measures at `x`.
     pub(super) fn has(&self, x: &X) -> bool {
         match self.kind {
-            StudyKind::Colocation => {
-                super::matrix::loads(x).is_some_and(|(first, second)| self.axis.has(&first) && self.axis.has(&second))
-            }
+            StudyKind::Colocation => super::matrix::loads(x)
+                .is_some_and(|(first, second)| self.axis.has(&first) && self.axis.has(&second)),
             _ => self.axis.has(x),
         }
     }

@@ -98,7 +98,8 @@ impl Definition {
                         Some(point(x, &summary))
                     })
                     .collect();
-                points.sort_by(|a, b| self.place_of(&a.x).cmp(&self.place_of(&b.x)).then(a.x.total_cmp(&b.x)));
+                points
+                    .sort_by(|a, b| self.place_of(&a.x).cmp(&self.place_of(&b.x)).then(a.x.total_cmp(&b.x)));
                 points
             }
         };
@@ -160,11 +161,18 @@ impl Definition {
                 rows.push(row(false, [Entry::from(name.as_str()), at].into_iter().chain(entries)));
             }
         }
-        let published = asked.published.iter().map(|cells| {
-            row(true, cells.iter().map(|cell| Entry::from(cell.as_str())))
-        });
+        let published = asked
+            .published
+            .iter()
+            .map(|cells| row(true, cells.iter().map(|cell| Entry::from(cell.as_str()))));
         rows.extend(published);
-        Table { id: asked.id.clone(), title: asked.title.clone(), columns, rows, source: asked.source.clone() }
+        Table {
+            id: asked.id.clone(),
+            title: asked.title.clone(),
+            columns,
+            rows,
+            source: asked.source.clone(),
+        }
     }
 
     fn entry(&self, column: &ColumnDef, series: &str, x: Option<&X>, cells: Cells<'_>) -> Entry {
@@ -178,12 +186,9 @@ impl Definition {
         };
         let value = |cell: &Cell| Some(column.factor * cell.metrics.get(&column.metric)?);
         match cells.summary(series, &x, value) {
-            Some(Summary { median, low, high, .. }) => Entry::Quantity {
-                value: median,
-                unit: column.unit.clone(),
-                low: Some(low),
-                high: Some(high),
-            },
+            Some(Summary { median, low, high, .. }) => {
+                Entry::Quantity { value: median, unit: column.unit.clone(), low: Some(low), high: Some(high) }
+            }
             None => Entry::from("–"),
         }
     }

@@ -21,7 +21,7 @@ impl Plan {
     pub fn estimate(&self) -> Duration {
         let first: Duration = self.benches.iter().map(|bench| START + fill(&bench.experiment)).sum();
         let searches = |trials: u32| -> Duration {
-            let needed = self.benches.iter().filter(|bench| bench.needs_maximum);
+            let needed = self.benches.iter().filter(|bench| bench.needs_maximum && self.assumed.is_none());
             needed.map(|bench| trials * search_trial(&bench.experiment)).sum()
         };
         let later = self.blocks.saturating_sub(1);

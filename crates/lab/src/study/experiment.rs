@@ -190,7 +190,7 @@ impl Experiment {
             .flat_map(|(name, value)| match value.as_str() {
                 "true" => vec![format!("--{name}")],
                 "false" => Vec::new(),
-                value => vec![format!("--{name}={value}")],
+                value => vec![format!("--{name}"), value.to_owned()],
             })
             .collect();
         if self.load == Offer::Closed {
@@ -351,7 +351,10 @@ mod tests {
 
     fn known() -> Vocabulary {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-        Vocabulary { workload: words("keys key-size mix verify"), generator: words("connections depth drain") }
+        Vocabulary {
+            workload: words("keys key-size mix verify"),
+            generator: words("connections depth drain"),
+        }
     }
 
     fn read(text: &str) -> Result<Experiment, DefinitionError> {
@@ -379,7 +382,7 @@ mod tests {
         let experiment = read(text).unwrap();
         assert_eq!(experiment.target.memory, Bytes(64 << 20));
         assert_eq!(experiment.target.cpus, Cpus::List("0-1".parse().unwrap()));
-        let words = "--key-size=40B --keys=1000 --verify --connections=16 --closed";
+        let words = "--key-size 40B --keys 1000 --verify --connections 16 --closed";
         assert_eq!(experiment.generator_words().join(" "), words);
         assert_eq!(experiment.knobs, ["irqbalance=off"]);
         assert_eq!(experiment.time.window, Duration::from_secs(2));
@@ -396,7 +399,10 @@ mod tests {
         check("[target]\nserver = 'redis'", "sphinx (embedded), memcached");
         check("[target]\nform = 'lcx'", "did you mean 'lxc'?");
         check("[target]\ncpus = 'x'", "apart, per-thread or generator");
-        check("[workload]\nkey-sise = '30B'", "workload.key-sise: this key is not known; did you mean 'key-size'?");
+        check(
+            "[workload]\nkey-sise = '30B'",
+            "workload.key-sise: this key is not known; did you mean 'key-size'?",
+        );
         check("[workload]\nkey-size = 30", "workload.key-size: 30 has no unit; write it as \"30B\"");
         check("[workload]\nkey-size = '30'", "has no unit");
         check("[generator]\nseed = 1", "set for each trial");

@@ -65,7 +65,8 @@ impl Facts {
             return unless(has, format!("there is no {program} on this machine; {lever}"));
         }
         if let Some((name, least)) = need.split_once(">=") {
-            let wrong = || DefinitionError(format!("needs '{need}': '{least}' is no amount, such as 4 or 8GiB"));
+            let wrong =
+                || DefinitionError(format!("needs '{need}': '{least}' is no amount, such as 4 or 8GiB"));
             let count = || least.trim().parse::<usize>().map_err(|_| wrong());
             match name.trim() {
                 "cores" => {

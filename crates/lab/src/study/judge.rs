@@ -64,7 +64,9 @@ pub(super) fn judge(
 fn why_not(claim: &Claim, form: Form, lacking: &BTreeMap<String, String>) -> String {
     match lacking.get(&claim.id) {
         Some(reason) => reason.clone(),
-        None if form == Form::Smoke => "the smoke form looks whether the study runs; its figures mean nothing".into(),
+        None if form == Form::Smoke => {
+            "the smoke form looks whether the study runs; its figures mean nothing".into()
+        }
         None => format!("the {} form does not measure what it takes; use --full", form.words()),
     }
 }
@@ -75,7 +77,10 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, Str
     let worst = corrected.iter().copied().fold(0.0, f64::max);
     let least = corrected.iter().copied().fold(1.0, f64::min);
     let few = || {
-        format!("{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full", evidence.n)
+        format!(
+            "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",
+            evidence.n
+        )
     };
     match evidence.finding {
         Finding::Nothing => {

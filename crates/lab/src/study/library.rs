@@ -86,7 +86,8 @@ impl Source {
         if path.join("study.toml").is_file() {
             return Ok(Source::Folder(path.into()));
         }
-        let near = nearest(text, STUDIES.iter().map(Embedded::name)).map(|near| format!("did you mean '{near}'? "));
+        let near =
+            nearest(text, STUDIES.iter().map(Embedded::name)).map(|near| format!("did you mean '{near}'? "));
         Err(DefinitionError(format!(
             "there is no study '{text}'; {}taillight study list names those that there are, and a folder with study.toml \
              and claims.toml is one as well",
@@ -138,7 +139,10 @@ mod tests {
     fn a_study_is_found_by_name_number_and_path() {
         let check = |text: &str| {
             let source = Source::find(text).unwrap();
-            assert!(matches!(&source, Source::Embedded(study) if study.name() == "latency-vs-load"), "{text}");
+            assert!(
+                matches!(&source, Source::Embedded(study) if study.name() == "latency-vs-load"),
+                "{text}"
+            );
         };
         check("latency-vs-load");
         check("01-latency-vs-load");

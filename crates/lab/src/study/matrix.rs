@@ -60,7 +60,14 @@ pub(super) fn rows(asked: &FigureDef, cells: Cells<'_>) -> Vec<Series> {
             published.cells().find(|(row, column, _)| *row == first && *column == second).map(|cell| cell.2)
         });
         let n = met_first.len() as u32;
-        let point = Point { x: X::Category(second), n, valid, label: Some(label.into()), published, ..Point::default() };
+        let point = Point {
+            x: X::Category(second),
+            n,
+            valid,
+            label: Some(label.into()),
+            published,
+            ..Point::default()
+        };
         match rows.iter_mut().find(|row| row.name == first) {
             Some(row) => row.points.push(point),
             None => rows.push(Series { name: first, published: false, source: None, points: vec![point] }),
@@ -82,7 +89,8 @@ pub(super) fn axes(asked: &FigureDef, rows: &[Series]) -> (Axis, Axis) {
             columns.push(point.x.clone());
         }
     }
-    let axis = |label: &str, categories: Vec<String>| Axis { label: label.into(), categories, ..Axis::default() };
+    let axis =
+        |label: &str, categories: Vec<String>| Axis { label: label.into(), categories, ..Axis::default() };
     let columns = axis(&asked.unit, columns.iter().map(ToString::to_string).collect());
     (columns, axis(&asked.label, rows.iter().map(|row| row.name.clone()).collect()))
 }
@@ -127,7 +135,10 @@ mod tests {
         let expect = ["10 % 10 % MN None", "10 % 50 % M Some(\"MN\")", "50 % 50 % – None"];
         assert_eq!(shown, expect);
         let (columns, lines) = axes(&asked, &rows);
-        assert_eq!((columns.categories, lines.categories), (vec!["10 %".into(), "50 %".into()], vec!["10 %".into(), "50 %".into()]));
+        assert_eq!(
+            (columns.categories, lines.categories),
+            (vec!["10 %".into(), "50 %".into()], vec!["10 %".into(), "50 %".into()])
+        );
         assert_eq!(loads(&place(0.1, 0.125)), Some((10.0.into(), 12.5.into())));
         assert_eq!(loads(&"x".into()), None);
     }

@@ -59,7 +59,8 @@ mod tests {
         let mut trial = sample::trial("sphinx", 10_000.0);
         trial.counters.insert("hit_ratio".into(), 0.9);
         let metrics = of_trial(&trial);
-        let check = |name: &str, expect: Option<f64>| assert_eq!(metrics.get(name).copied(), expect, "{name}");
+        let check =
+            |name: &str, expect: Option<f64>| assert_eq!(metrics.get(name).copied(), expect, "{name}");
         check("achieved_rps", Some(10_000.0));
         check("latency_us_p99", Some(120.0));
         check("windowed_us_p99", Some(110.0));

@@ -76,7 +76,10 @@ impl FigureDef {
             Some("percentiles") => FigureKind::Percentiles,
             Some(other) => {
                 let lever = "write lines, bars, matrix or percentiles";
-                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("kind"))));
+                return Err(DefinitionError(format!(
+                    "{}: '{other}' is not known; {lever}",
+                    section.at("kind")
+                )));
             }
         };
         let scale = match section.text("scale")?.as_deref() {
@@ -84,7 +87,10 @@ impl FigureDef {
             Some("log") => Scale::Log,
             Some(other) => {
                 let lever = "write \"linear\" or \"log\"";
-                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("scale"))));
+                return Err(DefinitionError(format!(
+                    "{}: '{other}' is not known; {lever}",
+                    section.at("scale")
+                )));
             }
         };
         let mut published = Vec::new();
@@ -192,7 +198,10 @@ impl TableDef {
             None | Some("cells") => false,
             Some(other) => {
                 let lever = "write \"series\" or \"cells\"";
-                return Err(DefinitionError(format!("{}: '{other}' is not known; {lever}", section.at("rows"))));
+                return Err(DefinitionError(format!(
+                    "{}: '{other}' is not known; {lever}",
+                    section.at("rows")
+                )));
             }
         };
         let published = match section.value("published") {

@@ -3,12 +3,13 @@
 use results::study::{Form, Skipped, X};
 use serde_json::{Value, json};
 use toml::Table;
+use units::Rate;
 
 use super::axis::{Place, merge};
 use super::experiment::{Experiment, Offer, Vocabulary};
 use super::facts::Facts;
 use super::variant::SeriesDef;
-use super::{Definition, DefinitionError, StudyKind};
+use super::{Definition, DefinitionError, StudyKind, bench};
 use crate::TargetName;
 
 /// One place of one series with everything filled in.
@@ -46,6 +47,8 @@ pub struct Plan {
     pub(super) blocks: u32,
     pub(super) references_per_block: u32,
     pub(super) tolerance: f64,
+    /// The maximum of every bench where none is searched. Units: rps.
+    pub(super) assumed: Option<f64>,
     pub(super) benches: Vec<BenchPlan>,
     pub(super) points: Vec<Point>,
     /// Of a study of two services.
@@ -68,11 +71,7 @@ struct Candidate {
 /// Every cell of a form, resolved.
 ///
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(super) fn resolve(
-    study: &Definition,
-    form: Form,
-    known: &Vocabulary,
-) -> Result<(), DefinitionError> {
+pub(super) fn resolve(study: &Definition, form: Form, known: &Vocabulary) -> Result<(), DefinitionError> {
     let facts = Facts::here();
     for candidate in candidates(study, form, known)? {
         for need in &candidate.needs {
@@ -91,11 +90,7 @@ pub(super) fn resolve(
     Ok(())
 }
 
-fn candidates(
-    study: &Definition,
-    form: Form,
-    known: &Vocabulary,
-) -> Result<Vec<Candidate>, DefinitionError> {
+fn candidates(study: &Definition, form: Form, known: &Vocabulary) -> Result<Vec<Candidate>, DefinitionError> {
     let mut all = Vec::new();
     for series in study.series.iter().filter(|series| chosen(study, form, series)) {
         for place in study.axis.places(form) {
@@ -150,11 +145,18 @@ fn candidate_of(
     }
     let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
     let experiment = Experiment::read(table, "", known).map_err(|e| DefinitionError(format!("{at}: {e}")))?;
-    let mut needs: Vec<String> = [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
+    let mut needs: Vec<String> =
+        [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
     needs.extend(implied(&experiment));
     needs.sort();
     needs.dedup();
-    Ok(Candidate { series: series.name.clone(), x: place.x.clone(), experiment, needs, left_out: series.left_out.clone() })
+    Ok(Candidate {
+        series: series.name.clone(),
+        x: place.x.clone(),
+        experiment,
+        needs,
+        left_out: series.left_out.clone(),
+    })
 }
 
 /// What a configuration needs without saying so.
@@ -211,6 +213,7 @@ impl Plan {
             blocks: of_form.blocks,
             references_per_block: of_form.references,
             tolerance: of_form.tolerance,
+            assumed: of_form.maximum.map(Rate::rps),
             benches: Vec::new(),
             points: Vec::new(),
             pairs: Vec::new(),
@@ -230,7 +233,9 @@ impl Plan {
                 Offer::Share { of: Some(of), .. } => Some(owner(study, form, known, &candidate, of)?),
                 _ => None,
             };
-            if let Some(lacking) = owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten() {
+            if let Some(lacking) =
+                owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten()
+            {
                 let reason = format!("its load refers to a maximum that is not measurable here: {lacking}");
                 plan.skip(&candidate, reason, study.axis.places(form).len());
                 continue;
@@ -348,16 +353,30 @@ impl Plan {
         own.or(if self.references.len() == 1 { Some(0) } else { None })
     }
 
+    /// What is measured on a bench, in words: a series, or its points.
+    pub(super) fn users_of(&self, bench: usize) -> String {
+        let pairs = self.pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
+        let all: Vec<&Point> = self.points.iter().chain(pairs).chain(&self.references).collect();
+        let mut words: Vec<String> = Vec::new();
+        for point in all.iter().filter(|point| point.bench == bench || point.of == bench) {
+            let alone = all.iter().any(|other| other.series == point.series && other.bench != bench);
+            let word = if alone { format!("{} at {}", point.series, point.x) } else { point.series.clone() };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words.join(", ")
+    }
+
     /// Everything about it, for the record and to know whether a part that was measured before belongs to it.
     pub(super) fn to_json(&self) -> Value {
-        let point = |point: &Point| {
-            json!({ "series": point.series, "x": point.x, "experiment": point.experiment.to_json() })
-        };
+        let point = |point: &Point| json!({ "series": point.series, "x": point.x, "experiment": point.experiment.to_json() });
         json!({
             "form": self.form.words(),
             "blocks": self.blocks,
             "references_per_block": self.references_per_block,
             "tolerance": self.tolerance,
+            "assumed_maximum_rps": self.assumed,
             "points": self.points.iter().map(point).collect::<Vec<_>>(),
             "pairs": self.pairs.iter().map(|pair| [point(&pair.first), point(&pair.second)]).collect::<Vec<_>>(),
             "references": self.references.iter().map(point).collect::<Vec<_>>(),
@@ -375,7 +394,7 @@ fn reason_against(candidate: &Candidate, facts: &Facts) -> Result<Option<String>
             return Ok(Some(reason));
         }
     }
-    Ok(None)
+    Ok(bench::beyond(&candidate.experiment))
 }
 
 /// A name that a folder may have.

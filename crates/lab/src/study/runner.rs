@@ -97,10 +97,13 @@ impl<'a> Runner<'a> {
             }
             let bench = match Bench::start(plan, self.setup, &root) {
                 Ok(bench) => Some(bench),
-                Err(error @ (Error::Interrupted(_) | Error::Results(_) | Error::Refused { .. })) => return Err(error),
+                Err(error @ (Error::Interrupted(_) | Error::Results(_) | Error::Refused { .. })) => {
+                    return Err(error);
+                }
                 Err(error) => {
-                    watcher.tell(&format!("{} is left out: {error}", plan.name));
-                    self.leave_out(&plan.name, &error.to_string());
+                    let what = self.plan.users_of(self.benches.len());
+                    watcher.tell(&format!("{what} is left out: {error}"));
+                    self.leave_out(&what, &error.to_string());
                     None
                 }
             };
@@ -180,6 +183,10 @@ impl<'a> Runner<'a> {
     fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
         let tolerance = self.plan.tolerance;
         let Some(bench) = &mut self.benches[place] else { return Ok(()) };
+        if let Some(rps) = self.plan.assumed {
+            bench.assume_maximum(block, rps);
+            return Ok(());
+        }
         match bench.search_maximum(block, tolerance) {
             Ok(_) => Ok(()),
             Err(error) => self.lose(place, error),
@@ -192,7 +199,7 @@ impl<'a> Runner<'a> {
             Error::Interrupted(_) | Error::Results(_) => Err(error),
             error => {
                 let bench = self.benches[place].take();
-                self.leave_out(&self.plan.benches[place].name, &error.to_string());
+                self.leave_out(&self.plan.users_of(place), &error.to_string());
                 bench.map_or(Ok(()), |bench| bench.finish(&Err(error)))
             }
         }
@@ -200,8 +207,7 @@ impl<'a> Runner<'a> {
 
     /// Measures one point; `None` where its bench is not there (any more).
     fn measure(&mut self, point: &Point, block: u32, n: usize) -> Result<Option<Cell>, Error> {
-        let mut cell =
-            Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
+        let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
         let needs = matches!(point.experiment.load, Offer::Share { .. } | Offer::Maximum | Offer::Peak);
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
@@ -271,3 +277,6 @@ impl<'a> Runner<'a> {
         self.save()
     }
 }
+
+#[cfg(test)]
+mod tests;

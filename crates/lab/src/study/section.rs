@@ -44,7 +44,9 @@ impl Section {
         match self.take(key) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.trim().to_owned())),
-            Some(other) => Err(self.wrong(key, &other, "a text in quotation marks, quantities with their unit")),
+            Some(other) => {
+                Err(self.wrong(key, &other, "a text in quotation marks, quantities with their unit"))
+            }
         }
     }
 
@@ -80,7 +82,9 @@ impl Section {
     pub(super) fn count(&mut self, key: &'static str) -> Result<Option<u32>, DefinitionError> {
         let Some(value) = self.take(key) else { return Ok(None) };
         let count = value.as_integer().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
-        count.map(Some).ok_or_else(|| self.wrong(key, &value, "a whole number from 1 on, without quotation marks"))
+        count
+            .map(Some)
+            .ok_or_else(|| self.wrong(key, &value, "a whole number from 1 on, without quotation marks"))
     }
 
     /// A plain number.
@@ -106,7 +110,9 @@ impl Section {
                 .into_iter()
                 .map(|value| match value {
                     Value::String(text) => Ok(text),
-                    other => Err(self.wrong(key, &other, "texts in quotation marks, quantities with their unit")),
+                    other => {
+                        Err(self.wrong(key, &other, "texts in quotation marks, quantities with their unit"))
+                    }
                 })
                 .collect(),
             Some(other) => Err(self.wrong(key, &other, "a list of texts, such as [\"10%\", \"50%\"]")),
@@ -175,7 +181,10 @@ pub(super) fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Op
     // Beyond a third of its letters a word is another one.
     let limit = key.chars().count().div_ceil(3).max(1);
     let alike = known.map(|word| (strsim::osa_distance(key, word), word));
-    alike.filter(|(distance, _)| *distance <= limit).min_by_key(|(distance, _)| *distance).map(|(_, word)| word)
+    alike
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, word)| word)
 }
 
 /// The share that is written as per cent: `70%`, `12.5 %`.

@@ -59,12 +59,7 @@ impl<'a> Cells<'a> {
     }
 
     /// The figure of each block at two points, over those blocks in which both were measured and usable.
-    pub(super) fn pairs(
-        self,
-        a: (&'a str, &'a X),
-        b: (&'a str, &'a X),
-        metric: &str,
-    ) -> Vec<(f64, f64)> {
+    pub(super) fn pairs(self, a: (&'a str, &'a X), b: (&'a str, &'a X), metric: &str) -> Vec<(f64, f64)> {
         let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
         self.at(a.0, a.1)
             .filter(|cell| cell.verdict.is_usable())

@@ -1,6 +1,7 @@
 //! What is varied beside the axis: the series, the forms, and the point that all others are set against.
 
 use toml::Table;
+use units::Rate;
 
 use super::DefinitionError;
 use super::section::Section;
@@ -77,6 +78,8 @@ pub(super) struct FormDef {
     pub(super) references: u32,
     /// The width of the interval of a maximum throughput, as a share of it.
     pub(super) tolerance: f64,
+    /// The maximum that is taken for granted instead of searched, where the figures mean nothing anyway.
+    pub(super) maximum: Option<Rate>,
     /// What it changes of every experiment.
     pub(super) set: Table,
     /// Its series; empty: all.
@@ -90,6 +93,7 @@ impl FormDef {
             blocks: section.count("blocks")?.unwrap_or(usual.blocks),
             references: section.count("references")?.unwrap_or(usual.references),
             tolerance: section.share("tolerance")?.unwrap_or(usual.tolerance),
+            maximum: section.quantity("maximum", "5krps")?,
             set: section.raw_table("set")?,
             series: section.texts("series")?,
         };
@@ -100,6 +104,13 @@ impl FormDef {
     /// So many blocks of the experiment as it stands. A maximum is wanted to 3 %, the width at which a later block
     /// confirms it by two trials.
     pub(super) fn of_blocks(blocks: u32) -> FormDef {
-        FormDef { blocks, references: 2, tolerance: 0.03, set: Table::new(), series: Vec::new() }
+        FormDef {
+            blocks,
+            references: 2,
+            tolerance: 0.03,
+            maximum: None,
+            set: Table::new(),
+            series: Vec::new(),
+        }
     }
 }

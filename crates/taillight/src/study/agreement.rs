@@ -36,7 +36,13 @@ pub(crate) struct CompareArgs {
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (a, b) = (load(&args.a)?, load(&args.b)?);
     if a.name != b.name {
-        bail!("{} is a run of '{}' and {} of '{}': not one study", args.a.display(), a.name, args.b.display(), b.name);
+        bail!(
+            "{} is a run of '{}' and {} of '{}': not one study",
+            args.a.display(),
+            a.name,
+            args.b.display(),
+            b.name
+        );
     }
     let of_loads = a.figures.iter().any(|figure| figure.x.unit == "%");
     let found = agreement(&a, &b, &args.metric, of_loads.then_some(100.0 * args.below));
@@ -62,7 +68,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 fn load(path: &Path) -> Result<Study> {
-    let folder = StudyFolder::open(path).with_context(|| format!("{} is no result of a study", path.display()))?;
+    let folder =
+        StudyFolder::open(path).with_context(|| format!("{} is no result of a study", path.display()))?;
     Ok(folder.load()?)
 }
 

@@ -45,7 +45,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
 pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for claim in &study.claims {
-        let expected = definition.claims.iter().find(|known| known.id == claim.id).map(|known| known.expected);
+        let expected =
+            definition.claims.iter().find(|known| known.id == claim.id).map(|known| known.expected);
         if claim.verdict == ClaimVerdict::Differs && expected == Some(ClaimVerdict::Reproduced) {
             tell(&format!("taillight: gate failed: {} differs: {}", claim.id, claim.measured));
             code = ExitCode::from(GATE);

@@ -79,8 +79,9 @@ pub(crate) fn run_study(args: &StudyRunArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn run_experiment(args: &RunArgs) -> Result<ExitCode> {
-    let text = fs::read_to_string(&args.file)
-        .with_context(|| format!("cannot read {}; give the TOML file of an experiment", args.file.display()))?;
+    let text = fs::read_to_string(&args.file).with_context(|| {
+        format!("cannot read {}; give the TOML file of an experiment", args.file.display())
+    })?;
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let definition = Definition::of_experiment(&name, &text, &vocabulary())?;
     let facts = Facts::here();
@@ -163,11 +164,14 @@ fn measure(
     lines.end();
     drop(lock);
     let _ = fs::remove_file(folder.path().join(LOCK));
-    if study.cells.is_empty() && study.blocks == 0 && outcome.is_err() {
-        // Nothing was measured: an empty result would only be in the way.
-        let _ = fs::remove_dir_all(folder.path());
-        outcome?;
-    }
+    let outcome = match outcome {
+        Err(error) if study.cells.is_empty() && study.blocks == 0 => {
+            // Nothing was measured: an empty result would only be in the way.
+            let _ = fs::remove_dir_all(folder.path());
+            return Err(error.into());
+        }
+        outcome => outcome,
+    };
     let folder = if outcome.is_ok() { folder.complete()? } else { folder };
     say(&table(&study))?;
     say(&format!("\nResult: {}\n", folder.path().display()))?;
@@ -184,9 +188,7 @@ fn measure(
 
 /// A folder of this name, or with a number behind it where two start within a second.
 fn create(out: &Path, name: &str) -> Result<StudyFolder> {
-    let free = |name: &String| {
-        !out.join(name).exists() && !out.join(format!("{name}.partial")).exists()
-    };
+    let free = |name: &String| !out.join(name).exists() && !out.join(format!("{name}.partial")).exists();
     let names = std::iter::once(name.to_owned()).chain((2..1000).map(|n| format!("{name}-{n}")));
     let name = names.into_iter().find(free).context("a thousand results of this second are there")?;
     Ok(StudyFolder::create(out, &name)?)
@@ -197,7 +199,10 @@ fn lock(folder: &StudyFolder) -> Result<File> {
     let path = folder.path().join(LOCK);
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     if file.try_lock().is_err() {
-        bail!("{} is being measured by another process; wait for it, or use --fresh", folder.path().display());
+        bail!(
+            "{} is being measured by another process; wait for it, or use --fresh",
+            folder.path().display()
+        );
     }
     Ok(file)
 }

@@ -1,7 +1,7 @@
 //! A study on a terminal: its tables, its figures as tables, its claims.
 
 use results::Study;
-use results::study::{Entry, Figure, FigureKind, Point, Table};
+use results::study::{Entry, Figure, FigureKind, Point, Table, X};
 
 /// Everything that a reader wants at once.
 pub(crate) fn table(study: &Study) -> String {
@@ -23,7 +23,8 @@ pub(crate) fn table(study: &Study) -> String {
         text += "\nClaims\n";
     }
     for claim in &study.claims {
-        text += &format!("  {}: {}\n    {}\n", claim.verdict.words().to_uppercase(), claim.text, claim.source);
+        text +=
+            &format!("  {}: {}\n    {}\n", claim.verdict.words().to_uppercase(), claim.text, claim.source);
         for words in [&claim.measured, &claim.reason] {
             if !words.is_empty() {
                 text += &format!("    {words}\n");
@@ -41,21 +42,26 @@ pub(crate) fn table(study: &Study) -> String {
 
 fn figure_text(asked: &Figure) -> String {
     let mut head = vec![asked.x.label.clone()];
+    let mut places: Vec<X> =
+        asked.series.iter().flat_map(|s| &s.points).map(|point| point.x.clone()).collect();
+    if asked.x.categories.is_empty() {
+        places.sort_by(X::total_cmp);
+    }
     let mut rows: Vec<Vec<String>> = Vec::new();
+    for place in places {
+        let row = vec![place.to_string()];
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
     for (column, series) in asked.series.iter().enumerate() {
         let published = if series.published { " (published)" } else { "" };
         head.push(format!("{}{published}", series.name));
         for point in &series.points {
             let place = point.x.to_string();
-            let row = match rows.iter().position(|row| row[0] == place) {
-                Some(row) => row,
-                None => {
-                    rows.push(vec![place]);
-                    rows.len() - 1
-                }
-            };
-            rows[row].resize(column + 1, "–".into());
-            rows[row].push(cell(asked, point));
+            let Some(row) = rows.iter_mut().find(|row| row[0] == place) else { continue };
+            row.resize(column + 1, "–".into());
+            row.push(cell(asked, point));
         }
     }
     for row in &mut rows {
@@ -76,7 +82,8 @@ fn cell(asked: &Figure, point: &Point) -> String {
         return format!("{}{}", point.label.as_deref().unwrap_or("–"), published.unwrap_or_default());
     }
     let Some(y) = point.y else { return "–".into() };
-    let interval = point.low.zip(point.high).map(|(low, high)| format!(" [{}, {}]", figure(low), figure(high)));
+    let interval =
+        point.low.zip(point.high).map(|(low, high)| format!(" [{}, {}]", figure(low), figure(high)));
     format!("{}{}{}", figure(y), interval.unwrap_or_default(), if point.valid { "" } else { " INVALID" })
 }
 
@@ -115,8 +122,7 @@ pub(crate) fn grid(head: &[&str], rows: &[Vec<String>]) -> String {
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
-        let padded: Vec<String> =
-            cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let padded: Vec<String> = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         format!("  {}\n", padded.join("  ").trim_end())
     };
     let mut text = line(&mut head.iter().copied());
@@ -139,8 +145,17 @@ mod tests {
             x: Axis { label: "load".into(), ..Axis::default() },
             y: Axis { label: "p99".into(), unit: "µs".into(), ..Axis::default() },
             series: vec![
-                Series { name: "a".into(), points: vec![point(10.0, 1.5), point(50.0, 20.0)], ..Series::default() },
-                Series { name: "b".into(), published: true, points: vec![point(50.0, 1234.0)], ..Series::default() },
+                Series {
+                    name: "a".into(),
+                    points: vec![point(10.0, 1.5), point(50.0, 20.0)],
+                    ..Series::default()
+                },
+                Series {
+                    name: "b".into(),
+                    published: true,
+                    points: vec![point(50.0, 1234.0)],
+                    ..Series::default()
+                },
             ],
             ..Figure::default()
         };

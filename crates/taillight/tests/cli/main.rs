@@ -10,5 +10,6 @@ mod lab;
 mod load;
 mod run;
 mod soak;
+mod study;
 mod tune;
 mod view;

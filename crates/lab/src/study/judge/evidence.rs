@@ -60,12 +60,18 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
 type Bounds = (Option<f64>, Option<f64>);
 
 /// Whether values with this median keep to the bounds, and how far each is from the one that is broken.
-fn against(values: &[f64], (least, most): Bounds, difference: impl Fn(f64, f64) -> f64) -> (Finding, Vec<Vec<f64>>) {
+fn against(
+    values: &[f64],
+    (least, most): Bounds,
+    difference: impl Fn(f64, f64) -> f64,
+) -> (Finding, Vec<Vec<f64>>) {
     let Some(middle) = median(values) else { return (Finding::Nothing, Vec::new()) };
     let broken = least.filter(|least| middle < *least).or(most.filter(|most| middle > *most));
     match broken {
         None => (Finding::Holds, Vec::new()),
-        Some(bound) => (Finding::Missed, vec![values.iter().map(|value| difference(*value, bound)).collect()]),
+        Some(bound) => {
+            (Finding::Missed, vec![values.iter().map(|value| difference(*value, bound)).collect()])
+        }
     }
 }
 

@@ -55,8 +55,13 @@ fn what_may_be_an_accident_is_no_difference() {
     // Four blocks on either side of the bound, and a median just over it.
     let mut all = cells("a", &[(10.0, &[1.0; 8])]);
     all.extend(cells("a", &[(20.0, &[0.5, 1.5, 0.6, 1.4, 0.7, 1.3, 1.2, 1.1])]));
-    let check =
-        Check::Ratio { metric: "m".into(), of: spot("a", 20.0), to: spot("a", 10.0), least: None, most: Some(1.0) };
+    let check = Check::Ratio {
+        metric: "m".into(),
+        of: spot("a", 20.0),
+        to: spot("a", 10.0),
+        least: None,
+        most: Some(1.0),
+    };
     let result = judged(check, &all);
     assert_eq!(result.verdict, ClaimVerdict::NotMeasurable);
     assert!(result.reason.contains("may be an accident") && result.p_value.unwrap() > 0.05, "{result:?}");
@@ -143,12 +148,8 @@ fn comparisons_are_corrected_together() {
     // Six blocks that agree: p = 2/2⁶ = 0.031 alone, and 0.063 beside a second comparison.
     let mut all = cells("a", &[(10.0, &[1.0; 6])]);
     all.extend(cells("b", &[(10.0, &[2.0; 6])]));
-    let below = || Check::Below {
-        metric: "m".into(),
-        series: "a".into(),
-        than: "b".into(),
-        at: vec![10.0.into()],
-    };
+    let below =
+        || Check::Below { metric: "m".into(), series: "a".into(), than: "b".into(), at: vec![10.0.into()] };
     let verdicts = |claims: &[Claim]| -> Vec<ClaimVerdict> {
         let results = judge(claims, Form::Full, Cells(&all), &BTreeMap::new());
         results.iter().map(|result| result.verdict).collect()

@@ -9,7 +9,10 @@ pub(super) fn test(p: f64, n: usize) -> String {
 
 /// A test that shows none.
 pub(super) fn accident(p: f64, n: usize) -> String {
-    format!("it may be an accident (paired sign-flip test over {n} blocks, p = {} after Holm's correction)", chance(p))
+    format!(
+        "it may be an accident (paired sign-flip test over {n} blocks, p = {} after Holm's correction)",
+        chance(p)
+    )
 }
 
 fn chance(p: f64) -> String {

@@ -63,7 +63,10 @@ fn plan(form: Form, programs: &[&str]) -> Plan {
 fn a_form_has_its_own_places_and_series() {
     let check = |form: Form, points: usize, references: usize, benches: usize| {
         let plan = plan(form, &["memcached"]);
-        assert_eq!((plan.points.len(), plan.references.len(), plan.benches.len()), (points, references, benches));
+        assert_eq!(
+            (plan.points.len(), plan.references.len(), plan.benches.len()),
+            (points, references, benches)
+        );
     };
     check(Form::Smoke, 1, 1, 1);
     // Two servers at two loads; each load is offered to the same server.
@@ -107,7 +110,11 @@ fn mistakes_are_found_before_anything_starts() {
         assert!(error.starts_with("t/study.toml: "), "{error}");
     };
     check("title", "titel", "title: it is missing");
-    check("keys = 1000", "kezs = 1000", "experiment.workload.kezs: this key is not known; did you mean 'keys'?");
+    check(
+        "keys = 1000",
+        "kezs = 1000",
+        "experiment.workload.kezs: this key is not known; did you mean 'keys'?",
+    );
     check("'90%'", "90", "such as \"70%\"");
     check("needs = ['smt']", "needs = ['gpu']", "needs 'gpu': not known");
     check("set.time.window = '100ms'", "set.time.windo = '100ms'", "did you mean 'window'?");

@@ -1,0 +1,234 @@
+//! Whole studies against a generator and servers that only pretend (`testdata/pretend.sh`).
+
+use std::path::Path;
+use std::time::Duration;
+
+use results::study::{ClaimVerdict, Form};
+use serde_json::Value;
+use tempfile::TempDir;
+use units::Bytes;
+
+use super::super::{Facts, Vocabulary, new_record};
+use super::*;
+use crate::Interrupt;
+
+const STUDY: &str = "\
+title = 'T'
+question = 'Q?'
+source = 'S'
+method = 'M'
+[experiment.time]
+warmup = '100ms'
+window = '2s'
+search = '1s'
+[x]
+label = 'load'
+unit = '%'
+sets = 'load.share'
+values.smoke = ['50%']
+values.quick = ['20%', '50%', '80%']
+values.full = ['20%', '50%', '80%']
+[[series]]
+name = 'A'
+[[series]]
+name = 'B'
+set.workload.capacity = 50000
+[[series]]
+name = 'C'
+needs = ['smt']
+[reference]
+at = '50%'
+[form.quick]
+blocks = 6
+[[figure]]
+id = 'p99'
+title = 'p99'
+metric = 'windowed_us_p99'
+[[figure]]
+id = 'ratio'
+title = 'ratio'
+metric = 'windowed_us_p99'
+ratio = true
+";
+
+const CLAIMS: &str = "\
+[[claim]]
+id = 'rising'
+text = 'It rises.'
+source = 'S'
+check = 'rising'
+metric = 'windowed_us_p99'
+series = 'A'
+[[claim]]
+id = 'half'
+text = 'B serves half.'
+source = 'S'
+check = 'ratio'
+metric = 'max_rps'
+of = 'B @ 50%'
+to = 'A @ 50%'
+at-least = 0.45
+at-most = 0.55
+[[claim]]
+id = 'all'
+text = 'B serves as much.'
+source = 'S'
+check = 'ratio'
+metric = 'max_rps'
+of = 'B @ 50%'
+to = 'A @ 50%'
+at-least = 1
+";
+
+struct Bench {
+    root: TempDir,
+    setup: Setup,
+    definition: Definition,
+    plan: Plan,
+    fresh: Study,
+}
+
+/// Counts steps, and asks to stop at one of them.
+struct Counter {
+    steps: usize,
+    stop_at: Option<usize>,
+    interrupt: Interrupt,
+    last: String,
+}
+
+impl Watcher for Counter {
+    fn step(&mut self, number: usize, of: usize, _: Duration, words: &str) {
+        assert!(number <= of, "step {number} of {of}");
+        self.steps += 1;
+        words.clone_into(&mut self.last);
+        if self.stop_at == Some(number) {
+            self.interrupt.raise();
+        }
+    }
+
+    fn tell(&mut self, _: &str) {}
+}
+
+fn bench(behave: &[(&str, &str)]) -> Bench {
+    let names = ["capacity", "behave", "from"].map(str::to_owned).to_vec();
+    let known = Vocabulary { workload: names, generator: Vec::new() };
+    let facts = Facts {
+        cores: 2,
+        smt: false,
+        resctrl: false,
+        root: false,
+        queues: 1,
+        memory: Bytes(1 << 34),
+        programs: Vec::new(),
+    };
+    let mut text = STUDY.to_owned();
+    for (option, value) in behave {
+        let line = format!("set.workload.capacity = 50000\nset.workload.{option} = '{value}'");
+        text = text.replace("set.workload.capacity = 50000", &line);
+    }
+    let definition = Definition::read("t", &text, CLAIMS, &known).unwrap();
+    let plan = Plan::new(&definition, Form::Quick, &facts, &known).unwrap();
+    let setup = Setup {
+        exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
+        workload: "cache".into(),
+        seed: 1,
+        interrupt: Interrupt::new(),
+        command: Vec::new(),
+        version: "1".into(),
+        now: || "2026-03-14T09:26:53Z".into(),
+        host: Value::Null,
+    };
+    let fresh = new_record(&definition, &plan, &facts, &setup).unwrap();
+    Bench { root: TempDir::new().unwrap(), setup, definition, plan, fresh }
+}
+
+impl Bench {
+    fn run(
+        &self,
+        folder: &StudyFolder,
+        record: Study,
+        stop_at: Option<usize>,
+    ) -> (Study, Result<(), Error>, Counter) {
+        let interrupt = self.setup.interrupt.clone();
+        let mut counter = Counter { steps: 0, stop_at, interrupt, last: String::new() };
+        let runner = Runner::new(&self.definition, &self.plan, &self.setup, folder, record);
+        let (study, outcome) = runner.run(&mut counter).unwrap();
+        assert_eq!(folder.load().unwrap(), study, "what is on disk is what came back");
+        (study, outcome, counter)
+    }
+}
+
+#[test]
+fn a_study_measures_every_point_in_every_block_and_judges_its_claims() {
+    let bench = bench(&[]);
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (study, outcome, counter) = bench.run(&folder, bench.fresh.clone(), None);
+    outcome.unwrap();
+    assert!(study.complete && study.interrupted.is_none());
+    assert_eq!((study.blocks, study.cells.len(), counter.steps), (6, 36, bench.plan.steps()));
+    for block in 0..6 {
+        let of = study.cells.iter().filter(|cell| cell.block == block);
+        assert!(
+            of.clone().all(|cell| cell.verdict == Verdict::Valid && cell.ratio("windowed_us_p99").is_some())
+        );
+        assert_eq!(of.count(), 6);
+    }
+    // Each trial stands in the folder of its bench.
+    for cell in &study.cells {
+        let (path, id) = cell.trial.as_ref().unwrap().split_once('#').unwrap();
+        let result = results::ResultFolder::open(&folder.path().join(path)).unwrap().load().unwrap();
+        assert!(result.complete && result.trials.iter().any(|trial| trial.id == id), "{cell:?}");
+    }
+    let verdicts: Vec<ClaimVerdict> = study.claims.iter().map(|claim| claim.verdict).collect();
+    let expect = [ClaimVerdict::Reproduced, ClaimVerdict::Reproduced, ClaimVerdict::Differs];
+    assert_eq!(verdicts, expect, "{:#?}", study.claims);
+    assert_eq!(study.figures.len(), 2);
+    assert_eq!(study.figures[0].series.len(), 2);
+    assert_eq!(study.skipped.len(), 1);
+    let ratio = study.figures[1].series[0].points.iter().find(|point| point.x == 50.0.into()).unwrap();
+    assert!((ratio.y.unwrap() - 1.0).abs() < 0.2, "{ratio:?}");
+}
+
+#[test]
+fn an_interrupted_study_goes_on_after_its_last_whole_block() {
+    let first = bench(&[]);
+    let folder = StudyFolder::create(first.root.path(), "s").unwrap();
+    let steps_of_block = first.plan.steps() / 6;
+    // In the middle of the third block.
+    let (partial, outcome, _) = first.run(&folder, first.fresh.clone(), Some(2 * steps_of_block + 6));
+    assert!(outcome.unwrap_err().is_interrupt());
+    assert_eq!((partial.blocks, partial.complete), (2, false));
+    assert_eq!(partial.interrupted.as_deref(), Some("Ctrl-C"));
+    assert!(partial.cells.len() > 12 && !partial.figures.is_empty(), "{}", partial.cells.len());
+
+    let second = bench(&[]);
+    assert_eq!(second.fresh.config, partial.config);
+    let kept: Vec<Cell> = partial.cells.iter().filter(|cell| cell.block < 2).cloned().collect();
+    let (whole, outcome, counter) = second.run(&folder, partial, None);
+    outcome.unwrap();
+    assert_eq!((whole.blocks, whole.cells.len(), counter.steps), (6, 36, 4 * steps_of_block));
+    assert_eq!(whole.cells[..12], kept[..]);
+    assert!(whole.complete && whole.interrupted.is_none());
+}
+
+#[test]
+fn a_bench_that_fails_is_left_out_and_the_others_go_on() {
+    let bench = bench(&[("behave", "fail"), ("from", "20")]);
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+    outcome.unwrap();
+    assert!(study.complete);
+    let of = |series: &str| study.cells.iter().filter(|cell| cell.series == series).count();
+    assert!(of("A") == 18 && of("B") < 18, "{} {}", of("A"), of("B"));
+    let reasons: Vec<&str> = study.skipped.iter().map(|skipped| skipped.reason.as_str()).collect();
+    assert!(reasons.iter().any(|reason| reason.contains("closed the connection")), "{reasons:?}");
+}
+
+#[test]
+fn options_that_the_generator_refuses_end_the_study_before_anything_is_measured() {
+    let bench = bench(&[("behave", "usage")]);
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+    assert!(matches!(outcome, Err(Error::Refused { usage: true, .. })), "{outcome:?}");
+    assert!(study.cells.is_empty() && !study.complete);
+}
