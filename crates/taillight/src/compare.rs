@@ -6,9 +6,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lab::{Choice, Plan, TargetName};
+use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder};
 
 use crate::args::WorkloadName;
+use crate::compare_studies;
 use crate::handed_on::handed_on;
 use crate::run::{self, Setting, Work, parse_percent};
 use crate::sweep::rising;
@@ -17,7 +19,7 @@ use crate::terminal::{say, table_width, uses_color};
 /// Set two results side by side, or with --live run two servers in turn and compare those.
 ///
 /// A and B are result folders; FOLDER@TARGET chooses one of several targets in it. One folder alone compares the
-/// two targets of a live comparison. With --live, A and B are servers: sphinx, memcached or HOST:PORT. Ratios are
+/// two targets of a live comparison. Two results of one study, from two machines, are compared point by point. With --live, A and B are servers: sphinx, memcached or HOST:PORT. Ratios are
 /// B over A.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
@@ -97,6 +99,11 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
         bail!(
             "{option} says how to measure, but results that exist are compared; add --live to measure two targets"
         );
+    }
+    if let Some(b) = &args.b
+        && [&args.a, b].iter().all(|folder| StudyFolder::is_one(Path::new(folder)))
+    {
+        return compare_studies::run(Path::new(&args.a), Path::new(b), args.html.as_deref());
     }
     let a = Opened::open(&args.a)?;
     let Some(b) = &args.b else {

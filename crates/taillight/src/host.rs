@@ -1,24 +1,47 @@
-//! `taillight host`: what is known about this machine.
+//! `taillight host`: what this machine can show, what it cannot, and what would change that.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use ::host::{Host, Screen};
+use anyhow::{Context, Result};
 use clap::Args;
 
-/// Print read-only facts about this machine, as every result records them.
+/// Print what this machine can show, what it cannot, and what would change that. Reads only.
 #[derive(Args, Debug)]
 pub(crate) struct HostArgs {
-    /// Print all of them as JSON.
+    /// Print all facts, as every result records them, and the abilities that follow from them, as JSON.
     #[arg(long)]
     json: bool,
+
+    /// Print one line: processor, memory, hypervisor, kernel.
+    #[arg(long, conflicts_with = "json")]
+    line: bool,
+
+    /// Of the host that a result's folder recorded, rather than of this machine.
+    #[arg(long, value_name = "RESULT")]
+    of: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &HostArgs) -> Result<ExitCode> {
-    let host = ::host::Host::here();
+    let host = match &args.of {
+        Some(result) => recorded(result)?,
+        None => Host::here(),
+    };
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&host)?);
-    } else {
+        let mut record = serde_json::to_value(&host)?;
+        record["abilities"] = serde_json::to_value(host.abilities())?;
+        println!("{}", serde_json::to_string_pretty(&record)?);
+    } else if args.line {
         println!("{host}");
+    } else {
+        print!("{}", Screen(&host));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn recorded(result: &std::path::Path) -> Result<Host> {
+    let experiment = results::ResultFolder::open(result)?.load()?;
+    serde_json::from_value(experiment.host)
+        .with_context(|| format!("{}: what it says about its host cannot be read", result.display()))
 }

@@ -6,6 +6,7 @@ mod accuracy;
 mod agent;
 mod args;
 mod compare;
+mod compare_studies;
 mod data_set;
 mod demo;
 mod explain;
@@ -17,6 +18,7 @@ mod known;
 mod load;
 mod noise;
 mod outputs;
+mod pack;
 mod peak;
 mod preset;
 mod progress;
@@ -56,6 +58,8 @@ enum Command {
     Report(report::ReportArgs),
     Run(study::RunArgs),
     Study(study::StudyArgs),
+    Pack(pack::PackArgs),
+    Unpack(pack::UnpackArgs),
     Load(Box<load::LoadArgs>),
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
@@ -80,6 +84,8 @@ fn main() -> ExitCode {
         Command::Report(args) => report::run(&args),
         Command::Run(args) => study::run_experiment(&args),
         Command::Study(args) => study::run(args),
+        Command::Pack(args) => pack::pack(&args),
+        Command::Unpack(args) => pack::unpack(&args),
         Command::Load(args) => load::run(*args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),

@@ -1,11 +1,13 @@
 //! `taillight report`: the page and the table of a result, made anew from what is on disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use ::report::{Found, IndexEntry};
+use anyhow::{Context, Result};
 use clap::Args;
 use results::ResultFolder;
+use results::study::StudyFolder;
 
 use crate::compare::of_one;
 use crate::terminal::{say, table_width, uses_color};
@@ -13,12 +15,26 @@ use crate::terminal::{say, table_width, uses_color};
 /// Make report.html anew from a result's folder, and print its table.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
-    /// The result's folder.
+    /// The folder of an experiment or a study; with --index one that holds such folders.
     folder: PathBuf,
+    /// Make index.html over all results in FOLDER, each linked to its page.
+    #[arg(long)]
+    index: bool,
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let folder = ResultFolder::open(&args.folder)?;
+    if args.index {
+        index(&args.folder)?;
+    } else if StudyFolder::is_one(&args.folder) {
+        study(&args.folder)?;
+    } else {
+        experiment(&args.folder)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn experiment(folder: &Path) -> Result<()> {
+    let folder = ResultFolder::open(folder)?;
     let experiment = folder.load()?;
     say(&::report::experiment_table(&experiment, table_width(), uses_color()))?;
     let page = folder.write("report.html", ::report::experiment_html(&experiment).as_bytes())?;
@@ -32,5 +48,49 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
         let page = folder.write("compare.html", page.as_bytes())?;
         say(&format!("\nComparison: {}\n", page.display()))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+fn study(folder: &Path) -> Result<()> {
+    let folder = StudyFolder::open(folder)?;
+    let study = folder.load()?;
+    say(&::report::study_table(&study, table_width(), uses_color()))?;
+    let page = folder.write("report.html", ::report::study_html(&study).as_bytes())?;
+    say(&format!("\nReport: {}\n", page.display()))
+}
+
+/// Writes the index of the results that lie directly in `folder`; those of a study are on the study's own page.
+fn index(folder: &Path) -> Result<()> {
+    let unread =
+        || format!("cannot list {}; give a folder that holds results, such as results", folder.display());
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(unread)? {
+        let path = entry.with_context(unread)?.path();
+        entries.extend(found(&path));
+    }
+    let whole = std::fs::canonicalize(folder).with_context(unread)?;
+    let title = whole.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
+    let page = folder.join("index.html");
+    std::fs::write(&page, ::report::index_html(&title, &entries))
+        .with_context(|| format!("cannot write {}", page.display()))?;
+    let word = if entries.len() == 1 { "result" } else { "results" };
+    say(&format!("Index of {} {word}: {}\n", entries.len(), page.display()))
+}
+
+/// What lies at `path`; `None` where it is no result's folder.
+fn found(path: &Path) -> Option<IndexEntry> {
+    let found = if StudyFolder::is_one(path) {
+        let study = StudyFolder::open(path).and_then(|folder| folder.load());
+        study.map(|study| Found::Study(Box::new(study)))
+    } else if path.join("result.json").is_file() {
+        let experiment = ResultFolder::open(path).and_then(|folder| folder.load());
+        experiment.map(|experiment| Found::Experiment(Box::new(experiment)))
+    } else {
+        return None;
+    };
+    Some(IndexEntry {
+        folder: path.file_name()?.to_string_lossy().into_owned(),
+        has_page: path.join("report.html").is_file(),
+        found: found.unwrap_or_else(|error| Found::Damaged(error.to_string())),
+    })
 }

@@ -8,6 +8,7 @@ mod extremes;
 mod hostile_servers;
 mod lab;
 mod load;
+mod results;
 mod run;
 mod soak;
 mod study;

@@ -1,0 +1,57 @@
+//! `taillight pack` and `taillight unpack`: a result as one file, and back.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use results::pack::{self, EXTENSION, Packed};
+
+use crate::terminal::say;
+
+/// Make one file of a result, an experiment or a study with its experiments, to be sent to another machine.
+#[derive(Args, Debug)]
+pub(crate) struct PackArgs {
+    /// The result's folder.
+    result: PathBuf,
+    /// The file to make [default: the folder's name and .taillight.tgz, here].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Make a result's folder of a packed file, checked against its list; nothing that exists is written over.
+#[derive(Args, Debug)]
+pub(crate) struct UnpackArgs {
+    /// What taillight pack made.
+    file: PathBuf,
+    /// The folder to put it in.
+    #[arg(long, value_name = "FOLDER", default_value = "results")]
+    into: PathBuf,
+}
+
+pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
+    let file = match &args.out {
+        Some(file) => file.clone(),
+        None => {
+            let whole = std::fs::canonicalize(&args.result)
+                .with_context(|| format!("cannot read {}; give a result's folder", args.result.display()))?;
+            let Some(name) = whole.file_name() else { bail!("{} is no result", args.result.display()) };
+            PathBuf::from(format!("{}.{EXTENSION}", name.to_string_lossy()))
+        }
+    };
+    if file.exists() {
+        bail!("{} exists; choose another file with --out, or remove it", file.display());
+    }
+    tell("Packed", &pack::pack(&args.result, &file)?, &args.result)
+}
+
+pub(crate) fn unpack(args: &UnpackArgs) -> Result<ExitCode> {
+    tell("Unpacked", &pack::unpack(&args.file, &args.into)?, &args.file)
+}
+
+fn tell(what: &str, packed: &Packed, from: &Path) -> Result<ExitCode> {
+    let files = if packed.files == 1 { "1 file".to_owned() } else { format!("{} files", packed.files) };
+    let megabytes = packed.bytes as f64 / 1e6;
+    say(&format!("{what} {}: {files}, {megabytes:.1} MB: {}\n", from.display(), packed.path.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
