@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use ::report::{Found, IndexEntry};
 use anyhow::{Context, Result};
 use clap::Args;
-use results::ResultFolder;
 use results::study::StudyFolder;
+use results::{ResultFolder, Study};
 
 use crate::compare::of_one;
 use crate::terminal::{say, table_width, uses_color};
@@ -55,8 +55,19 @@ fn study(folder: &Path) -> Result<()> {
     let folder = StudyFolder::open(folder)?;
     let study = folder.load()?;
     say(&::report::study_table(&study, table_width(), uses_color()))?;
-    let page = folder.write("report.html", ::report::study_html(&study).as_bytes())?;
-    say(&format!("\nReport: {}\n", page.display()))
+    say(&format!("\nReport: {}\n", study_pages(&folder, &study)?.display()))
+}
+
+/// Writes the page of `study`, and those of the experiments in its folder, which it links; where the first is.
+pub(crate) fn study_pages(folder: &StudyFolder, study: &Study) -> Result<PathBuf> {
+    let entries = std::fs::read_dir(folder.path());
+    let entries = entries.with_context(|| format!("cannot list {}", folder.path().display()))?;
+    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.join("result.json").is_file())
+    {
+        let experiment = ResultFolder::open(&path)?;
+        experiment.write("report.html", ::report::experiment_html(&experiment.load()?).as_bytes())?;
+    }
+    Ok(folder.write("report.html", ::report::study_html(study).as_bytes())?)
 }
 
 /// Writes the index of the results that lie directly in `folder`; those of a study are on the study's own page.

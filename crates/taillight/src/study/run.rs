@@ -17,6 +17,7 @@ use super::vocabulary::vocabulary;
 use super::watcher::Lines;
 use super::{FormArgs, OutArgs, table};
 use crate::progress::clock;
+use crate::report::study_pages;
 use crate::terminal::{say, tell};
 
 /// Somebody asked to stop, as shells report it.
@@ -174,7 +175,8 @@ fn measure(
     };
     let folder = if outcome.is_ok() { folder.complete()? } else { folder };
     say(&table(&study))?;
-    say(&format!("\nResult: {}\n", folder.path().display()))?;
+    let page = study_pages(&folder, &study)?;
+    say(&format!("\nResult: {}\nReport: {}\n", folder.path().display(), page.display()))?;
     let code = match &outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

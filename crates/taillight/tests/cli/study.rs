@@ -126,7 +126,7 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     let hard = CLAIMS.replace("at-least = 1", "at-least = 1e9");
     small(own.path(), &hard);
     let before = fs::read(folder.join("study.json")).unwrap();
-    let output = finish(study(&["check", folder.to_str().unwrap(), "--study", path, "--gate"]));
+    let output = finish(&mut study(&["check", folder.to_str().unwrap(), "--study", path, "--gate"]));
     assert!(output.status.success() && text(&output).contains("too few to test"), "{}", text(&output));
     assert_eq!(fs::read(folder.join("study.json")).unwrap(), before, "a result does not change");
 
