@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error as ThisError;
 
+use crate::Form;
+
 /// A process that could not be started, did not become ready, or did not end.
 ///
 /// It names the process, what happened, and the last lines that the process wrote to standard error.
@@ -97,6 +99,16 @@ pub enum Error {
         got: String,
         /// What should have stood there.
         expected: &'static str,
+    },
+    /// What is to stand around a server cannot be had here.
+    #[error("the form {form} cannot be had here: {why}; {remedy}")]
+    NoForm {
+        /// What was asked for.
+        form: Form,
+        /// What is in the way.
+        why: String,
+        /// What to do instead.
+        remedy: &'static str,
     },
     /// The operating system refused something else.
     #[error("{name}: {doing}: {source}")]

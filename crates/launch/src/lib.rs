@@ -7,24 +7,42 @@
 //!
 //! Two ways of dying are covered beside the planned one. *Ctrl-C*: each child leads a process group of its
 //! own, so the terminal's SIGINT reaches only the program that started it, which stops its children in the
-//! order it chooses. *SIGKILL or a crash of the parent*: the kernel kills the children (see `spawner`).
+//! order it chooses. *SIGKILL or a crash of the parent*: the kernel kills the children (see `spawner`), and what is no
+//! child, such as a bridge or a container, a guardian undoes (see `guardian`).
+//!
+//! A server can also run behind a bridge or in a container: a [`Form`] says which, and [`Places`] make it.
 //!
 //! Try it: `cargo test -p launch`.
 
 mod capture;
+mod clean;
+mod engine;
 mod error;
+mod form;
+mod guardian;
 mod listeners;
+mod lxc;
 pub mod memcached;
+mod netspace;
+mod network;
+mod owner;
+mod place;
 mod port;
 mod process;
 mod program;
 mod ready;
+mod root;
 mod spawner;
 mod spec;
 pub mod sphinx;
+mod subnet;
+mod tool;
 mod user;
 
+pub use clean::clean_up;
 pub use error::Error;
+pub use form::Form;
+pub use place::{Image, Instance, Places};
 pub use port::free_port;
 pub use process::{Ended, Process};
 pub use program::find_program;

@@ -1,12 +1,13 @@
 //! memcached as found on this machine: the server that Sphinx is measured against.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use units::Bytes;
 
-use crate::{Error, Process, Spec, User, find_program, free_port};
+use crate::port::free_port_at;
+use crate::{Error, Process, Spec, User, find_program};
 
 /// How long `memcached -V` may take; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
@@ -68,15 +69,21 @@ pub fn at(path: &Path) -> Result<Memcached, Error> {
 }
 
 impl Memcached {
-    /// What to start: TCP on loopback at `port` only.
+    /// What to start: TCP on loopback at `port` only; otherwise as [`Memcached::spec_at`].
+    pub fn spec(&self, port: u16, options: &Options) -> Spec {
+        self.spec_at((Ipv4Addr::LOCALHOST, port).into(), options)
+    }
+
+    /// What to start: TCP at `address` only.
     ///
     /// Root's memcached runs as `nobody`. The change of user happens before it is executed, since a process that
     /// changes its user itself would outlive this one (`prctl(2)`, PR_SET_PDEATHSIG); the `-u` is then without
     /// effect and kept so that a reader can repeat the command as root.
-    pub fn spec(&self, port: u16, options: &Options) -> Spec {
+    pub fn spec_at(&self, address: SocketAddr, options: &Options) -> Spec {
         let mebibytes = (options.memory.0 >> 20).max(1);
-        let mut spec = Spec::new("memcached", &self.path).args(["-l", "127.0.0.1", "-U", "0"]);
-        spec = spec.args(["-p".into(), port.to_string(), "-m".into(), mebibytes.to_string()]);
+        let mut spec = Spec::new("memcached", &self.path);
+        spec = spec.args(["-l".into(), address.ip().to_string(), "-U".into(), "0".into()]);
+        spec = spec.args(["-p".into(), address.port().to_string(), "-m".into(), mebibytes.to_string()]);
         spec = spec.args(["-t".into(), options.threads.to_string()]);
         spec = spec.args(["-c".into(), options.connections.to_string()]);
         spec.cpus = options.cpus.clone();
@@ -89,17 +96,28 @@ impl Memcached {
         spec.args(options.extra.iter().cloned())
     }
 
-    /// Starts it on a free port and waits up to `within` until it accepts connections; returns where.
+    /// Starts it on a free port of loopback and waits up to `within` until it accepts connections; returns where.
     pub fn start(&self, options: &Options, within: Duration) -> Result<(Process, SocketAddr), Error> {
+        self.start_at(Ipv4Addr::LOCALHOST.into(), options, within)
+    }
+
+    /// Starts it on a free port of `ip`, an address of this machine, and waits up to `within` until it accepts
+    /// connections; returns where.
+    pub fn start_at(
+        &self,
+        ip: IpAddr,
+        options: &Options,
+        within: Duration,
+    ) -> Result<(Process, SocketAddr), Error> {
         let mut tries = 0;
         loop {
-            let port = free_port().map_err(|source| Error::Os {
+            let port = free_port_at(ip).map_err(|source| Error::Os {
                 name: "memcached".into(),
                 doing: "cannot find a free port",
                 source,
             })?;
-            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-            let mut process = Process::spawn(self.spec(port, options))?;
+            let address = SocketAddr::new(ip, port);
+            let mut process = Process::spawn(self.spec_at(address, options))?;
             match process.await_port(address, within) {
                 Ok(()) => return Ok((process, address)),
                 Err(Error::PortTaken { .. }) if tries < PORT_TRIES => tries += 1,
@@ -114,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn listens_on_loopback_only_and_never_as_root() {
+    fn listens_where_it_is_told_only_and_never_as_root() {
         let memcached = Memcached { path: "/usr/bin/memcached".into(), version: "1".into() };
         let options = Options {
             threads: 2,

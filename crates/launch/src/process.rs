@@ -66,7 +66,8 @@ impl Process {
         if let Some(user) = &spec.user {
             command.uid(user.uid).gid(user.gid);
         }
-        let mut child = spawner::spawn(command, cpus).map_err(|source| spawn_error(&spec, source))?;
+        let mut child = spawner::spawn(command, cpus, spec.net.as_deref())
+            .map_err(|source| spawn_error(&spec, source))?;
         match watch(&mut child) {
             Ok((pid, pidfd, stdout, stderr)) => {
                 let input = child.stdin.take();

@@ -75,11 +75,34 @@ impl Process {
         }
     }
 
+    /// Waits up to `within` until it accepts connections at `address`, which is its own alone.
+    ///
+    /// Errors: it ended, with its last words; or it does not answer in time.
+    pub(crate) fn await_answer(&mut self, address: SocketAddr, within: Duration) -> Result<(), Error> {
+        let deadline = Instant::now() + within;
+        while TcpStream::connect_timeout(&address, CONNECT_WAIT).is_err() {
+            self.still_runs("before it was ready")?;
+            if Instant::now() >= deadline {
+                return Err(self.not_ready(format!("listen on {address}"), within));
+            }
+            thread::sleep(POLL);
+        }
+        Ok(())
+    }
+
+    /// Errors: it has ended, `when` it should not have, with its last words.
+    pub(crate) fn still_runs(&mut self, when: &'static str) -> Result<(), Error> {
+        match self.poll_end(Duration::ZERO)? {
+            None => Ok(()),
+            Some(status) => Err(self.died(when, status)),
+        }
+    }
+
     fn port_taken(&self, address: SocketAddr) -> Error {
         Error::PortTaken { name: self.spec().name.clone(), address, stderr: self.stderr_tail() }
     }
 
-    fn not_ready(&self, what: String, within: Duration) -> Error {
+    pub(crate) fn not_ready(&self, what: String, within: Duration) -> Error {
         Error::NotReady { name: self.spec().name.clone(), what, within, stderr: self.stderr_tail() }
     }
 }

@@ -4,33 +4,41 @@
 //! *thread* that forked (`prctl(2)`): a child started by a short-lived worker would be killed when the worker
 //! returns. All children are therefore started by one thread that lives as long as the process.
 
+use std::fs::File;
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::thread::{
+    CpuSet, LinkNameSpaceType, move_into_link_name_space, sched_getaffinity, sched_setaffinity,
+};
 
 struct Job {
     command: Command,
+    net: Option<File>,
     answer: Sender<io::Result<Child>>,
 }
 
-/// Starts `command` confined to `cpus`, to be killed by the kernel when this process dies.
+/// Starts `command` confined to `cpus`, in the network namespace at `net` where one is given, to be killed by the
+/// kernel when this process dies.
 ///
-/// Errors: those of `Command::spawn`; `EINVAL` where `cpus` cannot all be had.
+/// Errors: those of `Command::spawn`; `EINVAL` where `cpus` cannot all be had; what `setns(2)` says.
 /// Bounds: covers the child, not what the child starts in turn. A set-user-ID program, or one that changes its
 /// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
-pub(crate) fn spawn(mut command: Command, cpus: CpuSet) -> io::Result<Child> {
+pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> io::Result<Child> {
+    let net = net.map(File::open).transpose()?;
     let parent = getpid();
     // SAFETY: between fork and exec only async-signal-safe work is done: `prepare` makes raw system calls on
     // values that were built before the fork, and neither allocates nor locks.
     unsafe { command.pre_exec(move || prepare(parent, &cpus)) };
     let (answer, result) = channel();
-    spawner()?.send(Job { command, answer }).map_err(|_| gone())?;
+    spawner()?.send(Job { command, net, answer }).map_err(|_| gone())?;
     result.recv().map_err(|_| gone())?
 }
 
@@ -58,6 +66,24 @@ fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {
     Ok(())
 }
 
+/// Starts `command` from within the network namespace `net`: this thread goes there, and the child stays. The child
+/// itself could not, since it may be somebody without rights by then.
+///
+/// Errors: the way back failed.
+fn spawn_in(command: &mut Command, net: &File) -> io::Result<io::Result<Child>> {
+    let network = Some(LinkNameSpaceType::Network);
+    let own = match File::open("/proc/thread-self/ns/net") {
+        Ok(own) => own,
+        Err(error) => return Ok(Err(error)),
+    };
+    if let Err(error) = move_into_link_name_space(net.as_fd(), network) {
+        return Ok(Err(error.into()));
+    }
+    let child = command.spawn();
+    move_into_link_name_space(own.as_fd(), network)?;
+    Ok(child)
+}
+
 fn spawner() -> io::Result<&'static Sender<Job>> {
     static SPAWNER: OnceLock<Option<Sender<Job>>> = OnceLock::new();
     let start = || {
@@ -65,8 +91,20 @@ fn spawner() -> io::Result<&'static Sender<Job>> {
         let run = move || {
             // Ends only with the process, since the sender is static.
             for mut job in jobs {
+                let child = match &job.net {
+                    None => job.command.spawn(),
+                    Some(net) => match spawn_in(&mut job.command, net) {
+                        Ok(child) => child,
+                        // It is in another network now and would start everything else there; with this thread its
+                        // children die.
+                        Err(lost) => {
+                            let _ = job.answer.send(Err(lost));
+                            return;
+                        }
+                    },
+                };
                 // A caller that has given up drops the receiver; its child is killed here.
-                if let Err(unwanted) = job.answer.send(job.command.spawn())
+                if let Err(unwanted) = job.answer.send(child)
                     && let Ok(mut child) = unwanted.0
                 {
                     let _ = child.kill();

@@ -21,6 +21,9 @@ pub struct Spec {
     pub user: Option<User>,
     /// Whether it has a standard input that [`crate::Process::write_line`] writes to.
     pub input: bool,
+    /// The network namespace that it runs in, as a file of the kernel's: `/run/netns/NAME`, `/proc/PID/ns/net`;
+    /// `None` leaves it the caller's. Only root can choose.
+    pub net: Option<PathBuf>,
 }
 
 impl Spec {
@@ -34,6 +37,7 @@ impl Spec {
             cpus: None,
             user: None,
             input: false,
+            net: None,
         }
     }
 
@@ -64,6 +68,12 @@ impl Spec {
     /// Runs it as `user`.
     pub fn user(mut self, user: User) -> Spec {
         self.user = Some(user);
+        self
+    }
+
+    /// Runs it in the network namespace at `net`.
+    pub fn net(mut self, net: impl Into<PathBuf>) -> Spec {
+        self.net = Some(net.into());
         self
     }
 

@@ -1,4 +1,4 @@
-//! The embedded Sphinx: this program, started once more as `serve sphinx`.
+//! Sphinx: this program, started once more as `serve sphinx`, or another build of it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -9,9 +9,12 @@ use crate::{Error, Process, Spec};
 /// How the line starts by which Sphinx says that it accepts connections; its address follows.
 pub const READY: &str = "sphinxd ready on ";
 
-/// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`).
+/// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`), or a build of one's own: of that, or of
+/// `sphinxd`, which is the server alone and takes `args` at once.
 pub fn spec<A: Into<String>>(exe: &Path, args: impl IntoIterator<Item = A>) -> Spec {
-    Spec::new("sphinx", exe).args(["serve", "sphinx"]).args(args)
+    let alone = exe.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sphinxd"));
+    let before: &[&str] = if alone { &[] } else { &["serve", "sphinx"] };
+    Spec::new("sphinx", exe).args(before.iter().copied()).args(args)
 }
 
 /// Waits up to `within` for Sphinx to accept connections; returns where it does.
@@ -50,7 +53,9 @@ mod tests {
 
     #[test]
     fn starts_this_program_once_more() {
-        let spec = spec(Path::new("/opt/taillight"), ["--threads", "2"]);
-        assert_eq!(spec.command_line(), ["/opt/taillight", "serve", "sphinx", "--threads", "2"]);
+        let line = |exe: &str| spec(Path::new(exe), ["--threads", "2"]).command_line().join(" ");
+        assert_eq!(line("/opt/taillight"), "/opt/taillight serve sphinx --threads 2");
+        assert_eq!(line("/opt/taillight-new"), "/opt/taillight-new serve sphinx --threads 2");
+        assert_eq!(line("/opt/sphinxd-0.2"), "/opt/sphinxd-0.2 --threads 2");
     }
 }

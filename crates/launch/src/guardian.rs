@@ -1,0 +1,135 @@
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// How long an undoing may take that is waited for; an image of some MB is removed within a second.
+const UNDO_WAIT: Duration = Duration::from_secs(30);
+
+/// A shell that undoes something once the process that started it has ended or dropped this, however that came.
+///
+/// The kernel kills children of a process that dies, but a bridge or a container is no child. The shell waits for the
+/// end of its input, whose other end is this process's alone: a planned stop, a panic, Ctrl-C and SIGKILL all close it,
+/// so there is one way of undoing and not a second one for the bad day. It leads a process group of its own, so that a
+/// terminal's Ctrl-C does not reach it.
+pub(crate) struct Guardian {
+    child: Child,
+}
+
+impl Guardian {
+    /// Starts it *before* what it will undo is made; `undo` is a script of the shell that does nothing where there is
+    /// nothing to undo.
+    pub(crate) fn start(undo: &str) -> io::Result<Guardian> {
+        // `read` rather than `cat`: no second process sleeps beside a measurement.
+        let script = format!("while read -r _; do :; done\n{undo}\nexit 0");
+        let child = Command::new("/bin/sh")
+            .args(["-c", &script])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        Ok(Guardian { child })
+    }
+
+    /// Its process id.
+    #[cfg(test)]
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Guardian {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let ended = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).and_then(|pidfd| {
+            let limit = Timespec { tv_sec: UNDO_WAIT.as_secs().cast_signed(), tv_nsec: 0 };
+            loop {
+                match poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&limit)) {
+                    Err(rustix::io::Errno::INTR) => {}
+                    other => return other,
+                }
+            }
+        });
+        // One that takes longer goes on by itself.
+        if ended == Ok(1) {
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// `words` as a line of the shell.
+pub(crate) fn line<W: AsRef<str>>(words: &[W]) -> String {
+    words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// `word` as one word of the shell, whatever it holds.
+pub(crate) fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '=' | ',');
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.into();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The script that ends what is in the control groups whose paths are like `pattern`, and removes them.
+///
+/// A control group can only be removed when its last process is gone, which may take a moment after the kill.
+pub(crate) fn groups(pattern: &str) -> String {
+    format!(
+        "for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \
+           groups=$(find /sys/fs/cgroup -depth -type d -path {pattern} 2>/dev/null); \
+           [ -z \"$groups\" ] && break; \
+           for group in $groups; do \
+             for pid in $(cat \"$group/cgroup.procs\" 2>/dev/null); do kill -9 \"$pid\" 2>/dev/null; done; \
+             rmdir \"$group\" 2>/dev/null; \
+           done; \
+           [ $turn -gt 1 ] && sleep 0.1; \
+         done",
+        pattern = quoted(pattern)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn undoes_when_it_is_dropped_and_not_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a file");
+        std::fs::write(&file, "").unwrap();
+        let guardian = Guardian::start(&line(&["rm", "-f", &file.display().to_string()])).unwrap();
+        let pid = guardian.pid();
+        assert!(file.exists());
+        drop(guardian);
+        assert!(!file.exists());
+        assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+    }
+
+    #[test]
+    fn words_are_quoted_only_where_they_must_be() {
+        let check = |word: &str, expect: &str| assert_eq!(quoted(word), expect);
+        check("ip", "ip");
+        check("/a-b_c.d:1", "/a-b_c.d:1");
+        check("", "''");
+        check("a b", "'a b'");
+        check("it's", r"'it'\''s'");
+        check("$(x)", "'$(x)'");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn the_shell_reads_back_every_word(word in "[^\0]{0,20}") {
+            let script = format!("printf %s {}", quoted(&word));
+            let said = Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+            prop_assert_eq!(String::from_utf8(said.stdout).unwrap(), word);
+        }
+    }
+}

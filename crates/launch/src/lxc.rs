@@ -1,0 +1,125 @@
+//! Servers in containers of LXC: `lxc-start` in the foreground, as a child, with a root folder and a configuration of
+//! its own.
+//!
+//! The container shares the network namespace that was prepared for it, as podman's does, rather than have LXC make a
+//! link by itself: then every form has the same one. `lxc-start` is killed by the kernel when this process dies, and
+//! the container when `lxc-start` does; what then stays behind are control groups and the folder, which the guardian
+//! removes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::guardian::{groups, line};
+use crate::{Error, Spec, find_program};
+
+/// The Debian package.
+pub(crate) const PACKAGE: &str = "lxc";
+
+/// Where a container's program runs and as whom.
+pub(crate) struct Container<'a> {
+    /// Its name: that of the place's network and its number.
+    pub name: &'a str,
+    /// Its root folder.
+    pub root: &'a Path,
+    /// Where its configuration and log go.
+    pub folder: &'a Path,
+    /// Its network namespace.
+    pub space: &'a Path,
+}
+
+/// `spec` in a container: the same program with the same arguments, on the same processors and as the same user.
+///
+/// Errors: there is no `lxc-start`, or the configuration cannot be written.
+pub(crate) fn wrap(spec: &Spec, container: &Container<'_>) -> Result<Spec, Error> {
+    let file = container.folder.join(format!("{}.conf", container.name));
+    fs::write(&file, config(spec, container)).map_err(|source| Error::Os {
+        name: spec.name.clone(),
+        doing: "cannot write the container's configuration",
+        source,
+    })?;
+    let program =
+        find_program("lxc-start").ok_or_else(|| crate::tool::lacking("lxc", "lxc-start", PACKAGE))?;
+    let folder = container.folder.display().to_string();
+    let file = file.display().to_string();
+    let mut start = Spec::new(spec.name.clone(), program)
+        .args(["-F", "-P", &folder, "-n", container.name, "-f", &file])
+        .args(["-o", &log(container).display().to_string(), "-l", "WARN", "--"])
+        .args(spec.command_line());
+    start.env = spec.env.clone();
+    start.cpus = spec.cpus.clone();
+    Ok(start)
+}
+
+/// What LXC itself has to say.
+pub(crate) fn log(container: &Container<'_>) -> PathBuf {
+    container.folder.join(format!("{}.log", container.name))
+}
+
+fn config(spec: &Spec, container: &Container<'_>) -> String {
+    let mut lines = vec![
+        format!("lxc.uts.name = {}", container.name),
+        format!("lxc.rootfs.path = dir:{}", container.root.display()),
+        format!("lxc.namespace.share.net = {}", container.space.display()),
+        // Its output is this process's pipe, not a terminal.
+        "lxc.console.path = none".into(),
+        "lxc.tty.max = 0".into(),
+        "lxc.mount.auto = proc:mixed sys:ro".into(),
+        // As LXC names them, but for the last, which it would share with all others and leave.
+        format!("lxc.cgroup.dir.monitor = lxc.monitor.{}", container.name),
+        format!("lxc.cgroup.dir.container = lxc.payload.{}", container.name),
+        format!("lxc.cgroup.dir.monitor.pivot = lxc.pivot.{}", container.name),
+    ];
+    for (name, value) in &spec.env {
+        lines.push(format!("lxc.environment = {name}={value}"));
+    }
+    if let Some(user) = &spec.user {
+        lines.push(format!("lxc.init.uid = {}", user.uid));
+        lines.push(format!("lxc.init.gid = {}", user.gid));
+    }
+    if let Some(cpus) = &spec.cpus {
+        let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+        // Of the two versions of control groups LXC takes the key that the machine has, and leaves the other.
+        let key = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() { "cgroup2" } else { "cgroup" };
+        lines.push(format!("lxc.{key}.cpuset.cpus = {}", cpus.join(",")));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The script that ends the containers whose names begin with `name` and removes what is left of them: control groups,
+/// and the locks of LXC.
+pub(crate) fn undo(name: &str) -> String {
+    let groups = groups(&format!("*/lxc.*.{name}*"));
+    format!("{groups}\n{}", line(&["find", "/run/lxc", "-depth", "-path", &format!("*{name}*"), "-delete"]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::User;
+
+    #[test]
+    fn a_container_has_what_the_bare_program_has() {
+        let user = User { name: "nobody".into(), uid: 65534, gid: 65533 };
+        let spec = Spec::new("server", "/opt/server").arg("-t").cpus([0, 3]).user(user).env("A", "b");
+        let container = Container {
+            name: "tlx",
+            root: Path::new("/t/root"),
+            folder: Path::new("/t"),
+            space: Path::new("/proc/7/fd/8"),
+        };
+        let text = config(&spec, &container);
+        for line in [
+            "lxc.uts.name = tlx",
+            "lxc.rootfs.path = dir:/t/root",
+            "lxc.namespace.share.net = /proc/7/fd/8",
+            "lxc.init.uid = 65534",
+            "lxc.init.gid = 65533",
+            "lxc.environment = A=b",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} in {text}");
+        }
+        assert!(text.lines().any(|line| line.ends_with(".cpuset.cpus = 0,3")), "{text}");
+        assert!(text.ends_with('\n'));
+    }
+}

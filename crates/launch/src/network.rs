@@ -1,0 +1,143 @@
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+
+use crate::guardian::Guardian;
+use crate::netspace::NetSpace;
+use crate::subnet::{Subnet, in_use};
+use crate::tool::{IPROUTE, ip, ip_spec, run};
+use crate::{Error, Form, User, owner};
+
+/// How many ranges of addresses are tried. Two that start at once and meet go on to different ones.
+const RANGE_TRIES: u32 = 64;
+/// The servers that one bridge holds: two base-36 digits name their links, and a /24 their addresses.
+pub(crate) const MOST_PLACES: usize = 250;
+
+/// A bridge on this machine with links to network namespaces, as container engines set it up, and the same for every
+/// form. Dropping it removes everything.
+///
+/// Links are veth pairs as the kernel makes them, with all offloads on; a namespace takes over the settings of TCP of
+/// the one that it is made from. Nothing is forwarded or translated, so no filter of packets is touched.
+pub(crate) struct Network {
+    name: String,
+    subnet: Subnet,
+    /// Of each place, unless somebody else makes it.
+    spaces: Vec<NetSpace>,
+    _guardian: Guardian,
+}
+
+impl Network {
+    /// A bridge for so many `places`. With `spaces` each gets a namespace now, otherwise by [`Network::join`].
+    ///
+    /// Errors: only root may, or there is no `ip`.
+    pub(crate) fn new(form: Form, places: usize, spaces: bool) -> Result<Network, Error> {
+        let refused = |why: String, remedy| Error::NoForm { form, why, remedy };
+        if !User::is_root() {
+            return Err(refused(
+                "a bridge and network namespaces take root".into(),
+                "run it as root, or use --form bare",
+            ));
+        }
+        if places > MOST_PLACES {
+            let why = format!("{places} instances are more than the {MOST_PLACES} that a bridge holds here");
+            return Err(refused(why, "use fewer --server-instances"));
+        }
+        let name = owner::fresh();
+        let os = |doing| {
+            let name = name.clone();
+            move |source| Error::Os { name, doing, source }
+        };
+        let guardian = Guardian::start(&undo(&name)).map_err(os("cannot start what removes the bridge"))?;
+        ip(&["link", "add", &name, "type", "bridge", "stp_state", "0", "forward_delay", "0"])?;
+        let subnet = take_range(&name, places)?;
+        ip(&["link", "set", &name, "up"])?;
+        let mut network = Network { name: name.clone(), subnet, spaces: Vec::new(), _guardian: guardian };
+        for place in 0..if spaces { places } else { 0 } {
+            let space = NetSpace::new().map_err(os("cannot make a network namespace"))?;
+            network.join(place, &space.path())?;
+            network.spaces.push(space);
+        }
+        Ok(network)
+    }
+
+    /// Links place number `place` to the network namespace at `space`.
+    pub(crate) fn join(&self, place: usize, space: &Path) -> Result<(), Error> {
+        let link = self.link(place);
+        let at = space.display().to_string();
+        ip(&["link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns", &at])?;
+        ip(&["link", "set", &link, "master", &self.name, "up"])?;
+        let address = self.subnet.with_length(place + 1);
+        for words in [
+            &["addr", "add", &address, "dev", "eth0"][..],
+            &["link", "set", "eth0", "up"],
+            &["link", "set", "lo", "up"],
+        ] {
+            run(ip_spec(words).net(space), IPROUTE)?;
+        }
+        Ok(())
+    }
+
+    /// The address of a place.
+    pub(crate) fn address(&self, place: usize) -> Ipv4Addr {
+        self.subnet.address(place + 1)
+    }
+
+    /// The namespace of a place, where it was made here.
+    pub(crate) fn space(&self, place: usize) -> Option<PathBuf> {
+        self.spaces.get(place).map(NetSpace::path)
+    }
+
+    /// What everything of it is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The bridge's end of a link.
+    fn link(&self, place: usize) -> String {
+        let digit = |n: usize| char::from_digit(n as u32 % 36, 36).unwrap_or('0');
+        format!("{}{}{}", self.name, digit(place / 36), digit(place))
+    }
+}
+
+/// Gives the bridge an address of a range that nobody else here uses.
+fn take_range(bridge: &str, places: usize) -> Result<Subnet, Error> {
+    // Where to begin differs between those who begin at once.
+    let begin = std::process::id().wrapping_mul(97);
+    for attempt in 0..RANGE_TRIES {
+        let subnet = Subnet::number(begin.wrapping_add(attempt * (attempt + 1)), places);
+        if is_taken(&subnet, bridge)? {
+            continue;
+        }
+        let address = subnet.with_length(0);
+        ip(&["addr", "add", &address, "dev", bridge])?;
+        // Somebody may have come between the look and the taking; then each sees the other now.
+        if !is_taken(&subnet, bridge)? {
+            return Ok(subnet);
+        }
+        ip(&["addr", "del", &address, "dev", bridge])?;
+    }
+    let doing = "cannot find a range of addresses in 198.19.0.0/16 that is free";
+    Err(Error::Os { name: bridge.into(), doing, source: std::io::ErrorKind::AddrInUse.into() })
+}
+
+fn is_taken(subnet: &Subnet, bridge: &str) -> Result<bool, Error> {
+    let (addresses, routes) = (ip(&["-o", "-4", "addr", "show"])?, ip(&["-4", "route", "show"])?);
+    Ok(in_use(&addresses, &routes).iter().any(|(device, other)| device != bridge && other.overlaps(subnet)))
+}
+
+/// The script that removes everything of the network `name`; the links go with their ends.
+pub(crate) fn undo(name: &str) -> String {
+    format!(
+        "ip -o link show 2>/dev/null | sed -n 's/^[0-9]*: \\({name}[0-9a-z]*\\)[@:].*/\\1/p' | \
+         while read -r link; do ip link del \"$link\" 2>/dev/null; done"
+    )
+}
+
+/// The networks that are there, by name.
+pub(crate) fn present() -> Vec<String> {
+    let links = ip(&["-o", "link", "show"]).unwrap_or_default();
+    let names = links.lines().filter_map(|line| owner::name_in(line.split_whitespace().nth(1)?));
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
+}

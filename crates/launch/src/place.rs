@@ -1,0 +1,270 @@
+//! Where servers run: bare, behind a bridge, or in containers behind the same bridge.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::engine::{self, Engine, From};
+use crate::guardian::Guardian;
+use crate::network::Network;
+use crate::{Error, Form, Process, Spec, clean, lxc, netspace, root, tool};
+
+/// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
+const CONTAINER_WAIT: Duration = Duration::from_secs(30);
+/// How long an engine may take to end after its container has.
+const GONE_WAIT: Duration = Duration::from_secs(5);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Places for servers of one program, all of one form. Dropping it removes whatever was made for them; the servers in
+/// them are to be dropped before.
+///
+/// What is removed is removed as well when this process is killed (see `guardian`), and what a guardian that was
+/// killed itself has left is removed by the next that is prepared here, or by [`crate::clean_up`].
+pub struct Places {
+    form: Form,
+    // Before the network: containers go before their links.
+    workshop: Option<Workshop>,
+    network: Option<Network>,
+}
+
+/// What containers are made in.
+struct Workshop {
+    folder: PathBuf,
+    engine: Option<Engine>,
+    image: Option<Image>,
+    _guardian: Guardian,
+}
+
+/// What an engine's containers run from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its name.
+    pub name: String,
+    /// Its id, as the engine tells.
+    pub id: String,
+}
+
+/// A server in a place. Dropping it kills it.
+pub struct Instance {
+    /// The process that was started here: the server, or what keeps its container.
+    pub process: Process,
+    /// The server itself, as this machine counts.
+    pid: u32,
+    /// What its container is called.
+    container: Option<String>,
+}
+
+impl Places {
+    /// Places for so many servers of `program`, or of the user's `image`, in which it is found by its name.
+    ///
+    /// Errors: the form cannot be had here, with what would change that.
+    pub fn prepare(form: Form, count: usize, program: &Path, image: Option<&str>) -> Result<Places, Error> {
+        if let (Some(image), false) = (image, form.has_images()) {
+            let why = format!("there is no image in it, and '{image}' was given");
+            return Err(Error::NoForm {
+                form,
+                why,
+                remedy: "use --form podman or docker, or leave the image out",
+            });
+        }
+        if form == Form::Bare {
+            return Ok(Places { form, workshop: None, network: None });
+        }
+        clean::clean_up(&[form]);
+        let network = Network::new(form, count, form != Form::Docker)?;
+        let workshop = if form.is_container() {
+            Some(Workshop::new(form, network.name(), program, image)?)
+        } else {
+            None
+        };
+        Ok(Places { form, workshop, network: Some(network) })
+    }
+
+    /// Its form.
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What everything that is made for it is called, or begins with; `None` for bare ones.
+    pub fn name(&self) -> Option<&str> {
+        self.network.as_ref().map(Network::name)
+    }
+
+    /// The address that the server in place number `place` is reached at; loopback for a bare one.
+    pub fn address(&self, place: usize) -> IpAddr {
+        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address(place)).into()
+    }
+
+    /// The address that it is to listen on. docker makes the namespace itself, and the address comes later.
+    pub fn listen(&self, place: usize) -> IpAddr {
+        if self.form == Form::Docker { Ipv4Addr::UNSPECIFIED.into() } else { self.address(place) }
+    }
+
+    /// Whether a server has all ports to itself, and need not look for a free one.
+    pub fn has_all_ports(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// The image that containers run from.
+    pub fn image(&self) -> Option<&Image> {
+        self.workshop.as_ref()?.image.as_ref()
+    }
+
+    /// The version of LXC, podman or docker.
+    pub fn version(&self) -> Option<String> {
+        let workshop = self.workshop.as_ref()?;
+        match &workshop.engine {
+            Some(engine) => engine.version().ok(),
+            None => tool::run(Spec::new("lxc-start", "lxc-start").arg("--version"), lxc::PACKAGE).ok(),
+        }
+    }
+
+    /// Starts `spec` in place number `place`, which is free.
+    ///
+    /// Errors: as those of [`Process::spawn`], or the container did not come to be, with its last words.
+    pub fn start(&self, place: usize, spec: Spec) -> Result<Instance, Error> {
+        let (Some(network), workshop) = (&self.network, &self.workshop) else {
+            return Ok(Instance::bare(Process::spawn(spec)?));
+        };
+        let space = network.space(place);
+        let Some(workshop) = workshop else {
+            return Ok(Instance::bare(Process::spawn(Spec { net: space, ..spec })?));
+        };
+        let name = format!("{}-{place}", network.name());
+        let Some(engine) = &workshop.engine else {
+            let root = workshop.folder.join("root");
+            let space = space.unwrap_or_default();
+            let container =
+                lxc::Container { name: &name, root: &root, folder: &workshop.folder, space: &space };
+            let mut process = tool::start(lxc::wrap(&spec, &container)?, lxc::PACKAGE)?;
+            let pid = first_process(&mut process, |process| first_inside(process.pid()))?;
+            return Ok(Instance { process, pid, container: Some(name) });
+        };
+        let root = workshop.folder.join("root");
+        let from = workshop.image.as_ref().map_or(From::Folder(&root), |image| From::Image(&image.name));
+        let container = engine::Container { name: &name, from, space: space.as_deref() };
+        let mut process = tool::start(engine.wrap(&spec, &container), self.form.name())?;
+        let pid = first_process(&mut process, |_| engine.pid(&name))?;
+        match self.joined(network, engine, place, &name, space.is_none().then_some(pid)) {
+            Ok(id) => Ok(Instance { process, pid, container: Some(id) }),
+            // That its container is gone is what came of it, not why.
+            Err(error) => match process.wait(GONE_WAIT) {
+                Ok(_) => process.still_runs("before it was ready").and(Err(error)),
+                Err(_) => Err(error),
+            },
+        }
+    }
+
+    /// The id of a container that runs, once its process `pid` is linked to the bridge where it was given.
+    fn joined(
+        &self,
+        network: &Network,
+        engine: &Engine,
+        place: usize,
+        name: &str,
+        pid: Option<u32>,
+    ) -> Result<String, Error> {
+        if let Some(pid) = pid {
+            let space = PathBuf::from(format!("/proc/{pid}/ns/net"));
+            let doing = "cannot set up the container's network";
+            netspace::take_over_settings(&space).map_err(|source| Error::Os {
+                name: name.into(),
+                doing,
+                source,
+            })?;
+            network.join(place, &space)?;
+        }
+        engine.id(name)
+    }
+}
+
+impl Workshop {
+    fn new(form: Form, name: &str, program: &Path, users: Option<&str>) -> Result<Workshop, Error> {
+        let os = |doing| {
+            let name = name.to_owned();
+            move |source| Error::Os { name, doing, source }
+        };
+        let folder = clean::folder(name);
+        let engine =
+            if form.has_images() { Some(Engine::find(form, &folder, users.is_some())?) } else { None };
+        // Before anything is made, so that nothing is left whenever this process ends.
+        let undo = clean::containers(name, engine.as_ref());
+        let guardian = Guardian::start(&undo).map_err(os("cannot start what removes containers"))?;
+        let root = folder.join("root");
+        fs::create_dir_all(&root).map_err(os("cannot make a folder for containers"))?;
+        if users.is_none() {
+            root::make(&root, program)?;
+        }
+        let mut image = None;
+        if let Some(engine) = &engine {
+            engine.set_up()?;
+            image = match users {
+                // One that is not there yet is fetched when the first container starts.
+                Some(name) => {
+                    Some(Image { name: name.into(), id: engine.image_id(name).unwrap_or_default() })
+                }
+                None if engine.runs_folders() => None,
+                None => {
+                    let name = format!("localhost/{name}:1");
+                    engine.import(&root, &folder.join("image.tar"), &name)?;
+                    let id = engine.image_id(&name)?;
+                    Some(Image { name, id })
+                }
+            };
+        }
+        Ok(Workshop { folder, engine, image, _guardian: guardian })
+    }
+}
+
+impl Instance {
+    /// A server without anything around it.
+    pub fn bare(process: Process) -> Instance {
+        let pid = process.pid();
+        Instance { process, pid, container: None }
+    }
+
+    /// The server's process id, as this machine counts; not that of what keeps its container.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// What its container is called, or the id that the engine gave it.
+    pub fn container(&self) -> Option<&str> {
+        self.container.as_deref()
+    }
+
+    /// Waits up to `within` until it accepts connections at `address`, which nobody else can have.
+    ///
+    /// Errors: it ended, with its last words; or it does not answer in time.
+    pub fn await_answer(&mut self, address: SocketAddr, within: Duration) -> Result<(), Error> {
+        self.process.await_answer(address, within)
+    }
+}
+
+/// The first process of a container that `process` keeps, once it is there.
+fn first_process(process: &mut Process, mut find: impl FnMut(&Process) -> Option<u32>) -> Result<u32, Error> {
+    let deadline = Instant::now() + CONTAINER_WAIT;
+    loop {
+        if let Some(pid) = find(process) {
+            return Ok(pid);
+        }
+        process.still_runs("before its container was there")?;
+        if Instant::now() >= deadline {
+            return Err(process.not_ready("start its container".into(), CONTAINER_WAIT));
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// The child of process `pid` that has process ids of its own; `lxc-start` has another for a moment before it, which
+/// brings it into its network. Source: `proc_pid_task(5)`.
+fn first_inside(pid: u32) -> Option<u32> {
+    let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let (own, children) =
+        (space("self")?, fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?);
+    let inside = |child: &&str| space(child).is_some_and(|other| other != own);
+    children.split_whitespace().find(inside)?.parse().ok()
+}

@@ -1,0 +1,142 @@
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// A range of IPv4 addresses, as an address and how many of its first bits are fixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Subnet {
+    first: u32,
+    bits: u32,
+}
+
+/// Where ranges are taken from: addresses for tests of networks, which nobody has on the Internet. Source: RFC 2544,
+/// C.2.2.
+const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
+
+impl Subnet {
+    /// Range number `n`, counted around, of those with room for `hosts` machines beside the bridge.
+    ///
+    /// Shape: one host gets a /30, of which the first address is the range's, the second the bridge's and the last all
+    /// machines'.
+    pub(crate) fn number(n: u32, hosts: usize) -> Subnet {
+        let size = (hosts as u32 + 3).next_power_of_two();
+        let bits = 32 - size.trailing_zeros();
+        let ranges = 1u32 << (bits - POOL.bits);
+        Subnet { first: POOL.first + (n % ranges) * size, bits }
+    }
+
+    /// Machine number `n` of it; 0 is the bridge.
+    pub(crate) fn address(&self, n: usize) -> Ipv4Addr {
+        Ipv4Addr::from(self.first + 1 + n as u32)
+    }
+
+    /// An address with the length of the range, as `ip` wants it.
+    pub(crate) fn with_length(&self, n: usize) -> String {
+        format!("{}/{}", self.address(n), self.bits)
+    }
+
+    /// Whether the two have an address in common.
+    pub(crate) fn overlaps(&self, other: &Subnet) -> bool {
+        let bits = self.bits.min(other.bits);
+        self.first.checked_shr(32 - bits).unwrap_or(0) == other.first.checked_shr(32 - bits).unwrap_or(0)
+    }
+
+    /// Reads `10.0.0.1/8`, or one address.
+    pub(crate) fn parse(text: &str) -> Option<Subnet> {
+        let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
+        let (address, bits) = (address.parse::<Ipv4Addr>().ok()?, bits.parse::<u32>().ok()?);
+        (bits <= 32).then(|| Subnet { first: u32::from(address), bits })
+    }
+}
+
+impl fmt::Display for Subnet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.first), self.bits)
+    }
+}
+
+/// The ranges that are in use according to what `ip -o -4 addr show` and `ip -4 route show` print, with the interface
+/// of each; the default route is none.
+pub(crate) fn in_use(addresses: &str, routes: &str) -> Vec<(String, Subnet)> {
+    let after = |words: &[&str], word: &str| {
+        let at = words.iter().position(|other| *other == word)?;
+        words.get(at + 1).map(|next| (*next).to_owned())
+    };
+    let of_address = addresses.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(1)?.trim_end_matches(':').to_owned(), Subnet::parse(&after(&words, "inet")?)?))
+    });
+    let of_route = routes.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let range = Subnet::parse(words.iter().find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?)?;
+        (words.first() != Some(&"default")).then(|| (after(&words, "dev").unwrap_or_default(), range))
+    });
+    of_address.chain(of_route).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_range_has_room_for_its_hosts_and_no_more() {
+        let check = |n: u32, hosts: usize, range: &str, last: &str| {
+            let subnet = Subnet::number(n, hosts);
+            assert_eq!(
+                (subnet.to_string().as_str(), subnet.with_length(hosts).as_str()),
+                (range, last),
+                "{n} {hosts}"
+            );
+        };
+        check(0, 1, "198.19.0.0/30", "198.19.0.2/30");
+        check(1, 1, "198.19.0.4/30", "198.19.0.6/30");
+        check(16_384, 1, "198.19.0.0/30", "198.19.0.2/30");
+        check(1, 2, "198.19.0.8/29", "198.19.0.11/29");
+        check(3, 5, "198.19.0.24/29", "198.19.0.30/29");
+        check(0, 200, "198.19.0.0/24", "198.19.0.201/24");
+    }
+
+    #[test]
+    fn knows_what_is_in_use() {
+        let addresses = "1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever\n\
+                         2: eth0    inet 198.19.7.9/24 brd 198.19.7.255 scope global eth0\\       valid_lft\n";
+        let routes = "default via 172.20.0.1 dev eth0\n\
+                      10.0.0.0/8 dev wg0 scope link\n\
+                      blackhole 198.19.128.0/17\n\
+                      172.20.0.1 dev eth0 scope link\n";
+        let found = in_use(addresses, routes);
+        let words: Vec<String> = found.iter().map(|(device, range)| format!("{device} {range}")).collect();
+        assert_eq!(
+            words,
+            [
+                "lo 127.0.0.1/8",
+                "eth0 198.19.7.9/24",
+                "wg0 10.0.0.0/8",
+                " 198.19.128.0/17",
+                "eth0 172.20.0.1/32"
+            ]
+        );
+        let free = |text: &str| {
+            let range = Subnet::parse(text).unwrap();
+            !found.iter().any(|(_, other)| other.overlaps(&range))
+        };
+        assert!(free("198.19.6.252/30") && free("198.19.8.0/24") && !free("198.19.7.0/30"));
+        assert!(!free("198.19.200.0/30") && !free("0.0.0.0/0") && !free("10.1.2.3"));
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_of_one_size_are_apart(a in any::<u32>(), b in any::<u32>(), hosts in 1usize..200) {
+            let (one, other) = (Subnet::number(a, hosts), Subnet::number(b, hosts));
+            prop_assert_eq!(one.overlaps(&other), one == other);
+            prop_assert!(POOL.overlaps(&one));
+            prop_assert!(u32::from(one.address(hosts)) < one.first + (1 << (32 - one.bits)) - 1);
+        }
+
+        #[test]
+        fn any_text_is_a_range_or_none(text in any::<String>()) {
+            let _ = Subnet::parse(&text);
+            let _ = in_use(&text, &text);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Other programs that are run to their end: `ip`, `lxc-info`, `podman`.
+
+use std::time::Duration;
+
+use crate::{Error, Process, Spec, find_program};
+
+/// How long a tool may take. Source: the slowest, an engine that imports an image of 200 MB, takes some seconds.
+const TOOL_WAIT: Duration = Duration::from_secs(60);
+
+/// Runs `spec` to its end and returns what it printed.
+///
+/// Errors: there is no such program, with `package` as what to install; or it failed, with its last words.
+pub(crate) fn run(spec: Spec, package: &str) -> Result<String, Error> {
+    let mut process = start(spec, package)?;
+    process.wait_success(TOOL_WAIT)?;
+    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(TOOL_WAIT)).collect();
+    Ok(lines.join("\n"))
+}
+
+/// Starts `spec`. Errors: as those of [`run`] at the start.
+pub(crate) fn start(spec: Spec, package: &str) -> Result<Process, Error> {
+    let missing =
+        spec.program.to_str().is_some_and(|name| !name.contains('/') && find_program(name).is_none());
+    if missing {
+        return Err(lacking(&spec.name, &spec.program.display().to_string(), package));
+    }
+    Process::spawn(spec)
+}
+
+/// The error that there is no `program`.
+pub(crate) fn lacking(name: &str, program: &str, package: &str) -> Error {
+    let hint = format!("install it (`apt-get install {package}`), or choose another --form");
+    Error::NotFound { name: name.into(), program: program.into(), hint }
+}
+
+/// `ip words…`.
+pub(crate) fn ip(words: &[&str]) -> Result<String, Error> {
+    run(ip_spec(words), IPROUTE)
+}
+
+/// The command `ip words…`, to be run elsewhere.
+pub(crate) fn ip_spec(words: &[&str]) -> Spec {
+    Spec::new(format!("ip {}", words.join(" ")), "ip").args(words.iter().copied())
+}
+
+/// The package of `ip`.
+pub(crate) const IPROUTE: &str = "iproute2";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn returns_what_was_printed_or_says_what_is_wrong() {
+        let sh = |script: &str| run(Spec::new("tool", "sh").args(["-c", script]), "dash");
+        assert_eq!(sh("echo a; echo b").unwrap(), "a\nb");
+        assert!(sh("echo no >&2; exit 1").unwrap_err().to_string().ends_with("its last words: no"));
+        let error = run(Spec::new("tool", "no-such-tool"), "toolbox").unwrap_err().to_string();
+        assert!(error.contains("no-such-tool") && error.contains("apt-get install toolbox"), "{error}");
+    }
+}
