@@ -34,6 +34,8 @@ pub enum Error {
     Failed { agent: String, why: String },
     #[error("agent {agent} was not {what} within {within_s} s; the load was given up")]
     Stuck { agent: String, what: &'static str, within_s: u64 },
+    #[error("agent {agent} was not {what} within {within_s} s")]
+    Late { agent: String, what: &'static str, within_s: u64 },
     #[error("interrupted before the window was over; nothing was recorded")]
     Interrupted,
     #[error("agents: {0}")]

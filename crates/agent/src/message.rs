@@ -8,7 +8,9 @@
 use prost::{Message, Oneof};
 
 /// The version of what is said here. Both sides must have the same.
-pub const PROTOCOL: u32 = 1;
+///
+/// 2 added the role of a server.
+pub const PROTOCOL: u32 = 2;
 
 /// The version of this program, which is told to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -17,7 +19,7 @@ pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
     /// What it is; a kind that is not known here is none.
-    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6")]
+    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub order: Option<Order>,
 }
 
@@ -42,6 +44,15 @@ pub enum Order {
     /// Says that the coordinator is still there.
     #[prost(message, tag = "6")]
     Beat(Beat),
+    /// Stops the server of the task and starts it again.
+    #[prost(message, tag = "7")]
+    Restart(Restart),
+    /// Asks for facts about the agent's machine.
+    #[prost(message, tag = "8")]
+    Facts(Facts),
+    /// Changes settings of the agent's machine, or says what would change.
+    #[prost(message, tag = "9")]
+    Tune(Tune),
 }
 
 /// Who the coordinator is.
@@ -72,8 +83,8 @@ pub struct Ping {
 /// A task to prepare.
 #[derive(Clone, PartialEq, Message)]
 pub struct Prepare {
-    /// What it is. Tags from 2 on are for the other roles of an agent: to serve, to set a knob, to probe.
-    #[prost(oneof = "Task", tags = "1")]
+    /// What it is. Tags from 3 on are free, such as for probes.
+    #[prost(oneof = "Task", tags = "1, 2")]
     pub task: Option<Task>,
 }
 
@@ -83,6 +94,42 @@ pub enum Task {
     /// To be one of several generators.
     #[prost(message, tag = "1")]
     Generate(Generate),
+    /// To run the server that is measured.
+    #[prost(message, tag = "2")]
+    Serve(Serve),
+}
+
+/// A server to run, which is ready when [`Event::Serving`] says so; its recording is its log.
+#[derive(Clone, PartialEq, Message)]
+pub struct Serve {
+    /// `sphinx` or `memcached`.
+    #[prost(string, tag = "1")]
+    pub target: String,
+    /// How it is set up, as on the command line: `--server-threads`, `2`.
+    #[prost(string, repeated, tag = "2")]
+    pub options: Vec<String>,
+    /// Connections that will be made to it.
+    #[prost(uint32, tag = "3")]
+    pub connections: u32,
+}
+
+/// Restarts the server.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Restart {}
+
+/// Asks for the facts.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Facts {}
+
+/// What to do with settings of the machine.
+#[derive(Clone, PartialEq, Message)]
+pub struct Tune {
+    /// `plan`, `apply`, `status` or `undo`.
+    #[prost(string, tag = "1")]
+    pub action: String,
+    /// The settings, as on the command line: `cpu.set=0`.
+    #[prost(string, repeated, tag = "2")]
+    pub settings: Vec<String>,
 }
 
 /// One generator's part of a load.
@@ -122,7 +169,7 @@ pub struct Beat {}
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
     /// What it is; a kind that is not known here is none.
-    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub event: Option<Event>,
 }
 
@@ -150,6 +197,37 @@ pub enum Event {
     /// Says that the agent is still there.
     #[prost(message, tag = "7")]
     Beat(Beat),
+    /// The server of the task accepts connections.
+    #[prost(message, tag = "8")]
+    Serving(Serving),
+    /// The answer to [`Order::Facts`] and [`Order::Tune`].
+    #[prost(message, tag = "9")]
+    Answer(Answer),
+}
+
+/// A server that runs.
+#[derive(Clone, PartialEq, Message)]
+pub struct Serving {
+    /// What a result records of it, as JSON; its address is in it.
+    #[prost(string, tag = "1")]
+    pub record: String,
+    /// How long it took to stop before, where it was restarted. Units: ns.
+    #[prost(uint64, tag = "2")]
+    pub stop_ns: u64,
+    /// How long it took to start. Units: ns.
+    #[prost(uint64, tag = "3")]
+    pub start_ns: u64,
+}
+
+/// An answer.
+#[derive(Clone, PartialEq, Message)]
+pub struct Answer {
+    /// Text, or JSON.
+    #[prost(string, tag = "1")]
+    pub text: String,
+    /// Whether `text` says why there is none.
+    #[prost(bool, tag = "2")]
+    pub refused: bool,
 }
 
 /// Who the agent is.

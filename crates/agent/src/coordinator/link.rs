@@ -8,6 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
+use super::Party;
 use crate::clock::monotonic_ns;
 use crate::message::{Beat, Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent, Welcome};
 use crate::rpc::agent_client::AgentClient;
@@ -25,15 +26,15 @@ const LARGEST_EVENT: usize = 1 << 20;
 const OUTGOING: usize = 16;
 
 /// What is heard of an agent, and when it was read by this machine's `CLOCK_MONOTONIC`.
-pub(super) struct Heard {
+pub(crate) struct Heard {
     /// Which agent, from 0.
     pub(super) agent: usize,
     pub(super) at_ns: u64,
-    pub(super) what: Result<Event, String>,
+    pub(crate) what: Result<Event, String>,
 }
 
 /// A session with one agent. Dropping it ends the session.
-pub(super) struct Link {
+pub(crate) struct Link {
     /// As the user wrote it.
     pub(super) address: String,
     /// What the agent calls itself.
@@ -45,17 +46,29 @@ pub(super) struct Link {
 
 /// How a session is to be opened.
 #[derive(Clone)]
-pub(super) struct Opening {
+pub(crate) struct Opening {
     pub(super) credentials: Credentials,
     pub(super) insecure_token: bool,
     pub(super) name: String,
     pub(super) lease: Duration,
 }
 
+impl Opening {
+    /// How `party` opens its sessions.
+    pub(crate) fn of(party: &Party) -> Opening {
+        Opening {
+            credentials: party.credentials.clone(),
+            insecure_token: party.insecure_token,
+            name: party.name.clone(),
+            lease: party.lease,
+        }
+    }
+}
+
 impl Link {
     /// Opens a session with agent number `agent`, whose events go to `heard`; its clock's answers are waited for
     /// there, too.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         agent: usize,
         address: &str,
         opening: &Opening,
@@ -108,17 +121,17 @@ impl Link {
     }
 
     /// How messages name it: `b (10.0.0.5:7070)`.
-    pub(super) fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("{} ({})", self.name, self.address)
     }
 
     /// Says something to the agent. One that is gone is heard of by the reader.
-    pub(super) async fn say(&self, order: Order) {
+    pub(crate) async fn say(&self, order: Order) {
         let _ = self.to.send(order.into()).await;
     }
 
     /// Ends the session and waits until the agent has ended it too, up to `within`.
-    pub(super) async fn close(self, within: Duration) {
+    pub(crate) async fn close(self, within: Duration) {
         self.beats.abort();
         let _ = self.beats.await;
         drop(self.to);

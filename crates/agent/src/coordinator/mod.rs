@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-use link::{Heard, Link, Opening};
+pub(crate) use link::{Heard, Link, Opening};
 use members::Members;
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
@@ -77,12 +77,7 @@ impl Coordinator {
         // A thread of its own, so that agents hear of the coordinator while it does something else.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let opening = Opening {
-            credentials: party.credentials.clone(),
-            insecure_token: party.insecure_token,
-            name: party.name.clone(),
-            lease: party.lease,
-        };
+        let opening = Opening::of(party);
         let mut coordinator =
             Coordinator { links: Vec::new(), heard, gone: Vec::new(), first: Vec::new(), runtime };
         for (i, address) in party.agents.iter().enumerate() {

@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc as channel;
 
 use crate::generators::{LIVE, READY, STOP, start_line};
+use crate::message::Serving;
 
 /// How often orders are looked for until the load has begun: the start is announced at least 15 times as long ahead.
 const LOOK: Duration = Duration::from_millis(20);
@@ -22,22 +23,26 @@ pub(crate) const LARGEST_RECORDING: u64 = 256 << 20;
 /// Lines of the generator that wait for the session; what is more is dropped, as it is for looking at only.
 const LINES: usize = 64;
 
-/// A generator that runs as a child of the agent. Dropping it has it killed; [`Child::gone`] waits for that.
+/// A generator or a server that runs as a child of the agent. Dropping it has it killed; [`Child::gone`] waits for
+/// that.
 pub(super) struct Child {
     orders: mpsc::Sender<Order>,
     told: channel::Receiver<Told>,
 }
 
-enum Order {
+pub(super) enum Order {
     Start(u64),
+    Restart,
     Stop,
 }
 
 /// What a child tells.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Told {
     Ready,
     Live(String),
+    /// A server accepts connections.
+    Serving(Serving),
     /// It is gone and was reaped: its recording, or why there is none.
     Ended(Result<Vec<u8>, String>),
 }
@@ -59,6 +64,24 @@ impl Child {
             .spawn(|| worker.run())
             .map_err(|e| format!("cannot start a thread to watch it: {e}"))?;
         Ok(Child { orders, told })
+    }
+
+    /// Runs `work` in a thread, which takes the orders and tells what there is to tell, its end last.
+    pub(super) fn work(
+        work: impl FnOnce(mpsc::Receiver<Order>, channel::Sender<Told>) + Send + 'static,
+    ) -> Result<Child, String> {
+        let (orders, to_do) = mpsc::channel();
+        let (tell, told) = channel::channel(LINES);
+        thread::Builder::new()
+            .name("server".into())
+            .spawn(|| work(to_do, tell))
+            .map_err(|e| format!("cannot start a thread to watch it: {e}"))?;
+        Ok(Child { orders, told })
+    }
+
+    /// Has a server stop and start again.
+    pub(super) fn restart(&self) {
+        let _ = self.orders.send(Order::Restart);
     }
 
     /// Has it begin at this moment of `CLOCK_MONOTONIC`.
@@ -139,6 +162,8 @@ impl Worker {
                 // One that has ended meanwhile says so by its exit.
                 let _ = self.process.write_line(&start_line(at_ns));
             }
+            // There is no server in it.
+            Order::Restart => {}
             Order::Stop => {
                 self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);
                 // Before the start it waits for a line, afterwards only a signal reaches it.

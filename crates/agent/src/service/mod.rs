@@ -1,6 +1,7 @@
-//! The agent: a server of one call, behind credentials, that starts generators as children.
+//! The agent: a server of one call, behind credentials, that starts generators and servers as children.
 
 mod child;
+mod keeper;
 mod session;
 mod slot;
 
@@ -25,7 +26,7 @@ use slot::Slot;
 
 use crate::message::{Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent, Welcome};
 use crate::rpc::agent_server::{Agent as Rpc, AgentServer};
-use crate::{Clock, Credentials, Error, Generators};
+use crate::{Clock, Credentials, Error, Generators, Servers};
 
 /// The longest order. Source: an option with a list of 4 000 servers is 100 KB.
 const LARGEST_ORDER: usize = 256 << 10;
@@ -37,6 +38,9 @@ const HELLO_WAIT: Duration = Duration::from_secs(5);
 const END_WAIT: Duration = Duration::from_secs(10);
 /// A connection that answers nothing for twice this long is closed; sessions have their lease, which is shorter.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
+/// Sessions at once of an agent that starts servers only: those that are compared run side by side, each waiting for its
+/// turn. One that generates load has one, as two loads would disturb each other.
+const SERVERS: usize = 4;
 /// The leases that are given: shorter ones a busy machine would break, longer ones leave load running for nobody.
 const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
@@ -50,8 +54,10 @@ pub struct Settings {
     pub insecure_token: bool,
     /// The clock that starts are told by.
     pub clock: Clock,
-    /// How generators are started.
-    pub generators: Arc<dyn Generators>,
+    /// How generators are started; `None` where it generates no load.
+    pub generators: Option<Arc<dyn Generators>>,
+    /// How servers are started; `None` where it starts none.
+    pub servers: Option<Arc<dyn Servers>>,
     /// Where a line about each session goes.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
@@ -84,7 +90,8 @@ impl Agent {
             server = server.tls_config(tls).map_err(|e| Error::Credentials(in_full(&e)))?;
         }
         let credentials = settings.credentials.clone();
-        let service = Service { settings, slot: Slot::default(), stopping: stopping.clone() };
+        let places = if settings.generators.is_some() { 1 } else { SERVERS };
+        let service = Service { settings, slot: Slot::new(places), stopping: stopping.clone() };
         let rpc = AgentServer::new(service).max_decoding_message_size(LARGEST_ORDER);
         let guarded = InterceptedService::new(rpc, move |request: Request<()>| {
             credentials.check(&request).map(|()| request)
@@ -170,8 +177,8 @@ impl Rpc for Service {
             Welcome { protocol: PROTOCOL, program: PROGRAM.into(), name: self.settings.name.clone() };
         let _ = to.send(Ok(Event::Welcome(welcome).into())).await;
         let lease = Duration::from_millis(hello.lease_ms).clamp(*LEASES.start(), *LEASES.end());
-        let generators = Arc::clone(&self.settings.generators);
-        let mut session = Session { clock: self.settings.clock, generators, to, lease, loads: 0 };
+        let (generators, servers) = (self.settings.generators.clone(), self.settings.servers.clone());
+        let mut session = Session { clock: self.settings.clock, generators, servers, to, lease, loads: 0 };
         let (log, stopping) = (Arc::clone(&self.settings.log), self.stopping.clone());
         tokio::spawn(async move {
             let end = session.run(orders, stopping).await;

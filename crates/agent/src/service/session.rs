@@ -6,19 +6,26 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tonic::{Status, Streaming};
 
 use super::child::{Child, Told};
-use crate::Generators;
+use super::keeper;
 use crate::clock::Clock;
-use crate::message::{Beat, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Ready, Task, ToAgent};
+use crate::message::{
+    Answer, Beat, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Ready, Serve, Task, ToAgent,
+};
+use crate::{Generators, Servers};
 
 /// Bytes of a recording in one message, well below what the coordinator takes.
 const PIECE: usize = 256 << 10;
 /// Signs of life in each lease, so that one or two may be late.
 pub(crate) const BEATS_PER_LEASE: u32 = 4;
 
+/// What an agent without that role says.
+const NO_SERVER: &str = "it generates load only; start the agent with --role server";
+
 /// One coordinator's use of the agent, from its first message to its end.
 pub(super) struct Session {
     pub(super) clock: Clock,
-    pub(super) generators: Arc<dyn Generators>,
+    pub(super) generators: Option<Arc<dyn Generators>>,
+    pub(super) servers: Option<Arc<dyn Servers>>,
     pub(super) to: mpsc::Sender<Result<FromAgent, Status>>,
     pub(super) lease: Duration,
     /// Loads that were run to their end.
@@ -45,6 +52,9 @@ impl Session {
         };
         if let Some(child) = child {
             child.gone().await;
+        }
+        if let Some(servers) = self.servers.clone() {
+            let _ = tokio::task::spawn_blocking(move || servers.leave()).await;
         }
         end
     }
@@ -104,6 +114,7 @@ impl Session {
                     (_, Some(_)) => Err("a task is under way; stop it first".into()),
                     (None, _) => Err("this agent does not know that kind of task".into()),
                     (Some(Task::Generate(generate)), None) => self.generate(generate),
+                    (Some(Task::Serve(serve)), None) => self.serve(serve),
                 };
                 match started {
                     Ok(started) => *child = Some(started),
@@ -133,6 +144,15 @@ impl Session {
                 }
                 Ok(())
             }
+            Order::Restart(_) => match child {
+                Some(child) => {
+                    child.restart();
+                    Ok(())
+                }
+                None => self.send(Event::Failed("there is no server to restart".into())).await,
+            },
+            Order::Facts(_) => self.answer(|servers| servers.facts()).await,
+            Order::Tune(tune) => self.answer(move |servers| servers.tune(&tune)).await,
             Order::Beat(_) => Ok(()),
             Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
         }
@@ -142,13 +162,37 @@ impl Session {
         if generate.shares == 0 || generate.share >= generate.shares {
             return Err(format!("share {} of {} is none", generate.share, generate.shares));
         }
-        Child::start(|file| self.generators.spec(&generate, file))
+        let generators =
+            self.generators.as_ref().ok_or("it has the role of a server and generates no load")?;
+        Child::start(|file| generators.spec(&generate, file))
+    }
+
+    fn serve(&self, serve: Serve) -> Result<Child, String> {
+        let servers = self.servers.as_ref().ok_or(NO_SERVER)?;
+        keeper::keep(Arc::clone(servers), serve)
+    }
+
+    /// Has `work` done in a thread where it may wait, and sends what it says.
+    async fn answer(
+        &self,
+        work: impl FnOnce(&dyn Servers) -> Result<String, String> + Send + 'static,
+    ) -> Result<(), End> {
+        let said = match self.servers.clone() {
+            None => Err(NO_SERVER.into()),
+            Some(servers) => tokio::task::spawn_blocking(move || work(&*servers))
+                .await
+                .unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into())),
+        };
+        let refused = said.is_err();
+        let (Ok(text) | Err(text)) = said;
+        self.send(Event::Answer(Answer { text, refused })).await
     }
 
     async fn tell(&mut self, told: Option<Told>) -> Result<(), End> {
         match told {
             Some(Told::Ready) => self.send(Event::Ready(Ready {})).await,
             Some(Told::Live(line)) => self.send(Event::Live(line)).await,
+            Some(Told::Serving(serving)) => self.send(Event::Serving(serving)).await,
             Some(Told::Ended(Ok(recording))) => {
                 self.loads += 1;
                 let pieces = recording.len().div_ceil(PIECE).max(1);
@@ -159,7 +203,7 @@ impl Session {
                 Ok(())
             }
             Some(Told::Ended(Err(why))) => self.send(Event::Failed(why)).await,
-            None => self.send(Event::Failed("the generator went without a word".into())).await,
+            None => self.send(Event::Failed("what was started went without a word".into())).await,
         }
     }
 

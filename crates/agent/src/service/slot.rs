@@ -1,26 +1,32 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The one place for a session: an agent that served two would have each disturb the other's load.
-#[derive(Clone, Debug, Default)]
+/// The places for sessions: one where load is generated, as two would disturb each other.
+#[derive(Clone, Debug)]
 pub(super) struct Slot {
-    holder: Arc<Mutex<Option<String>>>,
+    holders: Arc<Mutex<Vec<Option<String>>>>,
 }
 
-/// Holds the place until it is dropped.
+/// Holds a place until it is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     slot: Slot,
+    place: usize,
 }
 
 impl Slot {
-    /// Takes the place for `holder`. Errors: who has it.
+    /// So many places.
+    pub(super) fn new(places: usize) -> Slot {
+        Slot { holders: Arc::new(Mutex::new(vec![None; places])) }
+    }
+
+    /// Takes a place for `holder`. Errors: who has them.
     pub(super) fn take(&self, holder: &str) -> Result<Held, String> {
-        let mut place = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*place {
-            Some(other) => Err(other.clone()),
-            None => {
-                *place = Some(holder.into());
-                Ok(Held { slot: self.clone() })
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        match holders.iter().position(Option::is_none) {
+            None => Err(holders.iter().flatten().cloned().collect::<Vec<_>>().join(", ")),
+            Some(place) => {
+                holders[place] = Some(holder.into());
+                Ok(Held { slot: self.clone(), place })
             }
         }
     }
@@ -28,7 +34,7 @@ impl Slot {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        *self.slot.holder.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.slot.holders.lock().unwrap_or_else(PoisonError::into_inner)[self.place] = None;
     }
 }
 
@@ -37,11 +43,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time() {
-        let slot = Slot::default();
-        let held = slot.take("a").unwrap();
-        assert_eq!(slot.clone().take("b").unwrap_err(), "a");
-        drop(held);
-        assert!(slot.take("b").is_ok());
+    fn no_more_at_a_time_than_there_are_places() {
+        for places in 1..4 {
+            let slot = Slot::new(places);
+            let mut held: Vec<Held> = (0..places).map(|n| slot.take(&n.to_string()).unwrap()).collect();
+            let names: Vec<String> = (0..places).map(|n| n.to_string()).collect();
+            assert_eq!(slot.clone().take("b").unwrap_err(), names.join(", "));
+            held.remove(0);
+            held.push(slot.take("b").unwrap());
+            assert!(slot.take("c").unwrap_err().starts_with('b'));
+        }
     }
 }

@@ -35,6 +35,10 @@ pub(crate) struct Here {
 }
 
 impl Here {
+    pub(crate) fn new(agent: Agent, log: Receiver<String>) -> Here {
+        Here { agent, log }
+    }
+
     pub(crate) fn address(&self) -> String {
         self.agent.address().to_string()
     }
@@ -52,7 +56,8 @@ pub(crate) fn settings(name: &str, clock: Clock, credentials: Credentials) -> (S
         credentials,
         insecure_token: false,
         clock,
-        generators: Arc::new(Pretend),
+        generators: Some(Arc::new(Pretend)),
+        servers: None,
         // Nobody reads it where the test is over.
         log: Arc::new(move |line| drop(to.send(line.to_owned()))),
     };

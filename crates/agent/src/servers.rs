@@ -1,0 +1,40 @@
+use std::time::Duration;
+
+use crate::message::{Serve, Tune};
+
+/// What an agent in the role of a server does for a coordinator.
+///
+/// What comes from the network is checked here: which programs may be started, and with which options.
+pub trait Servers: Send + Sync + 'static {
+    /// Starts a server and returns once it accepts connections.
+    ///
+    /// Errors: why it will not or cannot; the coordinator is told.
+    fn start(&self, serve: &Serve) -> Result<Box<dyn Served>, String>;
+
+    /// Facts about this machine, as JSON.
+    fn facts(&self) -> Result<String, String>;
+
+    /// Plans, applies, shows or undoes settings of this machine; returns what there is to say.
+    fn tune(&self, tune: &Tune) -> Result<String, String>;
+
+    /// The coordinator has gone, or is done: what it set is to be undone.
+    fn leave(&self);
+}
+
+/// A server that runs. Dropping it ends it.
+pub trait Served {
+    /// What a result records of it, as JSON.
+    fn record(&self) -> String;
+
+    /// Why it ended although nobody asked it to; `None` while it runs.
+    fn gone(&mut self) -> Option<String>;
+
+    /// The last lines that it wrote.
+    fn logs(&self) -> Vec<String>;
+
+    /// Stops it and starts it again in the same place; returns how long each took.
+    fn restart(&mut self) -> Result<(Duration, Duration), String>;
+
+    /// Ends it in good order.
+    fn stop(self: Box<Self>);
+}

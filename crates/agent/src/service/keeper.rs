@@ -1,0 +1,68 @@
+//! The thread that looks after a server.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::Sender;
+
+use super::child::{Child, Order, Told};
+use crate::message::{Serve, Serving};
+use crate::servers::{Served, Servers};
+
+/// How often it is looked whether the server runs; between, the thread sleeps and disturbs nobody.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Starts the server that `serve` asks for and keeps it until it is told to stop or nobody wants it any more.
+pub(super) fn keep(servers: Arc<dyn Servers>, serve: Serve) -> Result<Child, String> {
+    Child::work(move |orders, tell| {
+        let end = run(&*servers, &serve, &orders, &tell);
+        if let Some(end) = end {
+            let _ = tell.blocking_send(Told::Ended(end));
+        }
+    })
+}
+
+/// Until the server is gone: its log or why it went; `None` where nobody asks any more. No server is left then.
+fn run(
+    servers: &dyn Servers,
+    serve: &Serve,
+    orders: &Receiver<Order>,
+    tell: &Sender<Told>,
+) -> Option<Result<Vec<u8>, String>> {
+    let begun = Instant::now();
+    let mut server = match servers.start(serve) {
+        Ok(server) => server,
+        Err(why) => return Some(Err(why)),
+    };
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let serving = |server: &dyn Served, stop: Duration, start: Duration| {
+        let serving = Serving { record: server.record(), stop_ns: nanos(stop), start_ns: nanos(start) };
+        let _ = tell.blocking_send(Told::Serving(serving));
+    };
+    serving(&*server, Duration::ZERO, begun.elapsed());
+    loop {
+        match orders.recv_timeout(LOOK) {
+            Ok(Order::Stop) => {
+                let log = server.logs().join("\n").into_bytes();
+                server.stop();
+                return Some(Ok(log));
+            }
+            Ok(Order::Restart) => match server.restart() {
+                Ok((stop, start)) => serving(&*server, stop, start),
+                Err(why) => return Some(Err(why)),
+            },
+            // A server runs already.
+            Ok(Order::Start(_)) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                server.stop();
+                return None;
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(why) = server.gone() {
+                    return Some(Err(why));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+use crate::Error;
+use crate::coordinator::{Heard, Link, Opening, Party};
+use crate::message::{Event, Facts, Order, Prepare, Restart, Serve, Serving, Stop, Task, Tune};
+
+/// What was heard and not looked at yet.
+const INCOMING: usize = 64;
+/// How long the agent may take at the end to say that it has ended the session, too: its server gets 2 s.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+/// How long facts may take; they take some ms.
+const FACTS_WAIT: Duration = Duration::from_secs(30);
+/// How long settings may take; each takes some ms.
+const TUNE_WAIT: Duration = Duration::from_secs(60);
+/// How long a server may take to end, its containers and its log included.
+const STOP_WAIT: Duration = Duration::from_secs(60);
+
+/// A session with an agent in the role of a server. Dropping it ends the session, its server, and what it has set.
+pub struct Tenant {
+    link: Option<Link>,
+    heard: mpsc::Receiver<Heard>,
+    label: String,
+    /// Why the server or the agent is gone.
+    gone: Option<String>,
+    runtime: Runtime,
+}
+
+impl Tenant {
+    /// Opens a session with the one agent of `party`.
+    ///
+    /// Errors: it cannot be had, or there are several.
+    pub fn open(party: &Party) -> Result<Tenant, Error> {
+        let [address] = &party.agents[..] else {
+            return Err(Error::Address { given: party.agents.join(",") });
+        };
+        // A thread of its own, so that the agent hears of this side while it does something else.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let (tell, heard) = mpsc::channel(INCOMING);
+        let opening = Opening::of(party);
+        let link = runtime.block_on(Link::open(0, address, &opening, tell))?;
+        Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
+    }
+
+    /// The agent as messages name it: `b (10.0.0.5:7070)`.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Has a server started, and waits up to `within` until it accepts connections.
+    ///
+    /// Errors: the agent will not or cannot, or is gone.
+    pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
+        self.gone = None;
+        self.say(Order::Prepare(Prepare { task: Some(Task::Serve(serve)) }));
+        self.serving(within, "serving")
+    }
+
+    /// Has the server stopped and started again in the same place. Errors: as those of [`Tenant::serve`].
+    pub fn restart(&mut self, within: Duration) -> Result<Serving, Error> {
+        self.say(Order::Restart(Restart {}));
+        self.serving(within, "serving again")
+    }
+
+    /// Facts about the agent's machine, as JSON.
+    pub fn facts(&mut self) -> Result<String, Error> {
+        self.say(Order::Facts(Facts {}));
+        self.answer(FACTS_WAIT)
+    }
+
+    /// Plans, applies, shows or undoes settings of the agent's machine; returns what it says.
+    pub fn tune(&mut self, tune: Tune) -> Result<String, Error> {
+        self.say(Order::Tune(tune));
+        self.answer(TUNE_WAIT)
+    }
+
+    /// Why the server ended although nobody asked it to, or the agent is gone; `None` while both are there.
+    pub fn gone(&mut self) -> Option<String> {
+        while let Ok(heard) = self.heard.try_recv() {
+            self.note(&heard);
+        }
+        self.gone.clone()
+    }
+
+    /// Has the server stopped and returns its log. The session stays.
+    pub fn stop(&mut self) -> Result<String, Error> {
+        self.say(Order::Stop(Stop {}));
+        let mut log = Vec::new();
+        self.until(STOP_WAIT, "gone", |event| match event {
+            Event::Recording(piece) => {
+                log.extend_from_slice(&piece.bytes);
+                piece.last.then_some(Ok(()))
+            }
+            Event::Failed(why) => Some(Err(why)),
+            _ => None,
+        })?;
+        Ok(String::from_utf8_lossy(&log).into_owned())
+    }
+
+    fn say(&self, order: Order) {
+        if let Some(link) = &self.link {
+            self.runtime.block_on(link.say(order));
+        }
+    }
+
+    fn serving(&mut self, within: Duration, what: &'static str) -> Result<Serving, Error> {
+        self.until(within, what, |event| match event {
+            Event::Serving(serving) => Some(Ok(serving)),
+            Event::Failed(why) => Some(Err(why)),
+            _ => None,
+        })
+    }
+
+    fn answer(&mut self, within: Duration) -> Result<String, Error> {
+        self.until(within, "answering", |event| match event {
+            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
+            Event::Answer(answer) => Some(Ok(answer.text)),
+            _ => None,
+        })
+    }
+
+    /// Waits up to `within` for an event that `take` takes.
+    fn until<T>(
+        &mut self,
+        within: Duration,
+        what: &'static str,
+        mut take: impl FnMut(Event) -> Option<Result<T, String>>,
+    ) -> Result<T, Error> {
+        let deadline = Instant::now() + within;
+        let agent = || self.label.clone();
+        loop {
+            let heard = self.runtime.block_on(timeout_at(deadline, self.heard.recv()));
+            let Ok(heard) = heard else {
+                return Err(Error::Late { agent: agent(), what, within_s: within.as_secs() });
+            };
+            let Some(heard) = heard else {
+                let why = self.gone.clone().unwrap_or_else(|| "its session is over".into());
+                return Err(Error::Failed { agent: agent(), why });
+            };
+            match heard.what {
+                Err(why) => {
+                    self.gone.get_or_insert_with(|| why.clone());
+                    return Err(Error::Failed { agent: agent(), why });
+                }
+                Ok(event) => match take(event) {
+                    Some(Ok(taken)) => return Ok(taken),
+                    Some(Err(why)) => return Err(Error::Failed { agent: agent(), why }),
+                    None => {}
+                },
+            }
+        }
+    }
+
+    fn note(&mut self, heard: &Heard) {
+        if let Err(why) | Ok(Event::Failed(why)) = &heard.what {
+            self.gone.get_or_insert_with(|| why.clone());
+        }
+    }
+}
+
+impl Drop for Tenant {
+    fn drop(&mut self) {
+        // The reader stops waiting for somebody to take what it heard.
+        self.heard.close();
+        while self.heard.try_recv().is_ok() {}
+        if let Some(link) = self.link.take() {
+            self.runtime.block_on(link.close(CLOSE_WAIT));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The role of a server, with servers that only pretend.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune};
+use launch::{Process, Spec};
+
+use crate::party::{Here, LONG, is_child, load_of, party_of, settings};
+
+/// Starts processes that sleep; says what it was told to do.
+struct Pretend {
+    told: Mutex<Sender<String>>,
+}
+
+impl Pretend {
+    fn tell(&self, what: String) {
+        let _ = self.told.lock().unwrap().send(what);
+    }
+}
+
+impl Servers for Pretend {
+    fn start(&self, serve: &Serve) -> Result<Box<dyn Served>, String> {
+        if serve.target != "pretend" {
+            return Err(format!("there is no server '{}' here", serve.target));
+        }
+        Ok(Box::new(Sleeper { process: Some(sleeper()), options: serve.options.clone() }))
+    }
+
+    fn facts(&self) -> Result<String, String> {
+        Ok("{\"processors\":3}".into())
+    }
+
+    fn tune(&self, tune: &Tune) -> Result<String, String> {
+        if tune.settings.is_empty() { Err("nothing to set".into()) } else { Ok(tune.settings.join(" ")) }
+    }
+
+    fn leave(&self) {
+        self.tell("leave".into());
+    }
+}
+
+fn sleeper() -> Process {
+    Process::spawn(Spec::new("sleeper", "sleep").arg("600")).unwrap()
+}
+
+struct Sleeper {
+    process: Option<Process>,
+    options: Vec<String>,
+}
+
+impl Served for Sleeper {
+    fn record(&self) -> String {
+        self.process.as_ref().map_or(String::new(), |process| process.pid().to_string())
+    }
+
+    fn gone(&mut self) -> Option<String> {
+        let runs = self.process.as_mut().is_some_and(Process::is_running);
+        (!runs).then(|| "it was killed".into())
+    }
+
+    fn logs(&self) -> Vec<String> {
+        self.options.clone()
+    }
+
+    fn restart(&mut self) -> Result<(Duration, Duration), String> {
+        self.process = None;
+        self.process = Some(sleeper());
+        Ok((Duration::from_millis(3), Duration::from_millis(4)))
+    }
+
+    fn stop(self: Box<Self>) {}
+}
+
+/// An agent in the role of a server, and what its servers were told.
+fn server_agent() -> (Here, Receiver<String>) {
+    let (told, hear) = channel();
+    let (mut settings, log) = settings("s", Clock::monotonic(), Credentials::default());
+    settings.generators = None;
+    settings.servers = Some(Arc::new(Pretend { told: Mutex::new(told) }));
+    (Here::new(Agent::start("127.0.0.1:0".parse().unwrap(), settings).unwrap(), log), hear)
+}
+
+fn serve(target: &str) -> Serve {
+    Serve { target: target.into(), options: vec!["some".into(), "words".into()], connections: 8 }
+}
+
+/// Waits until process `pid` is no child of this one any more.
+fn await_gone(pid: u32) {
+    let gone = (0..60_000).any(|_| {
+        thread::sleep(Duration::from_millis(1));
+        !is_child(pid)
+    });
+    assert!(gone, "process {pid} was left");
+}
+
+#[test]
+fn a_server_is_started_restarted_and_stopped() {
+    let (agent, _) = server_agent();
+    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    assert_eq!(tenant.label(), format!("s ({})", agent.address()));
+    assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
+    let first: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    assert!(is_child(first));
+    // Facts and settings while it serves.
+    assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
+    let tune = |settings: &[&str]| Tune {
+        action: "apply".into(),
+        settings: settings.iter().map(|text| (*text).into()).collect(),
+    };
+    assert_eq!(tenant.tune(tune(&["cpu.set=0", "smt=off"])).unwrap(), "cpu.set=0 smt=off");
+    assert!(tenant.tune(tune(&[])).unwrap_err().to_string().contains("nothing to set"));
+    let again = tenant.restart(LONG).unwrap();
+    assert_eq!((again.stop_ns, again.start_ns), (3_000_000, 4_000_000));
+    let second: u32 = again.record.parse().unwrap();
+    assert!(!is_child(first) && is_child(second));
+    assert_eq!(tenant.gone(), None);
+    assert_eq!(tenant.stop().unwrap(), "some\nwords");
+    assert!(!is_child(second));
+    // The same session serves again.
+    let third: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    assert!(is_child(third));
+    drop(tenant);
+    assert!(!is_child(third));
+}
+
+#[test]
+fn a_coordinator_that_goes_takes_its_server_and_its_settings_along() {
+    let (agent, told) = server_agent();
+    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut other = Tenant::open(&party_of(&[&agent])).unwrap();
+    let pids = [&mut tenant, &mut other].map(|tenant| {
+        let serving = tenant.serve(serve("pretend"), LONG).unwrap();
+        serving.record.parse::<u32>().unwrap()
+    });
+    drop(tenant);
+    assert_eq!(told.recv_timeout(LONG).unwrap(), "leave");
+    await_gone(pids[0]);
+    // Another's goes on.
+    assert!(is_child(pids[1]) && other.gone().is_none());
+}
+
+#[test]
+fn an_agent_that_ends_ends_its_servers() {
+    let (agent, _) = server_agent();
+    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    // From another thread: an agent has a runtime of its own, which cannot be ended inside another's.
+    thread::spawn(move || drop(agent)).join().unwrap();
+    await_gone(pid);
+    let gone = (0..60_000).find_map(|_| {
+        thread::sleep(Duration::from_millis(1));
+        tenant.gone()
+    });
+    assert!(gone.is_some());
+}
+
+#[test]
+fn a_server_that_dies_is_told() {
+    let (agent, _) = server_agent();
+    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let pid: i32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let gone = (0..60_000).find_map(|_| {
+        thread::sleep(Duration::from_millis(1));
+        tenant.gone()
+    });
+    assert_eq!(gone.as_deref(), Some("it was killed"));
+    // It was the server, not the agent.
+    tenant.serve(serve("pretend"), LONG).unwrap();
+    assert_eq!(tenant.gone(), None);
+}
+
+#[test]
+fn each_role_refuses_the_others_tasks() {
+    let (server, _) = server_agent();
+    let client = crate::party::agent("c");
+    let mut tenant = Tenant::open(&party_of(&[&client])).unwrap();
+    for error in [tenant.serve(serve("pretend"), LONG).unwrap_err(), tenant.facts().unwrap_err()] {
+        assert!(error.to_string().contains("--role server"), "{error}");
+    }
+    drop(tenant);
+    let mut coordinator = Coordinator::open(&party_of(&[&server])).unwrap();
+    let error = coordinator.run(&load_of(&[""]), &AtomicBool::new(false), |_, _| {}).unwrap_err();
+    assert!(error.to_string().contains("role of a server"), "{error}");
+    drop(coordinator);
+    let mut tenant = Tenant::open(&party_of(&[&server])).unwrap();
+    let error = tenant.serve(serve("sh"), LONG).unwrap_err().to_string();
+    assert!(error.contains("no server 'sh' here"), "{error}");
+    assert!(tenant.restart(LONG).unwrap_err().to_string().contains("no server to restart"));
+}
