@@ -25,6 +25,8 @@ pub enum Error {
     NoThroughput { target: String, reason: String },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
+    #[error("{name} was not started here, so it cannot be restarted; name sphinx or memcached")]
+    NotOurs { name: String },
     #[error(transparent)]
     Target(#[from] units::ParseError),
     #[error(transparent)]

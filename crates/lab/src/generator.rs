@@ -217,8 +217,9 @@ impl Generator {
             spec.args(load.rate_rps.map(|rate| ["--rate".into(), rate.to_string()]).into_iter().flatten());
         let spec = spec.args(["--seed".into(), load.seed.to_string()]);
         let spec = spec.args(of_span(load.span));
-        let spec =
-            spec.args(server.pid().map(|pid| ["--server-pid".into(), pid.to_string()]).into_iter().flatten());
+        let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
+        let pids = (!pids.is_empty()).then(|| ["--server-pid".into(), pids.join(",")]);
+        let spec = spec.args(pids.into_iter().flatten());
         spec.arg("--trial").arg(file.display().to_string())
     }
 }

@@ -81,6 +81,30 @@ pub struct Target {
     pub command: Vec<String>,
     /// The processors that it was pinned to; empty where it was not.
     pub cpus: Vec<usize>,
+    /// What stood around it: `bare`, `bridged`, `lxc`, `podman`, `docker`; empty for a server that already ran.
+    #[serde(default)]
+    pub form: String,
+    /// Servers that shared the load, with processors, threads and memory divided among them; 0 where that is not known.
+    #[serde(default)]
+    pub instances: u32,
+    /// The program that was started, a file of the machine or of the image; empty for a server that already ran.
+    #[serde(default)]
+    pub binary: String,
+    /// The name and the id of the image that containers were started from.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// The version of LXC, podman or docker.
+    #[serde(default)]
+    pub engine: Option<String>,
+    /// What the containers were called, or the ids that the engine gave them.
+    #[serde(default)]
+    pub containers: Vec<String>,
+    /// The agent that ran it on another machine.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Facts about the machine that it ran on, where that was another one: as `taillight host --json` prints them.
+    #[serde(default)]
+    pub host: Option<Value>,
     /// The maximum throughput, once per block.
     pub max_throughput: Vec<MaxThroughput>,
     /// The peak throughput under QoS.

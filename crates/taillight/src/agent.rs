@@ -1,13 +1,15 @@
-//! `taillight agent`: generates load on this machine for a coordinator on another.
+//! `taillight agent`: generates load on this machine for a coordinator on another, or runs its server.
+
+mod servers;
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Settings};
-use anyhow::Result;
+use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
+use anyhow::{Result, bail};
 use clap::{Arg, Args, Command, ValueEnum};
 use lab::TargetName;
 use launch::Spec;
@@ -18,15 +20,35 @@ use crate::args::{CacheOptions, LoadOptions, WorkloadName};
 /// Where the token may come from instead of a file.
 pub(crate) const TOKEN: &str = "TAILLIGHT_TOKEN";
 
-/// Generate load on this machine for a coordinator: taillight load … --agents HOST:PORT.
+/// What an agent is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Role {
+    /// To generate load.
+    Client,
+    /// To run the server that is measured, and to tell about its machine.
+    Server,
+}
+
+/// Generate load on this machine for a coordinator, taillight load … --agents HOST:PORT; or with --role server run
+/// the server that is measured, for taillight load … --server-agent HOST:PORT.
 ///
-/// Whoever can open a session can have load sent from here, to any address. Beyond loopback it wants to know who
-/// asks: by certificates of both sides, or by a token (also from the environment variable TAILLIGHT_TOKEN).
+/// Whoever can open a session can have load sent from here, to any address, or have Sphinx and memcached started, and
+/// no other program but those of --allow. Beyond loopback it wants to know who asks: by certificates of both sides, or by a token (also from the environment variable TAILLIGHT_TOKEN).
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDR")]
     listen: SocketAddr,
+    /// What it is there for.
+    #[arg(long, value_enum, default_value_t = Role::Client)]
+    role: Role,
+    /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
+    #[arg(long, value_name = "FILE")]
+    allow: Vec<PathBuf>,
+    /// With --role server: the address that servers listen on; whoever can reach it can use them [default: that of
+    /// --listen].
+    #[arg(long, value_name = "IP")]
+    serve_on: Option<IpAddr>,
     /// What this machine is called in results [default: its host name].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -51,12 +73,30 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let files =
         CredentialFiles { cert: args.tls_cert, key: args.tls_key, ca: args.tls_ca, token: args.token_file };
     let name = args.name.unwrap_or_else(host_name);
+    let exe = lab::this_program()?;
+    let (mut generators, mut servers): (Option<Arc<dyn Generators>>, Option<Arc<dyn Servers>>) = (None, None);
+    match args.role {
+        Role::Client if !args.allow.is_empty() || args.serve_on.is_some() => {
+            bail!("--allow and --serve-on are for an agent that starts servers; add --role server");
+        }
+        Role::Client => generators = Some(Arc::new(Loads { exe })),
+        Role::Server => {
+            let listen = args.serve_on.unwrap_or(args.listen.ip());
+            if listen.is_unspecified() {
+                bail!(
+                    "servers would listen on all addresses, and coordinators not know one; give it with --serve-on IP"
+                );
+            }
+            servers = Some(Arc::new(servers::Launches { exe, allowed: args.allow, listen }));
+        }
+    }
     let settings = Settings {
         name: name.clone(),
         credentials: Credentials::read(&files, std::env::var(TOKEN).ok().as_deref())?,
         insecure_token: args.insecure_token,
         clock: Clock::monotonic(),
-        generators: Arc::new(Loads { exe: lab::this_program()? }),
+        generators,
+        servers,
         log: Arc::new(|line| eprintln!("taillight agent: {line}")),
     };
     let agent = Agent::start(args.listen, settings)?;

@@ -63,6 +63,7 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
         closed: false,
         seed: args.seed,
         server: args.server,
+        agents: None,
         cpus: args.cpus,
         result: args.result,
     };

@@ -45,8 +45,8 @@ pub(crate) struct Task {
     pub start_on_stdin: bool,
     /// Whether somebody on standard output looks on.
     pub live: bool,
-    /// The server's process, where it is known and on this machine: its processor time is not foreign.
-    pub server_pid: Option<u32>,
+    /// The servers' processes, where they are known and on this machine: their processor time is not foreign.
+    pub server_pids: Vec<u32>,
 }
 
 /// What came of it.
@@ -107,7 +107,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 // The others' values are as good as ours, and newer ones than any of ours may be theirs.
                 items.versions().begin(data_set.run, false);
             }
-            let watch = Watch::start(task.server_pid);
+            let watch = Watch::start(&task.server_pids);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, &load, stop),
                 None => generator
@@ -127,7 +127,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             (resolved, watched)
         }
         None => {
-            let watch = Watch::start(task.server_pid);
+            let watch = Watch::start(&task.server_pids);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),

@@ -85,7 +85,7 @@ pub(crate) fn measure(
     let plan = plan(server.address)?;
     let stop = Arc::new(AtomicBool::new(false));
     let last = cpus.last().copied().into_iter().collect();
-    let watch = Watch::start(Some(server.pid()));
+    let watch = Watch::start(&[server.pid()]);
     let recorded = Generator::new(plan, 1, last, stop).run(|_| Null);
     let mut recording = recorded?;
     let (noise, _) = watch.finish(&mut recording);

@@ -76,9 +76,9 @@ pub(crate) struct LoadArgs {
     /// With --trial: print a line of JSON on standard output for each 100 ms.
     #[arg(long, hide = true)]
     live: bool,
-    /// The server's process, so that its processor time does not count as foreign.
-    #[arg(long, value_name = "PID", hide = true)]
-    server_pid: Option<u32>,
+    /// The servers' processes, so that their processor time does not count as foreign.
+    #[arg(long, value_name = "PID,…", value_delimiter = ',', hide = true)]
+    server_pid: Vec<u32>,
 }
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
@@ -122,14 +122,18 @@ fn resolve(args: &LoadArgs) -> Result<ExitCode> {
 
 /// One trial in this process, on a server that is started for it where it does not run already.
 fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
+    let mut server_pids = args.server_pid;
     let (target, server) = match &args.target {
         TargetName::Foreign(text) => (text.clone(), None),
         _ => {
             let placement = args.setting.server.placement(args.setting.load.cpus.as_ref());
             let connections = args.setting.load.connections as usize;
-            let mut started = args.setting.server.start(&[args.target.clone()], &placement, connections)?;
+            let agents = Some(&args.setting.load.agents);
+            let targets = [args.target.clone()];
+            let mut started = args.setting.server.start(&targets, &placement, connections, agents)?;
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
+            server_pids.extend(server.pids());
             (server.address().to_owned(), Some(server))
         }
     };
@@ -147,7 +151,7 @@ fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
         share: args.share.unwrap_or((0, 1)),
         start_on_stdin: args.start_on_stdin,
         live: args.live,
-        server_pid: args.server_pid.or_else(|| server.as_ref().and_then(lab::Server::pid)),
+        server_pids,
     };
     let done = generate::run(&task, &stop);
     if let Some(server) = server {

@@ -43,12 +43,12 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch. The server's processor time is not foreign where its process is known.
-    pub(crate) fn start(server_pid: Option<u32>) -> Watch {
+    /// Begins to watch. The server's processor time is not foreign where its processes are known.
+    pub(crate) fn start(server_pids: &[u32]) -> Watch {
         let mut own: Vec<u32> = vec![std::process::id()];
         own.extend(rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32));
-        own.extend(server_pid);
-        let servers: Vec<u32> = server_pid.into_iter().collect();
+        own.extend(server_pids);
+        let servers: Vec<u32> = server_pids.to_vec();
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut points = Vec::new();
@@ -60,7 +60,7 @@ impl Watch {
                 }
             }
         });
-        Watch { stop, thread, knows_server: server_pid.is_some() }
+        Watch { stop, thread, knows_server: !server_pids.is_empty() }
     }
 
     /// Ends it, marks the windows that were disturbed, and sums up; with what the server used, where its process is

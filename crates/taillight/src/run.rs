@@ -13,10 +13,11 @@ use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use units::{CpuList, Qos, Rate};
 
 use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::from_agents::AgentsOptions;
 use crate::handed_on::handed_on;
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
-use crate::targets::{self, ServerArgs};
+use crate::targets::ServerArgs;
 use crate::terminal::{say, table_width, tell, uses_color};
 
 /// A gate failed.
@@ -95,6 +96,7 @@ impl Setting {
             seed: self.load.seed,
             closed: self.load.closed,
             server: self.server,
+            agents: Some(self.load.agents),
             cpus: self.load.cpus,
             result: self.result,
         }
@@ -115,6 +117,8 @@ pub(crate) struct Job {
     /// Whether the options ask for a closed loop, which has no rate to vary.
     pub closed: bool,
     pub server: ServerArgs,
+    /// How agents are spoken to, where the command has options for it.
+    pub agents: Option<AgentsOptions>,
     /// The generator's processors.
     pub cpus: Option<CpuList>,
     pub result: ResultArgs,
@@ -165,13 +169,14 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let (exe, span) = (lab::this_program()?, job.work.span());
     let generator = Generator::new(&exe, job.workload, &options, &placement.generator, span)?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
-    let servers = match job.server.start(&job.targets, &placement, generator.connections()) {
-        Ok(servers) => servers,
-        Err(error) => {
-            let _ = fs::remove_dir_all(folder.path());
-            return Err(error);
-        }
-    };
+    let servers =
+        match job.server.start(&job.targets, &placement, generator.connections(), job.agents.as_ref()) {
+            Ok(servers) => servers,
+            Err(error) => {
+                let _ = fs::remove_dir_all(folder.path());
+                return Err(error);
+            }
+        };
     let experiment = experiment(job, &placement, &folder);
     let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
     let outcome = match &job.work {
@@ -275,7 +280,8 @@ fn gate_failures(experiment: &Experiment) -> Vec<String> {
 /// What is handed on to the generator. One that spins on a core that it shares would starve the server.
 fn options(job: &Job, placement: &Placement) -> Vec<String> {
     let mut options = job.options.clone();
-    let started_here = job.targets.iter().any(|target| !matches!(target, TargetName::Foreign(_)));
+    let started = job.targets.iter().any(|target| !matches!(target, TargetName::Foreign(_)));
+    let started_here = started && job.server.is_here();
     let says_pace = options.iter().any(|word| word == "--pace" || word.starts_with("--pace="));
     if started_here && placement.is_shared() && !says_pace {
         options.extend(["--pace".into(), "sleep".into()]);
@@ -305,7 +311,7 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         qos_basis: job.result.qos.basis.unwrap_or(units::QosBasis::Raw),
         qos_basis_reason: String::new(),
         host: serde_json::to_value(host::Host::here()).unwrap_or(serde_json::Value::Null),
-        notes: targets::notes(&job.targets, placement),
+        notes: job.server.notes(&job.targets, placement),
         targets: Vec::new(),
         trials: Vec::new(),
     }

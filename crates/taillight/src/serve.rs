@@ -1,18 +1,20 @@
-//! The servers that the laboratory brings along.
+//! The servers that the laboratory brings along, and memcached as found on this machine, in any form.
+
+mod around;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use dist::Gap;
 use null_server::{Dialect, NullServer, Service, Stalls};
 use reactor::{Address, Epoll, Reactor, pin_to};
 use units::{Bytes, CpuList, Nanos};
 
-/// Run one of the servers that the laboratory brings along.
+/// Run a server: one that the laboratory brings along, or memcached; bare, behind a bridge or in a container.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
@@ -22,9 +24,21 @@ pub(crate) struct ServeArgs {
 #[derive(Subcommand, Debug)]
 enum Server {
     /// The cache, a memcached-compatible server with a thread per core; the same as sphinxd.
-    Sphinx(Box<sphinx::Options>),
+    Sphinx(Box<SphinxArgs>),
+    /// The memcached of this machine, of an image, or of one's own build.
+    Memcached(around::MemcachedArgs),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
+    /// Remove what a killed run has left: bridges, containers, images.
+    CleanUp,
+}
+
+#[derive(Args, Debug)]
+struct SphinxArgs {
+    #[command(flatten)]
+    options: sphinx::Options,
+    #[command(flatten)]
+    around: around::Around,
 }
 
 #[derive(Args, Debug)]
@@ -93,9 +107,26 @@ const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
-        Server::Sphinx(options) => sphinx::run(options.resolve()?).map(|()| ExitCode::SUCCESS),
+        Server::Sphinx(args) if args.around.is_given() => around::sphinx(&args.options, &args.around),
+        Server::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
+        Server::Memcached(args) => around::memcached(args),
+        Server::CleanUp => clean_up(),
         Server::Null(null) => serve_null(null),
     }
+}
+
+fn clean_up() -> Result<ExitCode> {
+    if !launch::User::is_root() {
+        bail!("only root can remove bridges and containers; run it as root");
+    }
+    let removed = launch::clean_up(&[launch::Form::Podman, launch::Form::Docker]);
+    for name in &removed {
+        println!("removed {name}");
+    }
+    if removed.is_empty() {
+        println!("nothing was left here");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn serve_null(args: &NullArgs) -> Result<ExitCode> {

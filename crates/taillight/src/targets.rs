@@ -1,14 +1,37 @@
 //! The servers under test, as the command line names them.
 
-use anyhow::Result;
+mod remote;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
 use clap::Args;
 use lab::{Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use launch::Form;
 use units::{Bytes, CpuList};
+
+use crate::from_agents::AgentsOptions;
 
 /// How the servers that are started here are set up.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerArgs {
+    /// What stands around a server that is started here: nothing (bare), the bridge that containers have and no
+    /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
+    #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
+    form: Form,
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached found here.
+    #[arg(long, value_name = "FILE")]
+    server_binary: Option<PathBuf>,
+    /// Image that podman or docker runs in place of this machine's own program.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "server_binary")]
+    server_image: Option<String>,
+    /// Servers to start, among which threads, memory and processors are divided; load goes to all.
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=250))]
+    server_instances: u16,
+    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only.
+    #[arg(long, value_name = "HOST:PORT")]
+    server_agent: Option<String>,
     /// Threads of a server that is started here.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     server_threads: u16,
@@ -35,6 +58,11 @@ impl ServerArgs {
         Placement::new(&allowed_cpus(), threads, server, generator.map(|list| list.as_slice()))
     }
 
+    /// Whether servers that are started run on this machine, beside the generator.
+    pub(crate) fn is_here(&self) -> bool {
+        self.server_agent.is_none()
+    }
+
     /// Starts every target, or looks whether it runs. Two of the same name are told apart by a number.
     ///
     /// Errors: the first that cannot be had; the others are stopped.
@@ -43,24 +71,22 @@ impl ServerArgs {
         targets: &[TargetName],
         placement: &Placement,
         connections: usize,
+        agents: Option<&AgentsOptions>,
     ) -> Result<Vec<Server>> {
         let exe = lab::this_program()?;
+        self.check(targets)?;
         let mut servers = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            let extra = match target {
-                TargetName::Sphinx => &self.sphinx_arg[..],
-                TargetName::Memcached => &self.memcached_arg[..],
-                TargetName::Foreign(_) => &[],
+            let mut server = match (&self.server_agent, agents) {
+                (Some(agent), Some(agents)) if !matches!(target, TargetName::Foreign(_)) => {
+                    remote::start(agent, agents, target, self, connections)?
+                }
+                (Some(_), None) => bail!("--server-agent is for load, sweep, peak and compare; leave it out"),
+                _ => {
+                    let options = self.options(target, &exe, placement.server.clone(), connections);
+                    Server::start(target, &options)?
+                }
             };
-            let options = ServerOptions {
-                exe: exe.clone(),
-                threads: usize::from(self.server_threads),
-                memory: self.server_memory,
-                connections,
-                cpus: placement.server.clone(),
-                extra: extra.to_vec(),
-            };
-            let mut server = Server::start(target, &options)?;
             let before = targets[..i].iter().filter(|other| *other == target).count();
             if before > 0 {
                 server.rename(format!("{target} ({})", before + 1));
@@ -69,10 +95,112 @@ impl ServerArgs {
         }
         Ok(servers)
     }
+
+    /// How `target` is set up on `cpus`.
+    pub(crate) fn options(
+        &self,
+        target: &TargetName,
+        exe: &Path,
+        cpus: Vec<usize>,
+        connections: usize,
+    ) -> ServerOptions {
+        let extra = match target {
+            TargetName::Sphinx => &self.sphinx_arg[..],
+            TargetName::Memcached => &self.memcached_arg[..],
+            TargetName::Foreign(_) => &[],
+        };
+        ServerOptions {
+            form: self.form,
+            binary: self.server_binary.clone(),
+            image: self.server_image.clone(),
+            instances: usize::from(self.server_instances),
+            threads: usize::from(self.server_threads),
+            memory: self.server_memory,
+            connections,
+            cpus,
+            extra: extra.to_vec(),
+            ..ServerOptions::new(exe)
+        }
+    }
+
+    /// These options as they could have been typed, for an agent.
+    fn words(&self) -> Vec<String> {
+        let mut words = vec![
+            format!("--form={}", self.form),
+            format!("--server-instances={}", self.server_instances),
+            format!("--server-threads={}", self.server_threads),
+            format!("--server-memory={}", self.server_memory.0),
+        ];
+        words.extend(self.server_cpus.iter().map(|cpus| format!("--server-cpus={cpus}")));
+        words.extend(self.server_binary.iter().map(|binary| format!("--server-binary={}", binary.display())));
+        words.extend(self.server_image.iter().map(|image| format!("--server-image={image}")));
+        words.extend(self.memcached_arg.iter().map(|arg| format!("--memcached-arg={arg}")));
+        words.extend(self.sphinx_arg.iter().map(|arg| format!("--sphinx-arg={arg}")));
+        words
+    }
+
+    /// Whether these servers can be started so.
+    fn check(&self, targets: &[TargetName]) -> Result<()> {
+        let (own, foreign): (Vec<_>, Vec<_>) =
+            targets.iter().partition(|target| !matches!(target, TargetName::Foreign(_)));
+        let program = self.server_binary.is_some() || self.server_image.is_some();
+        if program && own.iter().any(|target| *target != own[0]) {
+            bail!(
+                "--server-binary and --server-image say what one server is, and {} and {} are two; leave them out",
+                own[0],
+                own[own.len() - 1]
+            );
+        }
+        let changed =
+            program || self.form != Form::Bare || self.server_instances > 1 || self.server_agent.is_some();
+        if let (true, true, Some(foreign)) = (own.is_empty(), changed, foreign.first()) {
+            bail!(
+                "{foreign} already runs, so that --form, --server-binary, --server-image, --server-instances and --server-agent \
+                 mean nothing to it; leave them out, or use --target sphinx or memcached"
+            );
+        }
+        if self.server_threads < self.server_instances {
+            bail!(
+                "{} threads for {} instances: each needs one; use --server-threads {} or more",
+                self.server_threads,
+                self.server_instances,
+                self.server_instances
+            );
+        }
+        Ok(())
+    }
+
+    /// What a reader must know of where the servers of these targets ran.
+    pub(crate) fn notes(&self, targets: &[TargetName], placement: &Placement) -> Vec<String> {
+        let mut notes = notes(targets, placement);
+        if let Some(agent) = &self.server_agent {
+            // Whose processors are whose on one machine is beside the point.
+            notes.retain(|note| *note != placement.note());
+            notes.push(format!("The server ran on another machine, started by the agent at {agent}."));
+        }
+        if self.server_instances > 1 {
+            notes.push(format!(
+                "{} instances shared threads, memory and processors; keys were spread over them by consistent hashing.",
+                self.server_instances
+            ));
+        }
+        notes.extend(match self.form {
+            Form::Bare => None,
+            Form::Bridged => Some(
+                "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
+                    .into(),
+            ),
+            form => Some(format!(
+                "The server ran in a container of {form} behind a bridge and a veth; compare with --form bridged, which \
+                 differs by the container alone."
+            )),
+        });
+        notes
+    }
 }
 
-/// What a reader must know of where the servers ran.
-pub(crate) fn notes(targets: &[TargetName], placement: &Placement) -> Vec<String> {
+/// What a reader must know of where the servers ran, whatever stands around them.
+fn notes(targets: &[TargetName], placement: &Placement) -> Vec<String> {
     let foreign = targets.iter().filter(|target| matches!(target, TargetName::Foreign(_))).count();
     let mut notes = Vec::new();
     if foreign < targets.len() {

@@ -70,14 +70,7 @@ impl Bench {
     }
 
     fn server(&self, name: &str) -> Server {
-        let options = ServerOptions {
-            exe: pretend(),
-            threads: 1,
-            memory: Bytes(64 << 20),
-            connections: 64,
-            cpus: crate::allowed_cpus()[..1].to_vec(),
-            extra: Vec::new(),
-        };
+        let options = ServerOptions { memory: Bytes(64 << 20), ..ServerOptions::new(&pretend()) };
         let mut server = Server::start(&TargetName::Sphinx, &options).unwrap();
         server.rename(name.into());
         server
@@ -121,7 +114,7 @@ fn runs(pid: u32) -> bool {
 fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &["--capacity", "50000"]);
-    let pid = session.servers[0].pid().unwrap();
+    let pid = session.servers[0].pids()[0];
     assert!(runs(pid));
     let (outcome, result) = bench.run(&plan(), session);
     outcome.unwrap();
@@ -249,7 +242,7 @@ fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
 fn the_generator_is_told_rate_seed_spans_server_and_file() {
     let bench = Bench::new();
     let mut session = bench.session(&["sphinx"], &["--keys", "1000"]);
-    let pid = session.servers[0].pid().unwrap();
+    let pid = session.servers[0].pids()[0];
     let request = Request {
         target: 0,
         purpose: Purpose::Single,
@@ -283,7 +276,7 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
     for behave in ["hang", "stubborn"] {
         let bench = Bench::new();
         let session = bench.session(&["sphinx", "memcached"], &["--behave", behave, "--from", "5"]);
-        let pids: Vec<u32> = session.servers.iter().map(|server| server.pid().unwrap()).collect();
+        let pids: Vec<u32> = session.servers.iter().map(|server| server.pids()[0]).collect();
         let (seen, interrupt) = (Arc::clone(&bench.seen), bench.interrupt.clone());
         let presser = thread::spawn(move || {
             let started = Instant::now();
@@ -365,7 +358,7 @@ fn a_server_that_died_is_named_as_the_reason() {
         session.run(&request).map(|_| ())
     };
     request(&mut session).unwrap();
-    let pid = session.servers[0].pid().unwrap();
+    let pid = session.servers[0].pids()[0];
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     // A signal takes its time on a busy machine; a process that has ended and was not waited for is a zombie.

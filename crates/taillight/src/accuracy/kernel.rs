@@ -100,7 +100,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
         let room = (2.0 * rps * (plan.warmup + plan.window).as_secs_f64()) as usize + 1_000;
         let load = plan.load.clone();
         let before = WallClock::sample();
-        let watch = Watch::start(Some(server.pid()));
+        let watch = Watch::start(&[server.pid()]);
         let (mut recording, exchanges) = drive(plan, cpu, room)?;
         let (noise, _) = watch.finish(&mut recording);
         let clocks = Clocks { before, after: WallClock::sample() };

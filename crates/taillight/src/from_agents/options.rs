@@ -17,22 +17,22 @@ pub(crate) struct AgentsOptions {
     #[arg(long, value_name = "LIST", requires = "agents")]
     pub agents_cpus: Option<CpuList>,
     /// A file that holds the token that the agents want [default: the environment variable TAILLIGHT_TOKEN].
-    #[arg(long, value_name = "FILE", requires = "agents")]
+    #[arg(long, value_name = "FILE")]
     pub agents_token_file: Option<PathBuf>,
     /// Agree to send the token in clear to agents that show no certificate.
-    #[arg(long, requires = "agents")]
+    #[arg(long)]
     pub agents_insecure_token: bool,
     /// This side's certificate for the agents, PEM.
-    #[arg(long, value_name = "FILE", requires = "agents")]
+    #[arg(long, value_name = "FILE")]
     pub agents_tls_cert: Option<PathBuf>,
     /// The key of that certificate, PEM.
-    #[arg(long, value_name = "FILE", requires = "agents")]
+    #[arg(long, value_name = "FILE")]
     pub agents_tls_key: Option<PathBuf>,
     /// The authority whose agents are believed, PEM.
-    #[arg(long, value_name = "FILE", requires = "agents")]
+    #[arg(long, value_name = "FILE")]
     pub agents_tls_ca: Option<PathBuf>,
     /// How long an agent may be silent before it counts as lost.
-    #[arg(long, default_value = "5s", value_name = "TIME", requires = "agents")]
+    #[arg(long, default_value = "5s", value_name = "TIME")]
     pub agents_lease: Nanos,
 }
 
@@ -42,8 +42,13 @@ impl AgentsOptions {
         self.agents_cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec())
     }
 
-    /// Whom the coordinator speaks to, and how.
+    /// Whom the coordinator of a load speaks to, and how.
     pub(super) fn party(&self) -> Result<Party> {
+        self.party_of(self.agents.clone())
+    }
+
+    /// How these agents are spoken to.
+    pub(crate) fn party_of(&self, agents: Vec<String>) -> Result<Party> {
         let files = CredentialFiles {
             cert: self.agents_tls_cert.clone(),
             key: self.agents_tls_key.clone(),
@@ -52,7 +57,7 @@ impl AgentsOptions {
         };
         let user = std::env::var("USER").unwrap_or_else(|_| "somebody".into());
         Ok(Party {
-            agents: self.agents.clone(),
+            agents,
             credentials: Credentials::read(&files, std::env::var(crate::agent::TOKEN).ok().as_deref())?,
             insecure_token: self.agents_insecure_token,
             name: format!("{user}@{}", crate::agent::host_name()),

@@ -3,4 +3,5 @@
 
 mod net;
 mod program;
+mod server;
 mod trials;

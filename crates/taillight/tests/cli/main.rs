@@ -5,6 +5,7 @@
 mod bad_input;
 mod cache;
 mod extremes;
+mod forms;
 mod hostile_servers;
 mod lab;
 mod load;

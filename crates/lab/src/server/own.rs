@@ -1,0 +1,236 @@
+//! Servers that are started here: one or several instances of one program, in places of one form.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use launch::memcached::{self, Memcached};
+use launch::{Instance, Places, Spec, sphinx};
+
+use super::ServerOptions;
+use crate::{Error, TargetName};
+
+/// How long a server may take to accept connections. Those that are started here take some ms; an image that has to
+/// be fetched first is not waited for.
+const START: Duration = Duration::from_secs(20);
+/// How long a server may take to end by itself; it has nothing to save.
+const GRACE: Duration = Duration::from_secs(2);
+/// Where a server listens that has all ports to itself. Source: memcached's registered port.
+const PORT: u16 = 11211;
+
+/// What is started.
+enum Program {
+    Sphinx,
+    Memcached(Memcached),
+}
+
+/// Instances that run, and where. Dropping it kills them and removes what they ran in.
+pub(super) struct Own {
+    // Before the places that they are in.
+    instances: Vec<Instance>,
+    addresses: Vec<SocketAddr>,
+    program: Program,
+    options: ServerOptions,
+    places: Places,
+}
+
+/// How long the two halves of a restart took, over all instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restart {
+    /// From the order to stop until the last was gone.
+    pub stop: Duration,
+    /// From the order to start until the last accepted connections.
+    pub start: Duration,
+}
+
+impl Restart {
+    /// Both halves: how long nobody was served.
+    pub fn whole(&self) -> Duration {
+        self.stop + self.start
+    }
+}
+
+impl Own {
+    /// Errors: there is no such program or form here, or one does not become ready.
+    pub(super) fn start(name: &TargetName, options: &ServerOptions) -> Result<Own, Error> {
+        let image = options.image.as_deref();
+        let program = match (name, &options.binary) {
+            (TargetName::Memcached, Some(binary)) => Program::Memcached(memcached::at(binary)?),
+            // What the image holds is not known before it answers.
+            (TargetName::Memcached, None) if image.is_some() => {
+                Program::Memcached(Memcached { path: "memcached".into(), version: String::new() })
+            }
+            (TargetName::Memcached, None) => Program::Memcached(memcached::find()?),
+            _ => Program::Sphinx,
+        };
+        let places = {
+            let file = match &program {
+                Program::Sphinx => sphinx_file(options),
+                Program::Memcached(memcached) => &memcached.path,
+            };
+            Places::prepare(options.form, options.instances.max(1), file, image)?
+        };
+        let options = options.clone();
+        let mut own = Own { instances: Vec::new(), addresses: Vec::new(), program, options, places };
+        own.start_all()?;
+        Ok(own)
+    }
+
+    fn start_all(&mut self) -> Result<(), Error> {
+        for place in 0..self.options.instances.max(1) {
+            let options = self.options.of_instance(place);
+            let (instance, address) = match &self.program {
+                Program::Sphinx => self.start_sphinx(place, &options)?,
+                Program::Memcached(memcached) => self.start_memcached(memcached, place, &options)?,
+            };
+            self.instances.push(instance);
+            self.addresses.push(address);
+        }
+        Ok(())
+    }
+
+    fn start_sphinx(&self, place: usize, options: &ServerOptions) -> Result<(Instance, SocketAddr), Error> {
+        if !self.places.has_all_ports() {
+            let listen = SocketAddr::new(options.listen, 0);
+            let mut instance = self.places.start(place, sphinx_spec(options, listen))?;
+            let address = sphinx::await_ready(&mut instance.process, START)?;
+            return Ok((instance, address));
+        }
+        let listen = SocketAddr::new(self.places.listen(place), PORT);
+        let mut instance = self.places.start(place, sphinx_spec(options, listen))?;
+        sphinx::await_ready(&mut instance.process, START)?;
+        let address = SocketAddr::new(self.places.address(place), PORT);
+        instance.await_answer(address, START)?;
+        Ok((instance, address))
+    }
+
+    fn start_memcached(
+        &self,
+        memcached: &Memcached,
+        place: usize,
+        options: &ServerOptions,
+    ) -> Result<(Instance, SocketAddr), Error> {
+        let set_up = memcached::Options {
+            threads: options.threads,
+            memory: options.memory,
+            connections: options.connection_limit(),
+            cpus: Some(options.cpus.clone()),
+            extra: options.extra.clone(),
+        };
+        if !self.places.has_all_ports() {
+            let (process, address) = memcached.start_at(options.listen, &set_up, START)?;
+            return Ok((Instance::bare(process), address));
+        }
+        let spec = memcached.spec_at(SocketAddr::new(self.places.listen(place), PORT), &set_up);
+        let mut instance = self.places.start(place, spec)?;
+        let address = SocketAddr::new(self.places.address(place), PORT);
+        instance.await_answer(address, START)?;
+        Ok((instance, address))
+    }
+
+    /// Stops all instances and starts them again in the same places.
+    ///
+    /// Errors: one does not come back; all are stopped then.
+    pub(super) fn restart(&mut self) -> Result<Restart, Error> {
+        let begun = Instant::now();
+        self.stop();
+        let stopped = Instant::now();
+        self.start_all()?;
+        Ok(Restart { stop: stopped - begun, start: stopped.elapsed() })
+    }
+
+    /// Ends all in good order.
+    pub(super) fn stop(&mut self) {
+        self.addresses.clear();
+        for instance in &mut self.instances {
+            instance.process.terminate();
+        }
+        for instance in self.instances.drain(..) {
+            // That it had to be killed changes nothing about what was measured.
+            let _ = instance.process.stop(GRACE);
+        }
+    }
+
+    /// What a result records of it.
+    pub(super) fn record(&self, name: &TargetName) -> results::Target {
+        let version = match &self.program {
+            Program::Sphinx if self.options.binary.is_none() && self.options.image.is_none() => {
+                format!("sphinx {}", env!("CARGO_PKG_VERSION"))
+            }
+            // The generator asks it.
+            Program::Sphinx => String::new(),
+            Program::Memcached(memcached) if memcached.version.is_empty() => String::new(),
+            Program::Memcached(memcached) => format!("memcached {}", memcached.version),
+        };
+        let of_each =
+            |what: &dyn Fn(&Instance) -> Option<String>| self.instances.iter().filter_map(what).collect();
+        results::Target {
+            name: name.to_string(),
+            version,
+            address: self.address(),
+            command: self.instances.first().map_or(Vec::new(), |first| first.process.spec().command_line()),
+            cpus: self.options.cpus.clone(),
+            form: self.options.form.to_string(),
+            instances: self.instances.len() as u32,
+            binary: self.file().display().to_string(),
+            image: self.places.image().map(|image| format!("{} {}", image.name, image.id)),
+            engine: self.places.version(),
+            containers: of_each(&|instance| instance.container().map(str::to_owned)),
+            ..results::Target::default()
+        }
+    }
+
+    /// The program, as a file of this machine or of the image.
+    fn file(&self) -> &Path {
+        match &self.program {
+            Program::Sphinx => sphinx_file(&self.options),
+            Program::Memcached(memcached) => &memcached.path,
+        }
+    }
+
+    /// Where they listen, as `--target` takes it.
+    pub(super) fn address(&self) -> String {
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        addresses.join(",")
+    }
+
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.instances.iter().map(Instance::pid).collect()
+    }
+
+    /// The last words of the first that ended; `None` while all run.
+    pub(super) fn gone(&mut self) -> Option<Vec<String>> {
+        let gone = self.instances.iter_mut().find_map(|one| (!one.process.is_running()).then_some(one))?;
+        Some(match gone.process.wait_success(Duration::ZERO) {
+            Err(launch::Error::Died { stderr, .. }) => stderr,
+            _ => gone.process.stderr_tail(),
+        })
+    }
+
+    /// The last lines that each wrote to standard error.
+    pub(super) fn logs(&self) -> Vec<String> {
+        self.instances.iter().flat_map(|instance| instance.process.stderr_tail()).collect()
+    }
+}
+
+fn sphinx_file(options: &ServerOptions) -> &Path {
+    match &options.binary {
+        Some(binary) => binary,
+        None if options.image.is_some() => Path::new("sphinxd"),
+        None => &options.exe,
+    }
+}
+
+fn sphinx_spec(options: &ServerOptions, listen: SocketAddr) -> Spec {
+    let cpus: Vec<String> = options.cpus.iter().map(ToString::to_string).collect();
+    let mebibytes = (options.memory.0 >> 20).max(1);
+    let mut args = vec!["--port".into(), listen.port().to_string(), "--cpus".into(), cpus.join(",")];
+    if listen.ip() != IpAddr::from(Ipv4Addr::LOCALHOST) {
+        args.extend(["--listen".into(), listen.ip().to_string()]);
+    }
+    args.extend(["-t".into(), options.threads.to_string(), "-m".into(), mebibytes.to_string()]);
+    args.extend(["-c".into(), options.connection_limit().to_string()]);
+    args.extend(options.sharing.iter().flat_map(|sharing| ["--sharing".into(), sharing.clone()]));
+    args.extend(options.extra.iter().cloned());
+    sphinx::spec(sphinx_file(options), args).cpus(options.cpus.iter().copied())
+}

@@ -1,0 +1,250 @@
+//! Servers that are started as processes of their own: in a container, behind a bridge, or several at once.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command};
+use lab::{Interrupt, Restart, Server, ServerOptions, TargetName, allowed_cpus};
+use launch::Form;
+use serde::Serialize;
+use units::{Bytes, CpuList};
+
+/// How often it is looked whether the servers run and whether they are still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What stands around the server.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Form")]
+pub(super) struct Around {
+    /// bare, bridged (behind the bridge that containers have), lxc, podman or docker. All but bare take root.
+    #[arg(long, value_name = "FORM")]
+    form: Option<Form>,
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached found here.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+    /// Image that podman or docker runs in place of this machine's own program.
+    #[arg(long, value_name = "IMAGE", conflicts_with = "binary")]
+    image: Option<String>,
+    /// Servers to start, among which threads, memory and processors are divided.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=250))]
+    instances: Option<u16>,
+    /// Start, restart so many times, say how long each took, and end.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    restarts: Option<u32>,
+    /// With --restarts: as JSON.
+    #[arg(long, requires = "restarts")]
+    json: bool,
+}
+
+impl Around {
+    /// Whether anything of it was asked for.
+    pub(super) fn is_given(&self) -> bool {
+        let Around { form, binary, image, instances, restarts, json: _ } = self;
+        form.is_some() || binary.is_some() || image.is_some() || instances.is_some() || restarts.is_some()
+    }
+
+    fn options(&self) -> Result<ServerOptions> {
+        Ok(ServerOptions {
+            form: self.form.unwrap_or_default(),
+            binary: self.binary.clone(),
+            image: self.image.clone(),
+            instances: self.instances.map_or(1, usize::from),
+            ..ServerOptions::new(&lab::this_program()?)
+        })
+    }
+}
+
+/// memcached, and what stands around it.
+#[derive(Args, Debug)]
+pub(super) struct MemcachedArgs {
+    /// Threads, of all instances together.
+    #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Memory for items, of all instances together.
+    #[arg(short, long, default_value = "64MiB", value_name = "SIZE")]
+    memory: Bytes,
+    /// Connections at once.
+    #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+    /// Processors to run on [default: all that this process may use].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// A further argument, such as --arg=-o --arg=no_lru_maintainer.
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    arg: Vec<String>,
+    #[command(flatten)]
+    around: Around,
+}
+
+pub(super) fn memcached(args: &MemcachedArgs) -> Result<ExitCode> {
+    let options = ServerOptions {
+        threads: usize::from(args.threads),
+        memory: args.memory,
+        connections: args.connections as usize,
+        cpus: args.cpus.as_ref().map_or_else(allowed_cpus, |cpus| cpus.as_slice().to_vec()),
+        extra: args.arg.clone(),
+        ..args.around.options()?
+    };
+    run(&TargetName::Memcached, &options, &args.around)
+}
+
+/// Options of Sphinx that say where it listens, which the form decides, and those that are divided among instances.
+const PLACES: [&str; 6] = ["port", "listen", "unix_socket", "udp_port", "tls_port", "pidfile"];
+const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
+
+pub(super) fn sphinx(given: &sphinx::Options, around: &Around) -> Result<ExitCode> {
+    let config = given.resolve()?;
+    let mut cpus = config.cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
+    let extra = words_of_sphinx(&command, std::env::args().skip_while(|word| word != "sphinx").skip(1))?;
+    let options = ServerOptions {
+        threads: config.cpus.len(),
+        memory: config.memory,
+        connections: config.connections,
+        cpus,
+        extra,
+        ..around.options()?
+    };
+    run(&TargetName::Sphinx, &options, around)
+}
+
+/// What is handed on to each instance of `words`, the whole command line after `sphinx`.
+fn words_of_sphinx(command: &Command, words: impl Iterator<Item = String>) -> Result<Vec<String>> {
+    let whole = Around::augment_args(command.clone());
+    let matches = whole.try_get_matches_from(words)?;
+    let mut kept = Vec::new();
+    for arg in command.get_arguments() {
+        let id = arg.get_id().as_str();
+        if matches.value_source(id) != Some(ValueSource::CommandLine) || DIVIDED.contains(&id) {
+            continue;
+        }
+        let name = arg.get_long().unwrap_or(id);
+        if PLACES.contains(&id) {
+            bail!(
+                "--{name} says where one server is, but the form gives each instance its place; leave it out"
+            );
+        }
+        kept.extend(typed(arg, name, &matches));
+    }
+    Ok(kept)
+}
+
+/// An option as it could have been typed.
+fn typed(arg: &Arg, name: &str, matches: &ArgMatches) -> Vec<String> {
+    match arg.get_action() {
+        ArgAction::SetTrue => vec![format!("--{name}")],
+        ArgAction::Count => vec![format!("--{name}"); matches.get_count(arg.get_id().as_str()).into()],
+        _ => {
+            let raw = matches.get_raw(arg.get_id().as_str()).into_iter().flatten();
+            raw.map(|value| format!("--{name}={}", value.to_string_lossy())).collect()
+        }
+    }
+}
+
+fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<ExitCode> {
+    if options.threads < options.instances {
+        let (threads, instances) = (options.threads, options.instances);
+        bail!(
+            "{threads} threads for {instances} instances: each needs one; use --threads {instances} or more"
+        );
+    }
+    if let Some(times) = around.restarts {
+        return restarts(name, options, times as usize, around.json);
+    }
+    let interrupt = Interrupt::on_signals()?;
+    let mut server = Server::start(name, options)?;
+    println!("{}", ready(&server));
+    while interrupt.cause().is_none() {
+        if let Some(error) = server.gone() {
+            return Err(error.into());
+        }
+        thread::sleep(LOOK);
+    }
+    server.stop();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is said once it accepts connections.
+fn ready(server: &Server) -> String {
+    let record = server.record();
+    let around = [Some(&record.form), record.engine.as_ref(), Some(&record.version), record.image.as_ref()];
+    let around: Vec<&str> =
+        around.into_iter().flatten().filter(|s| !s.is_empty()).map(String::as_str).collect();
+    format!("{} ready on {} ({})", record.name, server.address(), around.join(", "))
+}
+
+/// How long restarts took, as JSON.
+#[derive(Serialize)]
+struct Restarts {
+    server: String,
+    form: String,
+    instances: usize,
+    /// The median of all. Units: s.
+    median_restart_s: f64,
+    restarts: Vec<Halves>,
+}
+
+#[derive(Serialize)]
+struct Halves {
+    stop_s: f64,
+    start_s: f64,
+}
+
+fn restarts(name: &TargetName, options: &ServerOptions, times: usize, json: bool) -> Result<ExitCode> {
+    let measured = lab::restart_times(name, options, times)?;
+    let whole: Vec<f64> = measured.iter().map(|restart| restart.whole().as_secs_f64()).collect();
+    let median_restart_s = stats::median(&whole).unwrap_or_default();
+    let halves = |restart: &Restart| Halves {
+        stop_s: restart.stop.as_secs_f64(),
+        start_s: restart.start.as_secs_f64(),
+    };
+    if json {
+        let all = Restarts {
+            server: name.to_string(),
+            form: options.form.to_string(),
+            instances: options.instances,
+            median_restart_s,
+            restarts: measured.iter().map(halves).collect(),
+        };
+        println!("{}", serde_json::to_string_pretty(&all)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (i, restart) in measured.iter().map(halves).enumerate() {
+        let whole = restart.stop_s + restart.start_s;
+        println!("{:>5}: {whole:.3} s (stop {:.3} s, start {:.3} s)", i + 1, restart.stop_s, restart.start_s);
+    }
+    println!("restart of {name}, {}: {median_restart_s:.3} s (median of {times})", options.form);
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sphinx_gets_its_own_words_and_not_those_of_the_form() {
+        let check = |line: &str, expect: Result<&str, &str>| {
+            let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
+            let found = words_of_sphinx(&command, line.split_whitespace().map(str::to_owned));
+            match expect {
+                Ok(words) => assert_eq!(found.unwrap().join(" "), words, "{line}"),
+                Err(says) => assert!(found.unwrap_err().to_string().contains(says), "{line}"),
+            }
+        };
+        check("--form lxc", Ok(""));
+        check("--form lxc -t 4 -m 100 --cpus 0-3 -c 50 --instances 2", Ok(""));
+        check(
+            "--form lxc --sharing read -vv --spin=off",
+            Ok("--sharing=read --spin=off --verbose --verbose"),
+        );
+        check("--form lxc -F -o idle_timeout=3", Ok("--disable-flush-all --extended=idle_timeout=3"));
+        check("--form lxc -p 11212", Err("--port"));
+        check("--form lxc -l 0.0.0.0", Err("--listen"));
+    }
+}

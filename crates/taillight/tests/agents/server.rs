@@ -1,0 +1,133 @@
+//! The role of a server: an agent on another machine runs what is measured.
+
+use std::collections::BTreeSet;
+
+use launch::Process;
+use results::Experiment;
+use rustix::process::Signal;
+
+use crate::net::Net;
+use crate::program::{LONG, await_end, kill, serve, start};
+
+const SERVER: usize = 0;
+
+/// An agent in the role of a server on a machine of its own; the coordinator and its generator are here.
+struct Lab {
+    // In this order: processes go before their machines.
+    agent: Process,
+    address: String,
+    folder: tempfile::TempDir,
+    net: Net,
+}
+
+impl Lab {
+    /// `None`, and says why, where namespaces cannot be had.
+    fn new() -> Option<Lab> {
+        let net = Net::new(1)?;
+        let listen = format!("{}:0", net.address(SERVER));
+        let words = ["agent", "--role", "server", "--listen", &listen, "--name", "s", "--insecure-token"];
+        let (agent, address) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
+        Some(Lab { agent, address, folder: tempfile::tempdir().unwrap(), net })
+    }
+
+    fn load(&self, words: &str) -> Process {
+        let out = self.folder.path().display().to_string();
+        let mut all = vec!["load", "cache", "--server-agent", &self.address, "--agents-insecure-token"];
+        all.extend(["--out", &out, "--keys", "1000", "--warmup", "100ms", "--pace", "sleep", "--no-live"]);
+        all.extend(words.split_whitespace());
+        start(&[], &all)
+    }
+
+    fn result(&self, name: &str) -> Experiment {
+        results::ResultFolder::open(&self.folder.path().join(name)).unwrap().load().unwrap()
+    }
+
+    /// The processes on the agent's machine beside the agent itself.
+    fn servers(&self) -> BTreeSet<u32> {
+        let mut processes = self.net.processes(SERVER);
+        processes.remove(&self.agent.pid());
+        processes
+    }
+
+    /// Waits until there are as many servers.
+    fn await_servers(&self, count: usize) -> BTreeSet<u32> {
+        let found = (0..60_000).find_map(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            let servers = self.servers();
+            (servers.len() == count).then_some(servers)
+        });
+        found.expect("it starts")
+    }
+}
+
+#[test]
+fn a_server_elsewhere_is_started_measured_and_stopped() {
+    let Some(lab) = Lab::new() else { return };
+    let words = "--target sphinx --server-threads 2 --server-instances 2 --server-memory 64MiB --sphinx-arg=--io \
+                 --sphinx-arg=epoll --rate 1k --window 300ms --name two";
+    lab.load(words).wait_success(LONG).unwrap();
+    assert_eq!(lab.servers(), BTreeSet::new());
+    let result = lab.result("two");
+    let target = &result.targets[0];
+    assert_eq!(target.agent.as_deref(), Some(format!("s ({})", lab.address).as_str()));
+    assert_eq!((target.form.as_str(), target.instances), ("bare", 2));
+    let servers: Vec<&str> = target.address.split(',').collect();
+    assert_eq!(servers.len(), 2);
+    assert!(
+        servers.iter().all(|one| one.starts_with(&format!("{}:", lab.net.address(SERVER)))),
+        "{servers:?}"
+    );
+    assert!(target.host.as_ref().is_some_and(|host| host.is_object()), "{:?}", target.host);
+    assert!(target.command.iter().any(|word| word == "epoll"), "{:?}", target.command);
+    assert!(result.trials[0].arrivals.intended > 0 && result.complete);
+    assert!(result.notes.iter().any(|note| note.contains("another machine")), "{:?}", result.notes);
+}
+
+#[test]
+fn a_coordinator_that_is_killed_leaves_no_server() {
+    let Some(lab) = Lab::new() else { return };
+    let load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name killed");
+    let servers = lab.await_servers(1);
+    kill(load.pid(), Signal::KILL);
+    servers.iter().for_each(|&pid| await_end(pid));
+    // It serves on.
+    let again = "--target sphinx --server-memory 64MiB --rate 1k --window 200ms --name again";
+    lab.load(again).wait_success(LONG).unwrap();
+}
+
+#[test]
+fn a_coordinator_behind_a_dead_network_is_given_up_after_the_lease() {
+    let Some(lab) = Lab::new() else { return };
+    let words = "--target sphinx --server-memory 64MiB --rate 1k --window 50s --agents-lease 2s --name dead";
+    let load = lab.load(words);
+    let servers = lab.await_servers(1);
+    lab.net.plug(SERVER, false);
+    servers.iter().for_each(|&pid| await_end(pid));
+    drop(load);
+    lab.net.plug(SERVER, true);
+}
+
+#[test]
+fn an_agent_that_is_killed_takes_its_servers_along() {
+    let Some(lab) = Lab::new() else { return };
+    let _load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name lost");
+    let servers = lab.await_servers(1);
+    kill(lab.agent.pid(), Signal::KILL);
+    servers.iter().for_each(|&pid| await_end(pid));
+}
+
+#[test]
+fn what_it_may_not_start_is_refused() {
+    let Some(lab) = Lab::new() else { return };
+    let check = |words: &str, says: &str| {
+        let mut load = lab.load(&format!("--rate 1k --window 200ms --name refused {words}"));
+        let error = load.wait_success(LONG).unwrap_err().to_string();
+        assert!(error.contains(says), "{words}: {error}");
+        assert!(!lab.folder.path().join("refused").exists());
+    };
+    check("--target memcached --server-binary /bin/sh", "--allow /bin/sh");
+    check("--target sphinx --form bridged", "own machine only");
+    check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "--pidfile");
+    check("--target 127.0.0.1:1", "already runs");
+    assert_eq!(lab.servers(), BTreeSet::new());
+}
