@@ -3,7 +3,7 @@
 mod deploy_tools;
 mod step;
 mod tally;
-mod tools;
+pub(crate) mod tools;
 
 use std::time::{Duration, Instant};
 

@@ -6,6 +6,7 @@
 //!
 //! Try it: `cargo xtask tidy`.
 
+mod aarch64;
 mod ci;
 mod finding;
 mod markdown;
@@ -25,6 +26,8 @@ cargo xtask tidy             the rules that no compiler checks: dependencies bet
                              against the tree, length of files, words
 cargo xtask ci               install what the tests need, then format, clippy, tidy, deny, tests, documentation
 cargo xtask ci --no-install  the same with what is there; says what that leaves out
+cargo xtask aarch64          check the workspace for aarch64, and run its unit tests where QEMU is; takes the
+                             compiler from rustup or from Debian
 ";
 
 fn main() -> ExitCode {
@@ -32,6 +35,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy(),
+        ["aarch64"] => aarch64::all(true),
+        ["aarch64", "--no-install" | "--offline"] => aarch64::all(false),
         ["ci"] => ci::run(true),
         ["ci", "--no-install" | "--offline"] => ci::run(false),
         ["help" | "--help" | "-h"] => {

@@ -16,12 +16,25 @@ struct Package {
     without: &'static str,
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 7] = [
     Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
     Package {
         program: "chromium",
         package: "chromium",
         without: "the test that opens the report in a browser",
+    },
+    Package {
+        program: "ip",
+        package: "iproute2",
+        without: "the tests of bridges and of agents on machines of their own",
+    },
+    Package { program: "lxc-start", package: "lxc", without: "the tests of servers in containers of LXC" },
+    // docker's tests run where its daemon does; that is not started here, since it changes the machine's network.
+    Package { program: "podman", package: "podman", without: "the tests of servers in containers of podman" },
+    Package {
+        program: "runc",
+        package: "runc",
+        without: "podman where both versions of control groups are mounted",
     },
     Package { program: "javac", package: "default-jdk-headless", without: "the test of a client in Java" },
 ];
@@ -131,7 +144,7 @@ fn effective_user(status: &str) -> Option<u32> {
     ids.split_whitespace().nth(1)?.parse().ok()
 }
 
-pub(super) fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(program)).find(|file| is_executable(file))
 }
@@ -141,7 +154,7 @@ fn is_executable(file: &Path) -> bool {
 }
 
 /// Runs a command, showing it; true where it succeeds.
-pub(super) fn run(command: &mut Command) -> bool {
+pub(crate) fn run(command: &mut Command) -> bool {
     println!("{} {}", command.get_program().display(), arguments(command));
     command.status().is_ok_and(|status| status.success())
 }

@@ -1,0 +1,192 @@
+//! The workspace for aarch64: checked, and its unit tests built and run under QEMU, as far as this machine can.
+//!
+//! rustup's target is taken where it is installed. Otherwise Debian has the same: its compiler for browsers, `rustc-web`,
+//! comes for each of its architectures, and the standard library of one goes with the compiler of another of the very
+//! same version. The packages are unpacked below `target/tools`, and nothing of the system is changed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::ci::tools::{find, run};
+
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+/// Where the compiler is unpacked.
+const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools/aarch64");
+/// Apart from `target/debug`, or each build by another compiler would throw the other's away.
+const BUILT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/aarch64");
+/// The compiler, its libraries and the standard library for this machine. Source: `apt-cache depends rustc-web`.
+const COMPILER: [&str; 4] = ["rustc-web", "libstd-rust-web-1.96", "libstd-rust-web-dev", "libllvm22"];
+/// The standard library for the other.
+const LIBRARY: &str = "libstd-rust-web-dev";
+/// The C compiler of the other, which links, and compiles what some libraries have in C; Debian's
+/// gcc-aarch64-linux-gnu.
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+/// What runs the other's programs: Debian's qemu-user, or qemu-user-static.
+const EMULATORS: [&str; 2] = ["qemu-aarch64", "qemu-aarch64-static"];
+/// The other's C library, where Debian's libc6-arm64-cross puts it.
+const LIBC: &str = "/usr/aarch64-linux-gnu";
+/// What compiles without a C compiler for aarch64: everything but what speaks TLS, whose `ring` has C and assembly.
+const WITHOUT_C: [&str; 16] = [
+    "units",
+    "dist",
+    "hist",
+    "stats",
+    "proto-memcache",
+    "cache-store",
+    "reactor",
+    "null-server",
+    "openloop",
+    "workloads",
+    "host",
+    "launch",
+    "results",
+    "report",
+    "lab",
+    "export",
+];
+
+/// A compiler that knows the target.
+struct Compiler {
+    /// `None`: rustup's, which cargo finds itself.
+    unpacked: Option<PathBuf>,
+}
+
+/// Checks the workspace, and runs its unit tests where they can be linked and run; true where nothing failed. With
+/// `install`, fetches the compiler.
+pub(crate) fn all(install: bool) -> Result<bool, String> {
+    let Some(compiler) = compiler(install) else {
+        println!(
+            "aarch64: skipped: no standard library for {TARGET} here; `rustup target add {TARGET}` or, on Debian, \
+             `cargo xtask aarch64` as root brings it"
+        );
+        return Ok(true);
+    };
+    let linker = find(LINKER);
+    let Some(linker) = linker else {
+        println!(
+            "aarch64: no {LINKER} here (`apt-get install gcc-aarch64-linux-gnu`), so crates that need C are left out, and no tests run"
+        );
+        let packages = WITHOUT_C.iter().flat_map(|name| ["-p", name]);
+        return Ok(run(compiler.cargo("check").args(packages).arg("--all-targets")));
+    };
+    let emulator = EMULATORS.into_iter().find_map(find);
+    let mut checked = compiler.cargo("check");
+    let mut tested = compiler.cargo("test");
+    for cargo in [&mut checked, &mut tested] {
+        cargo.env("CC_aarch64_unknown_linux_gnu", &linker);
+        cargo.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", &linker);
+    }
+    if !run(checked.args(["--workspace", "--all-targets"])) {
+        return Ok(false);
+    }
+    let Some(emulator) = emulator else {
+        println!("aarch64: no {} here (`apt-get install qemu-user`), so no tests run", EMULATORS[0]);
+        return Ok(true);
+    };
+    tested.env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", format!("{} -L {LIBC}", emulator.display()));
+    Ok(run(tested.args(["--workspace", "--lib", "--bins", "--no-fail-fast"])))
+}
+
+impl Compiler {
+    /// `cargo COMMAND` for the target.
+    fn cargo(&self, command: &str) -> Command {
+        let mut cargo = Command::new("cargo");
+        cargo.args([command, "--locked", "--target", TARGET, "--target-dir", BUILT]);
+        if let Some(unpacked) = &self.unpacked {
+            cargo.env("RUSTC", unpacked.join("rustc"));
+        }
+        cargo
+    }
+}
+
+fn compiler(install: bool) -> Option<Compiler> {
+    let said = Command::new("rustc").args(["--print", "sysroot"]).output().ok()?;
+    let sysroot = PathBuf::from(String::from_utf8_lossy(&said.stdout).trim());
+    if has_target(&sysroot) {
+        return Some(Compiler { unpacked: None });
+    }
+    let tools = Path::new(TOOLS);
+    if install && !has_target(&tools.join("usr")) {
+        fetch(tools);
+    }
+    has_target(&tools.join("usr")).then(|| Compiler { unpacked: Some(tools.into()) })
+}
+
+fn has_target(sysroot: &Path) -> bool {
+    sysroot.join("lib/rustlib").join(TARGET).join("lib").is_dir()
+}
+
+/// Unpacks Debian's packages and writes a `rustc` that finds its libraries. Where it fails, the target is missing.
+fn fetch(tools: &Path) {
+    let (Some(apt), Some(dpkg)) = (find("apt-get"), find("dpkg")) else { return };
+    let lists = tools.join("apt");
+    if ["lists/partial", "cache/archives/partial"]
+        .iter()
+        .any(|at| fs::create_dir_all(lists.join(at)).is_err())
+    {
+        return;
+    }
+    // Lists of its own: those of the system do not know the other architecture, and are not to.
+    let other = || {
+        let mut apt = Command::new(&apt);
+        apt.current_dir(&lists).args([
+            "-qq",
+            "-o",
+            "APT::Architecture=arm64",
+            "-o",
+            "APT::Architectures=arm64",
+        ]);
+        apt.arg("-o").arg(format!("Dir::State::lists={}", lists.join("lists").display()));
+        apt.arg("-o").arg(format!("Dir::Cache={}", lists.join("cache").display()));
+        apt.args(["-o", "Dir::State::status=/dev/null"]);
+        apt
+    };
+    let fetched = run(Command::new(&apt).current_dir(&lists).args(["-qq", "download"]).args(COMPILER))
+        && run(other().arg("update"))
+        && run(other().args(["download", LIBRARY]));
+    if !fetched {
+        return;
+    }
+    let packages = fs::read_dir(&lists).into_iter().flatten().flatten().map(|entry| entry.path());
+    for package in packages.filter(|path| path.extension().is_some_and(|end| end == "deb")) {
+        run(Command::new(&dpkg).arg("-x").arg(package).arg(tools));
+    }
+    let script = format!(
+        "#!/bin/sh\nLD_LIBRARY_PATH={0}/usr/lib/x86_64-linux-gnu exec {0}/usr/bin/rustc \"$@\"\n",
+        tools.display()
+    );
+    let rustc = tools.join("rustc");
+    let written = fs::write(&rustc, script).and_then(|()| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&rustc, fs::Permissions::from_mode(0o755))
+    });
+    if written.is_ok() {
+        // Packed once more they would take 120 MB for nothing.
+        let _ = fs::remove_dir_all(&lists);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_a_sysroot_with_the_target() {
+        let folder = std::env::temp_dir().join(format!("taillight-aarch64-{}", std::process::id()));
+        assert!(!has_target(&folder));
+        fs::create_dir_all(folder.join("lib/rustlib").join(TARGET).join("lib")).unwrap();
+        assert!(has_target(&folder));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn builds_for_the_target_apart_from_the_others() {
+        let compiler = Compiler { unpacked: Some("/x".into()) };
+        let cargo = compiler.cargo("check");
+        let words: Vec<_> = cargo.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(words[..4], ["check", "--locked", "--target", TARGET]);
+        assert!(words[5].ends_with("target/aarch64"));
+        assert!(cargo.get_envs().any(|(name, value)| name == "RUSTC" && value == Some("/x/rustc".as_ref())));
+    }
+}
