@@ -4,21 +4,22 @@ use crate::message::{Serve, Tune};
 
 /// What an agent in the role of a server does for a coordinator.
 ///
-/// What comes from the network is checked here: which programs may be started, and with which options.
+/// What comes from the network is checked here: which programs may be started, and with which options. `session` tells
+/// coordinators apart; each has one server at a time.
 pub trait Servers: Send + Sync + 'static {
     /// Starts a server and returns once it accepts connections.
     ///
     /// Errors: why it will not or cannot; the coordinator is told.
-    fn start(&self, serve: &Serve) -> Result<Box<dyn Served>, String>;
+    fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String>;
 
     /// Facts about this machine, as JSON.
     fn facts(&self) -> Result<String, String>;
 
-    /// Plans, applies, shows or undoes settings of this machine; returns what there is to say.
-    fn tune(&self, tune: &Tune) -> Result<String, String>;
+    /// Plans, applies, shows or undoes settings of this machine for the session's server; returns what there is to say.
+    fn tune(&self, session: u64, tune: &Tune) -> Result<String, String>;
 
-    /// The coordinator has gone, or is done: what it set is to be undone.
-    fn leave(&self);
+    /// The coordinator has gone, or is done: what it set is to be undone. Its server is gone already.
+    fn leave(&self, session: u64);
 }
 
 /// A server that runs. Dropping it ends it.

@@ -83,7 +83,7 @@ impl Engine {
         }
         let runtime = if find_program("runc").is_some() { "runtime = \"runc\"\n" } else { "" };
         let text = format!("{PODMAN_LIMITS}{runtime}");
-        let written = self.env.iter().map(|(_, file)| fs::write(file, &text)).collect::<Result<(), _>>();
+        let written = self.env.iter().try_for_each(|(_, file)| fs::write(file, &text));
         let doing = "cannot write its configuration";
         written.map_err(|source| Error::Os { name: self.form.name().into(), doing, source })
     }

@@ -47,7 +47,7 @@ pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> i
 /// For a user's own command, which has the terminal; servers and generators are started as [`crate::Process`].
 /// Errors, Bounds: as of `Command::spawn`, and as above.
 pub fn spawn_bound(command: Command) -> io::Result<Child> {
-    spawn(command, sched_getaffinity(None)?)
+    spawn(command, sched_getaffinity(None)?, None)
 }
 
 /// What the child does between fork and exec.

@@ -1,12 +1,13 @@
 //! `taillight agent`: generates load on this machine for a coordinator on another, or runs its server.
 
 mod servers;
+mod settings;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
 use anyhow::{Result, bail};
@@ -45,6 +46,10 @@ pub(crate) struct AgentArgs {
     /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
     #[arg(long, value_name = "FILE")]
     allow: Vec<PathBuf>,
+    /// With --role server: let coordinators change settings of this machine (taillight tune), which are put back when
+    /// they go.
+    #[arg(long)]
+    allow_settings: bool,
     /// With --role server: the address that servers listen on; whoever can reach it can use them [default: that of
     /// --listen].
     #[arg(long, value_name = "IP")]
@@ -74,10 +79,13 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
         CredentialFiles { cert: args.tls_cert, key: args.tls_key, ca: args.tls_ca, token: args.token_file };
     let name = args.name.unwrap_or_else(host_name);
     let exe = lab::this_program()?;
-    let (mut generators, mut servers): (Option<Arc<dyn Generators>>, Option<Arc<dyn Servers>>) = (None, None);
+    let mut generators: Option<Arc<dyn Generators>> = None;
+    let mut servers: Option<Arc<dyn Servers>> = None;
     match args.role {
-        Role::Client if !args.allow.is_empty() || args.serve_on.is_some() => {
-            bail!("--allow and --serve-on are for an agent that starts servers; add --role server");
+        Role::Client if !args.allow.is_empty() || args.allow_settings || args.serve_on.is_some() => {
+            bail!(
+                "--allow, --allow-settings and --serve-on are for an agent that starts servers; add --role server"
+            );
         }
         Role::Client => generators = Some(Arc::new(Loads { exe })),
         Role::Server => {
@@ -87,7 +95,13 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                     "servers would listen on all addresses, and coordinators not know one; give it with --serve-on IP"
                 );
             }
-            servers = Some(Arc::new(servers::Launches { exe, allowed: args.allow, listen }));
+            servers = Some(Arc::new(servers::Launches {
+                exe,
+                allowed: args.allow,
+                listen,
+                settings: args.allow_settings.then(settings::Settings::default),
+                pids: Mutex::default(),
+            }));
         }
     }
     let settings = Settings {

@@ -32,6 +32,10 @@ pub(crate) struct ServerArgs {
     /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only.
     #[arg(long, value_name = "HOST:PORT")]
     server_agent: Option<String>,
+    /// With --server-agent: a setting of that machine for the time of the run, such as cpu.set=0; its agent must allow it.
+    /// May be given more than once.
+    #[arg(long, value_name = "NAME=VALUE", requires = "server_agent")]
+    server_knob: Vec<String>,
     /// Threads of a server that is started here.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     server_threads: u16,
@@ -177,6 +181,9 @@ impl ServerArgs {
             // Whose processors are whose on one machine is beside the point.
             notes.retain(|note| *note != placement.note());
             notes.push(format!("The server ran on another machine, started by the agent at {agent}."));
+            if !self.server_knob.is_empty() {
+                notes.push(format!("Settings of that machine: {}.", self.server_knob.join(", ")));
+            }
         }
         if self.server_instances > 1 {
             notes.push(format!(

@@ -14,9 +14,9 @@ use crate::servers::{Served, Servers};
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the server that `serve` asks for and keeps it until it is told to stop or nobody wants it any more.
-pub(super) fn keep(servers: Arc<dyn Servers>, serve: Serve) -> Result<Child, String> {
+pub(super) fn keep(servers: Arc<dyn Servers>, session: u64, serve: Serve) -> Result<Child, String> {
     Child::work(move |orders, tell| {
-        let end = run(&*servers, &serve, &orders, &tell);
+        let end = run(|| servers.start(session, &serve), &orders, &tell);
         if let Some(end) = end {
             let _ = tell.blocking_send(Told::Ended(end));
         }
@@ -25,13 +25,12 @@ pub(super) fn keep(servers: Arc<dyn Servers>, serve: Serve) -> Result<Child, Str
 
 /// Until the server is gone: its log or why it went; `None` where nobody asks any more. No server is left then.
 fn run(
-    servers: &dyn Servers,
-    serve: &Serve,
+    start: impl FnOnce() -> Result<Box<dyn Served>, String>,
     orders: &Receiver<Order>,
     tell: &Sender<Told>,
 ) -> Option<Result<Vec<u8>, String>> {
     let begun = Instant::now();
-    let mut server = match servers.start(serve) {
+    let mut server = match start() {
         Ok(server) => server,
         Err(why) => return Some(Err(why)),
     };

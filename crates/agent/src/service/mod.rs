@@ -7,6 +7,7 @@ mod slot;
 
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpListener;
@@ -91,7 +92,12 @@ impl Agent {
         }
         let credentials = settings.credentials.clone();
         let places = if settings.generators.is_some() { 1 } else { SERVERS };
-        let service = Service { settings, slot: Slot::new(places), stopping: stopping.clone() };
+        let service = Service {
+            settings,
+            slot: Slot::new(places),
+            sessions: AtomicU64::new(0),
+            stopping: stopping.clone(),
+        };
         let rpc = AgentServer::new(service).max_decoding_message_size(LARGEST_ORDER);
         let guarded = InterceptedService::new(rpc, move |request: Request<()>| {
             credentials.check(&request).map(|()| request)
@@ -153,6 +159,8 @@ impl Drop for Agent {
 struct Service {
     settings: Settings,
     slot: Slot,
+    /// Sessions so far.
+    sessions: AtomicU64,
     stopping: watch::Receiver<bool>,
 }
 
@@ -178,7 +186,9 @@ impl Rpc for Service {
         let _ = to.send(Ok(Event::Welcome(welcome).into())).await;
         let lease = Duration::from_millis(hello.lease_ms).clamp(*LEASES.start(), *LEASES.end());
         let (generators, servers) = (self.settings.generators.clone(), self.settings.servers.clone());
-        let mut session = Session { clock: self.settings.clock, generators, servers, to, lease, loads: 0 };
+        let number = self.sessions.fetch_add(1, Ordering::Relaxed);
+        let clock = self.settings.clock;
+        let mut session = Session { clock, generators, servers, to, lease, number, loads: 0 };
         let (log, stopping) = (Arc::clone(&self.settings.log), self.stopping.clone());
         tokio::spawn(async move {
             let end = session.run(orders, stopping).await;

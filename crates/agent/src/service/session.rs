@@ -28,6 +28,8 @@ pub(super) struct Session {
     pub(super) servers: Option<Arc<dyn Servers>>,
     pub(super) to: mpsc::Sender<Result<FromAgent, Status>>,
     pub(super) lease: Duration,
+    /// Its number, which no other session of this agent has.
+    pub(super) number: u64,
     /// Loads that were run to their end.
     pub(super) loads: u32,
 }
@@ -54,7 +56,8 @@ impl Session {
             child.gone().await;
         }
         if let Some(servers) = self.servers.clone() {
-            let _ = tokio::task::spawn_blocking(move || servers.leave()).await;
+            let number = self.number;
+            let _ = tokio::task::spawn_blocking(move || servers.leave(number)).await;
         }
         end
     }
@@ -152,7 +155,10 @@ impl Session {
                 None => self.send(Event::Failed("there is no server to restart".into())).await,
             },
             Order::Facts(_) => self.answer(|servers| servers.facts()).await,
-            Order::Tune(tune) => self.answer(move |servers| servers.tune(&tune)).await,
+            Order::Tune(tune) => {
+                let number = self.number;
+                self.answer(move |servers| servers.tune(number, &tune)).await
+            }
             Order::Beat(_) => Ok(()),
             Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
         }
@@ -169,7 +175,7 @@ impl Session {
 
     fn serve(&self, serve: Serve) -> Result<Child, String> {
         let servers = self.servers.as_ref().ok_or(NO_SERVER)?;
-        keeper::keep(Arc::clone(servers), serve)
+        keeper::keep(Arc::clone(servers), self.number, serve)
     }
 
     /// Has `work` done in a thread where it may wait, and sends what it says.

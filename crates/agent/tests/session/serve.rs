@@ -24,7 +24,7 @@ impl Pretend {
 }
 
 impl Servers for Pretend {
-    fn start(&self, serve: &Serve) -> Result<Box<dyn Served>, String> {
+    fn start(&self, _session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
         if serve.target != "pretend" {
             return Err(format!("there is no server '{}' here", serve.target));
         }
@@ -35,11 +35,11 @@ impl Servers for Pretend {
         Ok("{\"processors\":3}".into())
     }
 
-    fn tune(&self, tune: &Tune) -> Result<String, String> {
+    fn tune(&self, _session: u64, tune: &Tune) -> Result<String, String> {
         if tune.settings.is_empty() { Err("nothing to set".into()) } else { Ok(tune.settings.join(" ")) }
     }
 
-    fn leave(&self) {
+    fn leave(&self, _session: u64) {
         self.tell("leave".into());
     }
 }

@@ -28,7 +28,7 @@ pub struct Server {
 /// Who keeps it.
 enum Keeper {
     /// This process.
-    Own(Own),
+    Own(Box<Own>),
     /// Somebody on another machine.
     Remote(Box<dyn Remote>),
     /// Nobody that is known here.
@@ -56,7 +56,7 @@ impl Server {
             return Self::foreign(host_port);
         }
         let own = Own::start(name, options)?;
-        Ok(Server { record: own.record(name), keeper: Keeper::Own(own) })
+        Ok(Server { record: own.record(name), keeper: Keeper::Own(Box::new(own)) })
     }
 
     /// One that somebody has started on another machine.

@@ -1,7 +1,9 @@
 //! The role of a server: what a coordinator may have started here, and what it may know.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune};
@@ -10,6 +12,7 @@ use clap::{Args, Command, FromArgMatches};
 use lab::{Server, ServerOptions, TargetName, allowed_cpus};
 use launch::Form;
 
+use super::settings::Settings;
 use crate::targets::ServerArgs;
 
 /// Options of Sphinx that change how it serves and touch no file, port or account.
@@ -55,6 +58,10 @@ pub(super) struct Launches {
     pub(super) allowed: Vec<PathBuf>,
     /// The address that they listen on.
     pub(super) listen: IpAddr,
+    /// Settings of this machine, where its operator allowed them.
+    pub(super) settings: Option<Settings>,
+    /// The processes of each session's server, which settings act on.
+    pub(super) pids: Mutex<BTreeMap<u64, Vec<u32>>>,
 }
 
 impl Launches {
@@ -139,9 +146,10 @@ fn not_allowed(word: &str) -> String {
 }
 
 impl Servers for Launches {
-    fn start(&self, serve: &Serve) -> Result<Box<dyn Served>, String> {
+    fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
         let (target, options) = self.options(serve)?;
         let server = Server::start(&target, &options).map_err(|error| error.to_string())?;
+        self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(session, server.pids());
         Ok(Box::new(Kept { server }))
     }
 
@@ -149,11 +157,17 @@ impl Servers for Launches {
         serde_json::to_string(&host::Host::here()).map_err(|error| error.to_string())
     }
 
-    fn tune(&self, tune: &Tune) -> Result<String, String> {
-        Err(format!("it cannot {} settings: this version changes none on other machines", tune.action))
+    fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
+        let settings = self.settings.as_ref();
+        let settings = settings.ok_or("its operator allows no settings; that takes --allow-settings")?;
+        let pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
+        settings.tune(session, tune, pids.unwrap_or_default())
     }
 
-    fn leave(&self) {}
+    fn leave(&self, session: u64) {
+        self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.settings.iter().for_each(|settings| settings.leave(session));
+    }
 }
 
 struct Kept {
@@ -194,6 +208,8 @@ mod tests {
             exe: "/bin/taillight".into(),
             allowed: vec!["/opt/memcached".into()],
             listen: [10, 0, 0, 5].into(),
+            settings: None,
+            pids: Mutex::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ::agent::{Serve, Serving, Tenant};
+use ::agent::{Serve, Serving, Tenant, Tune};
 use anyhow::{Context, Result};
 use lab::{Remote, Restart, Server, TargetName};
 
@@ -27,6 +27,9 @@ pub(super) fn start(
     let serving = tenant.serve(serve, START)?;
     let mut record = record(&serving)?;
     record.agent = Some(tenant.label().into());
+    if !args.server_knob.is_empty() {
+        tenant.tune(Tune { action: "apply".into(), settings: args.server_knob.clone() })?;
+    }
     Ok(Server::remote(record, Box::new(Tenanted { tenant })))
 }
 

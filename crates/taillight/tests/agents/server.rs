@@ -25,7 +25,17 @@ impl Lab {
     fn new() -> Option<Lab> {
         let net = Net::new(1)?;
         let listen = format!("{}:0", net.address(SERVER));
-        let words = ["agent", "--role", "server", "--listen", &listen, "--name", "s", "--insecure-token"];
+        let words = [
+            "agent",
+            "--role",
+            "server",
+            "--listen",
+            &listen,
+            "--name",
+            "s",
+            "--insecure-token",
+            "--allow-settings",
+        ];
         let (agent, address) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
         Some(Lab { agent, address, folder: tempfile::tempdir().unwrap(), net })
     }
@@ -114,6 +124,41 @@ fn an_agent_that_is_killed_takes_its_servers_along() {
     let servers = lab.await_servers(1);
     kill(lab.agent.pid(), Signal::KILL);
     servers.iter().for_each(|&pid| await_end(pid));
+}
+
+/// The processors that a process's control group gives it, where there is one of version 1.
+fn group_of(pid: u32) -> String {
+    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    groups.lines().find(|line| line.contains(":cpuset:")).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn settings_are_in_force_while_the_server_runs_and_put_back_after() {
+    let Some(lab) = Lab::new() else { return };
+    if !std::path::Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
+        println!("skipped: no control groups of version 1 with cpuset here");
+        return;
+    }
+    let words =
+        "--target sphinx --server-memory 64MiB --server-knob cpu.set=0 --rate 1k --window 50s --name knob";
+    let load = lab.load(words);
+    let servers = lab.await_servers(1);
+    let pid = *servers.first().unwrap();
+    let confined = (0..60_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        group_of(pid).contains("taillight-agent-")
+    });
+    assert!(confined, "{}", group_of(pid));
+    let group = group_of(pid).rsplit(':').next().unwrap().to_owned();
+    let folder = std::path::PathBuf::from(format!("/sys/fs/cgroup/cpuset{group}"));
+    assert!(folder.exists());
+    kill(load.pid(), Signal::KILL);
+    await_end(pid);
+    let removed = (0..60_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        !folder.exists()
+    });
+    assert!(removed, "{} is left", folder.display());
 }
 
 #[test]
