@@ -61,12 +61,15 @@ impl Bench {
         let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
         let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
         let options = ServerOptions {
-            exe: setup.exe.clone(),
+            form: experiment.target.form.parse()?,
+            binary: experiment.target.binary.as_ref().map(Into::into),
+            instances: experiment.target.instances as usize,
             threads: experiment.target.threads as usize,
             memory: experiment.target.memory,
             connections: generator.connections(),
             cpus: placement.server.clone(),
             extra: experiment.target.args.clone(),
+            ..ServerOptions::new(&setup.exe)
         };
         let server = Server::start(&experiment.target.server, &options)?;
         let folder = ResultFolder::create(root, &plan.name)?;
@@ -197,9 +200,8 @@ impl Bench {
 /// What an experiment asks for that this program cannot set up; `None`: it can.
 pub(super) fn beyond(experiment: &Experiment) -> Option<String> {
     let Experiment { target, knobs, .. } = experiment;
-    let plain = target.form == "bare" && target.instances == 1 && target.binary.is_none();
-    if !plain {
-        return Some("this version starts bare servers of one instance only".into());
+    if let Err(error) = target.form.parse::<launch::Form>() {
+        return Some(error.to_string());
     }
     (!knobs.is_empty()).then(|| "this version does not apply knobs within a study".into())
 }
