@@ -32,6 +32,8 @@ pub enum Error {
     #[error(transparent)]
     Launch(#[from] launch::Error),
     #[error(transparent)]
+    Knobs(#[from] knobs::Error),
+    #[error(transparent)]
     Results(#[from] results::Error),
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
-use crate::{Agenda, Error, Event, Generator, Interrupt, Load, Progress, Server, Step, Where, choose_basis};
+use crate::{Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -87,6 +87,13 @@ impl Session {
     /// What is known so far.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
+    }
+
+    /// Restarts a server; what it held is gone, and its address may be another.
+    ///
+    /// Errors: it is not ours to restart, or does not come back.
+    pub fn restart(&mut self, target: usize) -> Result<Restart, Error> {
+        self.servers[target].restart()
     }
 
     /// Changes what is known.

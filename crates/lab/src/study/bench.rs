@@ -1,11 +1,14 @@
 //! A server with its generator, kept running from block to block.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use results::{Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
+use knobs::Engine;
+use results::{Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial, Verdict};
 use serde_json::Value;
 
 use super::experiment::{Cpus, Experiment, Offer};
+use super::hold::Hold;
 use super::plan::BenchPlan;
 use crate::seeds::Seeds;
 use crate::{
@@ -44,13 +47,20 @@ pub(super) struct Bench {
     seeds: Seeds,
     search: Span,
     maximum: Option<MaxThroughput>,
+    hold: Hold,
+    interrupt: Interrupt,
 }
 
 impl Bench {
     /// Starts server and generator; the trials go to a folder of their own below `root`.
     ///
     /// Errors: one of them cannot be had; nothing runs then.
-    pub(super) fn start(plan: &BenchPlan, setup: &Setup, root: &Path) -> Result<Bench, Error> {
+    pub(super) fn start(
+        plan: &BenchPlan,
+        setup: &Setup,
+        root: &Path,
+        engine: Option<&Engine>,
+    ) -> Result<Bench, Error> {
         let experiment = &plan.experiment;
         let placement = placement(experiment, &allowed_cpus());
         let mut words = experiment.generator_words();
@@ -60,18 +70,20 @@ impl Bench {
         }
         let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
         let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
+        let target = &experiment.target;
         let options = ServerOptions {
-            form: experiment.target.form.parse()?,
-            binary: experiment.target.binary.as_ref().map(Into::into),
-            instances: experiment.target.instances as usize,
-            threads: experiment.target.threads as usize,
-            memory: experiment.target.memory,
+            form: target.form,
+            binary: target.binary.as_ref().map(PathBuf::from),
+            instances: target.instances as usize,
+            threads: target.threads as usize,
+            memory: target.memory,
             connections: generator.connections(),
             cpus: placement.server.clone(),
-            extra: experiment.target.args.clone(),
+            extra: target.args.clone(),
             ..ServerOptions::new(&setup.exe)
         };
         let server = Server::start(&experiment.target.server, &options)?;
+        let hold = Hold::new(experiment, &plan.name, &server, &placement, engine)?;
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &placement, setup);
@@ -86,6 +98,8 @@ impl Bench {
             seeds: Seeds(setup.seed),
             search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
             maximum: None,
+            hold,
+            interrupt: setup.interrupt.clone(),
         })
     }
 
@@ -97,14 +111,15 @@ impl Bench {
         };
         let mut n = 0;
         let (session, seeds, span) = (&mut self.session, self.seeds, self.search);
-        search.drive(|rate| {
+        let hold = self.hold.clone();
+        hold.during(|| search.drive(|rate| {
             let purpose = Purpose::MaxSearch;
             let seed = seeds.trial(block, purpose, n);
             n += 1;
             let rate_rps = Some(rate);
             let request = Request { target: 0, purpose, block, load_share: None, rate_rps, span, seed };
             Ok::<_, Error>(sustained(session.run(&request)?))
-        })?;
+        }))?;
         let found = search.interval(block).ok_or_else(|| Error::NoThroughput {
             target: self.folder.clone(),
             reason: search.note().unwrap_or_else(|| "it answered nothing".into()),
@@ -130,14 +145,14 @@ impl Bench {
         reference_rps: f64,
         block: u32,
         n: usize,
-    ) -> Result<&Trial, Error> {
+    ) -> Result<Trial, Error> {
         let (share, rate) = match experiment.load {
             Offer::Share { share, .. } => (Some(share), Some(share * reference_rps)),
             Offer::Rate(rate) => (None, Some(rate.rps())),
             _ => (None, None),
         };
         let purpose = Purpose::LoadPoint;
-        self.session.run(&Request {
+        let request = Request {
             target: 0,
             purpose,
             block,
@@ -145,7 +160,48 @@ impl Bench {
             rate_rps: rate,
             span: Span { warmup: experiment.time.warmup, window: experiment.time.window },
             seed: self.seeds.trial(block, purpose, n),
-        })
+        };
+        let hold = self.hold.clone();
+        let (mut trial, drift) = hold.during(|| Ok(self.session.run(&request)?.clone()))?;
+        if let Some(drift) = drift {
+            // Somebody else had the host otherwise than it is told: what was measured before that counts no more.
+            trial.verdict = match trial.verdict {
+                Verdict::Invalid { mut reasons } => {
+                    reasons.insert(0, drift);
+                    Verdict::Invalid { reasons }
+                }
+                _ => Verdict::Invalid { reasons: vec![drift] },
+            };
+        }
+        Ok(trial)
+    }
+
+    /// How long the settings take to apply, or the server to restart, so many times.
+    pub(super) fn cost(&mut self, offer: &Offer) -> Result<BTreeMap<String, f64>, Error> {
+        let figures = match offer {
+            Offer::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
+                Some(o) => vec![("cost_us_mean", o.mean_us), ("cost_us_p50", o.p50_us), ("cost_us_max", o.most_us)],
+                None => Vec::new(),
+            },
+            Offer::Restart(times) => {
+                let mut took = Vec::new();
+                for _ in 0..*times {
+                    if let Some(cause) = self.interrupt.cause() {
+                        return Err(Error::Interrupted(cause));
+                    }
+                    took.push(1e6 * self.session.restart(0)?.whole().as_secs_f64());
+                }
+                let mean = took.iter().sum::<f64>() / took.len() as f64;
+                let most = took.iter().copied().fold(0.0, f64::max);
+                vec![
+                    ("cost_us_mean", mean),
+                    ("cost_us_p50", stats::median(&took).unwrap_or(mean)),
+                    ("cost_us_max", most),
+                ]
+            }
+            _ => Vec::new(),
+        };
+        Ok(figures.into_iter().map(|(name, us)| (name.to_owned(), us)).collect())
     }
 
     /// Searches the peak throughput under QoS: its interval in rps, and the trial that met the target at its lower
@@ -160,7 +216,8 @@ impl Bench {
         let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
         let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
         let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
-        search.drive(|share| {
+        let hold = self.hold.clone();
+        hold.during(|| search.drive(|share| {
             let purpose = Purpose::PeakSearch;
             let seed = seeds.trial(block, purpose, n);
             n += 1;
@@ -168,7 +225,7 @@ impl Bench {
             let request =
                 Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
             Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
-        })?;
+        }))?;
         let bracket = search.bracket();
         let at_peak = |trial: &&Trial| {
             let of_peak = trial.purpose == Purpose::PeakSearch && trial.block == block;
@@ -195,15 +252,6 @@ impl Bench {
     pub(super) fn finish(self, outcome: &Result<(), Error>) -> Result<(), Error> {
         self.session.finish(outcome).map(drop)
     }
-}
-
-/// What an experiment asks for that this program cannot set up; `None`: it can.
-pub(super) fn beyond(experiment: &Experiment) -> Option<String> {
-    let Experiment { target, knobs, .. } = experiment;
-    if let Err(error) = target.form.parse::<launch::Form>() {
-        return Some(error.to_string());
-    }
-    (!knobs.is_empty()).then(|| "this version does not apply knobs within a study".into())
 }
 
 /// The processors of each side.

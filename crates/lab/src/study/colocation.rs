@@ -51,7 +51,7 @@ pub(super) fn measure(
 
 fn trial(bench: &mut Bench, point: &Point, block: u32, n: usize) -> Result<Trial, Error> {
     let reference = bench.maximum().map_or(0.0, MaxThroughput::reference_rps);
-    bench.trial(&point.experiment, reference, block, n).cloned()
+    bench.trial(&point.experiment, reference, block, n)
 }
 
 fn share(point: &Point) -> f64 {

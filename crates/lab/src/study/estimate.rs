@@ -9,6 +9,8 @@ use super::plan::{Plan, Point};
 const OVERHEAD: Duration = Duration::from_millis(450);
 /// A server takes about this long to start.
 const START: Duration = Duration::from_millis(200);
+/// Settings take about this long to apply and to put back.
+const APPLY: Duration = Duration::from_millis(10);
 /// Storing one item of the data set, in batches over loopback.
 const STORE: Duration = Duration::from_micros(5);
 /// A first search for the maximum takes about so many trials, a later one so many, one for the peak so many.
@@ -48,6 +50,8 @@ fn of_point(point: &Point) -> Duration {
     match point.experiment.load {
         // It is what the search at the block's beginning found.
         Offer::Maximum => Duration::ZERO,
+        Offer::Apply(times) => times * APPLY,
+        Offer::Restart(times) => times * START,
         Offer::Peak => SEARCH.2 * trial(&point.experiment),
         _ => trial(&point.experiment),
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use launch::Form;
 use serde_json::{Value, json};
 use toml::Table;
 use units::{Bytes, CpuList, Nanos, Qos, Rate};
@@ -48,7 +49,7 @@ pub struct Target {
     /// Which.
     pub server: TargetName,
     /// In what it runs: `bare`, `bridged`, `lxc`, `podman`, `docker`.
-    pub form: String,
+    pub form: Form,
     /// Threads that serve, of all instances together.
     pub threads: u32,
     /// How many of it run; the keys are shared out among them.
@@ -94,6 +95,10 @@ pub enum Offer {
     Maximum,
     /// The peak throughput under QoS is searched.
     Peak,
+    /// None: the knobs are applied so many times, and timed.
+    Apply(u32),
+    /// None: the server is restarted so many times, and timed.
+    Restart(u32),
 }
 
 /// How long the parts of a trial take.
@@ -150,7 +155,7 @@ impl Experiment {
         json!({
             "target": {
                 "server": target.server.to_string(),
-                "form": target.form,
+                "form": target.form.name(),
                 "threads": target.threads,
                 "instances": target.instances,
                 "cpus": target.cpus.to_string(),
@@ -236,12 +241,14 @@ impl Target {
     fn read(mut section: Section) -> Result<Target, DefinitionError> {
         let server = section.text("server")?.unwrap_or_else(|| "sphinx".into());
         let server = server.parse().map_err(|e| DefinitionError(format!("{}: {e}", section.at("server"))))?;
-        let form = section.text("form")?.unwrap_or_else(|| "bare".into());
-        if !FORMS.contains(&form.as_str()) {
-            let near = nearest(&form, FORMS.into_iter()).map(|near| format!("did you mean '{near}'?"));
-            let lever = near.unwrap_or_else(|| format!("write one of {}", FORMS.join(", ")));
-            return Err(DefinitionError(format!("{}: '{form}' is not known; {lever}", section.at("form"))));
-        }
+        let form = match section.text("form")? {
+            None => Form::Bare,
+            Some(text) => text.parse().map_err(|e| {
+                let near = nearest(&text, Form::ALL.into_iter().map(Form::name));
+                let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+                DefinitionError(format!("{}: {e}{near}", section.at("form")))
+            })?,
+        };
         let target = Target {
             server,
             form,
@@ -256,9 +263,6 @@ impl Target {
         Ok(target)
     }
 }
-
-/// In what a server can run.
-const FORMS: [&str; 5] = ["bare", "bridged", "lxc", "podman", "docker"];
 
 impl Cpus {
     fn read(section: &mut Section) -> Result<Cpus, DefinitionError> {
@@ -291,15 +295,20 @@ impl Offer {
         let rate: Option<Rate> = section.quantity("rate", "50krps")?;
         let closed = section.flag("closed")?;
         let find = section.text("find")?;
+        let (apply, restart) = (section.count("apply")?, section.count("restart")?);
         let place = section.place().to_owned();
         section.end()?;
         let wrong = |problem: &str| Err(DefinitionError(format!("{place}: {problem}")));
-        let given = [share.is_some(), rate.is_some(), closed, find.is_some()];
+        let cost = apply.map(Offer::Apply).or(restart.map(Offer::Restart));
+        let given = [share.is_some(), rate.is_some(), closed, find.is_some(), apply.is_some(), restart.is_some()];
         if given.iter().filter(|given| **given).count() > 1 {
-            return wrong("only one of share, rate, closed and find can be meant");
+            return wrong("only one of share, rate, closed, find, apply and restart can be meant");
         }
         if of.is_some() && share.is_none() {
             return wrong("'of' says whose maximum a share refers to; there is no share");
+        }
+        if let Some(cost) = cost {
+            return Ok(cost);
         }
         match (share, rate, closed, find.as_deref()) {
             (Some(share), ..) => Ok(Offer::Share { share, of }),
@@ -323,6 +332,8 @@ impl std::fmt::Display for Offer {
             Offer::Closed => f.write_str("closed loop"),
             Offer::Maximum => f.write_str("maximum throughput"),
             Offer::Peak => f.write_str("peak throughput under QoS"),
+            Offer::Apply(times) => write!(f, "{times} applications of the knobs"),
+            Offer::Restart(times) => write!(f, "{times} restarts of the server"),
         }
     }
 }
@@ -365,7 +376,7 @@ mod tests {
     fn what_is_left_out_is_filled_in() {
         let experiment = read("").unwrap();
         assert_eq!(experiment.target.server, TargetName::Sphinx);
-        assert_eq!((experiment.target.threads, experiment.target.form.as_str()), (1, "bare"));
+        assert_eq!((experiment.target.threads, experiment.target.form), (1, Form::Bare));
         assert_eq!(experiment.load, Offer::Share { share: 0.5, of: None });
         assert_eq!(experiment.qos, Qos::default());
         assert_eq!(experiment.time.window, Duration::from_secs(5));
@@ -397,7 +408,7 @@ mod tests {
         check("[taget]", "taget: this key is not known; did you mean 'target'?");
         check("[target]\nthread = 1", "did you mean 'threads'?");
         check("[target]\nserver = 'redis'", "sphinx (embedded), memcached");
-        check("[target]\nform = 'lcx'", "did you mean 'lxc'?");
+        check("[target]\nform = 'lcx'", "lxc");
         check("[target]\ncpus = 'x'", "apart, per-thread or generator");
         check(
             "[workload]\nkey-sise = '30B'",

@@ -42,6 +42,7 @@ pub const STUDIES: &[Embedded] = embedded![
     "10-interrupt-distribution",
     "11-cache-ways",
     "12-memory-and-bandwidth-limits",
+    "13-isolation-overhead",
     "14-sphinx-vs-memcached",
     "15-sharing-modes",
     "16-co-location",

@@ -19,6 +19,7 @@ mod draw;
 mod estimate;
 mod experiment;
 mod facts;
+mod hold;
 mod judge;
 mod library;
 mod matrix;

@@ -1,6 +1,7 @@
 //! From a definition to what is measured: every cell with its whole configuration, and what this host leaves out.
 
-use results::study::{Form, Skipped, X};
+use launch::Form;
+use results::study::{Form as StudyForm, Skipped, X};
 use serde_json::{Value, json};
 use toml::Table;
 use units::Rate;
@@ -9,7 +10,7 @@ use super::axis::{Place, merge};
 use super::experiment::{Experiment, Offer, Vocabulary};
 use super::facts::Facts;
 use super::variant::SeriesDef;
-use super::{Definition, DefinitionError, StudyKind, bench};
+use super::{Definition, DefinitionError, StudyKind};
 use crate::TargetName;
 
 /// One place of one series with everything filled in.
@@ -43,7 +44,7 @@ pub(super) struct BenchPlan {
 /// What a study measures on this host in one of its forms.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub(super) form: Form,
+    pub(super) form: StudyForm,
     pub(super) blocks: u32,
     pub(super) references_per_block: u32,
     pub(super) tolerance: f64,
@@ -71,7 +72,7 @@ struct Candidate {
 /// Every cell of a form, resolved.
 ///
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(super) fn resolve(study: &Definition, form: Form, known: &Vocabulary) -> Result<(), DefinitionError> {
+pub(super) fn resolve(study: &Definition, form: StudyForm, known: &Vocabulary) -> Result<(), DefinitionError> {
     let facts = Facts::here();
     for candidate in candidates(study, form, known)? {
         for need in &candidate.needs {
@@ -90,7 +91,7 @@ pub(super) fn resolve(study: &Definition, form: Form, known: &Vocabulary) -> Res
     Ok(())
 }
 
-fn candidates(study: &Definition, form: Form, known: &Vocabulary) -> Result<Vec<Candidate>, DefinitionError> {
+fn candidates(study: &Definition, form: StudyForm, known: &Vocabulary) -> Result<Vec<Candidate>, DefinitionError> {
     let mut all = Vec::new();
     for series in study.series.iter().filter(|series| chosen(study, form, series)) {
         for place in study.axis.places(form) {
@@ -104,14 +105,14 @@ fn candidates(study: &Definition, form: Form, known: &Vocabulary) -> Result<Vec<
 }
 
 /// Whether a form measures a series.
-fn chosen(study: &Definition, form: Form, series: &SeriesDef) -> bool {
+fn chosen(study: &Definition, form: StudyForm, series: &SeriesDef) -> bool {
     let chosen = &study.form(form).series;
     chosen.is_empty() || chosen.contains(&series.name)
 }
 
 fn candidate(
     study: &Definition,
-    form: Form,
+    form: StudyForm,
     known: &Vocabulary,
     series: &SeriesDef,
     place: &Place,
@@ -122,7 +123,7 @@ fn candidate(
 /// The second service of a study of two.
 fn second_candidate(
     study: &Definition,
-    form: Form,
+    form: StudyForm,
     known: &Vocabulary,
     series: &SeriesDef,
     place: &Place,
@@ -133,7 +134,7 @@ fn second_candidate(
 /// `base` lies over the study's experiment, `set` is what the series changes of it.
 fn candidate_of(
     study: &Definition,
-    form: Form,
+    form: StudyForm,
     known: &Vocabulary,
     (series, base, set): (&SeriesDef, &Table, &Table),
     place: &Place,
@@ -165,10 +166,10 @@ fn implied(experiment: &Experiment) -> Vec<String> {
     if experiment.target.server == TargetName::Memcached && experiment.target.binary.is_none() {
         needs.push("memcached".to_owned());
     }
-    match experiment.target.form.as_str() {
-        "bare" => {}
-        "bridged" => needs.push("root".into()),
-        engine => needs.extend(["root".to_owned(), engine.to_owned()]),
+    match experiment.target.form {
+        Form::Bare => {}
+        Form::Bridged => needs.push("root".into()),
+        engine => needs.extend(["root".to_owned(), engine.name().to_owned()]),
     }
     if !experiment.knobs.is_empty() {
         needs.push("root".into());
@@ -179,7 +180,7 @@ fn implied(experiment: &Experiment) -> Vec<String> {
 /// The candidate whose maximum `of`, a series or `SERIES @ PLACE`, means for this one.
 fn owner(
     study: &Definition,
-    form: Form,
+    form: StudyForm,
     known: &Vocabulary,
     of: &Candidate,
     text: &str,
@@ -191,7 +192,7 @@ fn owner(
     let series = study.series_named(name).ok_or_else(|| {
         DefinitionError(format!("load.of: there is no series '{name}'; {}", study.series_names()))
     })?;
-    let all = [form, Form::Full, Form::Quick, Form::Smoke];
+    let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
     let place = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x);
     let place = place.ok_or_else(|| DefinitionError(format!("load.of: no form measures at {x}")))?;
     candidate(study, form, known, series, place)
@@ -203,7 +204,7 @@ impl Plan {
     /// Errors: the definition is wrong, which [`Definition::read`] has found already.
     pub fn new(
         study: &Definition,
-        form: Form,
+        form: StudyForm,
         facts: &Facts,
         known: &Vocabulary,
     ) -> Result<Plan, DefinitionError> {
@@ -251,7 +252,7 @@ impl Plan {
     fn add_pairs(
         &mut self,
         study: &Definition,
-        form: Form,
+        form: StudyForm,
         facts: &Facts,
         known: &Vocabulary,
     ) -> Result<(), DefinitionError> {
@@ -274,13 +275,13 @@ impl Plan {
     fn add_references(
         &mut self,
         study: &Definition,
-        form: Form,
+        form: StudyForm,
         facts: &Facts,
         known: &Vocabulary,
     ) -> Result<(), DefinitionError> {
         let Some(reference) = &study.reference else { return Ok(()) };
         let x = study.axis.x(&reference.at);
-        let all = [form, Form::Full, Form::Quick, Form::Smoke];
+        let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
         let Some(place) = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x)
         else {
             return Ok(());
@@ -394,7 +395,7 @@ fn reason_against(candidate: &Candidate, facts: &Facts) -> Result<Option<String>
             return Ok(Some(reason));
         }
     }
-    Ok(bench::beyond(&candidate.experiment))
+    Ok(None)
 }
 
 /// A name that a folder may have.

@@ -91,11 +91,15 @@ impl<'a> Runner<'a> {
 
     fn start_benches(&mut self, watcher: &mut dyn Watcher) -> Result<(), Error> {
         let root = self.folder.path().join("experiments");
+        let engine = match self.plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty()) {
+            true => Some(knobs::Engine::here()?),
+            false => None,
+        };
         for plan in &self.plan.benches {
             if let Some(cause) = self.setup.interrupt.cause() {
                 return Err(Error::Interrupted(cause));
             }
-            let bench = match Bench::start(plan, self.setup, &root) {
+            let bench = match Bench::start(plan, self.setup, &root, engine.as_ref()) {
                 Ok(bench) => Some(bench),
                 Err(error @ (Error::Interrupted(_) | Error::Results(_) | Error::Refused { .. })) => {
                     return Err(error);
@@ -222,14 +226,17 @@ impl<'a> Runner<'a> {
                 cell.metrics.insert("peak_rps".into(), low);
                 cell.metrics.extend(high.map(|high| ("peak_rps_high".to_owned(), high)));
             }),
+            Offer::Apply(_) | Offer::Restart(_) => {
+                bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
+            }
             _ => bench.trial(&point.experiment, reference, block, n).map(|trial| {
-                cell.metrics.extend(metrics::of_trial(trial));
+                cell.metrics.extend(metrics::of_trial(&trial));
                 cell.curve.clone_from(&trial.curve);
                 cell.verdict = trial.verdict.clone();
             }),
         };
         cell.trial = bench.last_trial();
-        if matches!(point.experiment.load, Offer::Maximum | Offer::Peak) {
+        if !matches!(point.experiment.load, Offer::Share { .. } | Offer::Rate(_) | Offer::Closed) {
             cell.verdict = Verdict::Valid;
         }
         if let Some(maximum) = &of {

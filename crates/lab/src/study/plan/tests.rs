@@ -1,3 +1,4 @@
+use results::study::Form;
 use units::Bytes;
 
 use super::super::order::{Step, of_block};
