@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
-use crate::{Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis};
+use crate::{
+    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis,
+};
 
 /// One run: its servers, its generator, its result so far.
 ///

@@ -13,7 +13,7 @@ use super::plan::BenchPlan;
 use crate::seeds::Seeds;
 use crate::{
     Error, Generator, Interrupt, MaxSearch, PeakSearch, Placement, Request, Search, Server, ServerOptions,
-    Session, Span, Unwatched, Vote, allowed_cpus, met, sustained,
+    Session, Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -68,6 +68,10 @@ impl Bench {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
         }
+        if !matches!(experiment.target.server, TargetName::Foreign(_)) {
+            // It was started for this, whatever its address: nobody else's items are in it.
+            words.push("--yes".into());
+        }
         let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
         let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
         let target = &experiment.target;
@@ -112,14 +116,16 @@ impl Bench {
         let mut n = 0;
         let (session, seeds, span) = (&mut self.session, self.seeds, self.search);
         let hold = self.hold.clone();
-        hold.during(|| search.drive(|rate| {
-            let purpose = Purpose::MaxSearch;
-            let seed = seeds.trial(block, purpose, n);
-            n += 1;
-            let rate_rps = Some(rate);
-            let request = Request { target: 0, purpose, block, load_share: None, rate_rps, span, seed };
-            Ok::<_, Error>(sustained(session.run(&request)?))
-        }))?;
+        hold.during(|| {
+            search.drive(|rate| {
+                let purpose = Purpose::MaxSearch;
+                let seed = seeds.trial(block, purpose, n);
+                n += 1;
+                let rate_rps = Some(rate);
+                let request = Request { target: 0, purpose, block, load_share: None, rate_rps, span, seed };
+                Ok::<_, Error>(sustained(session.run(&request)?))
+            })
+        })?;
         let found = search.interval(block).ok_or_else(|| Error::NoThroughput {
             target: self.folder.clone(),
             reason: search.note().unwrap_or_else(|| "it answered nothing".into()),
@@ -180,7 +186,9 @@ impl Bench {
     pub(super) fn cost(&mut self, offer: &Offer) -> Result<BTreeMap<String, f64>, Error> {
         let figures = match offer {
             Offer::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
-                Some(o) => vec![("cost_us_mean", o.mean_us), ("cost_us_p50", o.p50_us), ("cost_us_max", o.most_us)],
+                Some(o) => {
+                    vec![("cost_us_mean", o.mean_us), ("cost_us_p50", o.p50_us), ("cost_us_max", o.most_us)]
+                }
                 None => Vec::new(),
             },
             Offer::Restart(times) => {
@@ -217,15 +225,17 @@ impl Bench {
         let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
         let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
         let hold = self.hold.clone();
-        hold.during(|| search.drive(|share| {
-            let purpose = Purpose::PeakSearch;
-            let seed = seeds.trial(block, purpose, n);
-            n += 1;
-            let rate_rps = Some(share * reference);
-            let request =
-                Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
-            Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
-        }))?;
+        hold.during(|| {
+            search.drive(|share| {
+                let purpose = Purpose::PeakSearch;
+                let seed = seeds.trial(block, purpose, n);
+                n += 1;
+                let rate_rps = Some(share * reference);
+                let request =
+                    Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
+                Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
+            })
+        })?;
         let bracket = search.bracket();
         let at_peak = |trial: &&Trial| {
             let of_peak = trial.purpose == Purpose::PeakSearch && trial.block == block;

@@ -299,8 +299,9 @@ impl Offer {
         let place = section.place().to_owned();
         section.end()?;
         let wrong = |problem: &str| Err(DefinitionError(format!("{place}: {problem}")));
-        let cost = apply.map(Offer::Apply).or(restart.map(Offer::Restart));
-        let given = [share.is_some(), rate.is_some(), closed, find.is_some(), apply.is_some(), restart.is_some()];
+        // A form may say how often what is applied is applied; what is restarted is none of it.
+        let cost = restart.map(Offer::Restart).or(apply.map(Offer::Apply));
+        let given = [share.is_some(), rate.is_some(), closed, find.is_some(), cost.is_some()];
         if given.iter().filter(|given| **given).count() > 1 {
             return wrong("only one of share, rate, closed, find, apply and restart can be meant");
         }

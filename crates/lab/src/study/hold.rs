@@ -74,7 +74,9 @@ impl Hold {
 
     /// How long it takes to apply the settings, over so many times.
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
-        let Some(engine) = self.engine.as_ref().filter(|_| !self.settings.is_empty()) else { return Ok(None) };
+        let Some(engine) = self.engine.as_ref().filter(|_| !self.settings.is_empty()) else {
+            return Ok(None);
+        };
         let plan = plan(&self.settings, &self.host, &self.subject)?;
         let go_on = |_| match interrupt.cause() {
             Some(_) => ControlFlow::Break(()),

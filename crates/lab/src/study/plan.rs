@@ -72,7 +72,11 @@ struct Candidate {
 /// Every cell of a form, resolved.
 ///
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(super) fn resolve(study: &Definition, form: StudyForm, known: &Vocabulary) -> Result<(), DefinitionError> {
+pub(super) fn resolve(
+    study: &Definition,
+    form: StudyForm,
+    known: &Vocabulary,
+) -> Result<(), DefinitionError> {
     let facts = Facts::here();
     for candidate in candidates(study, form, known)? {
         for need in &candidate.needs {
@@ -91,7 +95,11 @@ pub(super) fn resolve(study: &Definition, form: StudyForm, known: &Vocabulary) -
     Ok(())
 }
 
-fn candidates(study: &Definition, form: StudyForm, known: &Vocabulary) -> Result<Vec<Candidate>, DefinitionError> {
+fn candidates(
+    study: &Definition,
+    form: StudyForm,
+    known: &Vocabulary,
+) -> Result<Vec<Candidate>, DefinitionError> {
     let mut all = Vec::new();
     for series in study.series.iter().filter(|series| chosen(study, form, series)) {
         for place in study.axis.places(form) {
