@@ -217,7 +217,7 @@ fn options(section: Section, known: &[String]) -> Result<BTreeMap<String, String
             let lever = "it is set for each trial; see the sections [load] and [time]";
             return Err(DefinitionError(format!("{at}: {lever}")));
         }
-        if !known.iter().any(|option| *option == name) {
+        if !known.contains(&name) {
             return Err(unknown(&at, &name, known.iter().map(String::as_str)));
         }
         let text = match &value {

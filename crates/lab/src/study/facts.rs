@@ -111,13 +111,13 @@ impl Facts {
     }
 }
 
+/// Whether the kernel was built with it and the processor has it: mounted, or told by its flags.
 fn resctrl(root: &Path) -> bool {
-    let offered = fs::read_to_string(root.join("proc/filesystems")).unwrap_or_default();
-    let known = offered.lines().any(|line| line.trim_end().ends_with("resctrl"));
-    known && fs::read_dir(root.join("sys/fs/resctrl")).is_ok_and(|mut entries| entries.next().is_some())
-        || known
-            && fs::read_to_string(root.join("proc/cpuinfo"))
-                .is_ok_and(|text| text.contains(" cat_l3") || text.contains(" cat_l2"))
+    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let known = text("proc/filesystems").lines().any(|line| line.trim_end().ends_with("resctrl"));
+    let mounted = fs::read_dir(root.join("sys/fs/resctrl")).is_ok_and(|mut entries| entries.next().is_some());
+    let flags = text("proc/cpuinfo");
+    known && (mounted || flags.contains(" cat_l3") || flags.contains(" cat_l2"))
 }
 
 /// The most receive queues that a device other than loopback has.
