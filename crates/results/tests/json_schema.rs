@@ -2,7 +2,7 @@
 
 mod validator;
 
-use results::{Experiment, SCHEMA};
+use results::*;
 use serde_json::{Value, json};
 use validator::problems;
 
@@ -44,7 +44,7 @@ fn results_keep_to_the_schema() {
 fn a_result_with_everything_keeps_to_the_schema() {
     let mut experiment: Experiment = serde_json::from_str(OLD[1].1).unwrap();
     experiment.schema = SCHEMA;
-    experiment.trials = vec![validator::full_trial()];
+    experiment.trials = vec![full_trial()];
     let value = serde_json::to_value(&experiment).unwrap();
     assert_eq!(problems(&published(), &value), Vec::<String>::new());
     assert_eq!(serde_json::from_value::<Experiment>(value).unwrap(), experiment);
@@ -68,4 +68,54 @@ fn what_breaks_the_schema_is_seen() {
     check("/trials/0/curve/0", json!([1.0]), "curve");
     check("/trials/0/loop_kind", json!("ajar"), "loop_kind");
     check("/trials/0", json!({}), "required");
+}
+
+/// A trial in which every optional field of this version stands.
+fn full_trial() -> Trial {
+    let times =
+        LatencySummary { count: 5, mean_us: Some(1.5), max_us: Some(9.0), ..LatencySummary::default() };
+    let reasons =
+        vec![Invalid { reason: Reason::AgentLost, detail: "agent b:7000 was lost after 3 s".into() }];
+    Trial {
+        loop_kind: LoopKind::Closed,
+        closed_loop: Some(ClosedLoop {
+            clients: 8,
+            think_time_us: 1.0,
+            expected_interval_us: Some(50.0),
+            uncorrected: times.clone(),
+            corrected: Some(times.clone()),
+        }),
+        transport: Some(Transport::UdpTcp),
+        within: vec![Within { target_us: 1_000.0, share: 0.5 }],
+        windows: vec![WindowPoint {
+            in_flight: Some(1),
+            offered: Some(2),
+            answered: Some(3),
+            errors: Some(4),
+            ..WindowPoint::default()
+        }],
+        heat: Some(Heat {
+            column_ms: 100,
+            cells_per_octave: 4,
+            columns: vec![HeatColumn { first: 60, counts: vec![1, 0, 2] }, HeatColumn::default()],
+        }),
+        operations: vec![Operation {
+            follow_up: true,
+            outcomes: Some(Arrivals::default()),
+            ..Operation::default()
+        }],
+        traffic: Traffic::over(100, 200, 2.0),
+        errors: vec![ErrorCount { kind: "timeout".into(), count: 3, first_detail: Some("x".into()) }],
+        servers: vec![ServerFigures { share: Some(1.0), bytes_sent: Some(1), ..ServerFigures::default() }],
+        connections: ConnectionSpread::of(&[(1, None), (2, Some(units::Nanos(5)))]),
+        datagrams: Some(Datagrams { sent: 9, multi: 2, ..Datagrams::default() }),
+        agents: vec![AgentRecord {
+            clock_offset_us: Some(-3.0),
+            verdict: Verdict::Valid,
+            ..AgentRecord::default()
+        }],
+        gates: vec!["within(1ms)>99%".parse::<Gate>().unwrap().evaluate(&Trial::default())],
+        verdict: Verdict::Invalid { reasons },
+        ..Trial::default()
+    }
 }

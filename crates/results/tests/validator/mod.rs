@@ -2,7 +2,6 @@
 //!
 //! A keyword that is not known here fails, so that nothing passes because it was not looked at.
 
-use results::*;
 use serde_json::Value;
 
 /// What of `value` does not keep to `schema`.
@@ -105,55 +104,5 @@ fn has_type(value: &Value, name: &str) -> bool {
         "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
         other => panic!("{other} is no type"),
-    }
-}
-
-/// A trial in which every optional field of this version stands.
-pub(crate) fn full_trial() -> Trial {
-    let times =
-        LatencySummary { count: 5, mean_us: Some(1.5), max_us: Some(9.0), ..LatencySummary::default() };
-    let reasons =
-        vec![Invalid { reason: Reason::AgentLost, detail: "agent b:7000 was lost after 3 s".into() }];
-    Trial {
-        loop_kind: LoopKind::Closed,
-        closed_loop: Some(ClosedLoop {
-            clients: 8,
-            think_time_us: 1.0,
-            expected_interval_us: Some(50.0),
-            uncorrected: times.clone(),
-            corrected: Some(times.clone()),
-        }),
-        transport: Some(Transport::UdpTcp),
-        within: vec![Within { target_us: 1_000.0, share: 0.5 }],
-        windows: vec![WindowPoint {
-            in_flight: Some(1),
-            offered: Some(2),
-            answered: Some(3),
-            errors: Some(4),
-            ..WindowPoint::default()
-        }],
-        heat: Some(Heat {
-            column_ms: 100,
-            cells_per_octave: 4,
-            columns: vec![HeatColumn { first: 60, counts: vec![1, 0, 2] }, HeatColumn::default()],
-        }),
-        operations: vec![Operation {
-            follow_up: true,
-            outcomes: Some(Arrivals::default()),
-            ..Operation::default()
-        }],
-        traffic: Traffic::over(100, 200, 2.0),
-        errors: vec![ErrorCount { kind: "timeout".into(), count: 3, first_detail: Some("x".into()) }],
-        servers: vec![ServerFigures { share: Some(1.0), bytes_sent: Some(1), ..ServerFigures::default() }],
-        connections: ConnectionSpread::of(&[(1, None), (2, Some(units::Nanos(5)))]),
-        datagrams: Some(Datagrams { sent: 9, multi: 2, ..Datagrams::default() }),
-        agents: vec![AgentRecord {
-            clock_offset_us: Some(-3.0),
-            verdict: Verdict::Valid,
-            ..AgentRecord::default()
-        }],
-        gates: vec!["within(1ms)>99%".parse::<Gate>().unwrap().evaluate(&Trial::default())],
-        verdict: Verdict::Invalid { reasons },
-        ..Trial::default()
     }
 }
