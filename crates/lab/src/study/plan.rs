@@ -1,17 +1,18 @@
 //! From a definition to what is measured: every cell with its whole configuration, and what this host leaves out.
 
-use launch::Form;
+mod candidate;
+
 use results::study::{Form as StudyForm, Skipped, X};
 use serde_json::{Value, json};
-use toml::Table;
 use units::Rate;
 
-use super::axis::{Place, merge};
+pub(super) use candidate::resolve;
+use candidate::{Candidate, candidates, chosen, first_candidate, owner, reason_against, second_candidate};
+
 use super::experiment::{Experiment, Offer, Vocabulary};
 use super::facts::Facts;
 use super::variant::SeriesDef;
 use super::{Definition, DefinitionError, StudyKind};
-use crate::TargetName;
 
 /// One place of one series with everything filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,152 +59,6 @@ pub struct Plan {
     pub(super) references: Vec<Point>,
     /// What is left out, and why.
     pub skipped: Vec<Skipped>,
-}
-
-/// A point before it is known whether this host can measure it.
-struct Candidate {
-    series: String,
-    x: X,
-    experiment: Experiment,
-    needs: Vec<String>,
-    left_out: Option<String>,
-}
-
-/// Every cell of a form, resolved.
-///
-/// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(super) fn resolve(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-) -> Result<(), DefinitionError> {
-    let facts = Facts::here();
-    for candidate in candidates(study, form, known)? {
-        for need in &candidate.needs {
-            facts.lacks(need)?;
-        }
-        if let Offer::Share { of: Some(of), .. } = &candidate.experiment.load {
-            owner(study, form, known, &candidate, of)?;
-        }
-    }
-    if let Some(reference) = &study.reference {
-        let x = study.axis.x(&reference.at);
-        if !study.has(&x) {
-            return Err(DefinitionError(format!("reference.at: no form measures at {}", reference.at)));
-        }
-    }
-    Ok(())
-}
-
-fn candidates(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-) -> Result<Vec<Candidate>, DefinitionError> {
-    let mut all = Vec::new();
-    for series in study.series.iter().filter(|series| chosen(study, form, series)) {
-        for place in study.axis.places(form) {
-            all.push(candidate(study, form, known, series, place)?);
-            if study.kind == StudyKind::Colocation {
-                all.push(second_candidate(study, form, known, series, place)?);
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// Whether a form measures a series.
-fn chosen(study: &Definition, form: StudyForm, series: &SeriesDef) -> bool {
-    let chosen = &study.form(form).series;
-    chosen.is_empty() || chosen.contains(&series.name)
-}
-
-fn candidate(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-    series: &SeriesDef,
-    place: &Place,
-) -> Result<Candidate, DefinitionError> {
-    candidate_of(study, form, known, (series, &Table::new(), &series.set), place)
-}
-
-/// The second service of a study of two.
-fn second_candidate(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-    series: &SeriesDef,
-    place: &Place,
-) -> Result<Candidate, DefinitionError> {
-    candidate_of(study, form, known, (series, &study.second, &series.set_second), place)
-}
-
-/// `base` lies over the study's experiment, `set` is what the series changes of it.
-fn candidate_of(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-    (series, base, set): (&SeriesDef, &Table, &Table),
-    place: &Place,
-) -> Result<Candidate, DefinitionError> {
-    let mut table = study.base.clone();
-    let sets = if series.sets.is_empty() { &study.axis.sets } else { &series.sets };
-    for over in [base, set, &place.changes(sets)?, &study.form(form).set] {
-        merge(&mut table, over);
-    }
-    let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
-    let experiment = Experiment::read(table, "", known).map_err(|e| DefinitionError(format!("{at}: {e}")))?;
-    let mut needs: Vec<String> =
-        [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
-    needs.extend(implied(&experiment));
-    needs.sort();
-    needs.dedup();
-    Ok(Candidate {
-        series: series.name.clone(),
-        x: place.x.clone(),
-        experiment,
-        needs,
-        left_out: series.left_out.clone(),
-    })
-}
-
-/// What a configuration needs without saying so.
-fn implied(experiment: &Experiment) -> Vec<String> {
-    let mut needs = Vec::new();
-    if experiment.target.server == TargetName::Memcached && experiment.target.binary.is_none() {
-        needs.push("memcached".to_owned());
-    }
-    match experiment.target.form {
-        Form::Bare => {}
-        Form::Bridged => needs.push("root".into()),
-        engine => needs.extend(["root".to_owned(), engine.name().to_owned()]),
-    }
-    if !experiment.knobs.is_empty() {
-        needs.push("root".into());
-    }
-    needs
-}
-
-/// The candidate whose maximum `of`, a series or `SERIES @ PLACE`, means for this one.
-fn owner(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-    of: &Candidate,
-    text: &str,
-) -> Result<Candidate, DefinitionError> {
-    let (name, x) = match text.rsplit_once(" @ ") {
-        Some((name, place)) => (name.trim(), study.axis.x(place.trim())),
-        None => (text, of.x.clone()),
-    };
-    let series = study.series_named(name).ok_or_else(|| {
-        DefinitionError(format!("load.of: there is no series '{name}'; {}", study.series_names()))
-    })?;
-    let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
-    let place = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x);
-    let place = place.ok_or_else(|| DefinitionError(format!("load.of: no form measures at {x}")))?;
-    candidate(study, form, known, series, place)
 }
 
 impl Plan {
@@ -267,7 +122,7 @@ impl Plan {
         let places = study.axis.places(form);
         for series in study.series.iter().filter(|series| chosen(study, form, series)) {
             for (first, second) in places.iter().flat_map(|a| places.iter().map(move |b| (a, b))) {
-                let one = candidate(study, form, known, series, first)?;
+                let one = first_candidate(study, form, known, series, first)?;
                 let two = second_candidate(study, form, known, series, second)?;
                 if let Some(reason) = reason_against(&one, facts)?.or(reason_against(&two, facts)?) {
                     self.skip(&one, reason, places.len());
@@ -299,7 +154,7 @@ impl Plan {
             None => self.points.iter().any(|point| point.series == series.name),
         };
         for series in study.series.iter().filter(of).collect::<Vec<_>>() {
-            let candidate = candidate(study, form, known, series, place)?;
+            let candidate = first_candidate(study, form, known, series, place)?;
             if reason_against(&candidate, facts)?.is_some() {
                 continue;
             }
@@ -391,19 +246,6 @@ impl Plan {
             "references": self.references.iter().map(point).collect::<Vec<_>>(),
         })
     }
-}
-
-/// Why a candidate cannot be measured here; `None`: it can.
-fn reason_against(candidate: &Candidate, facts: &Facts) -> Result<Option<String>, DefinitionError> {
-    if let Some(reason) = &candidate.left_out {
-        return Ok(Some(reason.clone()));
-    }
-    for need in &candidate.needs {
-        if let Some(reason) = facts.lacks(need)? {
-            return Ok(Some(reason));
-        }
-    }
-    Ok(None)
 }
 
 /// A name that a folder may have.

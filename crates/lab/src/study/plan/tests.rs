@@ -1,3 +1,4 @@
+use crate::TargetName;
 use results::study::Form;
 use units::Bytes;
 

@@ -1,0 +1,73 @@
+use super::*;
+
+fn known() -> Vocabulary {
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect();
+    Vocabulary { workload: words("keys key-size mix verify"), generator: words("connections depth drain") }
+}
+
+fn read(text: &str) -> Result<Experiment, DefinitionError> {
+    Experiment::read(text.parse().unwrap(), "", &known())
+}
+
+#[test]
+fn what_is_left_out_is_filled_in() {
+    let experiment = read("").unwrap();
+    assert_eq!(experiment.target.server, TargetName::Sphinx);
+    assert_eq!((experiment.target.threads, experiment.target.form), (1, Form::Bare));
+    assert_eq!(experiment.load, Offer::Share { share: 0.5, of: None });
+    assert_eq!(experiment.qos, Qos::default());
+    assert_eq!(experiment.time.window, Duration::from_secs(5));
+    assert!(experiment.generator_words().is_empty());
+    assert_eq!(experiment.to_json()["load"], "50 % of its own maximum");
+}
+
+#[test]
+fn everything_that_is_written_counts() {
+    let text = "knobs = ['irqbalance=off']\n[target]\nserver = 'memcached'\nthreads = 2\ncpus = '0-1'\n\
+                memory = '64MiB'\nargs = ['-o', 'no_lru_maintainer']\n[workload]\nkey_size = '40B'\nkeys = 1000\n\
+                verify = true\n[generator]\ncpus = '1'\nconnections = 16\n[load]\nclosed = true\n\
+                [qos]\ntarget = 'p99<2ms'\n[time]\nwindow = '2s'";
+    let experiment = read(text).unwrap();
+    assert_eq!(experiment.target.memory, Bytes(64 << 20));
+    assert_eq!(experiment.target.cpus, Cpus::List("0-1".parse().unwrap()));
+    let words = "--key-size 40B --keys 1000 --verify --connections 16 --closed";
+    assert_eq!(experiment.generator_words().join(" "), words);
+    assert_eq!(experiment.knobs, ["irqbalance=off"]);
+    assert_eq!(experiment.time.window, Duration::from_secs(2));
+}
+
+#[test]
+fn mistakes_are_named_with_what_to_write() {
+    let check = |text: &str, expect: &str| {
+        let error = read(text).unwrap_err().to_string();
+        assert!(error.contains(expect), "{text}: {error}");
+    };
+    check("[taget]", "taget: this key is not known; did you mean 'target'?");
+    check("[target]\nthread = 1", "did you mean 'threads'?");
+    check("[target]\nserver = 'redis'", "sphinx (embedded), memcached");
+    check("[target]\nform = 'lcx'", "lxc");
+    check("[target]\ncpus = 'x'", "apart, per-thread or generator");
+    check(
+        "[workload]\nkey-sise = '30B'",
+        "workload.key-sise: this key is not known; did you mean 'key-size'?",
+    );
+    check("[workload]\nkey-size = 30", "workload.key-size: 30 has no unit; write it as \"30B\"");
+    check("[workload]\nkey-size = '30'", "has no unit");
+    check("[generator]\nseed = 1", "set for each trial");
+    check("[load]\nshare = 0.7", "such as \"70%\"");
+    check("[load]\nshare = '70%'\nclosed = true", "only one of");
+    check("[load]\nof = 'Memcached'", "there is no share");
+    check("[load]\nfind = 'best'", "\"maximum\" or \"peak\"");
+    check("[time]\nwindow = 2", "such as \"2s\"");
+    check("[qos]\ntarget = 'p99'", "write 'p99<1ms'");
+}
+
+#[test]
+fn a_bench_does_not_depend_on_the_load() {
+    let key = |text: &str| read(text).unwrap().bench_key();
+    assert_eq!(key("[load]\nshare = '10%'"), key("[load]\nrate = '5krps'\n[time]\nwindow = '1s'"));
+    assert_ne!(key("[load]\nshare = '10%'"), key("[load]\nclosed = true"));
+    assert_ne!(key(""), key("[workload]\nkeys = 5"));
+    assert_ne!(key(""), key("[target]\nthreads = 2"));
+    assert_ne!(key(""), key("knobs = ['smt=off']"));
+}
