@@ -68,8 +68,10 @@ impl Definition {
         known: &Vocabulary,
     ) -> Result<Definition, DefinitionError> {
         let in_file = |file: &str, e: DefinitionError| DefinitionError(format!("{name}/{file}: {}", e.0));
-        let definition = Self::of_tables(name, table(study)?, known).map_err(|e| in_file("study.toml", e))?;
-        let claims = Claim::read_all(table(claims)?, &definition).map_err(|e| in_file("claims.toml", e))?;
+        let tables = table(study).and_then(|table| Self::of_tables(name, table, known));
+        let definition = tables.map_err(|e| in_file("study.toml", e))?;
+        let claims = table(claims).and_then(|table| Claim::read_all(table, &definition));
+        let claims = claims.map_err(|e| in_file("claims.toml", e))?;
         let definition = Definition { claims, ..definition };
         for form in [Form::Smoke, Form::Quick, Form::Full] {
             super::plan::resolve(&definition, form, known).map_err(|e| in_file("study.toml", e))?;
@@ -86,7 +88,8 @@ impl Definition {
         known: &Vocabulary,
     ) -> Result<Definition, DefinitionError> {
         let in_file = |e: DefinitionError| DefinitionError(format!("{name}.toml: {}", e.0));
-        let definition = Self::single(name, table(experiment)?, known).map_err(in_file)?;
+        let definition =
+            table(experiment).and_then(|table| Self::single(name, table, known)).map_err(in_file)?;
         super::plan::resolve(&definition, Form::Full, known).map_err(in_file)?;
         Ok(definition)
     }
