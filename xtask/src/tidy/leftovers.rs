@@ -11,6 +11,13 @@ const MACROS: [&str; 3] = ["todo!", "unimplemented!", "dbg!"];
 
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    for (file, text) in repository.ending("") {
+        let unmerged = |line: &str| CONFLICT.iter().any(|mark| line.starts_with(mark));
+        let lines = text.lines().enumerate().filter(|(_, line)| unmerged(line));
+        findings.extend(lines.map(|(i, _)| {
+            Finding::line(file, i + 1, "two versions stand beside each other", "merge them into one")
+        }));
+    }
     for (file, text) in repository.ending(".md") {
         for (number, line) in prose(text) {
             findings.extend(note(&line).map(|problem| Finding::line(file, number, problem, FINISH)));
@@ -28,6 +35,9 @@ pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     }
     findings
 }
+
+/// What git leaves where it cannot merge by itself.
+const CONFLICT: [&str; 2] = ["<<<<<<< ", ">>>>>>> "];
 
 const FINISH: &str = "finish it, or open an issue and remove it";
 
@@ -63,5 +73,8 @@ mod tests {
         check_line("a.rs", "#[ignore = \"needs root\"]", false);
         check_line("a.md", "XXX", true);
         check_line("a.md", "`TODO`", false);
+        check_line("a.toml", "<<<<<<< HEAD", true);
+        check_line("a.toml", ">>>>>>> abc", true);
+        check_line("a.toml", "a <<<<<<< b", false);
     }
 }

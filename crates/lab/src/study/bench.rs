@@ -13,7 +13,7 @@ use super::plan::BenchPlan;
 use crate::seeds::Seeds;
 use crate::{
     Error, Generator, Interrupt, MaxSearch, PeakSearch, Placement, Request, Search, Server, ServerOptions,
-    Session, Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
+    Session, Span, Unwatched, Vote, allowed_cpus, met, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -67,10 +67,6 @@ impl Bench {
         if placement.is_shared() && !experiment.generator.contains_key("pace") {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
-        }
-        if !matches!(experiment.target.server, TargetName::Foreign(_)) {
-            // It was started for this, whatever its address: nobody else's items are in it.
-            words.push("--yes".into());
         }
         let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
         let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
