@@ -132,7 +132,9 @@ impl Tenant {
         let deadline = Instant::now() + within;
         let agent = || self.label.clone();
         loop {
-            let heard = self.runtime.block_on(timeout_at(deadline, self.heard.recv()));
+            let queue = &mut self.heard;
+            // A time-out is made within the runtime whose timer it uses.
+            let heard = self.runtime.block_on(async { timeout_at(deadline, queue.recv()).await });
             let Ok(heard) = heard else {
                 return Err(Error::Late { agent: agent(), what, within_s: within.as_secs() });
             };
