@@ -81,7 +81,8 @@ fn in_form(form: &str) {
             (target.containers.len(), target.engine.is_some()),
             (if container { 2 } else { 0 }, container)
         );
-        assert_eq!(target.image.is_some(), ["podman", "docker"].contains(&form));
+        // podman runs a folder as it is; docker takes only images.
+        assert_eq!(target.image.is_some(), form == "docker");
         assert!(Path::new(&target.binary).exists() && !target.version.is_empty(), "{target:?}");
     }
 }
