@@ -19,6 +19,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
+/// Agrees to storing items in a server on another machine.
+const AGREE: &str = "--yes";
 /// What a configuration that does not say so is taken to need for each of drain and time-out, and for its keys.
 const UNKNOWN: Duration = Duration::from_secs(10);
 const UNKNOWN_KEYS: u64 = 200_000;
@@ -220,6 +222,10 @@ impl Generator {
         let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
         let pids = (!pids.is_empty()).then(|| ["--server-pid".into(), pids.join(",")]);
         let spec = spec.args(pids.into_iter().flatten());
+        // A server that an agent has started for this run holds nobody else's items.
+        let is_lent = server.pids().is_empty() && !server.record().command.is_empty();
+        let agreed = self.options.iter().any(|option| option == AGREE);
+        let spec = spec.args((is_lent && !agreed).then_some(AGREE));
         spec.arg("--trial").arg(file.display().to_string())
     }
 }

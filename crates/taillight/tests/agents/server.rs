@@ -126,39 +126,34 @@ fn an_agent_that_is_killed_takes_its_servers_along() {
     servers.iter().for_each(|&pid| await_end(pid));
 }
 
-/// The processors that a process's control group gives it, where there is one of version 1.
-fn group_of(pid: u32) -> String {
-    let groups = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    groups.lines().find(|line| line.contains(":cpuset:")).unwrap_or_default().to_owned()
+/// How the agent's machine controls congestion: of all settings the one that each network namespace has for itself.
+fn congestion_control(net: &Net) -> String {
+    let words = net.on(SERVER);
+    let output = std::process::Command::new(&words[0])
+        .args(&words[1..])
+        .args(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])
+        .output()
+        .expect("it runs in the namespace");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
 #[test]
 fn settings_are_in_force_while_the_server_runs_and_put_back_after() {
     let Some(lab) = Lab::new() else { return };
-    if !std::path::Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
-        println!("skipped: no control groups of version 1 with cpuset here");
-        return;
-    }
-    let words =
-        "--target sphinx --server-memory 64MiB --server-knob cpu.set=0 --rate 1k --window 50s --name knob";
+    let before = congestion_control(&lab.net);
+    assert_ne!(before, "reno", "it would show nothing");
+    let words = "--target sphinx --server-memory 64MiB --server-knob congestion-control=reno --rate 1k --window 50s \
+                 --name knob";
     let load = lab.load(words);
-    let servers = lab.await_servers(1);
-    let pid = *servers.first().unwrap();
-    let confined = (0..60_000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        group_of(pid).contains("taillight-agent-")
-    });
-    assert!(confined, "{}", group_of(pid));
-    let group = group_of(pid).rsplit(':').next().unwrap().to_owned();
-    let folder = std::path::PathBuf::from(format!("/sys/fs/cgroup/cpuset{group}"));
-    assert!(folder.exists());
+    let becomes = |expect: &str| {
+        (0..6_000).any(|_| {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            congestion_control(&lab.net) == expect
+        })
+    };
+    assert!(becomes("reno"), "it stays {}", congestion_control(&lab.net));
     kill(load.pid(), Signal::KILL);
-    await_end(pid);
-    let removed = (0..60_000).any(|_| {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        !folder.exists()
-    });
-    assert!(removed, "{} is left", folder.display());
+    assert!(becomes(&before), "it stays {}", congestion_control(&lab.net));
 }
 
 #[test]
@@ -172,7 +167,7 @@ fn what_it_may_not_start_is_refused() {
     };
     check("--target memcached --server-binary /bin/sh", "--allow /bin/sh");
     check("--target sphinx --form bridged", "own machine only");
-    check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "--pidfile");
+    check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "'pidfile'");
     check("--target 127.0.0.1:1", "already runs");
     assert_eq!(lab.servers(), BTreeSet::new());
 }
