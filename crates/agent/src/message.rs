@@ -99,7 +99,7 @@ pub enum Task {
     Serve(Serve),
 }
 
-/// A server to run, which is ready when [`Event::Serving`] says so; its recording is its log.
+/// A server to run, which is ready when the agent says so; its recording is its log.
 #[derive(Clone, PartialEq, Message)]
 pub struct Serve {
     /// `sphinx` or `memcached`.

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use crate::ability::bytes;
 use crate::{Ability, Answer, Host, Nic, Role};
 
-/// A machine for a person to read; lines of at most [`WIDTH`] characters.
+/// A machine for a person to read; lines of at most 110 characters.
 pub struct Screen<'a>(pub &'a Host);
 
 /// What fits beside a margin on the narrowest terminal that reports are written on today.

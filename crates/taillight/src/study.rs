@@ -47,7 +47,7 @@ enum Command {
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[group(multiple = false)]
 pub(crate) struct FormArgs {
-    /// Minutes: few points and repeats [default].
+    /// Minutes: few points and repeats; the default.
     #[arg(long)]
     quick: bool,
     /// Seconds: only whether it runs; its figures mean nothing.
