@@ -222,10 +222,9 @@ impl Generator {
         let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
         let pids = (!pids.is_empty()).then(|| ["--server-pid".into(), pids.join(",")]);
         let spec = spec.args(pids.into_iter().flatten());
-        // A server that an agent has started for this run holds nobody else's items.
-        let is_lent = server.pids().is_empty() && !server.record().command.is_empty();
+        // Wherever it is: started for this, it holds nobody else's items.
         let agreed = self.options.iter().any(|option| option == AGREE);
-        let spec = spec.args((is_lent && !agreed).then_some(AGREE));
+        let spec = spec.args((server.is_started() && !agreed).then_some(AGREE));
         spec.arg("--trial").arg(file.display().to_string())
     }
 }

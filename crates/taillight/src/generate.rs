@@ -198,9 +198,7 @@ fn fill(
     let policy = FillPolicy::from(task.cache.fill);
     let stores = policy != FillPolicy::Never || config.writes();
     let foreign = task.addresses.iter().find(|server| !server.is_local());
-    // A server whose processes are known runs here, wherever its address leads.
-    let is_here = !task.server_pids.is_empty();
-    if let Some(server) = foreign.filter(|_| stores && !is_here && !task.cache.yes) {
+    if let Some(server) = foreign.filter(|_| stores && !task.cache.yes) {
         bail!(
             "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
             server,

@@ -134,6 +134,8 @@ fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
             server_pids.extend(server.pids());
+            // Wherever it is: started for this, it holds nobody else's items.
+            args.setting.cache.yes = true;
             (server.address().to_owned(), Some(server))
         }
     };

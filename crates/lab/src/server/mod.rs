@@ -103,6 +103,11 @@ impl Server {
         matches!(self.keeper, Keeper::Own(_))
     }
 
+    /// Whether it was started for this, here or on another machine.
+    pub fn is_started(&self) -> bool {
+        !matches!(self.keeper, Keeper::Foreign)
+    }
+
     /// The processes that serve, where they are on this machine and were started here.
     pub fn pids(&self) -> Vec<u32> {
         if let Keeper::Own(own) = &self.keeper { own.pids() } else { Vec::new() }

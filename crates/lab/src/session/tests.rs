@@ -255,7 +255,7 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
     session.run(&request).unwrap();
     let call = bench.calls().pop().unwrap();
     let expect = format!(
-        "--target 127.0.0.1:1 --rate 1234.5 --seed 77 --warmup 100000000ns --window 2000000000ns --server-pid {pid} --trial {}",
+        "--target 127.0.0.1:1 --rate 1234.5 --seed 77 --warmup 100000000ns --window 2000000000ns --server-pid {pid} --yes --trial {}",
         bench.root.path().join("run/trials/0001.json").display()
     );
     assert!(call.starts_with("load cache --keys 1000 ") && call.ends_with(&expect), "{call}");
