@@ -133,10 +133,7 @@ impl Engine {
             ["run", "--rm", "--read-only", "--log-driver", "none"].map(Into::into).into();
         words.extend(["--name".into(), container.name.into(), "--label".into(), LABEL.into()]);
         words.extend(["--network".into(), network]);
-        if let Some(cpus) = &spec.cpus {
-            let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-            words.extend(["--cpuset-cpus".into(), cpus.join(",")]);
-        }
+        words.extend(spec.cpu_list().into_iter().flat_map(|cpus| ["--cpuset-cpus".into(), cpus]));
         if let Some(user) = &spec.user {
             words.extend(["--user".into(), format!("{}:{}", user.uid, user.gid)]);
         }

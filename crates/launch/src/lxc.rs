@@ -76,11 +76,10 @@ fn config(spec: &Spec, container: &Container<'_>) -> String {
         lines.push(format!("lxc.init.uid = {}", user.uid));
         lines.push(format!("lxc.init.gid = {}", user.gid));
     }
-    if let Some(cpus) = &spec.cpus {
-        let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    if let Some(cpus) = spec.cpu_list() {
         // Of the two versions of control groups LXC takes the key that the machine has, and leaves the other.
         let key = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() { "cgroup2" } else { "cgroup" };
-        lines.push(format!("lxc.{key}.cpuset.cpus = {}", cpus.join(",")));
+        lines.push(format!("lxc.{key}.cpuset.cpus = {cpus}"));
     }
     lines.push(String::new());
     lines.join("\n")

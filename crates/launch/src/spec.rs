@@ -53,6 +53,12 @@ impl Spec {
         self
     }
 
+    /// Its processors as containers take them, `0,3`; `None` where it has the caller's.
+    pub(crate) fn cpu_list(&self) -> Option<String> {
+        let cpus = self.cpus.as_ref()?;
+        Some(cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(","))
+    }
+
     /// Sets a variable of its environment.
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Spec {
         self.env.push((name.into(), value.into()));
