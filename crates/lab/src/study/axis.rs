@@ -1,6 +1,6 @@
 //! What is varied along the horizontal axis.
 
-use results::study::{Axis, Form, Scale, X};
+use results::study::{Axis, Form, X};
 use toml::{Table, Value};
 use units::Bytes;
 
@@ -33,16 +33,7 @@ impl AxisDef {
     pub(super) fn read(mut section: Section) -> Result<AxisDef, DefinitionError> {
         let label = section.text("label")?.unwrap_or_default();
         let unit = section.text("unit")?.unwrap_or_default();
-        let scale = match section.text("scale")?.as_deref() {
-            None | Some("linear") => Scale::Linear,
-            Some("log") => Scale::Log,
-            Some(other) => {
-                return Err(DefinitionError(format!(
-                    "{}: '{other}' is not known; write \"linear\" or \"log\"",
-                    section.at("scale")
-                )));
-            }
-        };
+        let scale = section.scale()?;
         let sets = section.texts("sets")?;
         let mut by_form = section.below("values")?;
         let mut values = |key| -> Result<Vec<Place>, DefinitionError> {

@@ -68,7 +68,7 @@ impl Bench {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
         }
-        let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
+        let span = experiment.time.span();
         let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
         let target = &experiment.target;
         let options = ServerOptions {
@@ -160,7 +160,7 @@ impl Bench {
             block,
             load_share: share,
             rate_rps: rate,
-            span: Span { warmup: experiment.time.warmup, window: experiment.time.window },
+            span: experiment.time.span(),
             seed: self.seeds.trial(block, purpose, n),
         };
         let hold = self.hold.clone();
@@ -217,7 +217,7 @@ impl Bench {
     ) -> Result<(f64, Option<f64>, Option<&Trial>), Error> {
         let reference = self.maximum.as_ref().map_or(0.0, MaxThroughput::reference_rps);
         let mut search = PeakSearch::new(1.0, PEAK_TOLERANCE, []);
-        let span = Span { warmup: experiment.time.warmup, window: experiment.time.window };
+        let span = experiment.time.span();
         let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
         let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
         let hold = self.hold.clone();

@@ -63,16 +63,14 @@ impl Claim {
     }
 
     fn read(mut section: Section, study: &Definition) -> Result<Claim, DefinitionError> {
-        let expected = match section.text("expected")?.as_deref() {
-            None | Some("reproduced") => ClaimVerdict::Reproduced,
-            Some("differs") => ClaimVerdict::Differs,
-            Some("not-measurable") => ClaimVerdict::NotMeasurable,
-            Some(other) => {
-                let lever = "write reproduced, differs or not-measurable";
-                let at = section.at("expected");
-                return Err(DefinitionError(format!("{at}: '{other}' is not known; {lever}")));
-            }
-        };
+        let verdicts = [
+            ("reproduced", ClaimVerdict::Reproduced),
+            ("differs", ClaimVerdict::Differs),
+            ("not-measurable", ClaimVerdict::NotMeasurable),
+        ];
+        let expected =
+            section.choice("expected", &verdicts, "write reproduced, differs or not-measurable")?;
+        let expected = expected.unwrap_or(ClaimVerdict::Reproduced);
         let claim = Claim {
             id: section.needed("id")?,
             text: section.needed("text")?,
@@ -141,10 +139,7 @@ impl Check {
             },
             other => {
                 let lever = "write ratio, within, below, rising, falling, flat or up-to";
-                return Err(DefinitionError(format!(
-                    "{}: '{other}' is not known; {lever}",
-                    section.at("check")
-                )));
+                return Err(section.not_known("check", other, lever));
             }
         })
     }

@@ -130,15 +130,13 @@ impl Definition {
 
     fn of_tables(name: &str, table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
         let mut section = Section::new("", table);
-        let kind = match section.text("kind")?.as_deref() {
-            None | Some("grid") => StudyKind::Grid,
-            Some("colocation") => StudyKind::Colocation,
-            Some("overhead") => StudyKind::Overhead,
-            Some(other) => {
-                let lever = "write \"grid\", \"colocation\" or \"overhead\"";
-                return Err(DefinitionError(format!("kind: '{other}' is not known; {lever}")));
-            }
-        };
+        let kinds = [
+            ("grid", StudyKind::Grid),
+            ("colocation", StudyKind::Colocation),
+            ("overhead", StudyKind::Overhead),
+        ];
+        let kind = section.choice("kind", &kinds, "write \"grid\", \"colocation\" or \"overhead\"")?;
+        let kind = kind.unwrap_or(StudyKind::Grid);
         let mut forms = section.below("form")?;
         let mut form = |key| FormDef::read(forms.below(key)?);
         let all_forms = [form("smoke")?, form("quick")?, form("full")?];

@@ -11,7 +11,7 @@ use units::{Bytes, CpuList, Nanos, Qos, Rate};
 
 use super::DefinitionError;
 use super::section::{Section, nearest, unknown};
-use crate::TargetName;
+use crate::{Span, TargetName};
 
 /// The names of the generator's options, so that a wrong one is refused before anything starts.
 #[derive(Clone, Debug, Default)]
@@ -110,6 +110,13 @@ pub struct Times {
     pub window: Duration,
     /// The window of a trial that searches for a maximum.
     pub search: Duration,
+}
+
+impl Times {
+    /// Of a trial that measures.
+    pub(super) fn span(&self) -> Span {
+        Span { warmup: self.warmup, window: self.window }
+    }
 }
 
 /// Options of the generator that the laboratory sets for each trial.

@@ -69,30 +69,15 @@ pub(super) struct ColumnDef {
 
 impl FigureDef {
     pub(super) fn read(mut section: Section) -> Result<FigureDef, DefinitionError> {
-        let kind = match section.text("kind")?.as_deref() {
-            None | Some("lines") => FigureKind::Lines,
-            Some("bars") => FigureKind::Bars,
-            Some("matrix") => FigureKind::Matrix,
-            Some("percentiles") => FigureKind::Percentiles,
-            Some(other) => {
-                let lever = "write lines, bars, matrix or percentiles";
-                return Err(DefinitionError(format!(
-                    "{}: '{other}' is not known; {lever}",
-                    section.at("kind")
-                )));
-            }
-        };
-        let scale = match section.text("scale")?.as_deref() {
-            None | Some("linear") => Scale::Linear,
-            Some("log") => Scale::Log,
-            Some(other) => {
-                let lever = "write \"linear\" or \"log\"";
-                return Err(DefinitionError(format!(
-                    "{}: '{other}' is not known; {lever}",
-                    section.at("scale")
-                )));
-            }
-        };
+        let kinds = [
+            ("lines", FigureKind::Lines),
+            ("bars", FigureKind::Bars),
+            ("matrix", FigureKind::Matrix),
+            ("percentiles", FigureKind::Percentiles),
+        ];
+        let kind = section.choice("kind", &kinds, "write lines, bars, matrix or percentiles")?;
+        let kind = kind.unwrap_or(FigureKind::Lines);
+        let scale = section.scale()?;
         let mut published = Vec::new();
         for mut one in section.tables("published")? {
             published.push(PublishedDef {
@@ -193,17 +178,8 @@ impl TableDef {
             });
             column.end()?;
         }
-        let by_series = match section.text("rows")?.as_deref() {
-            Some("series") => true,
-            None | Some("cells") => false,
-            Some(other) => {
-                let lever = "write \"series\" or \"cells\"";
-                return Err(DefinitionError(format!(
-                    "{}: '{other}' is not known; {lever}",
-                    section.at("rows")
-                )));
-            }
-        };
+        let rows = [("series", true), ("cells", false)];
+        let by_series = section.choice("rows", &rows, "write \"series\" or \"cells\"")?.unwrap_or(false);
         let published = match section.value("published") {
             None => Vec::new(),
             Some(Value::Array(rows)) => {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use results::study::Scale;
 use toml::{Table, Value};
 
 use super::DefinitionError;
@@ -53,6 +54,31 @@ impl Section {
     /// A text that must be there.
     pub(super) fn needed(&mut self, key: &'static str) -> Result<String, DefinitionError> {
         self.text(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", self.at(key))))
+    }
+
+    /// One of several words, by what they mean; `lever` says which to write. `None` where the key is absent.
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        key: &'static str,
+        words: &[(&str, T)],
+        lever: &str,
+    ) -> Result<Option<T>, DefinitionError> {
+        let Some(text) = self.text(key)? else { return Ok(None) };
+        match words.iter().find(|(word, _)| *word == text) {
+            Some((_, meant)) => Ok(Some(*meant)),
+            None => Err(self.not_known(key, &text, lever)),
+        }
+    }
+
+    /// How an axis is divided: linear unless it says otherwise.
+    pub(super) fn scale(&mut self) -> Result<Scale, DefinitionError> {
+        let words = [("linear", Scale::Linear), ("log", Scale::Log)];
+        Ok(self.choice("scale", &words, "write \"linear\" or \"log\"")?.unwrap_or(Scale::Linear))
+    }
+
+    /// That a word is none of those that could stand at `key`.
+    pub(super) fn not_known(&self, key: &str, given: &str, lever: &str) -> DefinitionError {
+        DefinitionError(format!("{}: '{given}' is not known; {lever}", self.at(key)))
     }
 
     /// A quantity with its unit, written as a text.
