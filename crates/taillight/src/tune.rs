@@ -110,8 +110,9 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
 
 fn apply(args: &ApplyArgs) -> Result<ExitCode> {
     if args.dry_run {
-        let placeholder = (!args.command.is_empty()).then(std::process::id);
-        print_plan(&args.request.plan(placeholder)?, args.json)?;
+        // The command is not started, and some process has to stand in its place.
+        let own = (!args.command.is_empty()).then(std::process::id);
+        print_plan(&args.request.plan(own)?, args.json)?;
         return Ok(ExitCode::SUCCESS);
     }
     let interrupt = Interrupt::on_signals()?;

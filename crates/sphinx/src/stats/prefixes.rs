@@ -42,13 +42,12 @@ impl Prefixes {
     #[cold]
     pub(crate) fn count(&mut self, key: &[u8], detail: Detail) {
         let Some(end) = key.iter().position(|&byte| byte == DELIMITER) else { return };
-        if !self.all.contains_key(&key[..end]) {
-            if self.all.len() >= PREFIXES {
-                return;
-            }
-            self.all.insert(key[..end].to_vec(), Counts::default());
-        }
-        let counts = self.all.get_mut(&key[..end]).expect("it was just made sure of");
+        let full = self.all.len() >= PREFIXES;
+        let counts = match self.all.get_mut(&key[..end]) {
+            Some(counts) => counts,
+            None if full => return,
+            None => self.all.entry(key[..end].to_vec()).or_default(),
+        };
         match detail {
             Detail::Get { hit } => {
                 counts.gets += 1;
