@@ -8,3 +8,4 @@
 
 pub mod cache;
 pub mod null;
+pub mod web;

@@ -12,6 +12,11 @@ pub(crate) enum Law {
     Exponential {
         mean: f64,
     },
+    /// The logarithm is normal with the median's as its mean and a standard deviation of σ.
+    LogNormal {
+        median: f64,
+        sigma: f64,
+    },
     /// Generalised extreme value, in the sign of k that the ETC study uses: k > 0 is the heavy upper tail.
     Gev {
         mu: f64,
@@ -32,6 +37,10 @@ impl Law {
         match *self {
             Law::Normal { mean, sd } => 0.5 * erfc((mean - x) / (sd * std::f64::consts::SQRT_2)),
             Law::Exponential { mean } => -(-x.max(0.0) / mean).exp_m1(),
+            // The logarithm of 0 is −∞, whose chance is 0.
+            Law::LogNormal { median, sigma } => {
+                0.5 * erfc(-(x.max(0.0) / median).ln() / (sigma * std::f64::consts::SQRT_2))
+            }
             Law::Gev { mu, sigma, k } => (-decay((x - mu) / sigma, k)).exp(),
             Law::Pareto { theta, sigma, k } => 1.0 - decay(((x - theta) / sigma).max(0.0), k),
         }
@@ -44,6 +53,9 @@ impl Law {
             // The function for the lower tail keeps its digits there, and the upper is its mirror image.
             Law::Normal { mean, sd } => mean - sd * std::f64::consts::SQRT_2 * erfc_inv(2.0 * u),
             Law::Exponential { mean } => -mean * (-u).ln_1p(),
+            Law::LogNormal { median, sigma } => {
+                median * (-sigma * std::f64::consts::SQRT_2 * erfc_inv(2.0 * u)).exp()
+            }
             Law::Gev { mu, sigma, k } => mu + sigma * growth(-(-u.ln()).ln(), k),
             Law::Pareto { theta, sigma, k } => theta + sigma * growth(-(-u).ln_1p(), k),
         }
@@ -73,7 +85,7 @@ fn growth(t: f64, k: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const LAWS: [Law; 9] = [
+    const LAWS: [Law; 10] = [
         Law::Normal { mean: 500.0, sd: 100.0 },
         Law::Exponential { mean: 300.0 },
         Law::Gev { mu: 30.7984, sigma: 8.20449, k: 0.078688 },
@@ -83,6 +95,7 @@ mod tests {
         Law::Pareto { theta: 0.0, sigma: 100.0, k: 0.0 },
         Law::Pareto { theta: 5.0, sigma: 100.0, k: -1.0 },
         Law::Pareto { theta: 0.0, sigma: 100.0, k: 1e-12 },
+        Law::LogNormal { median: 1000.0, sigma: 2.0 },
     ];
 
     #[test]
@@ -111,6 +124,10 @@ mod tests {
         check(LAWS[5], -1e9, 0.0);
         check(LAWS[4], 1e9, 1.0);
         check(LAWS[2], -1e9, 0.0);
+        check(LAWS[9], 1000.0, 0.5);
+        // One σ above the median, Φ(1).
+        check(LAWS[9], 1000.0 * 2.0f64.exp(), 0.841_344_746_1);
+        check(LAWS[9], -1.0, 0.0);
     }
 
     #[test]

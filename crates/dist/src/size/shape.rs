@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use super::etc;
 use super::law::Law;
+use super::{etc, web};
 
 /// A distribution of sizes before they are clipped.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,7 @@ pub(crate) enum Shape {
     Law(Law),
     EtcKey,
     EtcValue,
+    Web,
     List(Arc<[Listed]>),
 }
 
@@ -44,6 +45,7 @@ impl Shape {
             Shape::Law(law) => law.below(bytes + 0.5),
             Shape::EtcKey => etc::KEY.below(bytes + 0.5),
             Shape::EtcValue => etc::value_below(bytes),
+            Shape::Web => web::FILE.below(bytes + 0.5),
             Shape::List(list) => {
                 let count = list.partition_point(|listed| listed.size as f64 <= bytes);
                 count.checked_sub(1).map_or(0.0, |last| list[last].up_to)
@@ -61,6 +63,7 @@ impl Shape {
             Shape::Law(law) => law.quantile(u).round(),
             Shape::EtcKey => etc::KEY.quantile(u).round(),
             Shape::EtcValue => etc::value_quantile(u).round(),
+            Shape::Web => web::FILE.quantile(u).round(),
             Shape::List(list) => {
                 let at = list.partition_point(|listed| listed.up_to <= u);
                 // A share of 1 belongs to the last that can be drawn at all.

@@ -55,6 +55,11 @@ fn refuses_with_a_reason() {
     check("exponential:inf", "not a number");
     check("weibull:1,2", "'weibull' is no distribution");
     check("etc-key:3", "'etc-key' is no distribution");
+    check("lognormal:1024", "needs MEDIAN,SIGMA after the colon, 2 in all, and has 1");
+    check("lognormal:0,1", "median 0 is not over 0");
+    check("lognormal:1024,0", "SIGMA 0 is not over 0 and at most 20");
+    check("lognormal:1024,21", "SIGMA 21 is not over 0 and at most 20");
+    check("web:1", "'web' is no distribution");
     check("list:64", "'64' is not BYTES@WEIGHT");
     check("list:64@0", "all of its weights are 0");
     check("list:64@-1", "weight -1 is not between");
@@ -124,6 +129,26 @@ fn what_is_clipped_is_known_exactly() {
     // GP: (1 + k (10⁶ + ½ − 15) / σ)^(−1/k) of the 55.845 % that are not small.
     let beyond = (1.0 + 0.348238 * (1_000_000.5 - 15.0) / 214.476f64).powf(-1.0 / 0.348238);
     check("etc-value", 0.55845 * beyond);
+    // Φ((ln 16 MiB − ln 1023.5) / σ) is 1 − 6.2086·10⁻⁵, by a table of the normal law.
+    let share = size("web").clipped_share();
+    assert!((share - 6.208_559e-5).abs() < 1e-10 && (1.0 / share - 16_107.0).abs() < 1.0, "{share}");
+}
+
+#[test]
+fn web_files_have_the_published_shares() {
+    let check = |text: &str, bytes: u64, expect: f64| {
+        let share = size(text).share_up_to(bytes);
+        assert!((share - expect).abs() < 1e-9, "{text} to {bytes}: {share}");
+    };
+    // Under 1 KiB and under 64 KiB.
+    check("web", 1023, 0.5);
+    check("web", 65_535, 0.95);
+    check("web", 16 << 20, 1.0);
+    assert_eq!(size("web").quantile(0.99), 367_196);
+    assert_eq!(size("web").or_clipped(Bytes(1), Bytes(9_000)).to_string(), "web[1..9000]");
+    // The mean of the law, median × e^(σ²/2) = 25 038.7 B, without what is clipped.
+    let mean = size("web").mean();
+    assert!((mean - 23_695.1).abs() < 1.0, "{mean}");
 }
 
 #[test]
@@ -153,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn near_misses_do_not_either(text in "(fixed|uniform|normal|gev|pareto|list|etc-key)?:?[-0-9.,@\\[\\]ek]{0,24}") {
+    fn near_misses_do_not_either(text in "(fixed|uniform|normal|lognormal|gev|pareto|list|etc-key|web)?:?[-0-9.,@\\[\\]ek]{0,24}") {
         if let Ok(size) = text.parse::<Size>() {
             prop_assert!(size.min() <= size.max() && size.max() <= Size::MAX);
             prop_assert_eq!(size.to_string().parse::<Size>().unwrap(), size);

@@ -115,6 +115,41 @@ fn normal_sizes_follow_the_table_of_the_normal_law() {
     check("normal:500000.5,100000", &bounds, below);
 }
 
+/// The published shares of a web site's files: half under 1 KiB, 95 % under 64 KiB.
+const WEB_BOUNDS: [u64; 2] = [1_023, 65_535];
+
+fn web(s: f64) -> f64 {
+    if s == 1_023.0 { 0.5 } else { 0.95 }
+}
+
+#[test]
+fn web_files_have_the_published_shares() {
+    check("web", &WEB_BOUNDS, web);
+}
+
+#[test]
+fn lognormal_sizes_follow_the_table_of_the_normal_law() {
+    // With σ = ln 4, each standard deviation is a factor of 4. That a size of 10 000 B is drawn up to 10 000.5 moves its
+    // share by 2·10⁻⁶.
+    let table = [
+        (10_000.0, 0.022_750_132),
+        (40_000.0, 0.158_655_254),
+        (160_000.0, 0.5),
+        (640_000.0, 0.841_344_746),
+        (2_560_000.0, 0.977_249_868),
+    ];
+    let below = |s: f64| table.iter().find(|(at, _)| *at == s).unwrap().1;
+    let bounds = [10_000, 40_000, 160_000, 640_000, 2_560_000];
+    check("lognormal:160000,1.3862943611198906[0..1000000000]", &bounds, below);
+}
+
+#[test]
+fn a_tail_of_another_weight_is_found() {
+    // 94 % under 64 KiB: σ = ln(65 535.5 / 1023.5) / 1.554 774.
+    let wrong = size("lognormal:1023.5,2.675220");
+    assert!(!falls(&WEB_BOUNDS, web, |rng| wrong.sample(rng) as u64));
+}
+
 #[test]
 fn lists_follow_their_weights_and_clipping_moves_the_rest_to_the_bound() {
     let sum = |cells: &'static [(f64, f64)]| {
