@@ -5,9 +5,9 @@ use results::study::{Point, X};
 use super::draw::point;
 use super::summary::Cells;
 
-/// The percentiles that are drawn.
-const PERCENTILES: [f64; 14] =
-    [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9];
+/// The percentiles that are drawn. The curves that are kept have their first point after the least at 10.9 %
+/// (`hist::Latency::curve`), so that nothing is known of those below 10 %.
+const PERCENTILES: [f64; 12] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.9];
 
 /// The median over the repeats at each percentile; `factor` leads from µs to the unit of the axis.
 pub(super) fn points(cells: Cells<'_>, series: &str, x: &X, factor: f64) -> Vec<Point> {
@@ -18,9 +18,12 @@ pub(super) fn points(cells: Cells<'_>, series: &str, x: &X, factor: f64) -> Vec<
     PERCENTILES.into_iter().filter_map(at).collect()
 }
 
-/// The time at a percentile of a curve: that of its first point from there on.
+/// The time at a percentile of a curve, on the line between its neighbouring points.
 fn value(curve: &[(f64, f64)], percentile: f64) -> Option<f64> {
-    curve.iter().find(|(p, _)| *p >= percentile).map(|(_, us)| *us)
+    let after = curve.iter().position(|(p, _)| *p >= percentile)?;
+    let (p, us) = curve[after];
+    let Some((before, from)) = after.checked_sub(1).map(|at| curve[at]) else { return Some(us) };
+    Some(from + (us - from) * (percentile - before) / (p - before))
 }
 
 #[cfg(test)]
@@ -43,6 +46,8 @@ mod tests {
         let points = points(Cells(&cells), "a", &288.0.into(), 1e-3);
         let at = |p: f64| points.iter().find(|point| point.x == p.into()).and_then(|point| point.y);
         assert_eq!((at(50.0), at(99.0)), (Some(0.04), Some(0.08)));
+        // A fifth and two fifths of the way from 20 µs to 40.
+        assert_eq!((at(10.0), at(20.0)), (Some(0.024), Some(0.028)));
         // The curves end at p99: nothing is known of p99.9.
         assert_eq!(at(99.9), None);
     }
