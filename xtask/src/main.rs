@@ -11,6 +11,7 @@ mod ci;
 mod finding;
 mod markdown;
 mod metadata;
+mod qemu;
 mod repository;
 mod rust_text;
 mod tidy;
@@ -28,6 +29,8 @@ cargo xtask ci               install what the tests need, then format, clippy, t
 cargo xtask ci --no-install  the same with what is there; says what that leaves out
 cargo xtask aarch64          check the workspace for aarch64, and run its unit tests where QEMU is; takes the
                              compiler from rustup or from Debian
+cargo xtask qemu             knobs on a guest with SMT, two memory nodes, version 2 of control groups and a card of
+                             several interrupts; a minute, beside the build
 ";
 
 fn main() -> ExitCode {
@@ -37,6 +40,8 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["aarch64"] => aarch64::all(true),
         ["aarch64", "--no-install" | "--offline"] => aarch64::all(false),
+        ["qemu"] => qemu::all(true),
+        ["qemu", "--no-install" | "--offline"] => qemu::all(false),
         ["ci"] => ci::run(true),
         ["ci", "--no-install" | "--offline"] => ci::run(false),
         ["help" | "--help" | "-h"] => {

@@ -103,7 +103,7 @@ fn absent_clients() -> Vec<&'static str> {
 }
 
 /// Installs packages of Debian, if that can be.
-fn install_packages(names: &[&str]) {
+pub(crate) fn install_packages(names: &[&str]) {
     if names.is_empty() {
         return;
     }
