@@ -140,6 +140,10 @@ impl Engine {
         for (name, value) in &spec.env {
             words.extend(["--env".into(), format!("{name}={value}")]);
         }
+        for mount in &spec.mounts {
+            let (folder, access) = (mount.folder.display(), if mount.writable { "rw" } else { "ro" });
+            words.extend(["--volume".into(), format!("{folder}:{folder}:{access}")]);
+        }
         if self.form == Form::Podman {
             // Control groups of its own: those that it would make for all stay.
             let parent = container.name.split('-').next().unwrap_or_default();

@@ -15,6 +15,7 @@ const UNDO_WAIT: Duration = Duration::from_secs(30);
 /// end of its input, whose other end is this process's alone: a planned stop, a panic, Ctrl-C and SIGKILL all close it,
 /// so there is one way of undoing and not a second one for the bad day. It leads a process group of its own, so that a
 /// terminal's Ctrl-C does not reach it.
+#[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::guardian::{groups, line};
+use crate::spec::Mount;
 use crate::{Error, Spec, find_program};
 
 /// The Debian package.
@@ -72,6 +73,13 @@ fn config(spec: &Spec, container: &Container<'_>) -> String {
     for (name, value) in &spec.env {
         lines.push(format!("lxc.environment = {name}={value}"));
     }
+    for Mount { folder, writable } in &spec.mounts {
+        // Source: `lxc.container.conf(5)`: fields as in fstab, the place relative to the root, blanks as in fstab(5).
+        let path = folder.display().to_string().replace(' ', r"\040");
+        let inside = path.trim_start_matches('/');
+        let access = if *writable { "rw" } else { "ro" };
+        lines.push(format!("lxc.mount.entry = {path} {inside} none bind,{access},create=dir 0 0"));
+    }
     if let Some(user) = &spec.user {
         lines.push(format!("lxc.init.uid = {}", user.uid));
         lines.push(format!("lxc.init.gid = {}", user.gid));
@@ -101,6 +109,7 @@ mod tests {
     fn a_container_has_what_the_bare_program_has() {
         let user = User { name: "nobody".into(), uid: 65534, gid: 65533 };
         let spec = Spec::new("server", "/opt/server").arg("-t").cpus([0, 3]).user(user).env("A", "b");
+        let spec = spec.mount("/srv/a b", false).mount("/tmp/own", true);
         let container = Container {
             name: "tlx",
             root: Path::new("/t/root"),
@@ -115,6 +124,8 @@ mod tests {
             "lxc.init.uid = 65534",
             "lxc.init.gid = 65533",
             "lxc.environment = A=b",
+            r"lxc.mount.entry = /srv/a\040b srv/a\040b none bind,ro,create=dir 0 0",
+            "lxc.mount.entry = /tmp/own tmp/own none bind,rw,create=dir 0 0",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in {text}");
         }

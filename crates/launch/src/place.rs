@@ -231,6 +231,16 @@ impl Instance {
         self.pid
     }
 
+    /// Its own child processes, as this machine counts: the workers of a server that has any.
+    pub fn children(&self) -> Vec<u32> {
+        children(self.pid).unwrap_or_default()
+    }
+
+    /// All processes that serve: itself and its children.
+    pub fn pids(&self) -> Vec<u32> {
+        std::iter::once(self.pid).chain(self.children()).collect()
+    }
+
     /// What its container is called, or the id that the engine gave it.
     pub fn container(&self) -> Option<&str> {
         self.container.as_deref()
@@ -260,11 +270,15 @@ fn first_process(process: &mut Process, mut find: impl FnMut(&Process) -> Option
 }
 
 /// The child of process `pid` that has process ids of its own; `lxc-start` has another for a moment before it, which
-/// brings it into its network. Source: `proc_pid_task(5)`.
+/// brings it into its network.
 fn first_inside(pid: u32) -> Option<u32> {
     let space = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let (own, children) =
-        (space("self")?, fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?);
-    let inside = |child: &&str| space(child).is_some_and(|other| other != own);
-    children.split_whitespace().find(inside)?.parse().ok()
+    let own = space("self")?;
+    children(pid)?.into_iter().find(|child| space(&child.to_string()).is_some_and(|other| other != own))
+}
+
+/// The children of the first thread of process `pid`; `None` where it is gone. Source: `proc_pid_task(5)`.
+fn children(pid: u32) -> Option<Vec<u32>> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+    Some(text.split_whitespace().filter_map(|child| child.parse().ok()).collect())
 }

@@ -63,6 +63,9 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        if let Some(dir) = &spec.dir {
+            command.current_dir(dir);
+        }
         if let Some(user) = &spec.user {
             command.uid(user.uid).gid(user.gid);
         }

@@ -2,6 +2,15 @@ use std::path::PathBuf;
 
 use crate::User;
 
+/// A folder of this machine that a program needs, at the same path wherever it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Whether a container may write to it.
+    pub writable: bool,
+}
+
 /// What to start, and how.
 ///
 /// Standard input is empty unless [`Spec::input`] asks for one, standard output and error are read by the [`crate::Process`].
@@ -24,6 +33,10 @@ pub struct Spec {
     /// The network namespace that it runs in, as a file of the kernel's: `/run/netns/NAME`, `/proc/PID/ns/net`;
     /// `None` leaves it the caller's. Only root can choose.
     pub net: Option<PathBuf>,
+    /// The folder that it runs in; `None` leaves it the caller's. A container's program runs at the root.
+    pub dir: Option<PathBuf>,
+    /// Folders that it needs, which a container gets; without one they are there anyway.
+    pub mounts: Vec<Mount>,
 }
 
 impl Spec {
@@ -38,6 +51,8 @@ impl Spec {
             user: None,
             input: false,
             net: None,
+            dir: None,
+            mounts: Vec::new(),
         }
     }
 
@@ -80,6 +95,18 @@ impl Spec {
     /// Runs it in the network namespace at `net`.
     pub fn net(mut self, net: impl Into<PathBuf>) -> Spec {
         self.net = Some(net.into());
+        self
+    }
+
+    /// Runs it in the folder `dir`.
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Spec {
+        self.dir = Some(dir.into());
+        self
+    }
+
+    /// Says that it needs a folder, and whether it writes there.
+    pub fn mount(mut self, folder: impl Into<PathBuf>, writable: bool) -> Spec {
+        self.mounts.push(Mount { folder: folder.into(), writable });
         self
     }
 
