@@ -17,6 +17,7 @@ mod datagrams;
 mod doorbell;
 mod epoll;
 mod io;
+mod loans;
 mod peers;
 mod pin;
 pub mod queue;
@@ -35,6 +36,7 @@ pub use datagrams::Datagrams;
 pub use doorbell::Doorbell;
 pub use epoll::{Epoll, Exchange};
 pub use io::{Backend, Choice, Io};
+pub use loans::Loan;
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};
 #[cfg(feature = "tls")]

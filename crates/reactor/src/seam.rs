@@ -2,6 +2,7 @@ use std::io;
 
 use units::{Nanos, Time};
 
+use crate::loans::{self, Loan};
 use crate::{Address, Datagrams};
 
 /// A connection of one reactor.
@@ -141,6 +142,16 @@ pub trait Reactor: Sized {
     ///
     /// A connection that is gone yields a buffer that nobody sends.
     fn output(&mut self, conn: Conn) -> &mut Vec<u8>;
+
+    /// Puts bytes into the output that are not copied, if they can leave with the next flush.
+    ///
+    /// `loans` is emptied. Their places are in what [`Reactor::output`] yields, in order and behind all that was lent since
+    /// the last flush. They are given back before this reactor's next sleep at the latest, whatever the peer does: what the
+    /// kernel does not take of them at once is copied. On datagrams, and where the output is changed on its way
+    /// ([`Tls`](crate::Tls)), they are copied here and now.
+    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
+        loans::copy_in(self.output(conn), loans);
+    }
 
     /// Sends the output, or as much as the kernel takes; the rest follows by itself.
     ///

@@ -28,6 +28,7 @@ use crate::address::of_ends;
 use crate::epoll::listener::Listener;
 use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
+use crate::loans::{self, Loan};
 use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker, monotonic_now, udp, unix};
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
@@ -267,6 +268,13 @@ impl Reactor for Epoll {
         self.table.output(conn)
     }
 
+    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
+        match self.table.get_mut(conn) {
+            Some(entry) if entry.state == State::Open => entry.loans.take(loans),
+            _ => loans::copy_in(self.table.output(conn), loans),
+        }
+    }
+
     #[inline]
     fn flush(&mut self, conn: Conn) -> Time {
         let at = monotonic_now();
@@ -276,6 +284,10 @@ impl Reactor for Epoll {
         }
         if entry.state != State::Open {
             self.flush_datagram(conn);
+            return at;
+        }
+        if !entry.loans.is_empty() {
+            self.flush_with_loans(conn, at);
             return at;
         }
         let Some(fd) = &entry.fd else { return at };

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rustix::event::epoll::{self as sys, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
+use units::Time;
 
 use crate::epoll::listener::Listener;
 use crate::epoll::table::State;
@@ -106,6 +107,29 @@ impl Epoll {
                 self.muted.push(listener);
                 return;
             }
+        }
+    }
+
+    /// Sends text and loans together, and copies what the kernel does not take of them.
+    pub(super) fn flush_with_loans(&mut self, conn: Conn, at: Time) {
+        let Some(entry) = self.table.get_mut(conn) else { return };
+        let Some(fd) = &entry.fd else { return };
+        let (taken, outcome) = entry.loans.send(fd, &entry.out, entry.sent);
+        if let Err(error) = outcome {
+            entry.drop_output();
+            self.failed.push((conn, error));
+            return;
+        }
+        entry.loans.settle(&mut entry.out, entry.sent, taken);
+        entry.sent = 0;
+        if entry.out.is_empty() {
+            entry.drop_output();
+        }
+        if let Some(stamps) = &mut self.stamps {
+            stamps.sent(conn, at, taken);
+        }
+        if entry.interest() != entry.watched {
+            self.watch(conn);
         }
     }
 

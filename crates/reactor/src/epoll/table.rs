@@ -3,6 +3,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::epoll::EventFlags;
 
 use crate::Conn;
+use crate::loans::Loans;
 
 /// Output buffers over this size are given back to the allocator once they are empty.
 const KEEP_OUTPUT: usize = 256 * 1024;
@@ -39,12 +40,14 @@ pub(super) struct Entry {
     pub(super) out: Vec<u8>,
     /// How much of `out` the kernel has taken.
     pub(super) sent: usize,
+    /// What is in `out` without having been copied; none once it was offered to the kernel.
+    pub(super) loans: Loans,
 }
 
 impl Entry {
     #[inline]
     pub(super) fn unsent(&self) -> usize {
-        self.out.len() - self.sent
+        self.out.len() - self.sent + self.loans.bytes()
     }
 
     /// What the kernel should report.
@@ -80,6 +83,7 @@ impl Entry {
     #[inline]
     pub(super) fn drop_output(&mut self) {
         self.sent = 0;
+        self.loans.clear();
         self.out.clear();
         if self.out.capacity() > KEEP_OUTPUT {
             self.out = Vec::new();
@@ -122,6 +126,7 @@ impl Table {
             data: u64::from(conn.generation) << 32 | u64::from(slot),
             out: Vec::new(),
             sent: 0,
+            loans: Loans::default(),
         });
         conn
     }

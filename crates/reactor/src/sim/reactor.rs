@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use units::{Nanos, Time};
 
+use crate::loans::{self, Loan, Loans};
 use crate::peers::Peers;
 use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
@@ -20,6 +21,8 @@ pub(super) struct Slot {
     open: bool,
     pub(super) link: Link,
     pub(super) out: Vec<u8>,
+    /// What is in `out` without having been copied; none once it was flushed.
+    pub(super) loans: Loans,
     pub(super) paused: bool,
     /// The kernel has taken a part of the output, and takes no more for now.
     pub(super) blocked: bool,
@@ -147,6 +150,7 @@ impl SimReactor {
     pub(super) fn remove(&mut self, conn: Conn) -> Option<Link> {
         let slot = self.slot(conn)?;
         slot.open = false;
+        slot.loans.clear();
         let link = slot.link;
         if let Link::Peer { index, .. } = link {
             self.peers.remove(index);
@@ -274,9 +278,22 @@ impl Reactor for SimReactor {
         }
     }
 
+    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
+        match self.slot(conn).filter(|slot| !slot.link.is_datagram()) {
+            Some(slot) => slot.loans.take(loans),
+            None => loans::copy_in(self.output(conn), loans),
+        }
+    }
+
     fn flush(&mut self, conn: Conn) -> Time {
         let at = self.now();
-        let Some(slot) = self.slot(conn).filter(|slot| !slot.out.is_empty()) else { return at };
+        let Some(slot) = self.slot(conn).filter(|slot| slot.out.len() + slot.loans.bytes() > 0) else {
+            return at;
+        };
+        // Not before: whoever lent them has kept them until now, or the peer will see that he has not.
+        if !slot.loans.is_empty() {
+            slot.loans.settle(&mut slot.out, 0, 0);
+        }
         match slot.link {
             Link::Stream { .. } => self.flush_stream(conn),
             Link::Socket { .. } | Link::Peer { .. } => self.flush_datagram(conn),
@@ -288,7 +305,7 @@ impl Reactor for SimReactor {
         self.slots
             .get(conn.slot as usize)
             .filter(|s| s.generation == conn.generation)
-            .map_or(0, |s| s.out.len())
+            .map_or(0, |s| s.out.len() + s.loans.bytes())
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {

@@ -18,6 +18,7 @@ use units::{Nanos, Time};
 
 pub use config::{Identity, Trust, client_config, server_config};
 
+use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
 use crate::tls::session::Session;
 use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait};
@@ -201,6 +202,13 @@ impl<R: Reactor> Reactor for Tls<R> {
             Some(session) => &mut session.out,
             // In plain, or gone, which the backend knows.
             None => self.inner.output(conn),
+        }
+    }
+
+    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
+        match find(&mut self.sessions, conn) {
+            Some(session) => loans::copy_in(&mut session.out, loans),
+            None => self.inner.lend(conn, loans),
         }
     }
 

@@ -13,6 +13,8 @@ mod accept;
 mod buffers;
 mod datagrams;
 mod deliver;
+mod end;
+mod gather;
 mod operations;
 mod ring;
 mod sends;
@@ -24,10 +26,10 @@ mod unavailable;
 use std::collections::VecDeque;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use io_uring::{opcode, types};
+use io_uring::opcode;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
@@ -36,6 +38,7 @@ use units::{Nanos, Time};
 
 use crate::address::of_ends;
 use crate::epoll::EventFd;
+use crate::loans::{self, Loan};
 use crate::uring::accept::Listener;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
@@ -50,8 +53,6 @@ const TOGETHER: usize = 32;
 const ALONE: usize = 64 * 1024;
 /// How long to wait at most before a descriptor to accept by is looked for again.
 const RETRY: Nanos = Nanos(1_000_000);
-/// How long a dropped reactor waits for the kernel to let go of its buffers.
-const LETTING_GO: Nanos = Nanos::from_secs(1);
 
 /// How a flush hands its bytes to the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -207,42 +208,6 @@ impl Uring {
         self.waited += monotonic_now().min(until).since(before);
         Ok(waited == Waited::Events)
     }
-
-    /// Makes the kernel let go of everything. Returns whether it has.
-    fn quiesce(&mut self) -> io::Result<bool> {
-        let everything = opcode::AsyncCancel2::new(types::CancelBuilder::any().all()).build();
-        // SAFETY: it points at nothing.
-        unsafe { self.ring.push(everything, Token::indexed(Op::Cancel, 0)) }?;
-        let until = monotonic_now() + LETTING_GO;
-        while self.ring.in_flight > 0 {
-            let now = monotonic_now();
-            if now >= until {
-                return Ok(false);
-            }
-            self.ring.enter(1, Some(until.since(now)))?;
-            self.ring.sends.clear();
-        }
-        Ok(true)
-    }
-}
-
-impl Drop for Uring {
-    fn drop(&mut self) {
-        let quiet = self.quiesce().unwrap_or(false);
-        for done in self.ring.ready.drain(..) {
-            if let (Op::Accept, Ok(fd)) = (done.token.op, done.result) {
-                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
-                drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
-            }
-        }
-        if quiet {
-            // SAFETY: it is not used again.
-            unsafe { ManuallyDrop::drop(&mut self.table) }
-        } else {
-            // The kernel may still read output and write into buffers: better to lose the memory.
-            std::mem::forget(self.buffers.memory());
-        }
-    }
 }
 
 impl Reactor for Uring {
@@ -302,12 +267,22 @@ impl Reactor for Uring {
         self.table.output(conn)
     }
 
+    fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
+        match self.table.get_mut(conn) {
+            Some(entry) if entry.state == State::Open => entry.loans.take(loans),
+            _ => loans::copy_in(self.table.output(conn), loans),
+        }
+    }
+
     #[inline]
     fn flush(&mut self, conn: Conn) -> Time {
         let at = monotonic_now();
         if self.is_datagram(conn) {
             self.flush_datagram(conn);
             return at;
+        }
+        if self.table.get(conn).is_some_and(|entry| !entry.loans.is_empty()) {
+            self.make_way(conn);
         }
         let rest = match self.submit {
             Submit::AtOnce => self.send_now(conn),
@@ -324,6 +299,10 @@ impl Reactor for Uring {
             && entry.unsent() > 0
         {
             entry.owed = true;
+            if !entry.sends {
+                // What an entry just now has left of text and loans.
+                let _ = self.queue_send(conn);
+            }
         }
         at
     }

@@ -104,6 +104,9 @@ impl Uring {
             return Ok(false);
         }
         let number = entry.number();
+        if !entry.loans.is_empty() && !entry.holds_up() {
+            return self.queue_gathered(conn);
+        }
         let (bytes, _) = entry.next_to_leave();
         if bytes.is_empty() {
             return Ok(false);
@@ -115,6 +118,20 @@ impl Uring {
         entry.sends = true;
         // SAFETY: the bytes are in `Entry::leaving`, which nobody touches while `Entry::sends`, and which stays with the
         // table until the send has ended, whatever becomes of the connection.
+        unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
+        Ok(true)
+    }
+
+    /// Queues a send of text and loans, which ends as it is submitted: whatever the socket does not take then is copied.
+    fn queue_gathered(&mut self, conn: Conn) -> io::Result<bool> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
+        let number = entry.number();
+        // Without WAITALL, and with DONTWAIT, it neither goes on nor waits.
+        let flags = SendFlags::NOSIGNAL.bits() | SendFlags::DONTWAIT.bits();
+        let send = opcode::SendMsg::new(number, entry.gather()).flags(flags).build();
+        entry.sends = true;
+        // SAFETY: message, pieces and loans are in `Entry::gather`, a box, and the text is in `Entry::leaving`; nobody
+        // touches them while `Entry::sends`, and they stay with the table until the send has ended.
         unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
         Ok(true)
     }

@@ -2,10 +2,13 @@ use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types;
+use nix::libc::msghdr;
 use rustix::io::Errno;
 use rustix::net::SocketAddrAny;
 
 use crate::Conn;
+use crate::loans::Loans;
+use crate::uring::gather::Gather;
 use crate::uring::token::{GENERATIONS, Op};
 
 /// Output buffers over this size are given back to the allocator once they are empty.
@@ -52,10 +55,14 @@ pub(super) struct Entry {
     pub(super) watched: bool,
     /// What the handler fills.
     pub(super) out: Vec<u8>,
+    /// What is in `out` without having been copied; none once it was flushed and the kernel entered.
+    pub(super) loans: Loans,
     /// What the kernel reads from while `sends`: not to be touched then.
     pub(super) leaving: Vec<u8>,
     /// How much of `leaving` has left.
     pub(super) left: usize,
+    /// What is in `leaving` without having been copied, while it is sent for the first time.
+    pub(super) gather: Option<Box<Gather>>,
     /// Whether a send is under way.
     pub(super) sends: bool,
     /// Whether the handler flushed what it may see as unsent, so that it is told when that is gone.
@@ -80,8 +87,10 @@ impl Entry {
             broken: false,
             watched: false,
             out: Vec::new(),
+            loans: Loans::default(),
             leaving: Vec::new(),
             left: 0,
+            gather: None,
             sends: false,
             owed: false,
             held: Vec::new(),
@@ -92,7 +101,8 @@ impl Entry {
 
     #[inline]
     pub(super) fn unsent(&self) -> usize {
-        self.leaving.len() - self.left + self.out.len()
+        let lent = self.gather.as_deref().map_or(0, Gather::bytes);
+        self.leaving.len() - self.left + self.out.len() + self.loans.bytes() + lent
     }
 
     /// Whether what comes in is shown to the handler.
@@ -147,6 +157,36 @@ impl Entry {
         }
     }
 
+    /// Whether output that was flushed earlier has not left.
+    pub(super) fn holds_up(&self) -> bool {
+        self.sends || self.left < self.leaving.len()
+    }
+
+    /// Copies what was lent to the handler's output.
+    pub(super) fn copy_loans(&mut self) {
+        self.loans.settle(&mut self.out, 0, 0);
+    }
+
+    /// Makes text and loans what is to leave next. The kernel reads what the message points at until it was told otherwise.
+    ///
+    /// Bounds: nothing [holds it up](Entry::holds_up).
+    pub(super) fn gather(&mut self) -> *const msghdr {
+        self.drop_leaving();
+        std::mem::swap(&mut self.leaving, &mut self.out);
+        let gather = self.gather.get_or_insert_default();
+        gather.begin(&mut self.loans, &self.leaving)
+    }
+
+    /// Records that a send of text and loans has ended, having taken `n` bytes; copies the rest.
+    pub(super) fn gathered(&mut self, n: usize) {
+        let Some(gather) = &mut self.gather else { return };
+        gather.end(&mut self.leaving, n);
+        self.left = 0;
+        if self.leaving.is_empty() {
+            self.drop_leaving();
+        }
+    }
+
     /// Records that a send has ended, having taken `n` bytes.
     #[inline]
     pub(super) fn advance(&mut self, n: usize) {
@@ -161,6 +201,10 @@ impl Entry {
     /// Bounds: no send is under way.
     pub(super) fn drop_output(&mut self) {
         self.drop_leaving();
+        self.loans.clear();
+        if let Some(gather) = &mut self.gather {
+            gather.give_up();
+        }
         self.out = Vec::new();
     }
 }

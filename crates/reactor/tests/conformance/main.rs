@@ -7,6 +7,7 @@
 //! Try it: `cargo test -p reactor --test conformance`.
 
 mod datagrams;
+mod loans;
 mod peer;
 mod streams;
 mod witness;

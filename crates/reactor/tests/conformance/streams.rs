@@ -6,6 +6,7 @@ use reactor::{Address, Wait, Waker};
 use units::Nanos;
 
 use crate::Backend;
+pub(crate) use crate::loans::*;
 use crate::peer::{self, Listener, Net, Place};
 use crate::witness::{PATIENCE, Witness};
 
@@ -37,6 +38,10 @@ macro_rules! streams {
                 a_stale_connection_touches_nobody
                 reactors_share_an_address
                 listeners_are_told_apart_and_can_stop
+                what_is_lent_leaves_in_its_place
+                many_loans_leave_together
+                what_a_peer_does_not_take_is_given_back_all_the_same
+                what_is_lent_to_a_connection_that_goes_is_given_back
             );
         }
     };
@@ -61,7 +66,7 @@ macro_rules! full_queue {
 }
 
 /// A reactor that listens, and where.
-fn server<R: Backend>(net: Net) -> Option<(R, Address, Place)> {
+pub(crate) fn server<R: Backend>(net: Net) -> Option<(R, Address, Place)> {
     let mut reactor = R::start()?;
     let place = net.place();
     let address = reactor.listen(&place.address).unwrap();
@@ -69,7 +74,7 @@ fn server<R: Backend>(net: Net) -> Option<(R, Address, Place)> {
 }
 
 /// A byte that tells where in a long stream it was.
-fn pattern(i: usize) -> u8 {
+pub(crate) fn pattern(i: usize) -> u8 {
     (i % 251) as u8
 }
 

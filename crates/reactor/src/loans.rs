@@ -1,0 +1,184 @@
+//! Output that is not copied: bytes that somebody else keeps in place until they have left.
+//!
+//! A loan is short. It is offered to the kernel once, by the next flush, and what the kernel does not take then is copied
+//! into the output: a peer that does not read can therefore keep nobody's memory. What a fast peer reads is never copied
+//! here, which from some KiB on costs more than a system call that takes several pieces.
+
+use std::io::IoSlice;
+use std::iter;
+use std::os::fd::AsFd;
+
+use bytes::Bytes;
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+
+/// Bytes in the midst of an output that stay where they are, see [`Reactor::lend`](crate::Reactor::lend).
+#[derive(Debug)]
+pub struct Loan {
+    /// They come before this byte of what [`Reactor::output`](crate::Reactor::output) yields.
+    pub at: usize,
+    /// The bytes. Whoever has them keeps them in place and unchanged as long as this stands.
+    pub bytes: Bytes,
+}
+
+/// Pieces that one `sendmsg` is given; more take another one. Source: each costs some ns to set up, and 64 of them with
+/// values of 4 KiB are more than most sockets take at once.
+const PIECES: usize = 64;
+
+/// The loans in one connection's output.
+#[derive(Default)]
+pub(crate) struct Loans {
+    /// In the order of their places.
+    loans: Vec<Loan>,
+    /// What they come to. Units: bytes.
+    bytes: usize,
+}
+
+impl Loans {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.loans.is_empty()
+    }
+
+    /// What they come to. Units: bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds `more`, which come behind those that are there.
+    pub(crate) fn take(&mut self, more: &mut Vec<Loan>) {
+        debug_assert!(self.loans.iter().chain(&*more).is_sorted_by_key(|loan| loan.at));
+        self.bytes += more.iter().map(|loan| loan.bytes.len()).sum::<usize>();
+        self.loans.append(more);
+    }
+
+    /// Gives them back.
+    pub(crate) fn clear(&mut self) {
+        self.loans.clear();
+        self.bytes = 0;
+    }
+
+    /// Text and loans in turn, from byte `from` of the text on, before which there is no loan.
+    fn all<'l>(&'l self, text: &'l [u8], from: usize) -> impl Iterator<Item = &'l [u8]> {
+        let mut before = from;
+        let rest = self.loans.last().map_or(from, |loan| loan.at);
+        let pieces = self.loans.iter().flat_map(move |loan| {
+            let between = &text[before..loan.at];
+            before = loan.at;
+            [between, &loan.bytes[..]]
+        });
+        pieces.chain(iter::once(&text[rest..]))
+    }
+
+    /// The same without the first `taken` bytes, and without empty pieces.
+    pub(crate) fn behind<'l>(
+        &'l self,
+        text: &'l [u8],
+        from: usize,
+        mut taken: usize,
+    ) -> impl Iterator<Item = &'l [u8]> {
+        self.all(text, from).filter_map(move |piece| {
+            let skipped = taken.min(piece.len());
+            taken -= skipped;
+            Some(&piece[skipped..]).filter(|piece| !piece.is_empty())
+        })
+    }
+
+    /// Offers the kernel everything from byte `from` of the text on; returns how much it took, and what went wrong, if it
+    /// is not that it takes no more for now.
+    pub(crate) fn send(&self, fd: impl AsFd, text: &[u8], from: usize) -> (usize, Result<(), Errno>) {
+        let mut taken = 0;
+        loop {
+            let mut pieces = [IoSlice::new(&[]); PIECES];
+            let (mut count, mut offered) = (0, 0);
+            for (place, piece) in pieces.iter_mut().zip(self.behind(text, from, taken)) {
+                *place = IoSlice::new(piece);
+                (count, offered) = (count + 1, offered + piece.len());
+            }
+            if count == 0 {
+                return (taken, Ok(()));
+            }
+            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+            match sendmsg(&fd, &pieces[..count], &mut SendAncillaryBuffer::default(), flags) {
+                Ok(n) => {
+                    taken += n;
+                    if n < offered || count < PIECES {
+                        return (taken, Ok(()));
+                    }
+                }
+                Err(Errno::AGAIN | Errno::INTR) => return (taken, Ok(())),
+                Err(error) => return (taken, Err(error)),
+            }
+        }
+    }
+
+    /// Copies everything behind the first `taken` bytes from byte `from` of the text on, which is all that is left then,
+    /// and gives the loans back.
+    pub(crate) fn settle(&mut self, text: &mut Vec<u8>, from: usize, taken: usize) {
+        let left = text.len() - from + self.bytes - taken;
+        if left == 0 {
+            text.clear();
+        } else {
+            let mut rest = Vec::with_capacity(left);
+            self.behind(text, from, taken).for_each(|piece| rest.extend_from_slice(piece));
+            *text = rest;
+        }
+        self.clear();
+    }
+}
+
+/// Copies `loans` to where they belong in `text`, and gives them back.
+pub(crate) fn copy_in(text: &mut Vec<u8>, loans: &mut Vec<Loan>) {
+    let mut all = Loans::default();
+    all.take(loans);
+    all.settle(text, 0, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loan(at: usize, bytes: &'static str) -> Loan {
+        Loan { at, bytes: Bytes::from_static(bytes.as_bytes()) }
+    }
+
+    fn loans(of: Vec<Loan>) -> Loans {
+        let mut loans = Loans::default();
+        loans.take(&mut { of });
+        loans
+    }
+
+    #[test]
+    fn text_and_loans_come_in_turn() {
+        let check = |from: usize, of: Vec<Loan>, taken: usize, expect: &[&str]| {
+            let loans = loans(of);
+            let pieces: Vec<&str> = loans
+                .behind(b"0123456789", from, taken)
+                .map(|piece| std::str::from_utf8(piece).unwrap())
+                .collect();
+            assert_eq!(pieces, expect);
+        };
+        check(0, vec![], 0, &["0123456789"]);
+        check(4, vec![], 0, &["456789"]);
+        check(0, vec![loan(0, "abc"), loan(10, "def")], 0, &["abc", "0123456789", "def"]);
+        check(2, vec![loan(4, "abc"), loan(4, ""), loan(4, "def")], 0, &["23", "abc", "def", "456789"]);
+        check(2, vec![loan(4, "abc"), loan(6, "def")], 4, &["c", "45", "def", "6789"]);
+        check(2, vec![loan(4, "abc"), loan(6, "def")], 13, &["9"]);
+        check(2, vec![loan(4, "abc"), loan(6, "def")], 14, &[]);
+    }
+
+    #[test]
+    fn what_is_left_is_copied_and_the_loans_are_given_back() {
+        for taken in 0..=13 {
+            let mut loans = loans(vec![loan(4, "abc"), loan(6, "de")]);
+            let mut text = b"0123456789".to_vec();
+            loans.settle(&mut text, 2, taken);
+            assert_eq!(text, &b"23abc45de6789"[taken..]);
+            assert!(loans.is_empty() && loans.bytes() == 0);
+        }
+        let mut text = b"0123".to_vec();
+        copy_in(&mut text, &mut vec![loan(1, "abc"), loan(4, "d")]);
+        assert_eq!(text, b"0abc123d");
+    }
+}

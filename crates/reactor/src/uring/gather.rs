@@ -1,0 +1,64 @@
+use std::mem;
+
+use nix::libc::{iovec, msghdr};
+
+use crate::loans::Loans;
+
+/// Pieces that one operation is given; more are copied. Source: Linux's `UIO_MAXIOV`.
+const PIECES: usize = 1024;
+
+/// What the kernel reads of a send of text and loans: the message, the list of its pieces, and whose the pieces are.
+///
+/// Shape: in a box, since the kernel knows where it lies.
+pub(super) struct Gather {
+    message: msghdr,
+    pieces: Vec<iovec>,
+    loans: Loans,
+}
+
+impl Default for Gather {
+    fn default() -> Gather {
+        // SAFETY: a message of numbers and pointers that are 0 has no address, no pieces and nothing else. It has fields
+        // beside these on some systems.
+        let message = unsafe { mem::zeroed() };
+        Gather { message, pieces: Vec::new(), loans: Loans::default() }
+    }
+}
+
+impl Gather {
+    /// What was lent. Units: bytes.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.loans.bytes()
+    }
+
+    /// Whether it is under way.
+    #[inline]
+    pub(super) fn is_under_way(&self) -> bool {
+        !self.loans.is_empty()
+    }
+
+    /// A message of `text` with the loans in it; it and the text stay as they are until [`Gather::end`].
+    pub(super) fn begin(&mut self, loans: &mut Loans, text: &[u8]) -> *const msghdr {
+        // Both keep their memory.
+        std::mem::swap(&mut self.loans, loans);
+        self.pieces.clear();
+        let pieces = self.loans.behind(text, 0, 0).take(PIECES);
+        self.pieces.extend(
+            pieces.map(|piece| iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }),
+        );
+        self.message.msg_iov = self.pieces.as_mut_ptr();
+        self.message.msg_iovlen = self.pieces.len() as _;
+        &raw const self.message
+    }
+
+    /// Makes `text` what is left behind the first `taken` bytes, and gives the loans back.
+    pub(super) fn end(&mut self, text: &mut Vec<u8>, taken: usize) {
+        self.loans.settle(text, 0, taken);
+    }
+
+    /// Gives the loans back.
+    pub(super) fn give_up(&mut self) {
+        self.loans.clear();
+    }
+}
