@@ -3,6 +3,8 @@ use thiserror::Error;
 use units::Bytes;
 
 use crate::policy::Policy;
+use crate::record;
+use crate::records::Location;
 
 /// How a [`Store`](crate::Store) is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,8 @@ pub struct Config {
     pub populate: bool,
     /// Which items go when memory is full.
     pub policy: Policy,
+    /// Which of the server's partitions it is, and how many there are: no two give out the same unique number.
+    pub partition: (u32, u32),
 }
 
 /// 2 MiB, a huge page on x86-64, and the most that a record can say of its length. Source: ANCS'19 §IV-A.
@@ -41,6 +45,7 @@ impl Config {
             item_max: limits::ITEM_MAX,
             populate: false,
             policy: Policy::default(),
+            partition: (0, 1),
         }
     }
 
@@ -56,6 +61,9 @@ impl Config {
                 segment: Bytes(self.segment as u64),
                 item_max: Bytes(self.item_max as u64),
             });
+        }
+        if self.memory / record::ALIGN >= Location::END {
+            return Err(ConfigError::TooMuch { memory: Bytes(self.memory as u64) });
         }
         if self.memory < self.memory_min() {
             return Err(ConfigError::TooLittle {
@@ -77,6 +85,12 @@ pub enum ConfigError {
         memory: Bytes,
         /// What is needed.
         least: Bytes,
+    },
+    /// More than an entry of the index can say.
+    #[error("{memory} of memory is too much for one partition; the most is 256 GiB, so use more of them")]
+    TooMuch {
+        /// What was given.
+        memory: Bytes,
     },
     /// Segments that cannot hold an item, or have no round length.
     #[error(

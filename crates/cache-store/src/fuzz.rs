@@ -3,11 +3,11 @@
 //! The store may forget an item only once it counts evictions. Whatever it returns must be the map's.
 //! Try it: `cargo test -p cache-store --test model`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Policy, Reader, Store, Stored};
+use crate::{Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Store, Stored};
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
@@ -41,6 +41,10 @@ pub enum Op {
     Flush(i32),
     /// Looks for what has ended.
     Tend,
+    /// Keeps a value where it is, as a reply does that has not left.
+    Pin(u8),
+    /// Lets go of the value that was kept first.
+    Unpin,
 }
 
 /// The store's length of a segment here. Units: bytes.
@@ -63,6 +67,8 @@ struct Model {
     /// Sees what the store has, and now and then stays inside for a while.
     reader: Reader,
     map: HashMap<u8, Entry>,
+    /// Values that are kept, and what they were.
+    pinned: VecDeque<(Pinned, Vec<u8>)>,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
@@ -83,10 +89,20 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
     let epochs = Epochs::new(1, || ());
     let store = Store::with_readers_and_hasher(config, epochs, hasher).expect("the configuration is legal");
     let reader = Reader::new(vec![store.view()]).expect("it is the first");
-    let mut model =
-        Model { store, reader, map: HashMap::new(), flush_at: None, now: 1_700_000_000, last_cas: 0 };
+    let mut model = Model {
+        store,
+        reader,
+        map: HashMap::new(),
+        pinned: VecDeque::new(),
+        flush_at: None,
+        now: 1_700_000_000,
+        last_cas: 0,
+    };
     for op in ops {
         model.step(op);
+        for (pinned, value) in &model.pinned {
+            assert_eq!(pinned.as_ref(), value, "a value that was pinned has changed");
+        }
     }
     model.store.audit();
     for key in 0..=u8::MAX {
@@ -128,7 +144,9 @@ fn decode(chunk: &[u8]) -> Op {
         13 => Op::Touch(key, wide % 8),
         14 => Op::Wait(a % 4),
         _ if d % 8 == 0 => Op::Flush(wide % 4),
-        _ if d % 8 < 4 => Op::Tend,
+        _ if d % 8 == 1 => Op::Tend,
+        _ if d % 8 < 5 => Op::Pin(key),
+        _ if d % 8 == 5 => Op::Unpin,
         _ => Op::Get(key),
     }
 }
@@ -182,7 +200,16 @@ impl Model {
                     self.map.clear();
                 }
             }
-            Op::Tend => self.store.tend(self.now),
+            Op::Tend => _ = self.store.tend(self.now),
+            Op::Pin(key) => {
+                let bytes = key_bytes(key);
+                if let Some(item) = self.store.get(self.store.hasher().key(&bytes), self.now)
+                    && let Some(pinned) = item.pin()
+                {
+                    self.pinned.push_back((pinned, item.value.to_vec()));
+                }
+            }
+            Op::Unpin => _ = self.pinned.pop_front(),
         }
     }
 

@@ -44,10 +44,10 @@ pub struct Key<'k> {
 /// The hash of a key, whose parts choose partition, bucket and tag independently of each other.
 ///
 /// ```text
-///  63      56 55            32 31             0
-///  +---------+----------------+----------------+
-///  |         |      tag       |     bucket     |
-///  +---------+----------------+----------------+
+///  63      56         43    32 31             0
+///  +---------+-------+--------+----------------+
+///  |         |       |  tag   |     bucket     |
+///  +---------+-------+--------+----------------+
 ///   partition: as a fraction of the whole range, which up to 256 partitions read from these 8 bits
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl KeyHash {
 
     #[inline]
     pub(crate) fn tag(self) -> u64 {
-        (self.0 >> 32) & 0xff_ffff
+        (self.0 >> 32) & 0xfff
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
             }
             // 6 standard deviations of a binomial of mean 2000 are about 270.
             assert!(counts.iter().all(|c| c.abs_diff(2000) < 270), "{partitions}: {counts:?}");
-            assert_eq!((tags, buckets), (0xff_ffff, 0xffff_ffff), "{partitions}");
+            assert_eq!((tags, buckets), (0xfff, 0xffff_ffff), "{partitions}");
         }
     }
 

@@ -3,6 +3,7 @@ mod bucket;
 mod loom_tests;
 mod pieces;
 mod table;
+mod usage;
 
 use std::sync::Arc;
 
@@ -12,12 +13,13 @@ use bucket::Entry;
 use table::BucketId;
 
 pub(crate) use table::{Look, Table};
+pub(crate) use usage::Usage;
 
 /// Finds records by hash, in one cache line for nearly all keys.
 ///
 /// Shape: linear hashing. Buckets of 7 slots; a full one continues in an overflow bucket. When there are
 /// over 4½ entries a bucket, the next bucket in turn is split in two, so that growth is spread over the
-/// inserts that cause it and no insert pays for a whole table. An entry holds 24 bits of the hash; the caller
+/// inserts that cause it and no insert pays for a whole table. An entry holds 12 bits of the hash; the caller
 /// compares the key itself. This is the writer's side; other threads read its [`Table`] meanwhile.
 /// Cost: about 16 B per item, one cache miss per look-up.
 pub(crate) struct Index {
@@ -75,9 +77,10 @@ impl Index {
         &mut self,
         hash: KeyHash,
         location: Location,
+        usage: Usage,
         hash_of: impl FnMut(Location) -> KeyHash,
     ) {
-        self.put(self.home(hash), Entry::new(hash.tag(), location));
+        self.put(self.home(hash), Entry::new(hash.tag(), location, usage));
         self.entries += 1;
         if self.entries * 2 > self.table.homes.len() * LOAD_HALVES {
             self.split(hash_of);
@@ -86,15 +89,38 @@ impl Index {
 
     /// Points an entry at another record of the same key.
     #[inline]
-    pub(crate) fn replace(&mut self, at: Slot, hash: KeyHash, location: Location) {
-        self.table.bucket(at.bucket).set(at.slot, Entry::new(hash.tag(), location));
+    pub(crate) fn replace(&mut self, at: Slot, hash: KeyHash, location: Location, usage: Usage) {
+        self.table.bucket(at.bucket).set(at.slot, Entry::new(hash.tag(), location, usage));
     }
 
-    /// Notes that a record was read.
+    /// Notes that a record is read now.
     #[inline]
-    pub(crate) fn mark(&self, at: Slot) {
+    pub(crate) fn read(&self, at: Slot, now: u32) {
         let bucket = self.table.bucket(at.bucket);
-        bucket.mark(at.slot, bucket.get(at.slot));
+        bucket.read(at.slot, bucket.get(at.slot), now);
+    }
+
+    /// What is known of a record's use.
+    pub(crate) fn usage(&self, at: Slot) -> Usage {
+        self.table.bucket(at.bucket).get(at.slot).usage()
+    }
+
+    /// Home buckets.
+    pub(crate) fn homes(&self) -> usize {
+        self.table.homes.len()
+    }
+
+    /// Marks what was not used for long, in one home bucket and those behind it.
+    pub(crate) fn age(&self, home: usize, now: u32) {
+        let mut id = BucketId::Home(home);
+        loop {
+            let bucket = self.table.bucket(id);
+            for (slot, entry) in bucket.entries().enumerate().filter(|(_, entry)| *entry != Entry::EMPTY) {
+                bucket.update(slot, entry, entry.with_usage(entry.usage().aged(now)));
+            }
+            let Some(next) = bucket.next() else { return };
+            id = BucketId::Overflow(next);
+        }
     }
 
     /// Whether a record was read since its entry was made.
@@ -208,7 +234,7 @@ mod tests {
     fn check(n: u64, hash_of: fn(Location) -> KeyHash) {
         let mut index = Index::new(100_000);
         for i in 0..n {
-            index.insert(hash_of(Location(i)), Location(i), hash_of);
+            index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
         }
         assert_eq!(index.len(), n as usize);
         for i in 0..n {
@@ -243,9 +269,9 @@ mod tests {
     fn replaced_entries_point_elsewhere() {
         let mut index = Index::new(100_000);
         let hash = KeyHash::from_u64(5);
-        index.insert(hash, Location(1), hash_of);
+        index.insert(hash, Location(1), Usage::default(), hash_of);
         let slot = find(&index, hash, 1).unwrap();
-        index.replace(slot, hash, Location(2));
+        index.replace(slot, hash, Location(2), Usage::default());
         assert!(find(&index, hash, 1).is_none() && find(&index, hash, 2).is_some());
         assert_eq!(index.len(), 1);
     }
@@ -255,7 +281,7 @@ mod tests {
         let mut index = Index::new(100_000);
         for i in 0..100_000 {
             let before = index.table.homes.len();
-            index.insert(hash_of(Location(i)), Location(i), hash_of);
+            index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
             assert!(index.table.homes.len() - before <= 1);
         }
         let per_item = index.bytes() as f64 / 100_000.0;
@@ -282,7 +308,7 @@ mod tests {
         let hash = KeyHash::from_u64(9);
         for _ in 0..50 {
             for i in 0..100 {
-                index.insert(hash, Location(i), |_| hash);
+                index.insert(hash, Location(i), Usage::default(), |_| hash);
             }
             for i in 0..100 {
                 index.remove(find(&index, hash, i).unwrap(), hash);
@@ -290,5 +316,22 @@ mod tests {
         }
         assert!(index.table.overflow.len() <= 100usize.div_ceil(7), "{}", index.table.overflow.len());
         assert_eq!(index.spare.len(), index.table.overflow.len(), "none is left in a chain");
+    }
+
+    #[test]
+    fn use_is_noted_and_grows_old() {
+        let mut index = Index::new(100_000);
+        let hash = KeyHash::from_u64(9);
+        // A home bucket and one behind it.
+        for i in 0..10 {
+            index.insert(hash, Location(i), Usage::stored(100), |_| hash);
+        }
+        let usage = |index: &Index, i| index.usage(find(index, hash, i).unwrap());
+        index.read(find(&index, hash, 9).unwrap(), 9000);
+        assert_eq!((usage(&index, 9), usage(&index, 8)), (Usage::fetched(9000), Usage::stored(100)));
+        (0..index.homes()).for_each(|home| index.age(home, 9000));
+        // Long afterwards.
+        assert_eq!((usage(&index, 9), usage(&index, 8)), (Usage::fetched(9000), Usage::default()));
+        assert!(index.is_marked(find(&index, hash, 9).unwrap()));
     }
 }

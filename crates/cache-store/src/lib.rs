@@ -21,7 +21,8 @@
 //! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
 //!
 //! Other threads may read it meanwhile, by a [`Reader`]: a word of the index is an atomic, a record is never changed
-//! once the index points at it, and a segment is written again when [`Epochs`] say that nobody can be looking at it.
+//! once the index points at it, and a segment is written again when [`Epochs`] say that nobody can be looking at it, and
+//! when no reply points into it that has not left ([`Pinned`]).
 //!
 //! Try it: `cargo test -p cache-store`.
 
@@ -35,6 +36,7 @@ mod hash;
 mod index;
 mod log;
 mod marks;
+mod pins;
 mod policy;
 mod reader;
 mod record;
@@ -48,6 +50,7 @@ pub use epochs::Epochs;
 pub use expiry::Expiry;
 pub use hash::{Key, KeyHash, KeyHasher};
 pub use marks::Marks;
+pub use pins::Pinned;
 pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;

@@ -50,7 +50,7 @@ pub(crate) const SEGMENTS_TO_KEEP: usize = 6;
 ///
 /// Shape: a segment that is in use is `active`, `keeping`, in `order`, or being swept.
 pub(crate) struct Log {
-    records: Arc<Records>,
+    pub(crate) records: Arc<Records>,
     supply: Supply,
     pub(crate) segments: Vec<Segment>,
     /// The one that is appended to.
@@ -79,11 +79,9 @@ impl Log {
     pub(crate) fn new(config: &Config, epochs: Arc<Epochs>) -> Result<Log, ConfigError> {
         config.check()?;
         let count = config.memory / config.segment;
-        let arena = Some(count * config.segment)
-            .filter(|&length| length / record::ALIGN < Location::END)
-            .and_then(|length| Arena::new(length, config.populate))
+        let arena = Arena::new(count * config.segment, config.populate)
             .ok_or(ConfigError::Refused { memory: Bytes(config.memory as u64) })?;
-        let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), count));
+        let records = Arc::new(Records::new(arena, config.segment.trailing_zeros(), count, config.partition));
         let mut supply = Supply::new(config, Arc::clone(&records), epochs);
         let active = supply.take(0, false).expect("nothing was taken yet");
         let mut log = Log {
@@ -144,6 +142,16 @@ impl Log {
         self.supply.in_use()
     }
 
+    /// Takes in what nobody looks at any more.
+    pub(crate) fn settle(&mut self, index_bytes: usize) {
+        self.supply.settle(index_bytes);
+    }
+
+    /// Segments that hold nothing but values that replies point at.
+    pub(crate) fn pinned(&self) -> usize {
+        self.supply.pinned()
+    }
+
     /// Room behind the last record of the active segment.
     #[inline]
     pub(crate) fn room(&self) -> usize {
@@ -162,7 +170,7 @@ impl Log {
 
     /// Fills the active segment from its start again, if nothing in it is alive and nobody looks at it.
     pub(crate) fn restart(&mut self) -> bool {
-        let dead = self.segments[self.active].live == 0 && self.supply.is_left();
+        let dead = self.segments[self.active].live == 0 && self.supply.is_left(self.active);
         if dead {
             self.begin(self.active);
         }

@@ -52,17 +52,17 @@ impl Reader {
         if shared.is_flush_due(now) {
             return Lookup::AskOwner;
         }
-        let gone = match shared.look(key) {
+        let gone = match shared.look(key, now) {
             Look::Unsettled => return Lookup::AskOwner,
             Look::Missing => Gone::Missing,
-            Look::Found(at) => {
+            Look::Found(at, usage) => {
                 let header = shared.records.header(at);
                 match shared.gone(at, &header, now) {
                     Some(gone) => gone,
                     None if Marks::from_u32(header.marks).has(Marks::STALE) => return Lookup::AskOwner,
                     None => {
                         self.stats.count_get(Ok(()));
-                        return Lookup::Found(Entry::new(&shared.records, at, &header));
+                        return Lookup::Found(Entry::new(&shared.records, at, &header, usage, now));
                     }
                 }
             }

@@ -23,7 +23,7 @@
 
 use crate::expiry::Expiry;
 
-/// Records start at multiples of this, so that 40 bits of an index entry reach 4 TiB. Units: bytes.
+/// Records start at multiples of this, so that 36 bits of an index entry reach 256 GiB. Units: bytes.
 ///
 /// 8 would cost 2 B more per item, and no processor here reads a number faster for it.
 pub(crate) const ALIGN: usize = 4;

@@ -1,4 +1,5 @@
 use crate::arena::Arena;
+use crate::pins::Pins;
 use crate::record::{self, Header};
 use crate::sync::{AtomicU64, Ordering};
 
@@ -7,8 +8,10 @@ use crate::sync::{AtomicU64, Ordering};
 pub(crate) struct Location(pub(crate) u64);
 
 impl Location {
-    /// 39 bits of an index entry hold a location and the mark of an empty one: 2 TiB.
-    pub(crate) const END: usize = (1 << 39) - 1;
+    /// What an index entry has room for.
+    pub(crate) const BITS: u32 = 36;
+    /// They hold a location and the mark of an empty entry: 256 GiB.
+    pub(crate) const END: usize = (1 << Location::BITS) - 1;
 
     #[inline]
     pub(crate) fn offset(self) -> usize {
@@ -19,20 +22,30 @@ impl Location {
 /// What can be read of a log, by its writer and by others meanwhile.
 ///
 /// A record is written before the index points at it and never after. Its segment is written again when nobody can
-/// be looking at it any more: [`Epochs`](crate::Epochs) says when. So whoever has a location from the index, in the
+/// be looking at it any more: [`Epochs`](crate::Epochs) and [`Pins`] say when. So whoever has a location from the index, in the
 /// meaning of a reader that is inside or of the writer itself, may read the record there.
 pub(crate) struct Records {
     arena: Arena,
     /// log₂ of a segment's length.
     shift: u32,
+    /// Which partition of how many.
+    partition: (u32, u32),
     /// How many segments had been begun before each one; the unique numbers of its records follow from it.
     ages: Box<[AtomicU64]>,
+    pins: Pins,
 }
 
 impl Records {
     /// Segments of `1 << shift` bytes that fill `arena`.
-    pub(crate) fn new(arena: Arena, shift: u32, segments: usize) -> Records {
-        Records { arena, shift, ages: (0..segments).map(|_| AtomicU64::new(0)).collect() }
+    pub(crate) fn new(arena: Arena, shift: u32, segments: usize, partition: (u32, u32)) -> Records {
+        debug_assert!(partition.0 < partition.1);
+        let ages = (0..segments).map(|_| AtomicU64::new(0)).collect();
+        Records { arena, shift, partition, ages, pins: Pins::new(segments) }
+    }
+
+    /// What replies point at that have not left.
+    pub(crate) fn pins(&self) -> &Pins {
+        &self.pins
     }
 
     /// Gives a segment's memory to the system until it is written again.
@@ -83,10 +96,12 @@ impl Records {
         (begun << (self.shift - record::ALIGN.ilog2())) + (within / record::ALIGN) as u64 + 1
     }
 
-    /// The unique number of an item: a new record's position, which a record that is written again carries along.
+    /// The unique number of an item: a new record's position, and which partition it is in. A record that is written again
+    /// carries it along.
     #[inline]
     pub(crate) fn cas(&self, at: Location, header: &Header) -> u64 {
-        header.cas.unwrap_or_else(|| self.position(at))
+        let (partition, partitions) = self.partition;
+        header.cas.unwrap_or_else(|| self.position(at) * u64::from(partitions) + u64::from(partition))
     }
 
     #[inline]

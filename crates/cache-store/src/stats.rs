@@ -25,6 +25,8 @@ stats! {
     bytes,
     /// Segments that hold anything.
     segments,
+    /// Segments that hold nothing but values that replies point at.
+    pinned_segments,
     /// Index, of which the buckets are never given back. Units: bytes.
     index_bytes,
     /// Memory on huge pages that were set apart (`vm.nr_hugepages`). Units: bytes.
@@ -104,6 +106,7 @@ impl Stats {
             items: self.items,
             bytes: self.bytes,
             segments: self.segments,
+            pinned_segments: self.pinned_segments,
             index_bytes: self.index_bytes,
             pool_bytes: self.pool_bytes,
             thp_bytes: self.thp_bytes,

@@ -21,7 +21,7 @@ use crate::record::{self, Header};
 use crate::records::Location;
 use crate::stats::Stats;
 use reclaim::{Effort, Sweep};
-use tend::Walk;
+use tend::{Ageing, Walk};
 use view::Shared;
 
 pub use count::{Counted, MetaCount};
@@ -49,6 +49,7 @@ pub struct Store {
     /// Segments that went.
     turn: u32,
     walk: Walk,
+    ageing: Ageing,
     stats: Stats,
     /// Kept for its memory.
     scratch: Vec<u8>,
@@ -111,6 +112,7 @@ impl Store {
             effort: Effort::default(),
             turn: 0,
             walk: Walk::default(),
+            ageing: Ageing::default(),
             stats: Stats::default(),
             scratch: Vec::new(),
         })
@@ -129,6 +131,7 @@ impl Store {
             thp_bytes,
             items: self.index.len() as u64,
             segments: self.log.in_use() as u64,
+            pinned_segments: self.log.pinned() as u64,
             index_bytes: self.index.bytes() as u64,
             ..self.stats
         }

@@ -25,7 +25,9 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         4 => (key.clone(), any::<bool>(), prop_oneof![0u64..1000, any::<u64>()])
             .prop_map(|(k, up, n)| Op::Count(k, up, n)),
         2 => key.clone().prop_map(Op::Delete),
-        2 => (key, exptime).prop_map(|(k, e)| Op::Touch(k, e)),
+        2 => (key.clone(), exptime).prop_map(|(k, e)| Op::Touch(k, e)),
+        2 => key.prop_map(Op::Pin),
+        1 => Just(Op::Unpin),
         2 => (0u8..4).prop_map(Op::Wait),
         1 => (-1..4).prop_map(Op::Flush),
         2 => Just(Op::Tend),

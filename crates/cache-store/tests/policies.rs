@@ -178,7 +178,7 @@ fn what_has_ended_makes_room_without_being_asked_for() {
     }
     let full = store.stats();
     // 600 KiB at 16 KiB a call, and as many calls again to look for the next segment.
-    let tend = |store: &mut Store, now| (0..100).for_each(|_| store.tend(now));
+    let tend = |store: &mut Store, now| (0..100).for_each(|_| _ = store.tend(now));
     tend(&mut store, NOW + 9);
     assert_eq!(store.stats(), full);
     tend(&mut store, NOW + 30);
@@ -224,7 +224,7 @@ fn a_flush_ends_what_was_kept_and_nothing_that_is_kept_later() {
     // Nobody asks this time.
     fill(&mut store, 9);
     store.flush_all(0, NOW);
-    (0..200).for_each(|_| store.tend(NOW));
+    (0..200).for_each(|_| _ = store.tend(NOW));
     assert_eq!((store.stats().items, store.stats().bytes), (0, 0));
     store.audit();
 }

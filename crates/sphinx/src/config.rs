@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
@@ -86,6 +87,20 @@ const DESCRIPTORS_PER_THREAD: usize = 3;
 /// Descriptors of the process beside its threads': the standard ones, signals, metrics, and some to spare.
 const DESCRIPTORS: usize = 20;
 
+/// Segments that a partition has at least, where its memory and the largest item allow. What stands empty of them, two to
+/// three, holds no items, and what goes, goes by the segment. Source: `cargo bench -p sphinx --bench hits`, see
+/// docs/reference/memory.md.
+const SEGMENTS: usize = 32;
+/// Units: bytes. Bounds of a segment: below, taking one back would not be worth its bookkeeping; above, it is a huge page.
+const SEGMENT: RangeInclusive<usize> = (64 << 10)..=(2 << 20);
+
+/// The length of the segments of a partition of `memory` bytes whose items have up to `item_max`. Units: bytes.
+fn segment(memory: usize, item_max: usize) -> usize {
+    let wanted = ((memory / SEGMENTS).max(1) + 1).next_power_of_two() / 2;
+    let least = item_max.next_power_of_two().clamp(*SEGMENT.start(), *SEGMENT.end());
+    wanted.clamp(least, *SEGMENT.end())
+}
+
 impl Config {
     /// Partitions that each thread has.
     pub(crate) fn partitions_per_thread(&self) -> usize {
@@ -97,10 +112,13 @@ impl Config {
         self.partitions_per_thread() * self.cpus.len()
     }
 
-    /// What each partition gets of the memory.
-    pub(crate) fn store(&self, seed: u64) -> cache_store::Config {
-        let share = self.memory.0 as usize / self.partitions();
+    /// What a partition gets of the memory.
+    pub(crate) fn store(&self, partition: usize, seed: u64) -> cache_store::Config {
+        let partitions = self.partitions();
+        let share = self.memory.0 as usize / partitions;
         cache_store::Config {
+            segment: segment(share, self.item_max),
+            partition: (partition as u32, partitions as u32),
             populate: !self.lazy_memory,
             policy: self.policy,
             item_max: self.item_max,
@@ -121,7 +139,7 @@ impl Config {
             );
         }
         let threads = self.cpus.len();
-        let least = Bytes((self.store(0).memory_min() * threads) as u64);
+        let least = Bytes((self.store(0, 0).memory_min() * threads) as u64);
         ensure!(
             self.memory >= least,
             "{} of memory is too little: {threads} thread{} need at least {least}, two segments each; give more with -m",
@@ -207,9 +225,28 @@ mod tests {
         check(Config { cpus: vec![99_999], ..config() }, "no cpu 99999 to use; choose from");
         let cpu = config().cpus[0];
         check(
-            Config { memory: Bytes(7 << 20), cpus: vec![cpu; 2], ..config() },
-            "7 MiB of memory is too little: 2 threads need at least 8 MiB, two segments each; give more with -m",
+            Config { memory: Bytes(3 << 20), cpus: vec![cpu; 2], ..config() },
+            "3 MiB of memory is too little: 2 threads need at least 4 MiB, two segments each; give more with -m",
         );
         check(Config { connections: 1 << 40, ..config() }, "ask for fewer with -c");
+    }
+
+    #[test]
+    fn little_memory_has_small_segments_that_hold_the_largest_item() {
+        let check = |memory_mib: usize, item_max: usize, expect: usize| {
+            assert_eq!(segment(memory_mib << 20, item_max), expect, "{memory_mib} MiB");
+        };
+        let mebibyte = 1 << 20;
+        check(1024, mebibyte, 2 * mebibyte);
+        check(64, mebibyte, 2 * mebibyte);
+        check(63, mebibyte, mebibyte);
+        check(16, mebibyte, mebibyte);
+        check(2, mebibyte, mebibyte);
+        check(16, 2 * mebibyte, 2 * mebibyte);
+        check(16, mebibyte + 1, 2 * mebibyte);
+        check(16, 64 << 10, 512 << 10);
+        check(2, 64 << 10, 64 << 10);
+        check(1, 1024, 64 << 10);
+        check(63, 1024, mebibyte);
     }
 }

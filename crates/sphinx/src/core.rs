@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 
 use cache_store::KeyHasher;
-use reactor::{Conn, Doorbell, Event, Handler, Reactor, Wait};
+use reactor::{Conn, Doorbell, Event, Handler, Loan, Reactor, Wait};
 use units::Time;
 
 use crate::auth::Users;
@@ -93,6 +93,8 @@ pub(crate) struct Core<R: Reactor> {
     /// Connections that got replies from elsewhere in this turn.
     answered: Vec<Conn>,
     buffers: Buffers,
+    /// Values of the reply that is being made; kept for its memory.
+    loans: Vec<Loan>,
     stats: CoreStats,
     prefixes: Prefixes,
     spinner: Spinner,
@@ -138,6 +140,7 @@ impl<R: Reactor> Core<R> {
             ready: VecDeque::new(),
             answered: Vec::new(),
             buffers: Buffers::default(),
+            loans: Vec::new(),
             stats: CoreStats::default(),
             prefixes: Prefixes::default(),
         }
@@ -161,6 +164,7 @@ impl<R: Reactor> Core<R> {
         if busy {
             self.found_work(reactor, false);
         }
+        let mut idle = false;
         let looks = busy || !self.spinner.is_off() && self.spinner.goes_on(reactor.now());
         if looks || !self.go_to_sleep() {
             let until = reactor.now();
@@ -173,12 +177,12 @@ impl<R: Reactor> Core<R> {
                 self.found_work(reactor, true);
             } else {
                 self.tell_time(reactor.now());
+                idle = true;
             }
         }
         // Behind the requests of this turn, whose replies have left.
         if std::mem::take(&mut self.untended) {
-            let now = self.now;
-            self.partitions.for_own(|store| store.tend(now));
+            self.tend(idle);
         }
         Ok(())
     }

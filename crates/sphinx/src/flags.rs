@@ -69,7 +69,7 @@ pub(crate) struct Flags {
     /// Answer with an error when memory is full instead of letting an item go: --policy never.
     #[arg(short = 'M', long, conflicts_with = "policy")]
     pub(crate) disable_evictions: bool,
-    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment of 2 MiB.
+    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment, of at most 2 MiB.
     #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = parse_item_size)]
     pub(crate) max_item_size: Bytes,
     /// Connections at once, over all threads; more are told so and closed. Datagrams do not count.

@@ -46,6 +46,7 @@ mod clock;
 mod config;
 mod config_file;
 mod core;
+mod draft;
 mod extended;
 mod flags;
 mod frames;

@@ -111,7 +111,7 @@ mod tests {
     use reactor::Conn;
 
     use super::*;
-    use crate::message::{Ticket, Work};
+    use crate::message::{Extra, Ticket, Work};
 
     #[derive(Clone)]
     struct Count(Arc<AtomicUsize>);
@@ -130,7 +130,7 @@ mod tests {
     fn answer(link: &mut Link<Count>, expect: u64) {
         let Ask { ticket, buffer, .. } = link.next_ask().unwrap();
         assert_eq!(ticket.reply, Some(expect));
-        link.answer(Answer { ticket, buffer, part: None });
+        link.answer(Answer { ticket, buffer, extra: Extra::None });
     }
 
     #[test]

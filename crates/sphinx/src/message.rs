@@ -1,4 +1,4 @@
-use reactor::Conn;
+use reactor::{Conn, Loan};
 
 use crate::operation::Operation;
 use crate::stats::CoreStats;
@@ -56,8 +56,20 @@ pub(crate) struct Answer {
     pub(crate) ticket: Ticket,
     /// The reply to the client, or this thread's lines of it, or nothing.
     pub(crate) buffer: Vec<u8>,
-    /// For work that is done by every thread.
-    pub(crate) part: Option<Box<CoreStats>>,
+    /// What comes with it.
+    pub(crate) extra: Extra,
+}
+
+/// What few answers have.
+///
+/// Shape: a pointer, so that the others are not longer for it.
+pub(crate) enum Extra {
+    /// Most have nothing.
+    None,
+    /// A large value, in its place in the reply. Its owner keeps it as it is until this is dropped.
+    Loan(Box<Loan>),
+    /// This thread's part, for work that is done by every thread.
+    Part(Box<CoreStats>),
 }
 
 /// Where an answer belongs.

@@ -4,6 +4,7 @@ use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
 use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{Reply, StoreVerb};
 
+use crate::draft::{Draft, LEND};
 use crate::stats::prefixes::Detail;
 use meta::MetaOperation;
 
@@ -51,14 +52,14 @@ impl Operation {
     ///
     /// Units: `now` in seconds of Unix time.
     #[inline]
-    pub(crate) fn execute(&self, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Vec<u8>) {
+    pub(crate) fn execute(&self, store: &mut Store, key: Key, value: &[u8], now: u32, out: &mut Draft) {
         let line = match *self {
             Operation::Get { with_cas, last } => {
                 return show(key, store.get(key, now), with_cas, last, out);
             }
             Operation::GetAndTouch { exptime, with_cas, last } => {
                 if let Some(item) = store.peek(key, now) {
-                    reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
+                    show_item(key, item.item(), with_cas, out);
                 }
                 store.touch(key, Expiry::from_exptime(exptime, now), now);
                 if last { reply::END } else { b"" }
@@ -134,7 +135,7 @@ impl Operation {
         key: Key,
         value: &[u8],
         now: u32,
-        out: &mut Vec<u8>,
+        out: &mut Draft,
     ) -> bool {
         let (with_cas, last) = match *self {
             Operation::Get { with_cas, last } => (with_cas, last),
@@ -142,7 +143,7 @@ impl Operation {
             _ => return false,
         };
         let item = match reader.get(partition, key, now) {
-            Lookup::Found(entry) => Some(Item { value: entry.value, flags: entry.flags, cas: entry.cas }),
+            Lookup::Found(entry) => Some(entry.item()),
             Lookup::Missing => None,
             Lookup::AskOwner => return false,
         };
@@ -153,13 +154,26 @@ impl Operation {
 
 /// Appends what a `get` says of one key.
 #[inline]
-fn show(key: Key, item: Option<Item>, with_cas: bool, last: bool, out: &mut Vec<u8>) {
+fn show(key: Key, item: Option<Item>, with_cas: bool, last: bool, out: &mut Draft) {
     if let Some(item) = item {
-        reply::value(out, key.bytes, item.flags, with_cas.then_some(item.cas), item.value);
+        show_item(key, item, with_cas, out);
     }
     if last {
         out.extend_from_slice(reply::END);
     }
+}
+
+/// Appends an item.
+#[inline]
+fn show_item(key: Key, item: Item, with_cas: bool, out: &mut Draft) {
+    let Item { value, flags, cas, .. } = item;
+    let cas = with_cas.then_some(cas);
+    if value.len() < LEND {
+        return reply::value(out, key.bytes, flags, cas, value);
+    }
+    reply::value_header(out, key.bytes, flags, value.len(), cas);
+    out.value(value, || item.pin());
+    out.extend_from_slice(b"\r\n");
 }
 
 #[cfg(test)]
@@ -170,9 +184,10 @@ mod tests {
     fn each_operation_has_its_reply() {
         let mut store = Store::new(cache_store::Config::new(4 << 20, 1)).unwrap();
         let mut check = |operation: Operation, value: &str, expect: &str| {
-            let mut out = Vec::new();
+            let (mut out, mut loans) = (Vec::new(), Vec::new());
             let key = store.hasher().key(b"k");
-            operation.execute(&mut store, key, value.as_bytes(), 1_700_000_000, &mut out);
+            let mut draft = Draft::new(&mut out, &mut loans);
+            operation.execute(&mut store, key, value.as_bytes(), 1_700_000_000, &mut draft);
             assert_eq!(String::from_utf8_lossy(&out), expect, "{operation:?}");
         };
         let reply = Reply::Wanted;

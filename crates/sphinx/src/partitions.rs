@@ -19,6 +19,7 @@ use anyhow::{Context, Result};
 use cache_store::{Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, View};
 
 use crate::config::Config;
+use crate::draft::Draft;
 use crate::operation::Operation;
 use crate::sharing::Sharing;
 
@@ -64,16 +65,17 @@ pub(crate) fn epochs(config: &Config) -> Arc<Epochs> {
 }
 
 impl Own {
-    /// Makes one thread's partitions; it should be that thread that calls this.
-    pub(crate) fn make(config: &Config, seed: u64, epochs: &Arc<Epochs>) -> Result<Own> {
-        let store = || {
-            let store = Store::with_readers(config.store(seed), Arc::clone(epochs));
-            store.context("give less memory with -m")
+    /// Makes the partitions of thread `thread`, which should be the one that calls this.
+    pub(crate) fn make(config: &Config, thread: usize, seed: u64, epochs: &Arc<Epochs>) -> Result<Own> {
+        let per_thread = config.partitions_per_thread();
+        let store = |number| {
+            let config = config.store(thread * per_thread + number, seed);
+            Store::with_readers(config, Arc::clone(epochs)).context("give less memory with -m")
         };
         if config.sharing.group(0).is_none() {
-            return Ok(Own::Alone(Box::new(store()?)));
+            return Ok(Own::Alone(Box::new(store(0)?)));
         }
-        let stores = (0..config.partitions_per_thread()).map(|_| Ok(Locked(Mutex::new(store()?))));
+        let stores = (0..per_thread).map(|number| Ok(Locked(Mutex::new(store(number)?))));
         Ok(Own::Shared(stores.collect::<Result<Vec<_>>>()?.into()))
     }
 
@@ -194,7 +196,7 @@ impl Partitions {
         key: Key,
         value: &[u8],
         now: u32,
-        out: &mut Vec<u8>,
+        out: &mut Draft,
     ) -> bool {
         let partition = key.hash.partition(self.count);
         self.reader().is_some_and(|reader| operation.read(reader, partition, key, value, now, out))
@@ -275,7 +277,8 @@ mod tests {
         let cpus = vec![Config::for_tests().cpus[0]; threads];
         let config = Config { sharing, cpus, memory: Bytes(64 << 20), ..Config::for_tests() };
         let epochs = epochs(&config);
-        let own: Vec<_> = (0..threads).map(|_| Own::make(&config, 1, &epochs).unwrap()).collect();
+        let own: Vec<_> =
+            (0..threads).map(|thread| Own::make(&config, thread, 1, &epochs).unwrap()).collect();
         let offers: Vec<_> = own.iter().map(|own| own.offer(sharing)).collect();
         own.into_iter().enumerate().map(|(n, own)| Partitions::new(&config, n, own, &offers)).collect()
     }
@@ -325,17 +328,19 @@ mod tests {
             exptime: 0,
             reply: proto_memcache::Reply::Wanted,
         };
-        partitions[thread]
-            .with(partition, |store| set.execute(store, key, b"v", 1_700_000_000, &mut Vec::new()));
+        let (mut text, mut loans) = (Vec::new(), Vec::new());
+        let mut out = Draft::new(&mut text, &mut loans);
+        partitions[thread].with(partition, |store| set.execute(store, key, b"v", 1_700_000_000, &mut out));
     }
 
     #[test]
     fn only_gets_are_read_elsewhere() {
         let read = |partitions: &mut Partitions, operation: Operation, key: &str| {
             let key = partitions.hasher().key(key.as_bytes());
-            let mut out = Vec::new();
+            let (mut text, mut loans) = (Vec::new(), Vec::new());
+            let mut out = Draft::new(&mut text, &mut loans);
             let could = partitions.read(&operation, key, b"", 1_700_000_000, &mut out);
-            could.then(|| String::from_utf8(out).unwrap())
+            could.then(|| String::from_utf8(text).unwrap())
         };
         let mut partitions = make(Sharing::Read, 2);
         for i in 0..20 {

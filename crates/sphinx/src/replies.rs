@@ -1,6 +1,9 @@
 use std::collections::VecDeque;
 
+use reactor::Loan;
+
 use crate::buffers::Buffers;
+use crate::draft::{Draft, lent};
 use crate::stats::CoreStats;
 
 /// The replies of one connection that wait for those before them.
@@ -24,9 +27,16 @@ pub(crate) struct Replies {
 }
 
 enum Slot {
-    Made(Vec<u8>),
+    Made(Text),
     Waiting,
     Gathering(Box<Gathering>),
+}
+
+/// Replies that are made: text, and large values in their places.
+#[derive(Default)]
+struct Text {
+    bytes: Vec<u8>,
+    loans: Vec<Loan>,
 }
 
 /// A large reply becomes the output as it is, if nothing is there yet: the thread that made it has copied the value
@@ -71,24 +81,25 @@ impl Replies {
         self.waiting
     }
 
-    /// Makes a reply now: in `output` if nothing is before it, else in line.
+    /// Makes a reply now: in `output`, with `loans` in it, if nothing is before it, else in line.
     #[inline]
     pub(crate) fn make<T>(
         &mut self,
         output: &mut Vec<u8>,
+        loans: &mut Vec<Loan>,
         buffers: &mut Buffers,
-        write: impl FnOnce(&mut Vec<u8>) -> T,
+        write: impl FnOnce(&mut Draft) -> T,
     ) -> T {
         if self.slots.is_empty() {
-            return write(output);
+            return write(&mut Draft::new(output, loans));
         }
         if !matches!(self.slots.back(), Some(Slot::Made(_))) {
-            self.slots.push_back(Slot::Made(buffers.take()));
+            self.slots.push_back(Slot::Made(Text { bytes: buffers.take(), loans: Vec::new() }));
         }
         let Some(Slot::Made(text)) = self.slots.back_mut() else { unreachable!("it was just pushed") };
-        let before = text.len();
-        let made = write(text);
-        self.bytes += text.len() - before;
+        let (before, lent_before) = (text.bytes.len(), text.loans.len());
+        let made = write(&mut Draft::new(&mut text.bytes, &mut text.loans));
+        self.bytes += text.bytes.len() - before + lent(&text.loans[lent_before..]);
         made
     }
 
@@ -109,12 +120,13 @@ impl Replies {
     }
 
     /// Puts a reply into its place.
-    pub(crate) fn fill(&mut self, number: u64, text: Vec<u8>) {
-        self.bytes += text.len();
+    pub(crate) fn fill(&mut self, number: u64, bytes: Vec<u8>, loan: Option<Loan>) {
+        let loans = Vec::from_iter(loan);
+        self.bytes += bytes.len() + lent(&loans);
         self.waiting -= 1;
         let slot = &mut self.slots[(number - self.first) as usize];
         debug_assert!(!matches!(slot, Slot::Made(_)), "a reply came twice");
-        *slot = Slot::Made(text);
+        *slot = Slot::Made(Text { bytes, loans });
     }
 
     /// Adds a thread's part; returns the whole when it was the last.
@@ -128,17 +140,25 @@ impl Replies {
         (gathering.left == 0).then_some(gathering)
     }
 
-    /// Appends to `output` what need not wait any more; returns whether there was anything.
-    pub(crate) fn release(&mut self, output: &mut Vec<u8>, buffers: &mut Buffers) -> bool {
+    /// Appends to `output`, and to the loans in it, what need not wait any more; returns whether there was anything.
+    pub(crate) fn release(
+        &mut self,
+        output: &mut Vec<u8>,
+        loans: &mut Vec<Loan>,
+        buffers: &mut Buffers,
+    ) -> bool {
         let before = self.first;
         while let Some(Slot::Made(text)) = self.slots.front_mut() {
-            self.bytes -= text.len();
-            if output.is_empty() && text.len() >= HAND_OVER {
-                std::mem::swap(output, text);
+            let mut text = std::mem::take(text);
+            self.bytes -= text.bytes.len() + lent(&text.loans);
+            let start = output.len();
+            loans.extend(text.loans.into_iter().map(|loan| Loan { at: start + loan.at, ..loan }));
+            if start == 0 && text.bytes.len() >= HAND_OVER {
+                std::mem::swap(output, &mut text.bytes);
             } else {
-                output.extend_from_slice(text);
+                output.extend_from_slice(&text.bytes);
             }
-            buffers.give(std::mem::take(text));
+            buffers.give(text.bytes);
             self.slots.pop_front();
             self.first += 1;
         }
@@ -148,31 +168,33 @@ impl Replies {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     #[test]
     fn replies_leave_in_the_order_of_their_requests() {
         let (mut replies, mut buffers, mut output) = (Replies::default(), Buffers::default(), Vec::new());
-        let write = |text: &'static str| move |out: &mut Vec<u8>| out.extend_from_slice(text.as_bytes());
-        replies.make(&mut output, &mut buffers, write("1 "));
+        let write = |text: &'static str| move |out: &mut Draft| out.extend_from_slice(text.as_bytes());
+        replies.make(&mut output, &mut Vec::new(), &mut buffers, write("1 "));
         let second = replies.expect();
-        replies.make(&mut output, &mut buffers, write("3 "));
-        replies.make(&mut output, &mut buffers, write("4 "));
+        replies.make(&mut output, &mut Vec::new(), &mut buffers, write("3 "));
+        replies.make(&mut output, &mut Vec::new(), &mut buffers, write("4 "));
         let fifth = replies.expect();
         let sixth = replies.expect();
         assert_eq!((replies.bytes(), replies.waiting()), (4, 3));
-        replies.fill(sixth, b"6 ".to_vec());
-        assert!(!replies.release(&mut output, &mut buffers));
-        replies.fill(second, b"2 ".to_vec());
-        assert!(replies.release(&mut output, &mut buffers));
+        replies.fill(sixth, b"6 ".to_vec(), None);
+        assert!(!replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        replies.fill(second, b"2 ".to_vec(), None);
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
         assert_eq!(output, b"1 2 3 4 ");
-        replies.make(&mut output, &mut buffers, write("7 "));
-        replies.fill(fifth, b"5 ".to_vec());
-        assert!(replies.release(&mut output, &mut buffers));
+        replies.make(&mut output, &mut Vec::new(), &mut buffers, write("7 "));
+        replies.fill(fifth, b"5 ".to_vec(), None);
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
         assert_eq!(output, b"1 2 3 4 5 6 7 ");
         assert!(replies.is_empty());
         assert_eq!((replies.bytes(), replies.waiting()), (0, 0));
-        replies.make(&mut output, &mut buffers, write("8"));
+        replies.make(&mut output, &mut Vec::new(), &mut buffers, write("8"));
         assert_eq!(output, b"1 2 3 4 5 6 7 8");
     }
 
@@ -182,16 +204,16 @@ mod tests {
         let large = vec![b'l'; HAND_OVER];
         let address = large.as_ptr();
         let numbers = [replies.expect(), replies.expect(), replies.expect()];
-        replies.fill(numbers[0], large.clone());
-        replies.fill(numbers[2], b"end".to_vec());
-        assert!(replies.release(&mut output, &mut buffers));
-        replies.fill(numbers[1], large.clone());
-        assert!(replies.release(&mut output, &mut buffers));
+        replies.fill(numbers[0], large.clone(), None);
+        replies.fill(numbers[2], b"end".to_vec(), None);
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
+        replies.fill(numbers[1], large.clone(), None);
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
         assert!(output == [&large[..], &large, b"end"].concat());
         output.clear();
         let number = replies.expect();
-        replies.fill(number, large);
-        assert!(replies.release(&mut output, &mut buffers));
+        replies.fill(number, large, None);
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut buffers));
         assert_eq!((output.as_ptr(), output.len(), replies.bytes()), (address, HAND_OVER, 0));
     }
 
@@ -205,9 +227,28 @@ mod tests {
         let whole = replies.add(number, &one, b"3").unwrap();
         assert_eq!((whole.stats.connections, whole.finish), (3, Finish::Stats));
         assert_eq!(whole.lines, b"1 2 3");
-        replies.fill(number, b"done".to_vec());
+        replies.fill(number, b"done".to_vec(), None);
         let mut output = Vec::new();
-        assert!(replies.release(&mut output, &mut Buffers::default()));
+        assert!(replies.release(&mut output, &mut Vec::new(), &mut Buffers::default()));
         assert_eq!(output, b"done");
+    }
+
+    #[test]
+    fn values_that_are_lent_stay_in_their_places() {
+        let (mut replies, mut buffers) = (Replies::default(), Buffers::default());
+        let (mut output, mut loans) = (b"before ".to_vec(), Vec::new());
+        let loan = |at, text: &'static str| Loan { at, bytes: Bytes::from_static(text.as_bytes()) };
+        let first = replies.expect();
+        let second = replies.expect();
+        replies.fill(second, b"<>".to_vec(), Some(loan(1, "second")));
+        let end = |out: &mut Draft| out.extend_from_slice(b"end");
+        replies.make(&mut output, &mut loans, &mut buffers, end);
+        assert_eq!(replies.bytes(), 11);
+        assert!(!replies.release(&mut output, &mut loans, &mut buffers) && loans.is_empty());
+        replies.fill(first, b"[]".to_vec(), Some(loan(1, "first")));
+        assert!(replies.release(&mut output, &mut loans, &mut buffers));
+        assert_eq!((&output[..], replies.bytes()), (&b"before []<>end"[..], 0));
+        let places: Vec<_> = loans.iter().map(|loan| (loan.at, &loan.bytes[..])).collect();
+        assert_eq!(places, [(8, &b"first"[..]), (10, b"second")]);
     }
 }

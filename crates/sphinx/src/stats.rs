@@ -50,6 +50,8 @@ core_stats! {
     bytes_read,
     /// Units: bytes.
     bytes_written,
+    /// Values that were sent from where they are stored.
+    values_lent,
     /// `me` commands.
     cmd_meta,
     /// Requests passed to other threads.
@@ -125,6 +127,8 @@ impl CoreStats {
             ("expired", store.expired),
             ("segments", store.segments),
             ("segments_reclaimed", store.reclaimed_segments),
+            ("segments_pinned", store.pinned_segments),
+            ("values_lent", self.values_lent),
             ("index_bytes", store.index_bytes),
             ("hugepages_pool_bytes", store.pool_bytes),
             ("hugepages_thp_bytes", store.thp_bytes),

@@ -146,7 +146,7 @@ fn prepare<R: Reactor>(
         let taken = taken.map_err(|error| cannot_listen(&Address::Tcp(*address), &error))?;
         places.encrypted.extend(taken.socket());
     }
-    Ok((reactor, Own::make(config, seed, epochs)?, places))
+    Ok((reactor, Own::make(config, number, seed, epochs)?, places))
 }
 
 /// Listens at a path whose file gets the mode `mode` as it is made, so that there is no moment at which others may

@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Instant;
 
-use launch::Process;
+use launch::{Process, Spec};
 use support::client::Client;
 use support::{PATIENCE, Running, memcached_with, sphinxd};
 
@@ -303,6 +303,58 @@ fn descriptors_may_run_out() {
             assert_eq!(line, b"VALUE k 0 1");
             break;
         }
+    }
+}
+
+/// Starts a server for which, of the descriptors that it needs, so many are taken by somebody else.
+fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
+    // Source: `Config::raise_descriptor_limit`, for 40 connections of two threads at most.
+    let limit = 40 + 2 * 4 + 20;
+    let script = format!(
+        "for fd in $(seq 10 {}); do eval \"exec $fd</dev/null\"; done; ulimit -n {limit}; exec {} -p 0 -c 40 {args}",
+        9 + taken,
+        env!("CARGO_BIN_EXE_sphinxd"),
+    );
+    let spec = Spec::new("sphinxd", "bash").args(["-c", &script]);
+    let mut process = Process::spawn(spec).map_err(|error| println!("skipped: {error}")).ok()?;
+    let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
+    Some(Running { address, process })
+}
+
+/// With several threads, and where the kernel accepts by itself, a client that cannot be served may be turned away or wait;
+/// what matters is that those who are served are not held up, that nothing spins, and that it passes.
+#[test]
+fn descriptors_may_run_out_on_several_threads_and_on_io_uring() {
+    for args in ["-t 1 --io auto", "-t 2 --io auto", "-t 2 --io epoll"] {
+        let Some(server) = sphinxd_without_descriptors(args, 40) else { return };
+        let mut first = Client::connect(server.address);
+        first.set("k", "v");
+        let mut clients: Vec<Client> = (0..30).map(|_| Client::connect(server.address)).collect();
+        clients.iter_mut().for_each(|client| client.send("version\r\n"));
+        let deadline = Instant::now() + PATIENCE;
+        while first.stat("accept_failures") == 0 {
+            assert!(Instant::now() < deadline, "{args}: all 31 clients were accepted");
+        }
+        let (before, began) = (first.stat("accept_failures"), Instant::now());
+        for _ in 0..300 {
+            assert!(first.get("k").is_some());
+        }
+        // A thread that can neither accept nor turn away looks again a ms later, and finds each client once; one that
+        // spins fails some hundred times a ms.
+        let failures = first.stat("accept_failures") - before;
+        let most = 30 + 4 * (began.elapsed().as_millis() as u64 + 1);
+        assert!(failures <= most, "{args}: {failures} failures, and {most} are explained");
+        drop(clients);
+        loop {
+            assert!(Instant::now() < deadline, "{args}: nobody is served any more");
+            let mut client = Client::connect(server.address);
+            client.send("get k\r\n");
+            if let Some(line) = client.line() {
+                assert_eq!(line, b"VALUE k 0 1");
+                break;
+            }
+        }
+        assert!(first.get("k").is_some());
     }
 }
 

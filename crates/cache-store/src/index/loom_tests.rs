@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loom::cell::UnsafeCell;
 use loom::thread;
 
-use super::{Index, Look};
+use super::{Index, Look, Usage};
 use crate::hash::KeyHash;
 use crate::records::Location;
 
@@ -24,7 +24,7 @@ fn hash_of(at: Location) -> KeyHash {
 fn index(records: &[u64]) -> Index {
     let mut index = Index::new(8);
     for &record in records {
-        index.insert(hash_of(Location(record)), Location(record), hash_of);
+        index.insert(hash_of(Location(record)), Location(record), Usage::default(), hash_of);
     }
     index
 }
@@ -43,15 +43,15 @@ fn check(records: &'static [u64], stay: &'static [u64], write: impl Fn(&mut Inde
         let table = index.table();
         let reader = thread::spawn(move || {
             for &record in stay {
-                let look = table.look(hash_of(Location(record)), |at| at.0 == record);
+                let look = table.look(hash_of(Location(record)), 0, |at| at.0 == record);
                 assert!(look != Look::Missing, "record {record} was missed");
             }
         });
         write(&mut index);
         reader.join().unwrap();
         for &record in stay {
-            let look = index.table().look(hash_of(Location(record)), |at| at.0 == record);
-            assert_eq!(look, Look::Found(Location(record)));
+            let look = index.table().look(hash_of(Location(record)), 0, |at| at.0 == record);
+            assert!(matches!(look, Look::Found(at, _) if at.0 == record), "{look:?}");
         }
     });
 }
@@ -59,7 +59,9 @@ fn check(records: &'static [u64], stay: &'static [u64], write: impl Fn(&mut Inde
 #[test]
 fn loom_no_entry_is_missed_while_its_bucket_is_split() {
     // The third entry has bucket 0 split: record 1 moves to bucket 2.
-    check(&[0, 1], &[1, 0], |index| index.insert(hash_of(Location(2)), Location(2), hash_of));
+    check(&[0, 1], &[1, 0], |index| {
+        index.insert(hash_of(Location(2)), Location(2), Usage::default(), hash_of)
+    });
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn loom_no_entry_is_missed_while_an_overflow_bucket_changes_its_chain() {
     // Bucket 1 is full, so that its next entry goes to the overflow bucket that bucket 0 has just left.
     check(&[4, 5, 0, 2, 3], &[3], |index| {
         remove(index, 0);
-        index.insert(hash_of(Location(6)), Location(6), hash_of);
+        index.insert(hash_of(Location(6)), Location(6), Usage::default(), hash_of);
     });
 }
 
@@ -86,7 +88,7 @@ fn loom_a_record_is_written_before_it_is_found() {
         let reader = {
             let record = Arc::clone(&record);
             thread::spawn(move || {
-                if let Look::Found(at) = table.look(hash(0, 9), |_| true) {
+                if let Look::Found(at, _) = table.look(hash(0, 9), 0, |_| true) {
                     // SAFETY: what is found is not written any more; loom finds the order in which it is.
                     record[at.0 as usize].with(|text| assert_eq!(unsafe { *text }, 7 + at.0));
                 }
@@ -94,11 +96,11 @@ fn loom_a_record_is_written_before_it_is_found() {
         };
         // SAFETY: nobody can find it yet.
         record[0].with_mut(|text| unsafe { *text = 7 });
-        index.insert(hash(0, 9), Location(0), |_| hash(0, 9));
+        index.insert(hash(0, 9), Location(0), Usage::default(), |_| hash(0, 9));
         // SAFETY: as above.
         record[1].with_mut(|text| unsafe { *text = 8 });
         let (slot, _) = index.find(hash(0, 9), |_| true).unwrap();
-        index.replace(slot, hash(0, 9), Location(1));
+        index.replace(slot, hash(0, 9), Location(1), Usage::default());
         reader.join().unwrap();
     });
 }

@@ -1,5 +1,6 @@
 use super::bucket::{Bucket, SLOTS};
 use super::pieces::Pieces;
+use super::usage::Usage;
 use super::{LOAD_HALVES, Slot};
 use crate::hash::KeyHash;
 use crate::records::Location;
@@ -19,8 +20,8 @@ pub(super) enum BucketId {
 /// What a reader that is not the writer finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// The record was in the index during the look.
-    Found(Location),
+    /// The record was in the index during the look; with its use before that.
+    Found(Location, Usage),
     /// There was no such record at some moment during the look.
     Missing,
     /// Entries kept moving. Only the writer can say.
@@ -62,7 +63,7 @@ impl Table {
     }
 
     /// The record that has the tag of `hash` and that `is_it` accepts, while another thread may write; notes that it
-    /// was read.
+    /// is read now.
     ///
     /// A record that stays in the index is never missed. It can only be overlooked where its entry moves to where
     /// the reader has looked already: within its chain, or to a new home bucket. Both happen while the version of
@@ -71,7 +72,7 @@ impl Table {
     /// there was seen. A record that is found needs no such check: an entry is only ever taken away or put elsewhere
     /// while it still points at its record, so that it was in the index when it was read.
     #[inline]
-    pub(crate) fn look(&self, hash: KeyHash, mut is_it: impl FnMut(Location) -> bool) -> Look {
+    pub(crate) fn look(&self, hash: KeyHash, now: u32, mut is_it: impl FnMut(Location) -> bool) -> Look {
         for _ in 0..LOOKS {
             let home = home(hash, self.homes.len());
             let first = self.homes.get(home);
@@ -83,8 +84,8 @@ impl Table {
             loop {
                 for (slot, entry) in bucket.entries().enumerate() {
                     if entry.has_tag(hash.tag()) && is_it(entry.location()) {
-                        bucket.mark(slot, entry);
-                        return Look::Found(entry.location());
+                        bucket.read(slot, entry, now);
+                        return Look::Found(entry.location(), entry.usage());
                     }
                 }
                 let next = bucket.next();

@@ -16,9 +16,9 @@ const PAUSES_TO_RESTART: u32 = 10;
 /// Where empty segments come from and go to, so that all of them and the index stay within the memory.
 ///
 /// ```text
-///   untouched ──take──▶ in use ──give back──▶ leaving ──no reader left──▶ free ──take──▶ in use
-///       ▲                                                                  │
-///       └── given to the system, as the index grows into their memory ─────┘
+///   untouched ──take──▶ in use ──give back──▶ leaving ──no reader left, no pin──▶ free ──take──▶ in use
+///       ▲                                        └──no reader left──▶ pinned ──▶──┤
+///       └── given to the system, as the index grows into their memory ────────────┘
 /// ```
 pub(super) struct Supply {
     records: Arc<Records>,
@@ -32,6 +32,8 @@ pub(super) struct Supply {
     provided: usize,
     /// Ones that the index does not point into any more, and that readers may still look at; since when.
     leaving: VecDeque<(usize, Retired)>,
+    /// Ones that no reader can find, and that replies point into which have not left.
+    pinned: Vec<usize>,
     /// Empty ones.
     free: Vec<usize>,
     /// Empty ones whose pages were given to the system.
@@ -49,6 +51,7 @@ impl Supply {
             taken: 0,
             provided: if config.populate { count } else { 0 },
             leaving: VecDeque::new(),
+            pinned: Vec::new(),
             free: Vec::new(),
             returned: Vec::new(),
         }
@@ -58,14 +61,19 @@ impl Supply {
         Arc::clone(&self.epochs)
     }
 
-    /// Segments that are in use, leaving or free.
+    /// Segments that are in use, leaving, pinned or free.
     pub(super) fn held(&self) -> usize {
         self.taken - self.returned.len()
     }
 
     /// Segments that hold anything.
     pub(super) fn in_use(&self) -> usize {
-        self.held() - self.free.len() - self.leaving.len()
+        self.held() - self.free.len() - self.leaving.len() - self.pinned.len()
+    }
+
+    /// Segments that replies point into and nobody else.
+    pub(super) fn pinned(&self) -> usize {
+        self.pinned.iter().filter(|segment| self.records.pins().is_pinned(**segment)).count()
     }
 
     /// Segments that have memory, or will have it as soon as they are written.
@@ -73,7 +81,8 @@ impl Supply {
         self.held() + self.provided.saturating_sub(self.taken)
     }
 
-    /// Segments that are to be had without taking one back, though readers may still look at some.
+    /// Segments that are to be had without taking one back, though readers may still look at some. Not those that are
+    /// pinned: a reply may wait for others before it.
     pub(super) fn spare(&self, index_bytes: usize) -> usize {
         self.free.len() + self.leaving.len() + self.growth(index_bytes)
     }
@@ -125,20 +134,23 @@ impl Supply {
         self.settle(index_bytes);
     }
 
-    /// Whether no reader looks at a segment that the index does not point into any more; waits a little.
-    pub(super) fn is_left(&self) -> bool {
-        self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART)
+    /// Whether nobody looks at a segment that the index does not point into any more; waits a little for readers.
+    pub(super) fn is_left(&self, segment: usize) -> bool {
+        self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART) && !self.records.pins().is_pinned(segment)
     }
 
-    /// Takes in what no reader looks at any more.
-    fn settle(&mut self, index_bytes: usize) {
+    /// Takes in what no reader looks at any more, and no reply points into.
+    pub(super) fn settle(&mut self, index_bytes: usize) {
         while let Some(&(segment, since)) = self.leaving.front()
             && self.epochs.is_over(since)
         {
             self.leaving.pop_front();
-            self.free.push(segment);
-            self.trim(index_bytes);
+            self.pinned.push(segment);
         }
+        // In this order: a pin is taken before its reader leaves.
+        let pins = self.records.pins();
+        self.free.extend(self.pinned.extract_if(.., |segment| !pins.is_pinned(*segment)));
+        self.trim(index_bytes);
     }
 
     /// Gives the system what the index has grown into.

@@ -3,6 +3,7 @@ use proto_memcache::{append_u64, limits, server};
 use super::{Fields, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
+use crate::index::Usage;
 use crate::marks::Marks;
 use crate::record::Header;
 
@@ -86,7 +87,8 @@ impl Store {
         let marks = Marks::from_u32(marks);
         let marks = if grows { marks.only(Marks::BINARY_KEY) } else { marks };
         let fields = Fields { flags, expiry: expiry.unwrap_or(old_expiry), marks, cas };
-        let cas = self.put_with(key, fields, &digits, now);
+        let usage = if grows { Usage::stored(now) } else { self.index.usage(found.slot).changed(now) };
+        let cas = self.put_used(key, fields, &digits, usage, now);
         self.scratch = digits;
         let Some(cas) = cas else { return (Counted::NoMemory, 0) };
         self.stats.total_items -= u64::from(!grows);

@@ -1,11 +1,15 @@
 //! What the meta commands need beyond the classic ones.
 
+use std::sync::Arc;
+
 use proto_memcache::StoreVerb;
 
-use super::{Found, Store, Stored};
+use super::{Found, Item, Store, Stored};
 use crate::expiry::Expiry;
 use crate::hash::Key;
+use crate::index::Usage;
 use crate::marks::Marks;
+use crate::pins::{Origin, Pinned};
 use crate::record::Header;
 use crate::records::{Location, Records};
 
@@ -22,13 +26,43 @@ pub struct Entry<'s> {
     pub expiry: Expiry,
     /// Its marks.
     pub marks: Marks,
+    /// Whether it was read since it was stored, before this.
+    pub fetched: bool,
+    /// How long ago it was used, before this. Units: seconds. Bounds: 8191, for what was not used for longer.
+    pub idle: u32,
+    origin: Origin<'s>,
 }
 
 impl<'s> Entry<'s> {
-    pub(crate) fn new(records: &'s Records, at: Location, header: &Header) -> Entry<'s> {
+    pub(crate) fn new(
+        records: &'s Arc<Records>,
+        at: Location,
+        header: &Header,
+        usage: Usage,
+        now: u32,
+    ) -> Entry<'s> {
         let Header { flags, expiry, marks, .. } = *header;
-        let (value, cas) = (records.value(at, header), records.cas(at, header));
-        Entry { value, flags, cas, expiry, marks: Marks::from_u32(marks) }
+        Entry {
+            value: records.value(at, header),
+            flags,
+            cas: records.cas(at, header),
+            expiry,
+            marks: Marks::from_u32(marks),
+            fetched: usage.is_fetched(),
+            idle: usage.idle(now),
+            origin: Origin { records, at },
+        }
+    }
+
+    /// As [`Item::pin`].
+    pub fn pin(&self) -> Option<Pinned> {
+        self.origin.pin()
+    }
+
+    /// What `get` shows of it.
+    pub fn item(&self) -> Item<'s> {
+        let Entry { value, flags, cas, origin, .. } = *self;
+        Item { value, flags, cas, origin }
     }
 }
 
@@ -72,10 +106,10 @@ pub struct MetaStore {
 }
 
 impl Store {
-    /// The item of `key`, without counting it as a command.
+    /// The item of `key`, without counting it as a command or noting that it was read.
     pub fn peek(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
         let found = self.live(key, now).ok()?;
-        Some(self.entry(&found))
+        Some(self.entry(&found, self.index.usage(found.slot), now))
     }
 
     /// The item of `key`, counted as `get` counts it.
@@ -83,12 +117,20 @@ impl Store {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
         let found = found.ok()?;
-        self.index.mark(found.slot);
-        Some(self.entry(&found))
+        let before = self.index.usage(found.slot);
+        self.index.read(found.slot, now);
+        Some(self.entry(&found, before, now))
     }
 
-    fn entry(&self, found: &Found) -> Entry<'_> {
-        Entry::new(&self.log, found.at, &found.header)
+    fn entry(&self, found: &Found, usage: Usage, now: u32) -> Entry<'_> {
+        Entry::new(&self.log.records, found.at, &found.header, usage, now)
+    }
+
+    /// Notes that the item of `key` is read now, if there is one.
+    pub fn note_read(&mut self, key: Key, now: u32) {
+        if let Some(found) = self.find(key) {
+            self.index.read(found.slot, now);
+        }
     }
 
     /// Counts a hit as a `touch` instead of a `get`, for a command that is both.

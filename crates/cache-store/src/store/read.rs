@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use super::{Store, View};
 use crate::hash::Key;
+use crate::pins::{Origin, Pinned};
 
 /// A live item, as long as the store is not written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +13,14 @@ pub struct Item<'s> {
     pub flags: u32,
     /// Changes with every change of the value.
     pub cas: u64,
+    pub(super) origin: Origin<'s>,
+}
+
+impl Item<'_> {
+    /// Keeps the value where it is; none where too much is kept already, so that it has to be copied.
+    pub fn pin(&self) -> Option<Pinned> {
+        self.origin.pin()
+    }
 }
 
 impl Store {
@@ -21,10 +30,11 @@ impl Store {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
         let found = found.ok()?;
-        self.index.mark(found.slot);
+        self.index.read(found.slot, now);
         let value = self.log.value(found.at, &found.header);
         let cas = self.log.cas(found.at, &found.header);
-        Some(Item { value, flags: found.header.flags, cas })
+        let origin = Origin { records: &self.log.records, at: found.at };
+        Some(Item { value, flags: found.header.flags, cas, origin })
     }
 
     /// What readers on other threads see; with as many readers as its [`Epochs`](crate::Epochs) has places.

@@ -13,6 +13,20 @@ pub(super) struct Walk {
     soonest: u32,
 }
 
+/// Where the walk through the index stands that marks what was not used for long, see [`Usage`](crate::index::Usage).
+#[derive(Clone, Copy, Default)]
+pub(super) struct Ageing {
+    /// Everything before this home bucket was looked at.
+    at: usize,
+    /// The second in which the walk began.
+    begun: u32,
+}
+
+/// How long a walk through the index takes, which leaves as much until ages could be mistaken. Units: seconds.
+const AGEING: u32 = 4096;
+/// Home buckets that a call looks at, at most: about 1 µs. 1 000 calls a second are enough for 590 million items.
+const BUCKETS: usize = 32;
+
 /// What a call looks at: some 70 records of 236 B, about 3 µs. Units: bytes.
 const STEP: usize = 16 << 10;
 /// Segments that a call looks for the next one in, of which each takes about 1 ns.
@@ -22,12 +36,15 @@ impl Store {
     /// Goes on looking for items that have ended, and takes them out of the index: their memory serves again without
     /// anybody asking for them.
     ///
-    /// To be called now and then, such as once a turn. Bounds: looks at 16 KiB of records and one more; 1 000 calls a
-    /// second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs where no segment holds anything that has ended.
-    pub fn tend(&mut self, now: u32) {
+    /// To be called now and then, such as once a turn. Returns whether there was anything to look at, and may be more.
+    /// Bounds: looks at 16 KiB of records and one more; 1 000 calls a second see 1 GiB in a minute. Cost: 3 µs; 0.1 µs
+    /// where no segment holds anything that has ended.
+    pub fn tend(&mut self, now: u32) -> bool {
         self.tick(now);
+        self.age(now);
+        self.log.settle(self.index.bytes());
         if self.walk.at == 0 && !self.find_ended(now) {
-            return;
+            return false;
         }
         let Walk { segment: number, birth, .. } = self.walk;
         let end = self.walk.at + STEP;
@@ -40,9 +57,29 @@ impl Store {
             }
             if over || segment.birth != birth {
                 self.walk = Walk { segment: number + 1, ..Walk::default() };
-                return;
+                return true;
             }
             self.look_at_next(number, now);
+        }
+        true
+    }
+
+    /// Goes on marking what was not used for long.
+    fn age(&mut self, now: u32) {
+        let homes = self.index.homes();
+        let passed = now.saturating_sub(self.ageing.begun);
+        if self.ageing.at >= homes {
+            if passed >= AGEING {
+                self.ageing = Ageing { at: 0, begun: now };
+            }
+            return;
+        }
+        // As many as are due by the end of this second.
+        let due = (u64::from(passed) + 1) * homes as u64 / u64::from(AGEING);
+        let end = homes.min(due as usize).min(self.ageing.at + BUCKETS);
+        while self.ageing.at < end {
+            self.index.age(self.ageing.at, now);
+            self.ageing.at += 1;
         }
     }
 

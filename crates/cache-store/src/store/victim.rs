@@ -98,7 +98,9 @@ impl Store {
         self.log.count(moved, size);
         self.stats.bytes += size as u64;
         self.stats.kept += 1;
-        self.index.replace(slot, hash, moved);
+        // A new round is earned by another read; clients see no difference.
+        let usage = self.index.usage(slot);
+        self.index.replace(slot, hash, moved, usage);
         self.release(at, header);
         true
     }

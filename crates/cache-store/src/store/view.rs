@@ -57,9 +57,9 @@ impl Shared {
 
     /// The record of `key`, for a reader that is inside.
     #[inline]
-    pub(crate) fn look(&self, key: Key) -> Look {
+    pub(crate) fn look(&self, key: Key, now: u32) -> Look {
         let records = &self.records;
-        self.table.look(key.hash, |at| records.key(at, &records.header(at)) == key.bytes)
+        self.table.look(key.hash, now, |at| records.key(at, &records.header(at)) == key.bytes)
     }
 }
 

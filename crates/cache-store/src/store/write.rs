@@ -4,6 +4,7 @@ use super::meta::Fields;
 use super::{Found, Store};
 use crate::expiry::Expiry;
 use crate::hash::Key;
+use crate::index::Usage;
 use crate::log::{Log, Queue};
 use crate::marks::Marks;
 use crate::record::Header;
@@ -101,6 +102,9 @@ impl Store {
     pub fn touch(&mut self, key: Key, expiry: Expiry, now: u32) -> bool {
         self.stats.cmd_touch += 1;
         let touched = self.rewrite(key, now, |header| Header { expiry, ..header });
+        if touched {
+            self.note_read(key, now);
+        }
         self.stats.touch_hits += u64::from(touched);
         self.stats.touch_misses += u64::from(!touched);
         touched
@@ -118,8 +122,9 @@ impl Store {
         // Making room may have taken back this very item.
         let Some(found) = self.find(key) else { return false };
         let header = changed(&self.log, found.at, &found.header);
+        let usage = self.index.usage(found.slot);
         let at = self.log.append_again(found.at, &header, Queue::New);
-        self.publish(key, at);
+        self.publish(key, at, usage);
         true
     }
 
@@ -180,6 +185,19 @@ impl Store {
     /// Makes `value` the item of `key`; returns its unique number, or none where there is no memory.
     #[inline]
     pub(super) fn put_with(&mut self, key: Key, fields: Fields, value: &[u8], now: u32) -> Option<u64> {
+        self.put_used(key, fields, value, Usage::stored(now), now)
+    }
+
+    /// The same for an item that was used already.
+    #[inline]
+    pub(super) fn put_used(
+        &mut self,
+        key: Key,
+        fields: Fields,
+        value: &[u8],
+        usage: Usage,
+        now: u32,
+    ) -> Option<u64> {
         let Fields { flags, expiry, marks, cas } = fields;
         let marks = marks.to_u32();
         let header = Header { expiry, flags, cas, marks, key: key.bytes.len(), value: value.len() };
@@ -189,7 +207,7 @@ impl Store {
         }
         let at = self.log.append(&header, key.bytes, value);
         self.stats.total_items += 1;
-        self.publish(key, at);
+        self.publish(key, at, usage);
         Some(self.log.cas(at, &header))
     }
 
@@ -204,18 +222,18 @@ impl Store {
 
     /// Points the index at a new record of `key`, in the place of an old one if there is one.
     #[inline]
-    pub(super) fn publish(&mut self, key: Key, at: Location) {
+    pub(super) fn publish(&mut self, key: Key, at: Location, usage: Usage) {
         let size = self.log.header(at).size();
         self.log.count(at, size);
         self.stats.bytes += size as u64;
         match self.find(key) {
             Some(old) => {
-                self.index.replace(old.slot, key.hash, at);
+                self.index.replace(old.slot, key.hash, at, usage);
                 self.release(old.at, &old.header);
             }
             None => {
                 let (log, hasher) = (&self.log, self.hasher);
-                self.index.insert(key.hash, at, |at| hasher.hash(log.key(at, &log.header(at))));
+                self.index.insert(key.hash, at, usage, |at| hasher.hash(log.key(at, &log.header(at))));
             }
         }
     }

@@ -27,6 +27,9 @@ struct Args {
     /// Gets, of which the last third are counted.
     #[arg(long, default_value_t = 15_000_000)]
     requests: u64,
+    /// Further arguments of Sphinx: `--sphinx='-I 64k'`.
+    #[arg(long, default_value = "")]
+    sphinx: String,
     /// What cargo says to every bench.
     #[arg(long, hide = true)]
     bench: bool,
@@ -100,10 +103,11 @@ fn main() -> Result<()> {
         }
         // What a Sphinx takes beside its memory.
         let least = 8 << 20;
-        let empty = Server::sphinx(least, "fifo")?.resident()?.saturating_sub(least);
+        let empty = Server::sphinx(least, "fifo", &args.sphinx)?.resident()?.saturating_sub(least);
         for policy in ["fifo", "second-chance", "two-queues"] {
-            let server = Server::sphinx(resident - empty, policy)?;
-            row(&format!("Sphinx --policy {policy}"), &server, empty)?;
+            let server = Server::sphinx(resident - empty, policy, &args.sphinx)?;
+            let more = if args.sphinx.is_empty() { String::new() } else { format!(" {}", args.sphinx) };
+            row(&format!("Sphinx --policy {policy}{more}"), &server, empty)?;
         }
     }
     Ok(())

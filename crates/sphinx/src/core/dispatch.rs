@@ -6,6 +6,7 @@ use reactor::Reactor;
 use super::Core;
 use super::requests::Flow;
 use crate::client::Client;
+use crate::draft::{Draft, lent};
 use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
 use crate::partitions::{Partitions, Place};
@@ -25,6 +26,10 @@ impl<R: Reactor> Core<R> {
         let key = self.hasher.key(key);
         let owner = match self.partitions.place(key.hash) {
             Place::Here(partition) => {
+                if !matches!(operation, Operation::Get { .. }) {
+                    // A write may need memory that this thread itself still looks at, and would wait for in vain.
+                    self.partitions.leave();
+                }
                 let (now, counts) = (self.now, self.prefixes.on);
                 let detail = self.make_with(reactor, client, |partitions, out| {
                     let before = out.len();
@@ -125,7 +130,7 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Makes a reply that comes after those that wait.
-    pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Vec<u8>)) {
+    pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Draft)) {
         self.make_with(reactor, client, |_, out| write(out));
     }
 
@@ -135,13 +140,20 @@ impl<R: Reactor> Core<R> {
         &mut self,
         reactor: &mut R,
         client: &mut Client,
-        write: impl FnOnce(&mut Partitions, &mut Vec<u8>) -> T,
+        write: impl FnOnce(&mut Partitions, &mut Draft) -> T,
     ) -> T {
         let output = reactor.output(client.conn);
         let before = output.len();
         let partitions = &mut self.partitions;
-        let made = client.replies.make(output, &mut self.buffers, |out| write(partitions, out));
-        self.stats.bytes_written += (output.len() - before) as u64;
+        let made =
+            client.replies.make(output, &mut self.loans, &mut self.buffers, |out| write(partitions, out));
+        let mut written = output.len() - before;
+        if !self.loans.is_empty() {
+            written += lent(&self.loans);
+            self.stats.values_lent += self.loans.len() as u64;
+            reactor.lend(client.conn, &mut self.loans);
+        }
+        self.stats.bytes_written += written as u64;
         made
     }
 }

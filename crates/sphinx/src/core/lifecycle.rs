@@ -27,6 +27,8 @@ pub(super) struct Rounds {
     /// Connections whose output the kernel did not take whole.
     pub(super) slow: usize,
     draining: Draining,
+    /// When a thread that sleeps looks after its partitions.
+    tend: Time,
     /// The second of the last warning: more than one a second would be a load of its own.
     warned: u32,
 }
@@ -45,6 +47,13 @@ enum Draining {
 const PARTS: usize = 8;
 const PERIOD: Nanos = Nanos(1_000_000_000 / PARTS as u64);
 
+/// A thread without requests looks after its partitions once a second, and again after 20 ms as long as there is
+/// something to do: up to 16 times what it does beside requests, some 50 µs, in which a request waits. So it sees 800 MiB
+/// a minute, at the cost of 0.25 % of its processor.
+const TEND: Nanos = Nanos::from_secs(1);
+const TEND_ON: Nanos = Nanos::from_millis(20);
+const IDLE_STEPS: usize = 16;
+
 impl Rounds {
     pub(super) fn new(config: &Config) -> Rounds {
         let (idle, readers) = (config.idle_timeout > 0, config.reader_timeout > 0);
@@ -56,6 +65,7 @@ impl Rounds {
             part: 0,
             slow: 0,
             draining: Draining::No,
+            tend: Time(0),
             warned: 0,
         }
     }
@@ -106,13 +116,22 @@ impl<R: Reactor> Core<R> {
     /// Until when the thread may sleep.
     #[inline]
     pub(super) fn next_round(&self) -> Time {
-        let Rounds { idle, readers, slow, next, draining, .. } = &self.rounds;
+        let Rounds { idle, readers, slow, next, draining, tend, .. } = &self.rounds;
         if matches!(draining, Draining::Answering(_)) {
             // What has arrived is to be looked at once more, and no sleep is to come before that.
             return Time(0);
         }
         let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow > 0);
-        if wanted { *next } else { Time::NEVER }
+        if wanted { *tend.min(next) } else { *tend }
+    }
+
+    /// Looks after the partitions for a while: what has ended gives its memory back, requests or none.
+    pub(super) fn tend(&mut self, idle: bool) {
+        let (now, steps) = (self.now, if idle { IDLE_STEPS } else { 1 });
+        let mut goes_on = false;
+        self.partitions.for_own(|store| goes_on |= (0..steps).fold(false, |_, _| store.tend(now)));
+        // The clock was read less than a ms before that.
+        self.rounds.tend = self.now_ends + if goes_on { TEND_ON } else { TEND };
     }
 
     /// Looks at a part of the connections.

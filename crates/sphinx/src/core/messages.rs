@@ -6,7 +6,8 @@ use reactor::Reactor;
 
 use super::Core;
 use crate::client::Client;
-use crate::message::{Answer, Ask, DetailVerb, Work};
+use crate::draft::{Draft, lent};
+use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
 use crate::partitions::Place;
 use crate::replies::Finish;
 use crate::stats::connections::Told;
@@ -52,22 +53,24 @@ impl<R: Reactor> Core<R> {
     fn do_work(&mut self, reactor: &R, peer: usize, ask: Ask) -> Answer {
         let Ask { ticket, work, buffer: question } = ask;
         let mut buffer = self.buffers.take();
-        let part = match work {
+        let extra = match work {
             Work::Key { hash, key_len, operation } => {
                 let (key, value) = question.split_at(key_len);
                 let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
                 let (place, now) = (self.partitions.place(key.hash), self.now);
                 let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+                let mut draft = Draft::new(&mut buffer, &mut self.loans);
                 self.partitions.with(partition, |store| {
-                    operation.execute(store, key, value, now, &mut buffer);
+                    operation.execute(store, key, value, now, &mut draft);
                 });
                 self.count_detail(operation.detail(&buffer), key.bytes);
-                None
+                // One key has one value.
+                self.loans.pop().map_or(Extra::None, |loan| Extra::Loan(Box::new(loan)))
             }
-            work => Some(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
+            work => Extra::Part(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
         };
         self.buffers.give(question);
-        Answer { ticket, buffer, part }
+        Answer { ticket, buffer, extra }
     }
 
     /// This thread's part of what every thread has to do, for a client of thread `asker`.
@@ -160,7 +163,7 @@ impl<R: Reactor> Core<R> {
     }
 
     fn take_answer(&mut self, peer: usize, answer: Answer) {
-        let Answer { ticket, buffer, part } = answer;
+        let Answer { ticket, buffer, extra } = answer;
         if self.partitions.reads_others()
             && let Some(client) = self.client(ticket.conn)
         {
@@ -172,15 +175,16 @@ impl<R: Reactor> Core<R> {
             return;
         };
         let number = ticket.reply.expect("it was just looked at");
-        match part {
-            None => client.replies.fill(number, buffer),
-            Some(part) => {
+        match extra {
+            Extra::None => client.replies.fill(number, buffer, None),
+            Extra::Loan(loan) => client.replies.fill(number, buffer, Some(*loan)),
+            Extra::Part(part) => {
                 let whole = client.replies.add(number, &part, &buffer);
                 let whole = whole.map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines)));
                 self.buffers.give(buffer);
                 if let Some((finish, stats, lines)) = whole {
                     let text = self.finished(finish, &stats, &lines);
-                    client.replies.fill(number, text);
+                    client.replies.fill(number, text, None);
                 }
             }
         }
@@ -197,8 +201,12 @@ impl<R: Reactor> Core<R> {
             let Some(mut client) = self.take_client(conn) else { continue };
             let output = reactor.output(conn);
             let before = output.len();
-            client.replies.release(output, &mut self.buffers);
-            self.stats.bytes_written += (output.len() - before) as u64;
+            client.replies.release(output, &mut self.loans, &mut self.buffers);
+            self.stats.bytes_written += (output.len() - before + lent(&self.loans)) as u64;
+            if !self.loans.is_empty() {
+                self.stats.values_lent += self.loans.len() as u64;
+                reactor.lend(conn, &mut self.loans);
+            }
             self.clients[conn.slot as usize] = Some(client);
             self.go_on(reactor, conn);
         }

@@ -66,6 +66,9 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_evictions", "Items that made room for others", None, |s| s.store.evictions),
     counter("sphinx_segments_reclaimed", "Segments taken back", None, |s| s.store.reclaimed_segments),
     gauge("sphinx_segments", "Segments in use", |s| s.store.segments),
+    gauge("sphinx_segments_pinned", "Segments out of use, of which replies have values", |s| {
+        s.store.pinned_segments
+    }),
     gauge("sphinx_items", "Items that are there", |s| s.store.items),
     gauge("sphinx_item_bytes", "Bytes of items that are there", |s| s.store.bytes),
     gauge("sphinx_index_bytes", "Bytes of the index", |s| s.store.index_bytes),
@@ -84,6 +87,7 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_datagrams_dropped", "Datagrams too many of one peer", None, |s| s.datagrams_dropped),
     counter("sphinx_read_bytes", "Bytes received", None, |s| s.bytes_read),
     counter("sphinx_written_bytes", "Bytes of replies", None, |s| s.bytes_written),
+    counter("sphinx_values_lent", "Values sent from where they are stored", None, |s| s.values_lent),
     counter("sphinx_messages", "Requests passed to other threads", None, |s| s.asks),
     counter("sphinx_wakeups", "Sleeping threads woken", None, |s| s.wakeups),
     counter("sphinx_sleeps", "Times that the thread slept", None, |s| s.sleeps),

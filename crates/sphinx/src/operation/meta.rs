@@ -12,6 +12,8 @@ use cache_store::{Key, Marks, Reader, Store};
 use proto_memcache::server::{MetaFlags, MetaVerb, reply};
 use proto_memcache::{MetaFlag, limits};
 
+use crate::draft::Draft;
+
 /// A meta command, as it is passed to the key's owner: the flags and the value go in one piece, as they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MetaOperation {
@@ -26,7 +28,7 @@ pub(crate) struct MetaOperation {
 
 impl MetaOperation {
     /// Does it, and appends the reply to `out`.
-    pub(crate) fn execute(&self, store: &mut Store, key: Key, arguments: &[u8], now: u32, out: &mut Vec<u8>) {
+    pub(crate) fn execute(&self, store: &mut Store, key: Key, arguments: &[u8], now: u32, out: &mut Draft) {
         let flags = MetaFlags::new(self.verb, &arguments[..usize::from(self.flags_len)]);
         let data = &arguments[arguments.len() - self.data_len as usize..];
         let request = Request { key, binary: self.binary, flags, data, now };
@@ -49,7 +51,7 @@ impl MetaOperation {
         key: Key,
         arguments: &[u8],
         now: u32,
-        out: &mut Vec<u8>,
+        out: &mut Draft,
     ) -> bool {
         let flags = MetaFlags::new(self.verb, &arguments[..usize::from(self.flags_len)]);
         let request = Request { key, binary: self.binary, flags, data: b"", now };
@@ -83,7 +85,7 @@ impl<'r> Request<'r> {
     }
 
     /// Appends a code and what every reply repeats: the opaque token and the key.
-    fn repeat(&self, out: &mut Vec<u8>, code: &[u8]) {
+    fn repeat(&self, out: &mut Draft, code: &[u8]) {
         out.extend_from_slice(code);
         for flag in self.flags() {
             match flag {
@@ -101,7 +103,7 @@ fn is_too_long(flag: MetaFlag) -> bool {
 }
 
 /// `me`.
-fn debug(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+fn debug(store: &mut Store, request: &Request, out: &mut Draft) {
     let Some(entry) = store.peek(request.key, request.now) else {
         return out.extend_from_slice(reply::meta::DEBUG_MISS);
     };
@@ -110,9 +112,9 @@ fn debug(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
         key,
         binary: entry.marks.has(Marks::BINARY_KEY),
         time_to_live: entry.expiry.left(request.now),
-        last_access: 0,
+        last_access: entry.idle,
         cas: entry.cas,
-        fetched: false,
+        fetched: entry.fetched,
         size: limits::item_size(key.len(), entry.flags, entry.value.len()),
     };
     debug.append(out);

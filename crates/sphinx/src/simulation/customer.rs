@@ -197,8 +197,10 @@ impl Customer {
 
     fn value(&mut self) -> Vec<u8> {
         let length = match self.rng.random_range(0..20) {
-            0 if self.scene.may_forget => LARGE,
+            0 | 2 if self.scene.may_forget => LARGE,
             0 => 70_000,
+            // Just so large that it is lent.
+            1 if self.scene.may_forget => crate::draft::LEND + self.rng.random_range(0..20_000),
             n => n * 17,
         };
         let start: u8 = self.rng.random();

@@ -8,6 +8,7 @@
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
 
 mod customer;
+mod idle;
 mod judge;
 mod model;
 mod servers;
@@ -164,6 +165,15 @@ fn threads_that_share_under_locks() {
 fn threads_that_look_before_they_sleep() {
     check("-t 3 --spin 20", false, true);
     check("-t 2 --spin auto", false, false);
+}
+
+#[test]
+fn values_that_are_lent_while_memory_is_written_again() {
+    check("-t 1 -m 4 -I 512k", true, false);
+    check("-t 2 -m 4 -I 512k --sharing nothing", true, false);
+    check("-t 3 -m 6 -I 512k --sharing nothing --queue 2", true, true);
+    check("-t 2 -m 4 -I 512k --sharing read", true, false);
+    check("-t 2 -m 4 -I 512k --sharing everything", true, true);
 }
 
 #[test]

@@ -51,8 +51,8 @@ pub(super) fn start(
     // The world ends without asking the server to.
     let common = Arc::new(Common::new(config, None, Time(0), channel().0));
     let epochs = partitions::epochs(&common.config);
-    let own: Vec<Own> =
-        machines.iter().map(|_| Own::make(&common.config, seed, &epochs).expect("there is memory")).collect();
+    let own = |thread| Own::make(&common.config, thread, seed, &epochs).expect("there is memory");
+    let own: Vec<Own> = (0..machines.len()).map(own).collect();
     let offers: Vec<_> = own.iter().map(|own| own.offer(common.config.sharing)).collect();
     let parts = own.into_iter().zip(links).zip(doorbells).enumerate();
     let cores = parts.map(|(number, ((own, links), doorbell))| {

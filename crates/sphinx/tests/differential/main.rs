@@ -17,7 +17,6 @@ mod sequence;
 mod shrink;
 mod talk;
 
-use compare::Numbers;
 use random::Random;
 use sequence::Sequence;
 use support::Running;
@@ -27,7 +26,7 @@ use talk::Answers;
 const SEQUENCES: u64 = 300;
 
 /// Compares as many sequences as are asked for with the Sphinx of these arguments.
-fn compare(args: &str, numbers: Numbers) {
+fn compare(args: &str) {
     let Some(memcached) = support::memcached() else { return };
     let sphinx = support::sphinxd(args);
     let setting = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
@@ -36,9 +35,9 @@ fn compare(args: &str, numbers: Numbers) {
     println!("sphinx {args}: {count} sequences from seed {seed}");
     for number in 0..count {
         let sequence = generate::sequence(&mut Random::new(seed << 32 | number));
-        if let Some(difference) = difference(&sequence, &memcached, &sphinx, numbers) {
+        if let Some(difference) = difference(&sequence, &memcached, &sphinx) {
             let (shortest, difference) = shrink::shrink(sequence, difference, |sequence| {
-                self::difference(sequence, &memcached, &sphinx, numbers)
+                self::difference(sequence, &memcached, &sphinx)
             });
             panic!("sphinx {args}, seed {seed}, sequence {number}:\n{shortest}\n{difference}");
         }
@@ -46,36 +45,31 @@ fn compare(args: &str, numbers: Numbers) {
 }
 
 /// Where the answers of the two differ, if they do.
-fn difference(
-    sequence: &Sequence,
-    memcached: &Running,
-    sphinx: &Running,
-    numbers: Numbers,
-) -> Option<String> {
+fn difference(sequence: &Sequence, memcached: &Running, sphinx: &Running) -> Option<String> {
     let expect: Answers = talk::hold(sequence, memcached.address);
     let answers: Answers = talk::hold(sequence, sphinx.address);
-    compare::difference(&expect, &answers, numbers)
+    compare::difference(&expect, &answers)
 }
 
 #[test]
 fn one_thread_answers_as_memcached_does() {
-    compare("-t 1 -m 64 --lazy-memory", Numbers::InOrder);
+    compare("-t 1 -m 64 --lazy-memory");
 }
 
 #[test]
 fn two_threads_answer_as_memcached_does() {
-    compare("-t 2 -m 64 --lazy-memory", Numbers::Any);
+    compare("-t 2 -m 64 --lazy-memory");
 }
 
 #[test]
 fn four_threads_with_short_queues_answer_as_memcached_does() {
-    compare("-t 4 -m 64 --lazy-memory --queue 1", Numbers::Any);
+    compare("-t 4 -m 64 --lazy-memory --queue 1");
 }
 
 #[test]
 fn threads_that_share_otherwise_answer_as_memcached_does() {
     // `read` is the default, which the others try.
     for sharing in ["nothing", "something", "everything"] {
-        compare(&format!("-t 4 -m 128 --lazy-memory --sharing {sharing}"), Numbers::Any);
+        compare(&format!("-t 4 -m 128 --lazy-memory --sharing {sharing}"));
     }
 }

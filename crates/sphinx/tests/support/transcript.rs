@@ -170,16 +170,15 @@ pub(crate) fn bytes_of(text: &str) -> Vec<u8> {
 
 /// Whether a received line is what the pattern says.
 fn matches(pattern: &str, line: &[u8]) -> bool {
-    for (mark, fits) in [
-        ("{any}", (|_| true) as fn(&[u8]) -> bool),
-        ("{n}", |middle| !middle.is_empty() && middle.iter().all(u8::is_ascii_digit)),
-    ] {
-        if let Some((before, after)) = pattern.split_once(mark) {
-            let middle = line.strip_prefix(&bytes_of(before)[..]);
-            return middle.and_then(|m| m.strip_suffix(&bytes_of(after)[..])).is_some_and(fits);
-        }
+    let marks = ["{any}", "{n}"].into_iter().filter_map(|mark| Some((pattern.find(mark)?, mark)));
+    let Some((at, mark)) = marks.min() else { return line == bytes_of(pattern) };
+    let (before, after) = (&pattern[..at], &pattern[at + mark.len()..]);
+    let Some(rest) = line.strip_prefix(&bytes_of(before)[..]) else { return false };
+    if mark == "{any}" {
+        return (0..=rest.len()).any(|length| matches(after, &rest[length..]));
     }
-    line == bytes_of(pattern)
+    let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    digits > 0 && matches(after, &rest[digits..])
 }
 
 #[test]
@@ -195,4 +194,6 @@ fn patterns_match_only_what_they_say() {
     check("VERSION {any}", "VERSION 1.6", true);
     check("VERSION {any}", "ERROR", false);
     check("{x*3}\\s", "xxx ", true);
+    check("a={n} b={any} c={n}", "a=1 b=x c=y c=23", true);
+    check("a={n} b={any} c={n}", "a=1 b=x c=y", false);
 }

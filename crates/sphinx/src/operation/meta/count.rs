@@ -3,9 +3,10 @@ use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{MetaFlag, MetaMode, append_u64};
 
 use super::Request;
+use crate::draft::Draft;
 
 /// `ma`.
-pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let Request { key, now, .. } = *request;
     let mut command = MetaCount { up: true, delta: 1, compare: 0, cas: None, expiry: None };
     let (mut initial, mut vivify, mut quiet, mut value) = (0, false, false, false);
@@ -68,7 +69,7 @@ fn last_expiry(request: &Request, made: bool) -> Option<Expiry> {
     times.last().map(|time| Expiry::from_exptime(time, request.now))
 }
 
-fn repeat_or_refuse(request: &Request, out: &mut Vec<u8>, code: &[u8]) {
+fn repeat_or_refuse(request: &Request, out: &mut Draft, code: &[u8]) {
     if request.is_refused() {
         return out.extend_from_slice(Refusal::OpaqueTooLong.line());
     }
@@ -85,7 +86,7 @@ struct Told {
 }
 
 impl Told {
-    fn append(&self, request: &Request, out: &mut Vec<u8>) {
+    fn append(&self, request: &Request, out: &mut Draft) {
         use reply::meta as write;
         if self.value {
             write::value(out, self.number.checked_ilog10().map_or(1, |log| log as usize + 1));

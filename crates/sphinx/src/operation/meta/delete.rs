@@ -3,9 +3,10 @@ use proto_memcache::MetaFlag;
 use proto_memcache::server::{Refusal, reply};
 
 use super::Request;
+use crate::draft::Draft;
 
 /// `md`. The parser has refused opaque tokens that are too long.
-pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let Request { key, now, .. } = *request;
     let mut how = Invalidate { stale: false, expiry: None, cas: None, empty: false };
     let (mut compare, mut quiet) = (None, false);

@@ -3,6 +3,7 @@ use proto_memcache::MetaFlag;
 use proto_memcache::server::{Refusal, reply};
 
 use super::Request;
+use crate::draft::{Draft, LEND};
 
 /// What the flags of `mg` ask for that has to be known before the answer begins.
 #[derive(Default)]
@@ -43,7 +44,7 @@ struct Change {
 }
 
 /// `mg`.
-pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let wanted = Wanted::of(request);
     let Request { key, now, .. } = *request;
     let found = store.get_entry(key, now).map(|entry| {
@@ -56,10 +57,14 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
             let before = Change { expiry: Expiry::NEVER, marks: request.marks() };
             let Change { expiry, marks } = before;
             let fields = Fields { flags: 0, expiry, marks, cas: wanted.cas };
-            let Some(cas) = store.place(key, fields, b"", now) else { return miss(request, &wanted, out) };
+            let placed = store.place(key, fields, b"", now);
+            let Some(made) = placed.and_then(|_| store.peek(key, now)) else {
+                return miss(request, &wanted, out);
+            };
+            let after = hit(request, &wanted, &made, true, out);
             store.count_as_hit();
-            let made = Entry { value: b"", flags: 0, cas, expiry, marks };
-            (before, hit(request, &wanted, &made, true, out))
+            store.note_read(key, now);
+            (before, after)
         }
         None => return miss(request, &wanted, out),
     };
@@ -72,7 +77,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
 }
 
 /// `mg` in a partition of another thread, unless it changes something there; returns whether it is answered.
-pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out: &mut Vec<u8>) -> bool {
+pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out: &mut Draft) -> bool {
     let wanted = Wanted::of(request);
     if wanted.vivify || wanted.touch || wanted.recache {
         return false;
@@ -87,16 +92,17 @@ pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out
 }
 
 /// Answers with an item; returns what it is to be from now on.
-fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut Vec<u8>) -> Change {
+fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut Draft) -> Change {
     use reply::meta as write;
-    let Entry { value, flags, cas, mut expiry, mut marks } = *entry;
+    let Entry { value, flags, cas, mut expiry, mut marks, fetched, idle, .. } = *entry;
     let claimed = marks.has(Marks::CLAIMED);
     let mut wins = false;
     let with_value = wanted.value && wanted.compare != Some(cas);
     let start = out.len();
     if with_value {
         // 64 bytes hold what is usual of codes, numbers and line ends.
-        out.reserve(request.key.bytes.len() + value.len() + 64);
+        let copied = if value.len() < LEND { value.len() } else { 0 };
+        out.reserve(request.key.bytes.len() + copied + 64);
         write::value(out, value.len());
     } else {
         out.extend_from_slice(write::DONE);
@@ -115,8 +121,8 @@ fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut 
             MetaFlag::ReturnTtl => write::time_to_live(out, expiry.left(request.now)),
             MetaFlag::ReturnCas => write::number(out, b'c', cas),
             MetaFlag::ReturnFlags => write::number(out, b'f', u64::from(flags)),
-            MetaFlag::ReturnLastAccess => write::number(out, b'l', 0),
-            MetaFlag::ReturnHitBefore => write::number(out, b'h', 0),
+            MetaFlag::ReturnLastAccess => write::number(out, b'l', u64::from(idle)),
+            MetaFlag::ReturnHitBefore => write::number(out, b'h', u64::from(fetched)),
             MetaFlag::Opaque(token) => write::opaque(out, token),
             MetaFlag::ReturnKey => write::key(out, request.key.bytes, marks.has(Marks::BINARY_KEY)),
             _ => {}
@@ -140,13 +146,13 @@ fn hit(request: &Request, wanted: &Wanted, entry: &Entry, made: bool, out: &mut 
     }
     out.extend_from_slice(b"\r\n");
     if with_value {
-        out.extend_from_slice(value);
+        out.value(value, || entry.pin());
         out.extend_from_slice(b"\r\n");
     }
     Change { expiry, marks }
 }
 
-fn miss(request: &Request, wanted: &Wanted, out: &mut Vec<u8>) {
+fn miss(request: &Request, wanted: &Wanted, out: &mut Draft) {
     if request.is_refused() {
         out.extend_from_slice(Refusal::OpaqueTooLong.line());
     } else if !wanted.quiet {

@@ -3,9 +3,10 @@ use proto_memcache::server::{Refusal, reply};
 use proto_memcache::{MetaFlag, MetaMode, StoreVerb};
 
 use super::Request;
+use crate::draft::Draft;
 
 /// `ms`. The parser has refused items and opaque tokens that are too long.
-pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Vec<u8>) {
+pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let Request { key, now, data, .. } = *request;
     let fields = Fields { flags: 0, expiry: Expiry::NEVER, marks: request.marks(), cas: None };
     let mut command =

@@ -1,0 +1,194 @@
+//! Values that replies point at while they wait to be sent: their segments are not written again meanwhile.
+//!
+//! ```text
+//!   epochs   a reader is inside: what it looks at stays, in all segments, for some µs
+//!   pins     a reply has a value: its segment stays, until the reply has left
+//! ```
+//!
+//! A pin is taken while the value cannot go: by the writer, or by a reader that is inside. So once a segment is out of the
+//! index and all who were inside have left, it gets no more pins, and is free when the last is gone.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::records::{Location, Records};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering};
+
+/// How many pins each segment has.
+pub(crate) struct Pins {
+    of: Box<[AtomicU32]>,
+    /// Segments that have any.
+    pinned: AtomicUsize,
+    /// Segments that may have any.
+    most: usize,
+}
+
+/// One in so many segments may be pinned at once. What they held is lost to the writer when their turn comes, until the
+/// replies have left; three quarters of the memory are left to it whatever becomes of them.
+const SHARE: usize = 4;
+
+impl Pins {
+    pub(crate) fn new(segments: usize) -> Pins {
+        let of = (0..segments).map(|_| AtomicU32::new(0)).collect();
+        Pins { of, pinned: AtomicUsize::new(0), most: segments / SHARE }
+    }
+
+    /// Pins a segment, unless too many others are pinned.
+    pub(crate) fn pin(&self, segment: usize) -> bool {
+        // The order is that of what follows: a reader leaves its epoch, or the writer goes on.
+        if self.of[segment].fetch_add(1, Ordering::Relaxed) == 0
+            && self.pinned.fetch_add(1, Ordering::Relaxed) >= self.most
+        {
+            self.unpin(segment);
+            return false;
+        }
+        true
+    }
+
+    fn unpin(&self, segment: usize) {
+        // Whoever finds none left has seen all that was read under them.
+        if self.of[segment].fetch_sub(1, Ordering::Release) == 1 {
+            self.pinned.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The writer: whether a segment has pins. Once it has none it gets none, if it is out of the index and
+    /// [`Epochs`](crate::Epochs) say that nobody looks at it.
+    pub(crate) fn is_pinned(&self, segment: usize) -> bool {
+        self.of[segment].load(Ordering::Acquire) > 0
+    }
+}
+
+/// Where a value lies, for whoever wants to keep it there.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'s> {
+    pub(crate) records: &'s Arc<Records>,
+    pub(crate) at: Location,
+}
+
+impl Origin<'_> {
+    /// Keeps the value where it is, if that may be.
+    pub(crate) fn pin(self) -> Option<Pinned> {
+        let Origin { records, at } = self;
+        if !records.pins().pin(records.segment_of(at)) {
+            return None;
+        }
+        Some(Pinned { records: Arc::clone(records), at })
+    }
+}
+
+impl PartialEq for Origin<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(self.records, other.records) && self.at == other.at
+    }
+}
+
+impl Eq for Origin<'_> {}
+
+impl fmt::Debug for Origin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.at)
+    }
+}
+
+/// A value that stays where it is and as it is, whatever becomes of its item and its store.
+///
+/// Bounds: a quarter of a store's segments can be pinned at once. Cost: its segment cannot be written again meanwhile.
+pub struct Pinned {
+    records: Arc<Records>,
+    at: Location,
+}
+
+impl AsRef<[u8]> for Pinned {
+    fn as_ref(&self) -> &[u8] {
+        self.records.value(self.at, &self.records.header(self.at))
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.records.pins().unpin(self.records.segment_of(self.at));
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_the_segments_can_be_pinned() {
+        let pins = Pins::new(9);
+        assert!(pins.pin(3) && pins.pin(3) && pins.pin(8));
+        assert!(!pins.pin(0) && !pins.is_pinned(0), "a third one");
+        assert!(pins.pin(8), "one that is pinned already");
+        pins.unpin(3);
+        assert!(pins.is_pinned(3) && !pins.pin(0));
+        pins.unpin(3);
+        assert!(!pins.is_pinned(3) && pins.pin(0) && pins.is_pinned(0));
+        assert!(!Pins::new(3).pin(0), "a small store has none to spare");
+    }
+}
+
+/// Every order in which a writer meets a reader that takes a value along.
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use loom::cell::UnsafeCell;
+    use loom::thread;
+
+    use super::*;
+    use crate::epochs::{Epochs, Seat};
+    use crate::sync::AtomicU64;
+
+    /// The writer takes a slot out of a one-entry index and writes it again when `is_free`; a reader that has found it
+    /// reads it after it has left.
+    fn check(is_free: impl Fn(&dyn Fn() -> bool, &dyn Fn() -> bool) -> bool + Copy + Send + Sync + 'static) {
+        loom::model(move || {
+            let epochs = Epochs::new(1, thread::yield_now);
+            let pins = Arc::new(Pins::new(SHARE));
+            let entry = Arc::new(AtomicU64::new(1));
+            let slot = Arc::new(UnsafeCell::new(7));
+            let reader = {
+                let (pins, entry, slot) = (Arc::clone(&pins), Arc::clone(&entry), Arc::clone(&slot));
+                let mut seat = Seat::take(&epochs).unwrap();
+                thread::spawn(move || {
+                    seat.enter();
+                    let found = entry.load(Ordering::Acquire) == 1;
+                    assert!(!found || pins.pin(0), "there is one segment to be pinned");
+                    seat.leave();
+                    if found {
+                        // SAFETY: the writer waits until it is unpinned; loom finds the order in which it would not.
+                        slot.with(|slot| assert_eq!(unsafe { *slot }, 7));
+                        pins.unpin(0);
+                    }
+                })
+            };
+            entry.store(0, Ordering::Release);
+            let retired = epochs.retire();
+            while !is_free(&|| epochs.is_over(retired), &|| pins.is_pinned(0)) {
+                thread::yield_now();
+            }
+            // SAFETY: as above.
+            slot.with_mut(|slot| unsafe { *slot = 8 });
+            reader.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_what_a_reply_has_is_not_written() {
+        check(|is_over, is_pinned| is_over() && !is_pinned());
+    }
+
+    /// Planted: the writer asks in the wrong order, and misses a pin that was taken between.
+    #[test]
+    #[should_panic]
+    fn loom_asking_for_pins_before_readers_have_left_is_found_out() {
+        check(|is_over, is_pinned| !is_pinned() && is_over());
+    }
+
+    /// Planted: the writer does not ask for pins at all.
+    #[test]
+    #[should_panic]
+    fn loom_not_asking_for_pins_is_found_out() {
+        check(|is_over, _| is_over());
+    }
+}

@@ -1,0 +1,60 @@
+use std::ops::{Deref, DerefMut};
+
+use bytes::Bytes;
+use cache_store::Pinned;
+use reactor::Loan;
+
+/// Values from this size on are not copied into a reply: they leave from where they are stored. Units: bytes.
+///
+/// Below it the copy is cheaper than what spares it. A pin, its allocation and its return are some 60 ns, two more pieces of
+/// a `sendmsg` some 100 ns; a copy runs at about 20 GB/s once the value is in the cache, which 4 KiB take 200 ns for.
+pub(crate) const LEND: usize = 4 << 10;
+
+/// A reply in the making: text, and values that stay where they are.
+pub(crate) struct Draft<'o> {
+    text: &'o mut Vec<u8>,
+    loans: &'o mut Vec<Loan>,
+}
+
+impl<'o> Draft<'o> {
+    /// Goes on with `text`, in which `loans` have their places.
+    #[inline]
+    pub(crate) fn new(text: &'o mut Vec<u8>, loans: &'o mut Vec<Loan>) -> Draft<'o> {
+        Draft { text, loans }
+    }
+
+    /// Appends a value, which `pin` keeps in place if it is large and that can be.
+    #[inline]
+    pub(crate) fn value(&mut self, value: &[u8], pin: impl FnOnce() -> Option<Pinned>) {
+        if value.len() >= LEND
+            && let Some(pinned) = pin()
+        {
+            let bytes = Bytes::from_owner(pinned);
+            debug_assert!(bytes == value);
+            return self.loans.push(Loan { at: self.text.len(), bytes });
+        }
+        self.text.extend_from_slice(value);
+    }
+}
+
+impl Deref for Draft<'_> {
+    type Target = Vec<u8>;
+
+    #[inline]
+    fn deref(&self) -> &Vec<u8> {
+        self.text
+    }
+}
+
+impl DerefMut for Draft<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        self.text
+    }
+}
+
+/// What loans come to. Units: bytes.
+#[inline]
+pub(crate) fn lent(loans: &[Loan]) -> usize {
+    loans.iter().map(|loan| loan.bytes.len()).sum()
+}
