@@ -1,0 +1,237 @@
+use std::fmt;
+use std::str::FromStr;
+
+use units::ParseError;
+
+/// A request's method: a word of its own, in capitals as they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method(String);
+
+impl Method {
+    /// `GET`.
+    pub fn get() -> Method {
+        Method("GET".into())
+    }
+
+    /// Whether answers have no body whatever their head says.
+    pub fn is_head(&self) -> bool {
+        self.0 == "HEAD"
+    }
+
+    /// Whether it is `GET`.
+    pub fn is_get(&self) -> bool {
+        self.0 == "GET"
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl FromStr for Method {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Method, ParseError> {
+        let problem = if text.is_empty() || !text.bytes().all(is_token) {
+            "it is no word of letters, digits and !#$%&'*+-.^_`|~"
+        } else if text == "CONNECT" {
+            // What follows is another protocol, of which nothing is known here.
+            "it makes a tunnel of the connection"
+        } else {
+            return Ok(Method(text.into()));
+        };
+        Err(ParseError {
+            what: "method",
+            given: text.into(),
+            problem: problem.into(),
+            lever: "write GET, HEAD or POST",
+        })
+    }
+}
+
+/// A header field of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name.
+    pub name: String,
+    /// Its value, without blanks around it.
+    pub value: String,
+}
+
+impl FromStr for Header {
+    type Err = ParseError;
+
+    /// Reads `Name: value`.
+    fn from_str(text: &str) -> Result<Header, ParseError> {
+        let error = |problem: &str| ParseError {
+            what: "header",
+            given: text.into(),
+            problem: problem.into(),
+            lever: "write NAME: VALUE, such as 'Accept-Encoding: gzip'",
+        };
+        let (name, value) = text.split_once(':').ok_or_else(|| error("it has no colon"))?;
+        if name.is_empty() || !name.bytes().all(is_token) {
+            return Err(error("its name is no word"));
+        }
+        if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
+            return Err(error("its value has control characters"));
+        }
+        let framing = ["content-length", "transfer-encoding", "connection"];
+        if framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            return Err(error("it is written where it is needed"));
+        }
+        Ok(Header { name: name.into(), value: value.trim().into() })
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.value)
+    }
+}
+
+/// Source: `tchar` of RFC 9110 §5.6.2.
+fn is_token(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// Whether a path, with its query, can stand in a request.
+///
+/// Errors: it does not begin with `/`, or has blanks, control characters or letters that must be written as `%XX`.
+pub fn check_target(path: &str) -> Result<(), ParseError> {
+    let problem = if !path.starts_with('/') {
+        "it does not begin with '/'"
+    } else if !path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+        "it has blanks, '#' or characters that are not ASCII"
+    } else {
+        return Ok(());
+    };
+    Err(ParseError {
+        what: "path",
+        given: path.into(),
+        problem: problem.into(),
+        lever: "write it as in an address bar, such as /a%20b?c=d",
+    })
+}
+
+/// A request that differs from the others of its kind by its path only.
+///
+/// Cost of writing one: two copies and that of the path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// The method, a blank, and what stands before each path.
+    before: Vec<u8>,
+    /// All that stands behind the path.
+    after: Vec<u8>,
+    /// The same for the last request on a connection.
+    after_last: Vec<u8>,
+}
+
+impl Template {
+    /// Requests to `host`, as `Host` names it, for paths that begin with `prefix`.
+    ///
+    /// A `Host` among `headers` takes the place of `host`. `body` is sent with each; where it is `None` there is none.
+    pub fn new(
+        method: &Method,
+        host: &str,
+        prefix: &str,
+        headers: &[Header],
+        body: Option<&[u8]>,
+    ) -> Template {
+        let mut fields = Vec::new();
+        if !headers.iter().any(|header| header.name.eq_ignore_ascii_case("host")) {
+            fields.extend_from_slice(format!("Host: {host}\r\n").as_bytes());
+        }
+        for header in headers {
+            fields.extend_from_slice(format!("{header}\r\n").as_bytes());
+        }
+        if let Some(body) = body {
+            fields.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+        }
+        let after =
+            |extra: &[u8]| [b" HTTP/1.1\r\n", &fields[..], extra, b"\r\n", body.unwrap_or(b"")].concat();
+        Template {
+            before: format!("{method} {prefix}").into_bytes(),
+            after: after(b""),
+            after_last: after(b"Connection: close\r\n"),
+        }
+    }
+
+    /// Appends the request for a path; see [`check_target`].
+    #[inline]
+    pub fn write(&self, path: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.before);
+        path(out);
+        out.extend_from_slice(&self.after);
+    }
+
+    /// The same, and asks the server to close the connection behind the answer.
+    pub fn write_last(&self, path: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.before);
+        path(out);
+        out.extend_from_slice(&self.after_last);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The request for `/a` of a template, as text.
+    fn written(template: &Template, last: bool) -> String {
+        let mut out = Vec::new();
+        let path = |out: &mut Vec<u8>| out.extend_from_slice(b"/a");
+        if last {
+            template.write_last(path, &mut out)
+        } else {
+            template.write(path, &mut out)
+        }
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn golden_bytes() {
+        let get = Template::new(&Method::get(), "h:8080", "", &[], None);
+        assert_eq!(written(&get, false), "GET /a HTTP/1.1\r\nHost: h:8080\r\n\r\n");
+        assert_eq!(written(&get, true), "GET /a HTTP/1.1\r\nHost: h:8080\r\nConnection: close\r\n\r\n");
+        let headers: Vec<Header> =
+            ["host:  other ", "Range: bytes=0-9"].iter().map(|text| text.parse().unwrap()).collect();
+        let post = Template::new(&"POST".parse().unwrap(), "h", "/x", &headers, Some(b"body"));
+        assert_eq!(
+            written(&post, false),
+            "POST /x/a HTTP/1.1\r\nhost: other\r\nRange: bytes=0-9\r\nContent-Length: 4\r\n\r\nbody"
+        );
+        let empty = Template::new(&"PUT".parse().unwrap(), "h", "", &[], Some(b""));
+        assert_eq!(written(&empty, false), "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
+    }
+
+    #[test]
+    fn nothing_is_smuggled_into_a_request() {
+        let check = |text: &str, expect: bool| assert_eq!(text.parse::<Header>().is_ok(), expect, "{text}");
+        check("A: b", true);
+        check("X-Empty:", true);
+        check("no colon", false);
+        check(": b", false);
+        check("A b: c", false);
+        check("A: b\r\nC: d", false);
+        check("A: b\n", false);
+        check("Content-Length: 5", false);
+        check("connection: close", false);
+        let check = |text: &str, expect: bool| assert_eq!(text.parse::<Method>().is_ok(), expect, "{text}");
+        check("GET", true);
+        check("PROPFIND", true);
+        check("", false);
+        check("GET /", false);
+        check("CONNECT", false);
+        let check = |text: &str, expect: bool| assert_eq!(check_target(text).is_ok(), expect, "{text}");
+        check("/", true);
+        check("/a%20b?c=d&e", true);
+        check("a", false);
+        check("/a b", false);
+        check("/a\r\nX: y", false);
+        check("/ä", false);
+        check("/a#b", false);
+    }
+}

@@ -1,0 +1,113 @@
+//! Requests, as a server with canned answers reads them.
+
+use crate::Defect;
+use crate::head::{self, Version};
+use crate::limits::HEADERS_MAX;
+
+/// A request as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    /// `GET`, say.
+    pub method: &'a str,
+    /// The path, with its query.
+    pub target: &'a str,
+    /// What the client speaks.
+    pub version: Version,
+    /// Whether the client would send another request on the connection.
+    pub keep_alive: bool,
+    /// What came with it.
+    pub body: &'a [u8],
+}
+
+/// What [`request`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parse<'a> {
+    /// The request is not whole yet.
+    NeedMore,
+    /// It is.
+    Done {
+        /// Its length; the next request starts there.
+        consumed: usize,
+        /// What it is.
+        request: Request<'a>,
+    },
+    /// The bytes are no request that could be read.
+    Malformed(Defect),
+}
+
+/// Reads the first request in `bytes`, shown again as a whole until it is whole.
+///
+/// Bounds: a body must say its length. Cost: the head is looked through anew at each call.
+pub fn request(bytes: &[u8]) -> Parse<'_> {
+    read(bytes).map_or_else(Parse::Malformed, |found| found.unwrap_or(Parse::NeedMore))
+}
+
+fn read(bytes: &[u8]) -> Result<Option<Parse<'_>>, Defect> {
+    let Some(length) = head::end(bytes, 0)? else { return Ok(None) };
+    let mut room = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut room);
+    head::whole(request.parse(&bytes[..length]), &bytes[..length])?;
+    let (Some(method), Some(target), Some(version)) =
+        (request.method, request.path, head::version(request.version))
+    else {
+        return Err(Defect::Head("its first line is none of HTTP/1"));
+    };
+    let fields = head::fields(request.headers)?;
+    if fields.encoded {
+        return Err(Defect::Head("a request in chunks is not read here"));
+    }
+    let body = usize::try_from(fields.content_length.unwrap_or(0)).unwrap_or(usize::MAX);
+    let consumed = length.saturating_add(body);
+    let Some(body) = bytes.get(length..consumed) else { return Ok(None) };
+    let keep_alive = match version {
+        Version::Http11 => !fields.close,
+        Version::Http10 => fields.keep_alive && !fields.close,
+    };
+    Ok(Some(Parse::Done { consumed, request: Request { method, target, version, keep_alive, body } }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Method, Template};
+
+    #[test]
+    fn reads_what_a_client_writes() {
+        let check = |method: &str, body: Option<&[u8]>, last: bool| {
+            let template = Template::new(&method.parse::<Method>().unwrap(), "h", "/x", &[], body);
+            let path = |out: &mut Vec<u8>| out.extend_from_slice(b"/a?b");
+            let mut bytes = Vec::new();
+            if last {
+                template.write_last(path, &mut bytes)
+            } else {
+                template.write(path, &mut bytes)
+            }
+            for cut in 0..bytes.len() {
+                assert_eq!(request(&bytes[..cut]), Parse::NeedMore, "cut at {cut}");
+            }
+            let expect = Request {
+                method,
+                target: "/x/a?b",
+                version: Version::Http11,
+                keep_alive: !last,
+                body: body.unwrap_or(b""),
+            };
+            let consumed = bytes.len();
+            let two = [&bytes[..], b"GET"].concat();
+            assert_eq!(request(&two), Parse::Done { consumed, request: expect });
+        };
+        check("GET", None, false);
+        check("HEAD", None, true);
+        check("POST", Some(b"12345"), false);
+        check("POST", Some(b""), true);
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_read() {
+        let check = |bytes: &[u8]| assert!(matches!(request(bytes), Parse::Malformed(_)), "{bytes:?}");
+        check(b"get\r\n\r\n");
+        check(b"GET / HTTP/2.0\r\n\r\n");
+        check(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+        check(b"POST / HTTP/1.1\r\nContent-Length: 1, 2\r\n\r\n");
+    }
+}
