@@ -126,6 +126,26 @@ impl Latency {
             .collect()
     }
 
+    /// The standard deviation, to the precision of the cells. `None` when empty.
+    pub fn deviation(&self) -> Option<Nanos> {
+        (!self.is_empty()).then(|| Nanos(self.inner.stdev().round() as u64))
+    }
+
+    /// The distribution as HdrHistogram prints it: percentile, value, and how many times are no longer, in `steps` for
+    /// each halving of what lies beyond.
+    ///
+    /// Bounds: empty when the histogram is; `steps` from 1 on.
+    pub fn spectrum(&self, steps: u32) -> Vec<(f64, Nanos, u64)> {
+        let mut count = 0;
+        self.inner
+            .iter_quantiles(steps.max(1))
+            .map(|cell| {
+                count += cell.count_since_last_iteration();
+                (100.0 * cell.quantile_iterated_to(), Nanos(cell.value_iterated_to()), count)
+            })
+            .collect()
+    }
+
     fn at_rank(&self, rank: u64) -> Nanos {
         Nanos(self.inner.value_at_quantile(rank::quantile_of_rank(rank, self.count())))
     }

@@ -99,3 +99,19 @@ proptest! {
         prop_assert_eq!(merged, of(a.into_iter().chain(b)));
     }
 }
+
+#[test]
+fn the_spectrum_counts_all_and_ends_with_the_longest() {
+    let mut latency = Latency::new();
+    (1..=1_000).for_each(|i| latency.record(Nanos(i * 1_000)));
+    let spectrum = latency.spectrum(5);
+    let (percentile, longest, count) = spectrum[spectrum.len() - 1];
+    assert_eq!((percentile, Some(longest), count), (100.0, latency.max(), 1_000));
+    let rising = |pair: &[(f64, Nanos, u64)]| pair[0].1 <= pair[1].1 && pair[0].2 <= pair[1].2;
+    assert!(spectrum.windows(2).all(rising), "{spectrum:?}");
+    assert!(Latency::new().spectrum(5).iter().all(|(_, _, count)| *count == 0));
+    // Of 1 to n evenly: n / √12.
+    let deviation = latency.deviation().unwrap().0 as f64;
+    assert!((deviation / (1e6 / 12f64.sqrt()) - 1.0).abs() < 0.002, "{deviation}");
+    assert_eq!(Latency::new().deviation(), None);
+}
