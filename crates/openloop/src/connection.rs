@@ -53,6 +53,10 @@ pub(crate) enum Link {
     Connecting(Conn),
     /// In use.
     Up(Conn),
+    /// Its last answer has come and the server is about to close it; a request that needs it has it replaced.
+    Ending(Conn),
+    /// Closed in good order, and established anew once a request needs it.
+    Ended,
     /// Lost, and not to be had again before the moment given.
     Down { retry_at: Time },
 }
@@ -65,6 +69,9 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) datagram: bool,
     /// Requests that may be in flight on it.
     pub(crate) places: usize,
+    /// Requests that each socket may take in all, and that this one may still take.
+    pub(crate) quota: u64,
+    pub(crate) left: u64,
     pub(crate) link: Link,
     pub(crate) in_flight: VecDeque<InFlight<J, Wire>>,
     /// Requests bound to it that it cannot take yet.
@@ -101,14 +108,17 @@ impl<J, Wire: Default> Connection<J, Wire> {
         endpoint: usize,
         datagram: bool,
         conn: Conn,
-        depth: usize,
+        (depth, quota): (usize, Option<u64>),
         now: Time,
     ) -> Connection<J, Wire> {
+        let quota = quota.filter(|_| !datagram).unwrap_or(u64::MAX);
         Connection {
             endpoint: endpoint as u16,
             datagram,
             // Half of the tags may be in use at once, so that a free one is soon found.
             places: if datagram { depth.min(TAGS as usize / 2) } else { depth },
+            quota,
+            left: quota,
             link: Link::Connecting(conn),
             in_flight: VecDeque::with_capacity(depth.min(64)),
             line: Line::default(),
@@ -132,12 +142,31 @@ impl<J, Wire: Default> Connection<J, Wire> {
     /// Whether it can take another request at once.
     #[inline]
     pub(crate) fn can_take(&self) -> bool {
-        matches!(self.link, Link::Up(_)) && self.in_flight.len() < self.places && self.line.is_empty()
+        matches!(self.link, Link::Up(_)) && self.has_place() && self.line.is_empty()
+    }
+
+    /// Whether the socket may take another request, apart from who waits for it.
+    #[inline]
+    pub(crate) fn has_place(&self) -> bool {
+        self.in_flight.len() < self.places && self.left > 0
+    }
+
+    /// Whether the socket has had its last answer and no other has taken its place yet.
+    #[inline]
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.link, Link::Ending(_) | Link::Ended)
+    }
+
+    /// Whether a request that is given to it now waits for nobody else's answer.
+    #[inline]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.can_take() || (self.is_over() && self.line.is_empty())
     }
 
     /// Forgets what the last socket left behind; what was in flight is the caller's to account for.
     pub(crate) fn reset(&mut self, link: Link, now: Time) {
         self.link = link;
+        self.left = self.quota;
         self.partial.clear();
         self.wire = Wire::default();
         self.free_since = now;

@@ -32,10 +32,22 @@ pub trait Workload {
     /// where answers come in order, it is 0.
     fn request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>);
 
+    /// The same for the last request that a connection takes ([`Plan::per_connection`](crate::Plan)).
+    fn last_request(&mut self, job: &mut Self::Job, tag: u16, out: &mut Vec<u8>) {
+        self.request(job, tag, out);
+    }
+
     /// Looks for the answer to `job` at the front of `bytes`, on a stream.
     ///
-    /// Called again with a longer `bytes` after [`Parsed::Partial`], with the same `wire`.
+    /// Called again with a longer `bytes` after [`Parsed::Partial`] and with what follows after [`Parsed::Used`], with
+    /// the same `wire`.
     fn response(&mut self, job: &mut Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Self::Job>;
+
+    /// The server has closed the connection in good order while `job` waits for its answer: what that makes of it, where
+    /// the close is the answer's end or cuts it off. `None`: it was not answered.
+    fn closed(&mut self, _: &mut Self::Job, _: &mut Self::Wire) -> Option<Result<(), Fault>> {
+        None
+    }
 
     /// Which request a datagram belongs to; `None` where it is none of this protocol.
     fn tag(&self, _datagram: &[u8]) -> Option<u16> {
@@ -102,6 +114,9 @@ impl<J> Default for Parts<J> {
 pub enum Parsed<J> {
     /// The answer is not whole yet.
     Partial,
+    /// The same, and so many bytes of it are understood: they are not shown again, so that an answer may be longer than
+    /// memory. Not for datagrams.
+    Used(usize),
     /// The answer is whole.
     Done {
         /// Its length; the next answer starts there. Not looked at for datagrams.
@@ -127,6 +142,9 @@ impl<J> Parsed<J> {
 pub enum Then<J> {
     /// Nothing: the part is done.
     End,
+    /// Nothing, and nothing else on this connection: the server ends it in good order. What was sent behind is sent again
+    /// on the next.
+    Close,
     /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
     /// and the response time runs on.
     Again {

@@ -118,6 +118,7 @@ fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
         share: 0,
         shares: 1,
         depth: 4,
+        per_connection: None,
         binding: Binding::Random,
         pace: if answers { Pace::Sleep } else { Pace::Spin },
         warmup: Nanos::ZERO,

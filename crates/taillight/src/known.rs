@@ -37,6 +37,7 @@ pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Re
         share: 0,
         shares: 1,
         depth: 4096,
+        per_connection: None,
         binding: Binding::Random,
         pace: Pace::Spin,
         warmup: Nanos::from_millis(500),

@@ -87,7 +87,11 @@ impl<W: Workload> Engine<W> {
             let endpoint = connection.endpoint.into();
             self.never_sent(endpoint, request, now, Outcome::Error);
         } else {
+            let over = connection.is_over();
             self.waiting.push(&mut connection.line, request);
+            if over {
+                self.renew(reactor, index, now);
+            }
         }
         false
     }
@@ -96,7 +100,7 @@ impl<W: Workload> Engine<W> {
     #[inline]
     pub(super) fn note_idle(&mut self, index: usize) {
         let connection = &self.connections[index];
-        self.choice.note(connection.endpoint.into(), index, || connection.can_take());
+        self.choice.note(connection.endpoint.into(), index, || connection.is_idle());
     }
 
     pub(super) fn note_slot(&mut self, conn: Conn, index: usize) {
@@ -111,6 +115,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn index_of(&self, conn: Conn) -> Option<usize> {
         let index = *self.by_slot.get(conn.slot as usize)? as usize;
         let connection = self.connections.get(index)?;
-        (connection.link == Link::Up(conn) || connection.link == Link::Connecting(conn)).then_some(index)
+        let uses = [Link::Up(conn), Link::Connecting(conn), Link::Ending(conn)].contains(&connection.link);
+        uses.then_some(index)
     }
 }

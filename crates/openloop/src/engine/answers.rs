@@ -25,8 +25,7 @@ impl<W: Workload> Engine<W> {
             reactor.close(conn);
             self.give_up(reactor, index, &loss, at);
         } else {
-            self.send_waiting(reactor, index);
-            self.note_idle(index);
+            self.go_on(reactor, index, at);
         }
         self.send_next(reactor, at);
     }
@@ -52,6 +51,10 @@ impl<W: Workload> Engine<W> {
             oldest.first_byte.get_or_insert(at);
             match self.workload.response(&mut oldest.request.job, &mut connection.wire, rest) {
                 Parsed::Partial => break,
+                Parsed::Used(used) => {
+                    used_up += used;
+                    break;
+                }
                 Parsed::Garbage(reason) => {
                     result = Err(Loss::new("no answer of this protocol", reason));
                     break;
@@ -60,7 +63,11 @@ impl<W: Workload> Engine<W> {
                     used_up += used;
                     connection.note_place(at);
                     let answered = connection.in_flight.pop_front().expect("it is there");
+                    let last = matches!(then, Then::Close);
                     self.answered(index, answered, at, outcome, then);
+                    if last {
+                        self.end_link(index);
+                    }
                 }
             }
         }
@@ -92,7 +99,7 @@ impl<W: Workload> Engine<W> {
             }
         };
         match then {
-            Then::End => self.ended(index, answered, at, outcome),
+            Then::End | Then::Close => self.ended(index, answered, at, outcome),
             Then::Again { endpoint } => {
                 self.step_done(index, &answered, at, outcome);
                 let (mut request, ready) = (answered.request, at);

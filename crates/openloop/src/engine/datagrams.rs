@@ -26,7 +26,7 @@ impl<W: Workload> Engine<W> {
         asked.first_byte.get_or_insert(at);
         let mut assembly = asked.assembly.take().unwrap_or_default();
         let (outcome, then) = match self.workload.datagram(&mut asked.request.job, &mut assembly, bytes) {
-            Parsed::Partial => {
+            Parsed::Partial | Parsed::Used(_) => {
                 asked.assembly = Some(assembly);
                 return;
             }

@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, Phase};
-use crate::{Outcome, Workload};
+use crate::{Outcome, Then, Workload};
 
 /// A connection that could not be established again is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
@@ -44,6 +44,15 @@ impl<W: Workload> Engine<W> {
             self.connections[index].link = Link::Down { retry_at: Time::NEVER };
             return;
         }
+        if let Link::Ending(_) = self.connections[index].link {
+            self.connections[index].link = Link::Ended;
+            return;
+        }
+        if error.is_none() && !was_connecting && self.closed_by_answer(index, now) {
+            self.go_on(reactor, index, now);
+            self.send_next(reactor, now);
+            return;
+        }
         let loss = match error {
             Some(error) => Loss::new("connection lost", format!("connection lost: {error}")),
             None => Loss::new("connection closed", "connection closed by the server".into()),
@@ -54,6 +63,57 @@ impl<W: Workload> Engine<W> {
         } else {
             self.give_up(reactor, index, &loss, now);
         }
+    }
+
+    /// Whether the server's close ends the answer to the oldest request; the request has ended then.
+    fn closed_by_answer(&mut self, index: usize, now: Time) -> bool {
+        let connection = &mut self.connections[index];
+        let Some(oldest) = connection.in_flight.front_mut() else { return false };
+        let Some(outcome) = self.workload.closed(&mut oldest.request.job, &mut connection.wire) else {
+            return false;
+        };
+        let answered = connection.in_flight.pop_front().expect("it was seen there");
+        self.answered(index, answered, now, outcome, Then::Close);
+        self.end_link(index);
+        self.connections[index].link = Link::Ended;
+        true
+    }
+
+    /// A connection has had its last answer: what was sent on it behind waits for the next socket.
+    pub(super) fn end_link(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(conn) = connection.up() else { return };
+        connection.link = Link::Ending(conn);
+        while let Some(unanswered) = connection.in_flight.pop_front() {
+            self.in_flight -= 1;
+            self.waiting.push(&mut connection.line, unanswered.request);
+        }
+    }
+
+    /// After answers on a connection: it takes what waits for it, or makes room for another socket.
+    #[inline]
+    pub(super) fn go_on<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
+        let connection = &self.connections[index];
+        if connection.left == 0 && connection.in_flight.is_empty() {
+            self.end_link(index);
+        }
+        let connection = &self.connections[index];
+        if !connection.is_over() {
+            self.send_waiting(reactor, index);
+        } else if !connection.line.is_empty()
+            || self.choice.pool(connection.endpoint.into()).is_some_and(|line| !line.is_empty())
+        {
+            self.renew(reactor, index, now);
+        }
+        self.note_idle(index);
+    }
+
+    /// Opens a new socket for a connection whose last one is over.
+    pub(super) fn renew<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
+        if let Link::Ending(conn) = self.connections[index].link {
+            reactor.close(conn);
+        }
+        self.establish(reactor, index, now);
     }
 
     /// Fails all that is in flight on a connection and establishes it anew.

@@ -134,7 +134,8 @@ impl<W: Workload> Engine<W> {
                 let datagram = endpoint.address.is_datagram();
                 self.note_slot(conn, self.connections.len());
                 let now = reactor.now();
-                self.connections.push(Connection::new(number, datagram, conn, self.plan.depth, now));
+                let may = (self.plan.depth, self.plan.per_connection);
+                self.connections.push(Connection::new(number, datagram, conn, may, now));
                 self.recording.note_connection(number);
             }
         }
@@ -164,6 +165,12 @@ impl<W: Workload> Engine<W> {
         self.next_tick = at;
         for connection in &mut self.connections {
             connection.free_since = at;
+            // Whoever comes first waits for a new socket as all others do; those that stand have shown that one can be had.
+            if let (Some(_), false, Link::Up(conn)) =
+                (self.plan.per_connection, connection.datagram, connection.link)
+            {
+                connection.link = Link::Ending(conn);
+            }
         }
         self.phase = Phase::Running;
     }

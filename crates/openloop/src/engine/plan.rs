@@ -100,6 +100,9 @@ pub struct Plan {
     pub shares: u32,
     /// Requests that may be in flight on one connection.
     pub depth: usize,
+    /// Requests after which a connection is ended; the next that is bound to it has it established anew, and waits for
+    /// that. `None`: connections stay. Datagrams know no end.
+    pub per_connection: Option<u64>,
     /// Which connection takes an arrival.
     pub binding: Binding,
     /// How the thread waits.

@@ -17,7 +17,7 @@ impl<W: Workload> Engine<W> {
         }
         let first = connection.in_flight.len();
         let datagram = connection.datagram;
-        while self.connections[index].in_flight.len() < self.connections[index].places
+        while self.connections[index].has_place()
             && let Some(request) = self.next_waiting(index)
         {
             if datagram {
@@ -64,7 +64,12 @@ impl<W: Workload> Engine<W> {
         };
         let out = reactor.output(conn);
         let before = out.len();
-        self.workload.request(&mut request.job, tag, out);
+        connection.left -= 1;
+        if connection.left > 0 {
+            self.workload.request(&mut request.job, tag, out);
+        } else {
+            self.workload.last_request(&mut request.job, tag, out);
+        }
         if counts {
             let bytes = out.len() - before;
             self.recording.endpoints[connection.endpoint as usize].bytes_sent += bytes as u64;

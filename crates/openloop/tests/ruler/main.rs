@@ -14,6 +14,7 @@ mod onlooker;
 mod parts;
 mod property;
 mod queueing;
+mod renewal;
 mod scripted;
 mod sending;
 mod simulation;

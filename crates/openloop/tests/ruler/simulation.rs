@@ -76,6 +76,7 @@ impl Setup {
                 share: 0,
                 shares: 1,
                 depth: 4096,
+                per_connection: None,
                 binding: Binding::Random,
                 pace: Pace::Spin,
                 warmup: Nanos::from_secs(1),

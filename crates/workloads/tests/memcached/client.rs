@@ -62,7 +62,7 @@ impl Client {
                 self.faults.entry(fault.kind).or_default().push(fault.detail);
             }
             match then {
-                Then::End => return,
+                Then::End | Then::Close => return,
                 Then::Again { endpoint: next } => endpoint = next,
                 Then::Also { endpoint: next, job: other, .. } => (endpoint, job) = (next, other),
             }
@@ -98,7 +98,7 @@ impl Client {
             assert!(got > 0, "closed after {}", out.escape_ascii());
             received.extend_from_slice(&chunk[..got]);
             match cache.response(job, wire, &received) {
-                Parsed::Partial => {}
+                Parsed::Partial | Parsed::Used(_) => {}
                 Parsed::Done { used, outcome, then } => {
                     assert_eq!(used, received.len(), "{}", received.escape_ascii());
                     return (outcome, then);
@@ -124,7 +124,7 @@ impl Client {
             let got = socket.recv(&mut datagram).unwrap();
             assert_eq!(cache.tag(&datagram[..got]), Some(self.tag));
             match cache.datagram(job, &mut wire, &datagram[..got]) {
-                Parsed::Partial => {}
+                Parsed::Partial | Parsed::Used(_) => {}
                 Parsed::Done { outcome, then, .. } => return (outcome, then),
                 Parsed::Garbage(reason) => panic!("{reason}"),
             }

@@ -97,7 +97,7 @@ fn step(cache: &mut Cache, job: &mut Job, answer: &str) -> (Option<String>, Resu
     let Parsed::Done { outcome, then, .. } = parsed else { panic!("{parsed:?}") };
     let mut out = Vec::new();
     match then {
-        Then::End => return (None, outcome),
+        Then::End | Then::Close => return (None, outcome),
         Then::Again { endpoint } => {
             assert_eq!(endpoint, 0);
             cache.request(job, 0, &mut out);
