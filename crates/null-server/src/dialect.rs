@@ -1,3 +1,5 @@
+use proto_http::server::{self, Parse};
+
 use crate::binary;
 
 /// The longest line that is looked at; what is longer is cut up, since nobody is served by an endless line.
@@ -14,7 +16,17 @@ pub enum Dialect {
         /// The value that every key has.
         value: Vec<u8>,
     },
+    /// HTTP/1.1: every request is answered with status 200 and this.
+    Http {
+        /// The head of an answer, but for the empty line.
+        head: Vec<u8>,
+        /// What comes behind it, but not for `HEAD`.
+        body: Vec<u8>,
+    },
 }
+
+/// The answer to what is no HTTP.
+const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 impl Dialect {
     /// Memcached's protocol with a value of `size` bytes.
@@ -22,10 +34,23 @@ impl Dialect {
         Dialect::Memcached { value: vec![b'v'; size] }
     }
 
+    /// HTTP with a body of `size` bytes.
+    pub fn http(size: usize) -> Dialect {
+        let head = format!("HTTP/1.1 200 OK\r\nServer: null\r\nContent-Length: {size}\r\n").into_bytes();
+        Dialect::Http { head, body: vec![b'v'; size] }
+    }
+
     /// The length of the first request in `bytes`, or `None` while it is not whole.
     pub(crate) fn request(&self, bytes: &[u8]) -> Option<usize> {
         if matches!(self, Dialect::Memcached { .. }) && binary::speaks(bytes) {
             return binary::request(bytes);
+        }
+        if let Dialect::Http { .. } = self {
+            return match server::request(bytes) {
+                Parse::NeedMore => None,
+                Parse::Done { consumed, .. } => Some(consumed),
+                Parse::Malformed(_) => Some(bytes.len()),
+            };
         }
         let line = match bytes.iter().position(|&b| b == b'\n') {
             Some(end) => end + 1,
@@ -46,11 +71,29 @@ impl Dialect {
         matches!(self, Dialect::Memcached { .. })
     }
 
-    /// Appends the answer to a whole request.
-    pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) {
-        let Dialect::Memcached { value } = self else {
-            return out.extend_from_slice(b"ok\n");
-        };
+    /// Appends the answer to a whole request. Returns whether the connection ends behind it.
+    pub(crate) fn answer(&self, request: &[u8], out: &mut Vec<u8>) -> bool {
+        match self {
+            Dialect::Lines => out.extend_from_slice(b"ok\n"),
+            Dialect::Memcached { value } => Self::answer_memcached(value, request, out),
+            Dialect::Http { head, body } => {
+                let Parse::Done { request, .. } = server::request(request) else {
+                    out.extend_from_slice(BAD_REQUEST);
+                    return true;
+                };
+                let ends = !request.keep_alive;
+                out.extend_from_slice(head);
+                out.extend_from_slice(if ends { b"Connection: close\r\n\r\n" } else { b"\r\n" });
+                if request.method != "HEAD" {
+                    out.extend_from_slice(body);
+                }
+                return ends;
+            }
+        }
+        false
+    }
+
+    fn answer_memcached(value: &[u8], request: &[u8], out: &mut Vec<u8>) {
         if binary::speaks(request) {
             return binary::answer(request, value, out);
         }
@@ -104,6 +147,27 @@ mod tests {
         check(b"get a\r\n", b"VALUE a 0 3\r\nvvv\r\nEND\r\n");
         check(b"set a 0 0 4\r\na\nb\n\r\n", b"STORED\r\n");
         check(b"version\r\n", b"VERSION null\r\n");
+    }
+
+    #[test]
+    fn answers_http() {
+        let check = |request: &[u8], expect: &str, ends: bool| {
+            let dialect = Dialect::http(3);
+            assert_eq!(dialect.request(request), Some(request.len()));
+            let mut out = Vec::new();
+            assert_eq!(dialect.answer(request, &mut out), ends);
+            assert_eq!(String::from_utf8(out).unwrap(), expect);
+        };
+        let head = "HTTP/1.1 200 OK\r\nServer: null\r\nContent-Length: 3\r\n";
+        check(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n", &format!("{head}\r\nvvv"), false);
+        check(
+            b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n",
+            &format!("{head}Connection: close\r\n\r\n"),
+            true,
+        );
+        check(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab", &format!("{head}\r\nvvv"), false);
+        check(b"nonsense\r\n\r\n", std::str::from_utf8(BAD_REQUEST).unwrap(), true);
+        assert_eq!(Dialect::http(3).request(b"GET / HTTP/1.1\r\n"), None);
     }
 
     #[test]

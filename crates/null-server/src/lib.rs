@@ -7,7 +7,8 @@
 //! ceiling is measured.
 //!
 //! It speaks lines ([`Dialect::Lines`]: any line is a request) or just enough of memcached's protocol
-//! ([`Dialect::Memcached`]: `get` hits a canned value of a given size, `set` stores nothing; over UDP, too).
+//! ([`Dialect::Memcached`]: `get` hits a canned value of a given size, `set` stores nothing; over UDP, too), or HTTP
+//! ([`Dialect::Http`]: every request gets the same page).
 //!
 //! Try it: `cargo test -p null-server`, or `taillight serve null --service exponential:300us`.
 

@@ -30,6 +30,8 @@ struct Pending {
     /// The id of a request that came as a framed datagram.
     datagram: Option<u16>,
     answer: Vec<u8>,
+    /// Whether the connection ends behind it.
+    ends: bool,
 }
 
 struct Queue {
@@ -83,12 +85,13 @@ impl NullServer {
                     next = first.done;
                     break;
                 }
-                let Pending { conn, datagram, answer, .. } = queue.pending.pop_front().expect("it is there");
+                let Pending { conn, datagram, answer, ends, .. } =
+                    queue.pending.pop_front().expect("it is there");
                 match datagram {
                     Some(id) => send_framed(reactor, conn, id, &answer),
                     None => {
                         reactor.output(conn).extend_from_slice(&answer);
-                        reactor.flush(conn);
+                        send_whole(reactor, conn, ends);
                     }
                 }
                 self.served += 1;
@@ -101,24 +104,24 @@ impl NullServer {
 
     /// Takes the whole requests at the front of `bytes`; returns how much that was.
     fn take<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) -> usize {
-        let mut used = 0;
-        while let Some(length) = self.dialect.request(&bytes[used..]).filter(|length| *length > 0) {
+        let (mut used, mut ends) = (0, false);
+        while let Some(length) = self.dialect.request(&bytes[used..]).filter(|length| *length > 0 && !ends) {
             let request = &bytes[used..used + length];
             used += length;
             match &mut self.queue {
                 None => {
-                    self.dialect.answer(request, reactor.output(conn));
+                    ends = self.dialect.answer(request, reactor.output(conn));
                     self.served += 1;
                 }
                 Some(queue) => {
                     let mut answer = Vec::new();
-                    self.dialect.answer(request, &mut answer);
-                    queue.enter(at, conn, None, answer);
+                    ends = self.dialect.answer(request, &mut answer);
+                    queue.enter(at, conn, None, answer, ends);
                 }
             }
         }
         if self.queue.is_none() && used > 0 {
-            reactor.flush(conn);
+            send_whole(reactor, conn, ends);
         }
         used
     }
@@ -141,7 +144,7 @@ impl NullServer {
             Some(queue) => {
                 let mut answer = Vec::new();
                 self.dialect.answer(&text[..length], &mut answer);
-                queue.enter(at, conn, Some(id), answer);
+                queue.enter(at, conn, Some(id), answer, false);
             }
         }
     }
@@ -149,10 +152,18 @@ impl NullServer {
 
 impl Queue {
     /// Puts a request that came at `at` at the end, and draws how long it takes.
-    fn enter(&mut self, at: Time, conn: Conn, datagram: Option<u16>, answer: Vec<u8>) {
+    fn enter(&mut self, at: Time, conn: Conn, datagram: Option<u16>, answer: Vec<u8>, ends: bool) {
         let service = Nanos(self.time.sample_ns(&mut self.rng).round() as u64);
         self.free_at = self.stalls.finish(at.max(self.free_at), service);
-        self.pending.push_back(Pending { done: self.free_at, conn, datagram, answer });
+        self.pending.push_back(Pending { done: self.free_at, conn, datagram, answer, ends });
+    }
+}
+
+/// Sends the output, and ends the connection behind it. One whose peer does not take it all is the peer's to end.
+fn send_whole<R: Reactor>(reactor: &mut R, conn: Conn, ends: bool) {
+    reactor.flush(conn);
+    if ends && reactor.unsent(conn) == 0 {
+        reactor.close(conn);
     }
 }
 
