@@ -1,7 +1,21 @@
-//! Web requests: the files that are asked for.
+//! Web requests: the files that are asked for, how they are asked for, and what is an answer.
+//!
+//! [`WebConfig`] is what is asked for; each generator thread has a [`Web`] that draws the requests and judges the answers.
+//! A [`FileSet`] is the same description on both sides: whoever makes the files and whoever checks them need no list.
 
+mod answers;
+mod config;
 mod files;
 mod folder;
+mod pages;
+mod probe;
+mod requests;
+mod status;
 
+pub use answers::Wire;
+pub use config::{Verify, WebConfig};
 pub use files::{Content, FileSet};
 pub use folder::{FolderError, MARKER, Marker, PARTIAL};
+pub use pages::{Listed, Pages};
+pub use probe::{Probe, ProbeError};
+pub use requests::{Checked, Job, Web};

@@ -1,0 +1,214 @@
+use openloop::{Fault, Parsed, Then};
+use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::web::requests::{Checked, Job};
+use crate::web::status::kind;
+use crate::web::{Verify, WebConfig};
+
+/// What is known of an answer that is not whole.
+#[derive(Default)]
+pub struct Wire {
+    parser: ResponseParser,
+    /// The content so far; made once, where contents are checked at all.
+    hash: Option<Box<Xxh3>>,
+    /// Whether the body is compressed, so that it is not as long as the file.
+    encoded: bool,
+}
+
+/// Looks at answers.
+pub(super) struct Judge {
+    asked: Asked,
+    verify: Verify,
+    /// Whether bodies may be compressed: only who asks for it gets it.
+    may_be_encoded: bool,
+    method: String,
+}
+
+/// What a thread counts over the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    answered: u64,
+    successes: u64,
+    /// Bodies that were wrong, and those that were looked at.
+    wrong: u64,
+    verified: u64,
+    /// Connections that the server ended without being asked.
+    ended: u64,
+}
+
+impl Counts {
+    /// Name, count, and of how many; the same names in every thread.
+    pub(super) fn list(&self, verifies: bool) -> Vec<(String, u64, u64)> {
+        let mut all = vec![
+            ("success_ratio".into(), self.successes, self.answered),
+            ("closed_by_server".into(), self.ended, self.answered),
+        ];
+        if verifies {
+            all.push(("verify_failures".into(), self.wrong, self.verified));
+        }
+        all
+    }
+}
+
+/// Hands the body to the checksum, if one is wanted.
+struct Look<'a> {
+    hash: Option<&'a mut Xxh3>,
+    encoded: &'a mut bool,
+    looks_at_head: bool,
+}
+
+impl Sink for Look<'_> {
+    fn head(&mut self, head: &Head<'_>) {
+        if self.looks_at_head {
+            *self.encoded = head.header("content-encoding").is_some();
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, slice: &[u8]) {
+        if let Some(hash) = &mut self.hash {
+            hash.update(slice);
+        }
+    }
+}
+
+impl Judge {
+    pub(super) fn new(config: &WebConfig) -> Judge {
+        Judge {
+            asked: Judge::asked(config),
+            verify: config.verify,
+            may_be_encoded: config.has_header("accept-encoding"),
+            method: config.method.to_string().to_ascii_lowercase(),
+        }
+    }
+
+    /// What the requests are called in results.
+    pub(super) fn operation(&self) -> String {
+        self.method.clone()
+    }
+
+    /// Whether bodies are looked at.
+    pub(super) fn verifies(&self) -> bool {
+        self.verify != Verify::None && self.method == "get"
+    }
+
+    /// Reads on in the answer to `job`.
+    #[inline]
+    pub(super) fn read(
+        &self,
+        pages: &Checked,
+        job: Job,
+        wire: &mut Wire,
+        bytes: &[u8],
+        counts: &mut Counts,
+    ) -> Parsed<Job> {
+        if self.verify == Verify::Checksum && wire.hash.is_none() {
+            wire.hash = Some(Box::default());
+        }
+        let Wire { parser, hash, encoded } = wire;
+        let mut look = Look { hash: hash.as_deref_mut(), encoded, looks_at_head: self.may_be_encoded };
+        match parser.parse(self.asked, bytes, &mut look) {
+            Parse::NeedMore { consumed: 0 } => Parsed::Partial,
+            Parse::NeedMore { consumed } => Parsed::Used(consumed),
+            Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
+            Parse::Done { consumed, response } => {
+                counts.ended += u64::from(!response.keep_alive && !job.last);
+                let then = if response.keep_alive { Then::End } else { Then::Close };
+                Parsed::Done { used: consumed, outcome: self.outcome(pages, job, wire, response, counts), then }
+            }
+        }
+    }
+
+    /// The server has closed the connection, by which it may end an answer.
+    pub(super) fn closed(
+        &self,
+        pages: &Checked,
+        job: Job,
+        wire: &mut Wire,
+        counts: &mut Counts,
+    ) -> Option<Result<(), Fault>> {
+        Some(match wire.parser.closed()? {
+            Ok(response) => {
+                counts.ended += u64::from(!job.last);
+                self.outcome(pages, job, wire, response, counts)
+            }
+            Err(defect) => Err(Fault::new("answer cut off", defect.to_string())),
+        })
+    }
+
+    /// What a whole answer is worth.
+    fn outcome(
+        &self,
+        pages: &Checked,
+        job: Job,
+        wire: &mut Wire,
+        response: Response,
+        counts: &mut Counts,
+    ) -> Result<(), Fault> {
+        let content = wire.hash.as_mut().map(|hash| {
+            let digest = hash.digest();
+            hash.reset();
+            digest
+        });
+        let encoded = std::mem::take(&mut wire.encoded);
+        counts.answered += 1;
+        if !response.is_success() {
+            return Err(not_a_success(pages, job, response));
+        }
+        counts.successes += 1;
+        if !self.verifies() || encoded {
+            return Ok(());
+        }
+        let checked = check(pages, job, response, content);
+        counts.verified += 1;
+        counts.wrong += u64::from(checked.is_err());
+        checked
+    }
+}
+
+#[cold]
+fn not_a_success(pages: &Checked, job: Job, response: Response) -> Fault {
+    let status = response.status;
+    Fault::new(kind(status), format!("{} was answered with status {status}", path(pages, job)))
+}
+
+fn path(pages: &Checked, job: Job) -> String {
+    let mut path = Vec::new();
+    pages.pages.append_path(job.page, &mut path);
+    if path.is_empty() { "the URL".into() } else { String::from_utf8_lossy(&path).into_owned() }
+}
+
+/// Whether a body is that of its file.
+fn check(pages: &Checked, job: Job, response: Response, content: Option<u64>) -> Result<(), Fault> {
+    let wrong_length = |expect: u64| {
+        let detail = format!("{} came with {} B and should have {expect} B", path(pages, job), response.body);
+        Err(Fault::new("wrong length", detail))
+    };
+    let whole = pages.pages.length(job.page);
+    if response.status == 206 {
+        // The part that the answer says it is, of a whole of the right length.
+        return match response.range.map(|range| (range.length(), range.complete())) {
+            Some((Some(length), _)) if length != response.body => wrong_length(length),
+            Some((_, Some(complete))) if whole.is_some_and(|whole| whole != complete) => {
+                let detail = format!("{} is said to have {complete} B in all", path(pages, job));
+                Err(Fault::new("wrong length", detail))
+            }
+            Some(_) => Ok(()),
+            None => Err(Fault::new("no range", format!("{} came as a part without saying which", path(pages, job)))),
+        };
+    }
+    match whole {
+        Some(length) if length != response.body => wrong_length(length),
+        _ => match (pages.checksums.get(job.page as usize), content) {
+            (Some(expect), Some(content)) if *expect != content => {
+                let detail = format!("{} has the right length and another content than the file set", path(pages, job));
+                Err(Fault::new("wrong content", detail))
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use std::fmt;
+use std::str::FromStr;
+
+use dist::Popularity;
+use proto_http::{Header, Method, Url};
+use serde::{Serialize, Serializer};
+use units::ParseError;
+
+use crate::web::Pages;
+
+/// Every parameter of the web workload; what a result records.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WebConfig {
+    /// Where the servers are, each by its own URL; paths are asked for below that. Empty while they are not known.
+    #[serde(serialize_with = "texts")]
+    pub urls: Vec<Url>,
+    /// What is asked for.
+    #[serde(flatten)]
+    pub pages: Pages,
+    /// How often each page is asked for.
+    #[serde(serialize_with = "text")]
+    pub popularity: Popularity,
+    /// The method of all requests.
+    #[serde(serialize_with = "text")]
+    pub method: Method,
+    /// Fields that are sent besides those that HTTP needs.
+    #[serde(serialize_with = "texts")]
+    pub headers: Vec<Header>,
+    /// What is checked of each answer.
+    #[serde(serialize_with = "text")]
+    pub verify: Verify,
+    /// Requests after which a connection is ended and another established; `None`: connections stay.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_connection: Option<u64>,
+    /// The seed of the draws.
+    pub seed: u64,
+}
+
+/// Writes a value as a person would type it.
+pub(super) fn text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn texts<S: Serializer>(values: &[impl fmt::Display], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(values.iter().map(ToString::to_string))
+}
+
+impl WebConfig {
+    /// Checks that the parameters go together.
+    ///
+    /// Errors: checksums where the contents are not known, or do not come.
+    pub fn check(&self) -> Result<(), ParseError> {
+        dist::KeySampler::new(self.popularity, self.pages.count())?;
+        let error = |problem: &str| {
+            Err(ParseError {
+                what: "check of answers",
+                given: self.verify.to_string(),
+                problem: problem.into(),
+                lever: "use --verify length, or none",
+            })
+        };
+        let has_query = |url: &&Url| url.path.contains('?');
+        if let Some(url) = self.urls.iter().find(has_query).filter(|_| self.pages != Pages::One) {
+            return Err(ParseError {
+                what: "URL",
+                given: url.to_string(),
+                problem: "paths are put behind it, and it ends in a query".into(),
+                lever: "leave out what begins with '?'",
+            });
+        }
+        if self.verify != Verify::Checksum {
+            return Ok(());
+        }
+        if !matches!(self.pages, Pages::Files(_)) {
+            return error("only a file set knows what stands in its files");
+        }
+        if !self.method.is_get() {
+            return error("only GET brings a whole file");
+        }
+        if self.has_header("range") || self.has_header("accept-encoding") {
+            return error("with a Range or an Accept-Encoding the files come in parts or compressed");
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_header(&self, name: &str) -> bool {
+        self.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// What is checked of each answer, besides its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Nothing.
+    None,
+    /// That a body is as long as its file, where that is known.
+    #[default]
+    Length,
+    /// And that it has the same content.
+    Checksum,
+}
+
+impl fmt::Display for Verify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Verify::None => "none",
+            Verify::Length => "length",
+            Verify::Checksum => "checksum",
+        })
+    }
+}
+
+impl FromStr for Verify {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Verify, ParseError> {
+        match text {
+            "none" => Ok(Verify::None),
+            "length" => Ok(Verify::Length),
+            "checksum" => Ok(Verify::Checksum),
+            _ => Err(ParseError {
+                what: "check of answers",
+                given: text.into(),
+                problem: "there is none of this name".into(),
+                lever: "write length, checksum or none",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::web::FileSet;
+
+    /// 100 files of 1 KiB below `/x` of one server.
+    pub(in crate::web) fn config() -> WebConfig {
+        WebConfig {
+            urls: vec!["http://10.0.0.1:8080/x/".parse().unwrap()],
+            pages: Pages::Files(FileSet::read("100x1KiB", 3).unwrap()),
+            popularity: Popularity::Uniform,
+            method: Method::get(),
+            headers: Vec::new(),
+            verify: Verify::Length,
+            requests_per_connection: None,
+            seed: 5,
+        }
+    }
+
+    #[test]
+    fn checksums_need_whole_files() {
+        let check = |change: fn(&mut WebConfig), says: Option<&str>| {
+            let mut config = WebConfig { verify: Verify::Checksum, ..config() };
+            change(&mut config);
+            let found = config.check().map_err(|error| error.to_string());
+            match says {
+                None => assert_eq!(found, Ok(())),
+                Some(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{found:?}"),
+            }
+        };
+        check(|_| (), None);
+        check(|config| config.pages = Pages::One, Some("file set"));
+        check(|config| config.method = "HEAD".parse().unwrap(), Some("GET"));
+        check(|config| config.headers = vec!["range: bytes=0-9".parse().unwrap()], Some("Range"));
+    }
+
+    #[test]
+    fn a_result_records_what_was_asked_for() {
+        let recorded = serde_json::to_value(config()).unwrap();
+        for (name, value) in [("files", "100x1KiB"), ("popularity", "uniform"), ("verify", "length")] {
+            assert_eq!(recorded[name], value, "{recorded}");
+        }
+        assert_eq!((&recorded["files_seed"], &recorded["urls"][0]), (&3.into(), &"http://10.0.0.1:8080/x/".into()));
+    }
+
+    #[test]
+    fn words_read_back() {
+        for verify in [Verify::None, Verify::Length, Verify::Checksum] {
+            assert_eq!(verify.to_string().parse(), Ok(verify));
+        }
+        assert!("all".parse::<Verify>().is_err());
+    }
+}
