@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::ToSocketAddrs;
 use std::str::FromStr;
 
+use proto_http::Url;
 use reactor::Address;
 use units::ParseError;
 
@@ -14,12 +15,12 @@ pub enum TargetName {
     Sphinx,
     /// A memcached found on this machine.
     Memcached,
-    /// One that already runs, at `HOST:PORT` or `unix:PATH`, or several of a cluster with commas between. They are
+    /// One that already runs, at `HOST:PORT`, a URL or `unix:PATH`, or several of a cluster with commas between. They are
     /// neither started nor stopped, and never flushed.
     Foreign(String),
 }
 
-const LEVER: &str = "write sphinx (embedded), memcached (found on this machine), or HOST:PORT or unix:PATH of a \
+const LEVER: &str = "write sphinx (embedded), memcached (found on this machine), or HOST:PORT, URL or unix:PATH of a \
                      server that runs, such as 127.0.0.1:11211, or several with commas between";
 
 impl TargetName {
@@ -37,7 +38,9 @@ fn address(one: &str) -> Result<Address, ParseError> {
         return Ok(Address::Unix(path.into()));
     }
     let problem = |problem: String| error(one, problem);
-    let mut found = one.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
+    let authority = if one.contains("://") { one.parse::<Url>()?.authority() } else { one.to_owned() };
+    let mut found =
+        authority.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
     found.next().map(Address::Tcp).ok_or_else(|| problem("it has no address".into()))
 }
 
@@ -45,6 +48,9 @@ fn address(one: &str) -> Result<Address, ParseError> {
 fn check(one: &str) -> Result<(), ParseError> {
     if let Some(path) = one.strip_prefix(UNIX) {
         return if path.is_empty() { Err(error(one, "it has no path".into())) } else { Ok(()) };
+    }
+    if one.contains("://") {
+        return one.parse::<Url>().map(drop);
     }
     let (host, port) =
         one.rsplit_once(':').ok_or_else(|| error(one, "it is neither a known name nor HOST:PORT".into()))?;
@@ -101,6 +107,8 @@ mod tests {
             "cache.example:11211",
             "unix:/run/cache.sock",
             "a:1,b:2,unix:/c",
+            "http://cache.example/a?b=c",
+            "https://[::1]:8443,http://b",
         ] {
             assert_eq!(text.parse::<TargetName>().unwrap().to_string(), text);
         }
@@ -126,6 +134,22 @@ mod tests {
         check("localhost:0", "'0' is not a port");
         check("localhost:99999", "'99999' is not a port");
         check("localhost:http", "'http' is not a port");
+    }
+
+    #[test]
+    fn a_url_must_be_one() {
+        let check = |text: &str, problem: &str| {
+            let error = text.parse::<TargetName>().unwrap_err().to_string();
+            assert!(error.contains(problem), "{text}: {error}");
+        };
+        check("ftp://a", "neither http nor https");
+        check("http://a:0/", "port");
+        check("http://", "no proper host");
+        let found = TargetName::addresses("http://127.0.0.1/x,https://127.0.0.1").unwrap();
+        assert_eq!(
+            found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["127.0.0.1:80", "127.0.0.1:443"]
+        );
     }
 
     #[test]

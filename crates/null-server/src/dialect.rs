@@ -1,3 +1,4 @@
+use proto_http::Version;
 use proto_http::server::{self, Parse};
 
 use crate::binary;
@@ -83,7 +84,12 @@ impl Dialect {
                 };
                 let ends = !request.keep_alive;
                 out.extend_from_slice(head);
-                out.extend_from_slice(if ends { b"Connection: close\r\n\r\n" } else { b"\r\n" });
+                out.extend_from_slice(match request.version {
+                    _ if ends => b"Connection: close\r\n\r\n",
+                    // Such a client stays only where it is told that it may.
+                    Version::Http10 => b"Connection: keep-alive\r\n\r\n",
+                    Version::Http11 => b"\r\n",
+                });
                 if request.method != "HEAD" {
                     out.extend_from_slice(body);
                 }
@@ -166,6 +172,11 @@ mod tests {
             true,
         );
         check(b"POST / HTTP/1.1\r\nContent-Length: 2\r\n\r\nab", &format!("{head}\r\nvvv"), false);
+        check(
+            b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n",
+            &format!("{head}Connection: keep-alive\r\n\r\nvvv"),
+            false,
+        );
         check(b"nonsense\r\n\r\n", std::str::from_utf8(BAD_REQUEST).unwrap(), true);
         assert_eq!(Dialect::http(3).request(b"GET / HTTP/1.1\r\n"), None);
     }

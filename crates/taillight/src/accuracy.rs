@@ -66,6 +66,10 @@ enum Part {
     Servers,
     /// Other generators beside it.
     Peers,
+    /// The engine against the kernel's timestamps, with HTTP.
+    WebKernel,
+    /// Other generators of HTTP beside it.
+    WebPeers,
 }
 
 /// What all rows of a run have in common.
@@ -88,24 +92,30 @@ struct Accuracy {
     kernel: Vec<kernel::Row>,
     servers: Vec<servers::Row>,
     peers: Option<peers::Comparison>,
+    web_kernel: Vec<kernel::Row>,
+    web_peers: Option<peers::Comparison>,
 }
 
 impl Accuracy {
     /// How many bars were not met.
     fn missed(&self) -> usize {
-        self.kernel.iter().filter(|row| !row.within).count()
-            + self.servers.iter().filter(|row| !row.within).count()
+        let kernel = self.kernel.iter().chain(&self.web_kernel);
+        kernel.filter(|row| !row.within).count() + self.servers.iter().filter(|row| !row.within).count()
     }
 
     fn tables(&self) -> Vec<Table> {
         let mut tables = Vec::new();
         if !self.kernel.is_empty() {
-            tables.push(kernel::table(&self.kernel));
+            tables.push(kernel::table(&self.kernel, kernel::Sent::Lines));
         }
         if !self.servers.is_empty() {
             tables.push(servers::table(&self.servers));
         }
         tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
+        if !self.web_kernel.is_empty() {
+            tables.push(kernel::table(&self.web_kernel, kernel::Sent::Pages));
+        }
+        tables.extend(self.web_peers.iter().flat_map(peers::Comparison::tables));
         tables
     }
 
@@ -141,15 +151,23 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<ExitCode> {
         kernel: Vec::new(),
         servers: Vec::new(),
         peers: None,
+        web_kernel: Vec::new(),
+        web_peers: None,
     };
     if wants(Part::Kernel) {
-        found.kernel = kernel::run(&setting)?;
+        found.kernel = kernel::run(&setting, kernel::Sent::Lines)?;
     }
     if wants(Part::Servers) {
         found.servers = servers::run(&setting)?;
     }
     if wants(Part::Peers) {
-        found.peers = Some(peers::run(&setting)?);
+        found.peers = Some(peers::run(&setting, &peers::CACHES)?);
+    }
+    if wants(Part::WebKernel) {
+        found.web_kernel = kernel::run(&setting, kernel::Sent::Pages)?;
+    }
+    if wants(Part::WebPeers) {
+        found.web_peers = Some(peers::run(&setting, &peers::WEB)?);
     }
     if args.json {
         say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;

@@ -16,7 +16,7 @@ use lab::TargetName;
 use launch::Spec;
 use units::Rate;
 
-use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::args::{CacheOptions, LoadOptions, WebOptions, WorkloadName};
 
 /// Where the token may come from instead of a file.
 pub(crate) const TOKEN: &str = "TAILLIGHT_TOKEN";
@@ -151,7 +151,8 @@ impl Generators for Loads {
 fn check(task: &Generate) -> Result<(), String> {
     WorkloadName::from_str(&task.workload, false)
         .map_err(|_| format!("there is no workload '{}' here", task.workload))?;
-    let command = CacheOptions::augment_args(LoadOptions::augment_args(Command::new("generator")))
+    let command = LoadOptions::augment_args(Command::new("generator"));
+    let command = WebOptions::augment_args(CacheOptions::augment_args(command))
         .no_binary_name(true)
         .disable_help_flag(true)
         .arg(Arg::new("target").long("target").required(true).value_parser(running))
@@ -197,6 +198,11 @@ mod tests {
         };
         check("cache", "--target 10.0.0.5:11211 --rate 5k --seed 7 --window 2s --mix get:100 --yes", Ok(()));
         check("null", "--target 10.0.0.5:1 --rate 5k", Ok(()));
+        check(
+            "web",
+            "--target http://10.0.0.5:80/x --rate 5k --files 10x4KiB --files-seed 3 --verify checksum",
+            Ok(()),
+        );
         check("rm", "--target 10.0.0.5:1", Err("no workload 'rm'"));
         check("cache", "--rate 5k", Err("--target"));
         check("cache", "--target sphinx", Err("starts no server"));

@@ -44,6 +44,9 @@ pub(crate) struct CompareArgs {
     /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
+    /// With --live: what to send.
+    #[arg(long, value_enum, default_value_t = WorkloadName::Cache, value_name = "WORKLOAD")]
+    workload: WorkloadName,
     #[command(flatten)]
     setting: Setting,
 }
@@ -70,8 +73,7 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
-    let job =
-        args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, WorkloadName::Cache, work);
+    let job = args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, args.workload, work);
     let finished = run::run(&job)?;
     finished.tell()?;
     if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {

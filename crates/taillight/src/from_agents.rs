@@ -14,6 +14,7 @@ use ::agent::{Coordinator, Load, Outcome, Part};
 use anyhow::{Context, Result};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
+use workloads::web::FileSet;
 
 pub(crate) use options::AgentsOptions;
 
@@ -44,17 +45,23 @@ impl Agents {
         Ok(Some(Agents { coordinator, records: Vec::new(), lost: None }))
     }
 
-    /// Has them generate the load, and merges what they recorded.
+    /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
     ///
     /// Errors: nothing was recorded, or what cannot be merged.
-    pub(crate) fn gather(&mut self, task: &Task, offered: &Offered, stop: &AtomicBool) -> Result<Recording> {
+    pub(crate) fn gather(
+        &mut self,
+        task: &Task,
+        files: Option<&FileSet>,
+        offered: &Offered,
+        stop: &AtomicBool,
+    ) -> Result<Recording> {
         let argv: Vec<String> = std::env::args().collect();
         let shares = self.coordinator.agents().len();
         let timing = [task.load.warmup, task.load.window, task.load.drain, task.load.timeout];
         let takes = timing.iter().fold(ALLOWANCE, |sum, part| sum.saturating_add((*part).into()));
         let load = Load {
             workload: argv.iter().skip_while(|word| *word != "load").nth(1).cloned().unwrap_or_default(),
-            options: (0..shares).map(|share| words::of(task, &argv, share, shares)).collect(),
+            options: (0..shares).map(|share| words::of(task, files, &argv, share, shares)).collect(),
             prepare_within: ALLOWANCE,
             end_within: takes,
         };

@@ -5,6 +5,7 @@
 
 pub(crate) mod live;
 mod start;
+mod web;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,6 +16,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::{Context, Result, bail};
 use openloop::{Generator, Recording, judge};
+use proto_http::Url;
 use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
 use units::Rate;
@@ -23,7 +25,7 @@ use workloads::cache::{
 };
 use workloads::null::Null;
 
-use crate::args::{CacheOptions, LoadOptions, Resolved, TlsClient, WorkloadName, control};
+use crate::args::{CacheOptions, LoadOptions, Resolved, Sent, TlsClient, WebOptions, WorkloadName, control};
 use crate::from_agents::Agents;
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
@@ -33,12 +35,15 @@ pub(crate) struct Task {
     pub workload: WorkloadName,
     /// Where the servers are: one, or those of a cluster.
     pub addresses: Vec<Address>,
-    /// What they are called.
+    /// What they are called, where they are caches.
     pub names: Vec<Server>,
+    /// And where they are web servers.
+    pub urls: Vec<Url>,
     /// `None`: a closed loop.
     pub rate: Option<Rate>,
     pub load: LoadOptions,
     pub cache: CacheOptions,
+    pub web: WebOptions,
     /// Number I of N generators that offer one load together.
     pub share: (u32, u32),
     /// Whether somebody on standard input says when to start.
@@ -65,19 +70,21 @@ pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let cache = match task.workload {
-        WorkloadName::Cache => Some(task.cache.config(task.load.seed, Some(task.names.clone()))?),
-        WorkloadName::Null => None,
-    };
+    let sent = task.sent()?;
     let mut endpoints = task.addresses.clone();
-    if cache.as_ref().is_some_and(|config| config.udp) {
+    if let Sent::Cache(config) = &sent
+        && config.udp
+    {
         endpoints.extend(datagram_ports(&task.addresses)?);
     }
-    let tls = task.load.tls.client(&task.names[0].host)?;
+    let tls = task.tls()?;
     let transport = transport(&endpoints, tls.is_some())?;
     let mut agents = Agents::open(task)?;
     let mut plan = task.load.plan(endpoints, task.rate)?;
     (plan.share, plan.shares) = task.share;
+    if let Sent::Web(config) = &sent {
+        plan.per_connection = config.requests_per_connection;
+    }
     let load = plan.load.clone();
     let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
     let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
@@ -91,8 +98,8 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut others = Vec::new();
     let mut counters = BTreeMap::new();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let (mut resolved, watched) = match cache {
-        Some(config) => {
+    let (mut resolved, watched) = match sent {
+        Sent::Cache(config) => {
             let items = Arc::new(Items::new(&config));
             let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
             if !data_set.is_complete() && task.cache.fill != crate::args::FillArg::Never {
@@ -109,30 +116,44 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             }
             let watch = Watch::start(&task.server_pids);
             let recording = match &mut agents {
-                Some(agents) => agents.gather(task, &load, stop),
+                Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator
                     .run(|thread| {
-                        let (number, of) = task.share;
-                        let threads = task.load.threads();
-                        let seat = Seat { thread: number * threads + thread, threads: of * threads };
-                        Cache::new(&config, Arc::clone(&items), seat).expect("the configuration was checked")
+                        Cache::new(&config, Arc::clone(&items), seat(task, thread))
+                            .expect("the configuration was checked")
                     })
                     .map_err(Into::into),
             };
             let watched = watched(watch, recording, task, stop)?;
             others.extend(evicted(&watched.0, task, &config));
-            others.extend(wrong_values(&watched.0));
-            let mut resolved = task.load.resolve(Some(config));
+            others.extend(wrong_values(
+                &watched.0,
+                "values that were checked had another content than was stored",
+            ));
+            let mut resolved = task.load.resolve(Sent::Cache(config));
             resolved.server_version = Some(version);
             (resolved, watched)
         }
-        None => {
+        Sent::Web(config) => {
+            let version = web::probe(task, &config, tls.as_ref())?;
             let watch = Watch::start(&task.server_pids);
             let recording = match &mut agents {
-                Some(agents) => agents.gather(task, &load, stop),
+                Some(agents) => agents.gather(task, web::files(&config), &load, stop),
+                None => web::generate(task, &config, &generator),
+            };
+            let watched = watched(watch, recording, task, stop)?;
+            others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
+            let mut resolved = task.load.resolve(Sent::Web(config));
+            resolved.server_version = version;
+            (resolved, watched)
+        }
+        Sent::Null => {
+            let watch = Watch::start(&task.server_pids);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),
             };
-            (task.load.resolve(None), watched(watch, recording, task, stop)?)
+            (task.load.resolve(Sent::Null), watched(watch, recording, task, stop)?)
         }
     };
     drop(show);
@@ -160,6 +181,39 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut trial = trial::record(&recording, about);
     trial.agents = agents.map_or(Vec::new(), Agents::records);
     Ok(Done { trial, recording, resolved })
+}
+
+impl Task {
+    /// What is sent, with every parameter.
+    fn sent(&self) -> Result<Sent> {
+        let seed = self.load.seed;
+        Ok(match self.workload {
+            WorkloadName::Cache => Sent::Cache(Box::new(self.cache.config(seed, Some(self.names.clone()))?)),
+            WorkloadName::Web => Sent::Web(self.web.config(
+                seed,
+                self.urls.clone(),
+                self.cache.popularity,
+                self.cache.verify,
+            )?),
+            WorkloadName::Null => Sent::Null,
+        })
+    }
+
+    /// How the connections are encrypted, if they are.
+    fn tls(&self) -> Result<Option<TlsClient>> {
+        let (host, wanted) = match self.urls.first() {
+            Some(url) => (url.host.as_str(), url.https),
+            None => (self.names[0].host.as_str(), false),
+        };
+        self.load.tls.client(host, wanted)
+    }
+}
+
+/// Which of all machines' threads the thread of this process is.
+fn seat(task: &Task, thread: u32) -> Seat {
+    let (number, of) = task.share;
+    let threads = task.load.threads();
+    Seat { thread: number * threads + thread, threads: of * threads }
 }
 
 /// The recording, unless somebody asked to stop: half a window is no measurement. Of several generators one is stopped
@@ -263,13 +317,10 @@ fn wrong_at_start(data_set: &DataSet) -> Invalid {
     Invalid { reason: Reason::VerifyFailed, detail }
 }
 
-/// Whether values came back that were never stored.
-fn wrong_values(recording: &Recording) -> Option<Invalid> {
+/// Whether something came back that was not what it should be, in these words.
+fn wrong_values(recording: &Recording, words: &str) -> Option<Invalid> {
     let (_, wrong, of) = recording.counters.iter().find(|(name, _, _)| name == "verify_failures")?;
-    (*wrong > 0).then(|| Invalid {
-        reason: Reason::VerifyFailed,
-        detail: format!("{wrong} of {of} values that were checked had another content than was stored"),
-    })
+    (*wrong > 0).then(|| Invalid { reason: Reason::VerifyFailed, detail: format!("{wrong} of {of} {words}") })
 }
 
 fn incomplete(data_set: &DataSet) -> Invalid {

@@ -12,8 +12,9 @@ use lab::TargetName;
 use results::{Gate, Kind};
 use units::Rate;
 
-use crate::args::WorkloadName;
+use crate::args::{Sent, WorkloadName, urls};
 use crate::generate::{self, Task};
+use crate::handed_on::check_options;
 use crate::run::{self, Setting, Work};
 
 /// What `--gate` alone stands for.
@@ -82,10 +83,11 @@ pub(crate) struct LoadArgs {
 }
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
-    args.setting.load.check()?;
     if args.resolve {
+        args.setting.load.check()?;
         return resolve(&args);
     }
+    args.check()?;
     let rate = args.rate;
     if rate.is_none() && args.setting.load.needs_rate() {
         let missing =
@@ -104,6 +106,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         (None, true) => {
+            check_options(&std::env::args().collect::<Vec<_>>(), run::words(args.workload))?;
             println!("{}", serde_json::to_string_pretty(&one(args, rate)?.trial)?);
             Ok(ExitCode::SUCCESS)
         }
@@ -111,17 +114,28 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     }
 }
 
+impl LoadArgs {
+    /// Checks that the options go together.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.setting.load.check()?;
+        run::check_targets(std::slice::from_ref(&self.target), run::words(self.workload))
+    }
+}
+
 fn resolve(args: &LoadArgs) -> Result<ExitCode> {
-    let cache = match args.workload {
-        WorkloadName::Cache => Some(args.setting.cache.config(args.setting.load.seed, None)?),
-        WorkloadName::Null => None,
+    check_options(&std::env::args().collect::<Vec<_>>(), run::words(args.workload))?;
+    let Setting { load, cache, web, .. } = &args.setting;
+    let sent = match args.workload {
+        WorkloadName::Cache => Sent::Cache(Box::new(cache.config(load.seed, None)?)),
+        WorkloadName::Web => Sent::Web(web.config(load.seed, Vec::new(), cache.popularity, cache.verify)?),
+        WorkloadName::Null => Sent::Null,
     };
-    println!("{}", serde_json::to_string_pretty(&args.setting.load.resolve(cache))?);
+    println!("{}", serde_json::to_string_pretty(&load.resolve(sent))?);
     Ok(ExitCode::SUCCESS)
 }
 
 /// One trial in this process, on a server that is started for it where it does not run already.
-fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
+pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
     let mut server_pids = args.server_pid;
     let (target, server) = match &args.target {
         TargetName::Foreign(text) => (text.clone(), None),
@@ -146,10 +160,12 @@ fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
     let task = Task {
         workload: args.workload,
         addresses: TargetName::addresses(&target)?,
-        names: names(&target)?,
+        names: if args.workload == WorkloadName::Web { Vec::new() } else { names(&target)? },
+        urls: if args.workload == WorkloadName::Web { urls(&target)? } else { Vec::new() },
         rate,
         load: args.setting.load,
         cache: args.setting.cache,
+        web: args.setting.web,
         share: args.share.unwrap_or((0, 1)),
         start_on_stdin: args.start_on_stdin,
         live: args.live,

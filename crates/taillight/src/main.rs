@@ -34,6 +34,7 @@ mod terminal;
 mod trial;
 mod tune;
 mod view;
+mod wrk;
 
 use std::process::ExitCode;
 
@@ -61,6 +62,7 @@ enum Command {
     Pack(pack::PackArgs),
     Unpack(pack::UnpackArgs),
     Load(Box<load::LoadArgs>),
+    Wrk(Box<wrk::WrkArgs>),
     Agent(agent::AgentArgs),
     Serve(Box<serve::ServeArgs>),
     Selftest(selftest::SelftestArgs),
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Pack(args) => pack::pack(&args),
         Command::Unpack(args) => pack::unpack(&args),
         Command::Load(args) => load::run(*args),
+        Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),

@@ -12,9 +12,9 @@ use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use units::{CpuList, Qos, Rate};
 
-use crate::args::{CacheOptions, LoadOptions, WorkloadName};
+use crate::args::{CacheOptions, LoadOptions, WebOptions, WorkloadName};
 use crate::from_agents::AgentsOptions;
-use crate::handed_on::handed_on;
+use crate::handed_on::{check_options, handed_on};
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::ServerArgs;
@@ -69,6 +69,8 @@ pub(crate) struct Setting {
     pub load: LoadOptions,
     #[command(flatten)]
     pub cache: CacheOptions,
+    #[command(flatten)]
+    pub web: WebOptions,
 }
 
 impl Setting {
@@ -159,6 +161,8 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             "--closed: a closed loop has no offered load, so there is no maximum to search and no load to sweep; use it with taillight load, or leave it out"
         );
     }
+    check_options(&job.options, job.workload)?;
+    check_targets(&job.targets, job.workload)?;
     let interrupt = Interrupt::on_signals()?;
     let placement = job.server.placement(job.cpus.as_ref());
     let teller = Teller::new(job.workload, job.closed, !job.result.no_live);
@@ -200,6 +204,19 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             Err(error.into())
         }
         outcome => Ok(Finished { experiment, folder, outputs: job.result.outputs.clone(), outcome }),
+    }
+}
+
+/// Whether these servers answer what is sent.
+///
+/// Errors: one is a cache and is asked for pages.
+pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
+    let cache = |target: &&TargetName| matches!(target, TargetName::Sphinx | TargetName::Memcached);
+    match targets.iter().find(cache) {
+        Some(target) if workload == "web" => bail!(
+            "{target} is a cache and answers no HTTP; name a web server, such as --target http://127.0.0.1:8080"
+        ),
+        _ => Ok(()),
     }
 }
 
@@ -318,9 +335,10 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
 }
 
 /// The workload as the command line names it.
-fn words(workload: WorkloadName) -> &'static str {
+pub(crate) fn words(workload: WorkloadName) -> &'static str {
     match workload {
         WorkloadName::Cache => "cache",
+        WorkloadName::Web => "web",
         WorkloadName::Null => "null",
     }
 }

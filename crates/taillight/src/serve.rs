@@ -12,6 +12,7 @@ use clap::{Args, Subcommand};
 use dist::Gap;
 use null_server::{Dialect, NullServer, Service, Stalls};
 use reactor::{Address, Epoll, Reactor, pin_to};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, CpuList, Nanos};
 
 /// Run a server: one that the laboratory brings along, or memcached; bare, behind a bridge or in a container.
@@ -49,13 +50,13 @@ struct NullArgs {
     /// Processor to pin the server to [default: not pinned].
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
-    /// What to speak: lines (any line is answered 'ok') or memcached (every get hits).
-    #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached"])]
+    /// What to speak: lines (any line is answered 'ok'), memcached (every get hits) or http (every page is there).
+    #[arg(long, default_value = "lines", value_name = "DIALECT", value_parser = ["lines", "memcached", "http"])]
     dialect: String,
     /// Answer memcached over UDP, too, on the same port.
     #[arg(long)]
     udp: bool,
-    /// Size of the value that every get hits.
+    /// Size of the value that every get hits, or of every page.
     #[arg(long, default_value = "200", value_name = "SIZE")]
     value_size: Bytes,
     /// Service time: none, constant:300us or exponential:300us; one request after the other.
@@ -133,6 +134,9 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.as_slice().first()) {
         pin_to(*cpu)?;
     }
+    // As many clients as this process may have at all. Where it may not raise its limit, it serves as many as it can.
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
     let mut reactor = Epoll::new().context("cannot set up the event loop")?;
     let address = reactor
         .listen(&args.listen.into())
@@ -144,6 +148,7 @@ fn serve_null(args: &NullArgs) -> Result<ExitCode> {
             .with_context(|| format!("cannot listen on {udp}; choose another port with --listen"))?;
     }
     let dialect = match args.dialect.as_str() {
+        "http" => Dialect::http(args.value_size.0 as usize),
         "memcached" => Dialect::memcached(args.value_size.0 as usize),
         _ => Dialect::Lines,
     };

@@ -6,13 +6,16 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
+use dist::Popularity;
 use hist::Latency;
-use openloop::{Endpoint, Engine, Plan, Recording, Stall, judge};
+use openloop::{Endpoint, Engine, Plan, Recording, Stall, Workload, judge};
+use proto_http::Method;
 use reactor::{Epoll, Exchange, Reactor, WallClock, pin_to, sharpen_timers};
 use results::{Noise, Verdict};
 use serde::Serialize;
 use units::{Nanos, Time};
 use workloads::null::Null;
+use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
 
 use crate::accuracy::table::Table;
 use crate::accuracy::{Setting, noise_words, us};
@@ -83,15 +86,68 @@ impl Pair {
     }
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
-    let server = Server::start(&[], &setting.cpus)?;
+/// What is sent, and to what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// Lines, the least that a request can be.
+    Lines,
+    /// HTTP requests for a page of 4 KiB.
+    Pages,
+}
+
+impl Sent {
+    /// The null server's arguments.
+    fn server(self) -> &'static [&'static str] {
+        match self {
+            Sent::Lines => &[],
+            Sent::Pages => &["--dialect", "http", "--value-size", "4096"],
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Sent::Lines => "null server, lines",
+            Sent::Pages => "null server, HTTP, pages of 4 KiB",
+        }
+    }
+}
+
+/// Measures each share of the ceiling.
+pub(crate) fn run(setting: &Setting, sent: Sent) -> Result<Vec<Row>> {
+    match sent {
+        Sent::Lines => rows(setting, sent, |_| Ok(Null)),
+        Sent::Pages => rows(setting, sent, pages),
+    }
+}
+
+/// Requests for one page of a server.
+fn pages(server: SocketAddr) -> Result<Web> {
+    let config = WebConfig {
+        urls: vec![format!("http://{server}/page").parse()?],
+        pages: Pages::One,
+        popularity: Popularity::Uniform,
+        method: Method::get(),
+        headers: Vec::new(),
+        verify: Verify::None,
+        requests_per_connection: None,
+        seed: 1,
+    };
+    Ok(Web::new(&config, Arc::new(Checked::new(&config)), 0)?)
+}
+
+fn rows<W: Workload + Send + 'static>(
+    setting: &Setting,
+    sent: Sent,
+    workload: impl Fn(SocketAddr) -> Result<W>,
+) -> Result<Vec<Row>> {
+    let server = Server::start(sent.server(), &setting.cpus)?;
     let cpu = *setting.cpus.last().context("no processor may be used")?;
     let ceiling_plan = Plan {
         window: CEILING_WINDOW,
         drain: Nanos::from_millis(20),
         ..plan(server.address, MORE_THAN_ANYBODY, setting)?
     };
-    let ceiling = drive(ceiling_plan, cpu, 0)?.0.achieved_rps();
+    let ceiling = drive(ceiling_plan, workload(server.address)?, cpu, 0)?.0.achieved_rps();
     let mut rows = Vec::new();
     for share in SHARES {
         let rps = share * ceiling;
@@ -101,7 +157,7 @@ pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
         let load = plan.load.clone();
         let before = WallClock::sample();
         let watch = Watch::start(&[server.pid()]);
-        let (mut recording, exchanges) = drive(plan, cpu, room)?;
+        let (mut recording, exchanges) = drive(plan, workload(server.address)?, cpu, room)?;
         let (noise, _) = watch.finish(&mut recording);
         let clocks = Clocks { before, after: WallClock::sample() };
         let verdict = judge(&recording, &load, Vec::new());
@@ -118,12 +174,17 @@ fn plan(server: SocketAddr, rps: f64, setting: &Setting) -> Result<Plan> {
 }
 
 /// Runs the engine in a thread of its own, with the kernel's timestamps where there is `room` for exchanges.
-fn drive(plan: Plan, cpu: usize, room: usize) -> Result<(Recording, Vec<Exchange>)> {
+fn drive<W: Workload + Send + 'static>(
+    plan: Plan,
+    workload: W,
+    cpu: usize,
+    room: usize,
+) -> Result<(Recording, Vec<Exchange>)> {
     let thread = thread::spawn(move || {
         pin_to(cpu)?;
         let _ = sharpen_timers();
         let mut reactor = if room > 0 { Epoll::with_timestamps(room, WATCHED)? } else { Epoll::new()? };
-        let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
+        let mut engine = Engine::new(plan, workload, Arc::new(AtomicBool::new(false)));
         engine.connect(&mut reactor)?;
         let deadline = reactor.now() + CONNECT_TIMEOUT;
         while !engine.is_ready() {
@@ -216,11 +277,14 @@ fn stalled(stalls: &[Stall], exchange: &Exchange) -> bool {
     stalls[..begun].iter().rev().take(8).any(|s| s.from + s.span + s.span > exchange.sent)
 }
 
-pub(crate) fn table(rows: &[Row]) -> Table {
+pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
     let ceiling = rows.first().map_or(0.0, |row| row.ceiling_rps);
     let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
     Table {
-        title: "Service times against the kernel's timestamps".into(),
+        title: match sent {
+            Sent::Lines => "Service times against the kernel's timestamps".into(),
+            Sent::Pages => "The same for HTTP".into(),
+        },
         about: vec![
             "`SO_TIMESTAMPING` on the generator's own sockets: on one connection in ".to_owned() + &WATCHED.to_string() + ": each request when it was handed to the network device, each answer when it came from there.",
             "The service time by the kernel lies between the two; the engine's lies between the system calls around them. p50 / p99 in µs.".into(),
@@ -248,7 +312,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         }).collect(),
         notes: vec![
             format!("Ceiling {:.0} krps: the same load on the same server, offered more than it takes, without timestamps.", ceiling / 1e3),
-            format!("Server: null server, lines, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll."),
+            format!("Server: {}, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll.", sent.about()),
             "*undisturbed*: the difference, of the requests that no stall of the generator's thread fell into (over 100 µs in which the host let it not run), nor the time as long again in which it caught up; and their share. The bar is for a quiet machine, so it is held against these.".into(),
             format!("*before*: from the engine's sending time to the kernel's; *after*: from the kernel's receiving time to the engine's. The kernel's clock (wall) is brought to the engine's (monotonic) with an error of {clocks:.3} µs; the difference itself needs no conversion."),
         ],

@@ -6,6 +6,9 @@
 mod formats;
 mod known_peers;
 mod truth;
+mod watch;
+mod web_formats;
+mod web_peers;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -13,7 +16,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use host::cpu_time::{ProcessTicks, Sample, Shares};
 use launch::{Spec, find_program};
 use results::{Noise, Trial};
 use serde::Serialize;
@@ -23,6 +25,7 @@ use crate::accuracy::{Setting, noise_words, us};
 use crate::known::Server;
 use known_peers::{PEERS, Peer};
 use truth::Truth;
+use watch::Watch;
 
 /// Offered load: a fifth of what the server can do, so that all pacings find it idle most of the time.
 const RPS: u64 = 2_000;
@@ -36,6 +39,40 @@ const STALL: &str = "1s:100ms";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// A generator that sends less than this share of the load measures another server.
 const ACHIEVED: f64 = 0.99;
+
+/// Generators of one protocol, and the server that they are set on.
+pub(crate) struct Field {
+    peers: &'static [Peer],
+    /// What Taillight calls the load, with the options that it needs.
+    workload: &'static [&'static str],
+    /// The null server's arguments.
+    server: &'static [&'static str],
+    protocol: &'static str,
+    /// What is asked for.
+    asked: &'static str,
+    /// Of the tables.
+    title: &'static str,
+}
+
+/// Those of memcached.
+pub(crate) const CACHES: Field = Field {
+    peers: &PEERS,
+    workload: &["cache", "--fill", "never"],
+    server: &["--dialect", "memcached"],
+    protocol: "memcached's protocol",
+    asked: "gets of 200 B",
+    title: "Generators side by side",
+};
+
+/// Those of HTTP.
+pub(crate) const WEB: Field = Field {
+    peers: &web_peers::PEERS,
+    workload: &["web"],
+    server: &["--dialect", "http", "--value-size", "4096"],
+    protocol: "HTTP",
+    asked: "pages of 4 KiB",
+    title: "Generators of HTTP side by side",
+};
 
 /// What a generator says. Units: µs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -93,19 +130,24 @@ struct Known {
 /// All of it.
 #[derive(Serialize)]
 pub(crate) struct Comparison {
+    #[serde(skip)]
+    title: &'static str,
+    #[serde(skip)]
+    asked: &'static str,
     offered_rps: u64,
     connections: u64,
     generators: Vec<Known>,
     subjects: Vec<Subject>,
 }
 
-pub(crate) fn run(setting: &Setting) -> Result<Comparison> {
-    let generators: Vec<Known> = PEERS.iter().map(known).collect();
+pub(crate) fn run(setting: &Setting, field: &Field) -> Result<Comparison> {
+    let generators: Vec<Known> = field.peers.iter().map(known).collect();
     let mut subjects = Vec::new();
     for stalls in [false, true] {
-        subjects.push(subject(stalls, setting, &generators)?);
+        subjects.push(subject(stalls, setting, field, &generators)?);
     }
-    Ok(Comparison { offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
+    let Field { title, asked, .. } = field;
+    Ok(Comparison { title, asked, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
 }
 
 fn known(peer: &Peer) -> Known {
@@ -123,9 +165,10 @@ fn version(program: &Path, peer: &Peer) -> Option<String> {
         .find(|line| line.contains(|c: char| c.is_ascii_digit()))
 }
 
-fn subject(stalls: bool, setting: &Setting, generators: &[Known]) -> Result<Subject> {
+fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known]) -> Result<Subject> {
     let seed = (setting.seed + 1).to_string();
-    let mut arguments = vec!["--dialect", "memcached", "--service", SERVICE, "--seed", &seed];
+    let mut arguments = field.server.to_vec();
+    arguments.extend(["--service", SERVICE, "--seed", &seed]);
     if stalls {
         arguments.extend(["--stall", STALL]);
     }
@@ -167,15 +210,15 @@ fn subject(stalls: bool, setting: &Setting, generators: &[Known]) -> Result<Subj
         Ok(())
     };
     let cpu = *setting.cpus.last().context("no processor may be used")?;
-    measure("taillight", &|load| taillight(load, cpu))?;
-    for (peer, found) in PEERS.iter().zip(generators) {
+    measure("taillight", &|load| taillight(load, field, cpu))?;
+    for (peer, found) in field.peers.iter().zip(generators) {
         if let Some(program) = &found.program {
             measure(peer.name, &|load| peer_says(peer, program, load, cpu))?;
         }
     }
     let stall =
         if stalls { format!(", standing still for 100 ms every second ({STALL})") } else { String::new() };
-    let server = format!("null server, memcached's protocol, {SERVICE}{stall}, spinning");
+    let server = format!("null server, {}, {SERVICE}{stall}, spinning", field.protocol);
     Ok(Subject { server, stalls, truth: Truth::of(RPS as f64, stalls, setting.seed)?, rows })
 }
 
@@ -188,13 +231,15 @@ struct Told {
     noise: Option<Noise>,
 }
 
-fn taillight(load: &Load, cpu: usize) -> Result<Told> {
+fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<Told> {
     let file = load.folder.join("trial.json");
     let exe = std::env::current_exe().context("this program's own file is not known")?;
     let spec = Spec::new("taillight", exe)
-        .args(["load", "cache", "--target", &load.server.to_string(), "--rate", &load.rps.to_string()])
+        .arg("load")
+        .args(field.workload.iter().copied())
+        .args(["--target", &load.server.to_string(), "--rate", &load.rps.to_string()])
         .args(["--connections", &load.connections.to_string(), "--window", &format!("{}s", load.seconds)])
-        .args(["--fill", "never", "--seed", &load.seed.to_string(), "--cpus", &cpu.to_string()])
+        .args(["--seed", &load.seed.to_string(), "--cpus", &cpu.to_string()])
         .args(["--trial".to_owned(), file.display().to_string()]);
     let command = shown(&spec, load);
     let spec = spec.args(["--server-pid", &load.pid.to_string()]);
@@ -217,7 +262,10 @@ fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<Tol
     let arguments = (peer.arguments)(load).context("its configuration cannot be written")?;
     let spec = both_outputs(peer.name, program, &arguments).cpus([cpu]);
     let command = shown(&Spec::new(peer.program, program).args(arguments), load);
-    let output = lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?.join("\n");
+    let mut output = lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?.join("\n");
+    if let Some(report) = peer.report {
+        output = lines_of(both_outputs(peer.name, program, &report(load)), PATIENCE)?.join("\n");
+    }
     let reported = (peer.parse)(&output);
     let verdict = match reported {
         None => "its output was not understood".into(),
@@ -251,38 +299,6 @@ fn lines_of(spec: Spec, within: Duration) -> Result<Vec<String>> {
         bail!("{status}, and it said nothing; its last errors: {}", process.stderr_tail().join(" / "));
     }
     Ok(lines)
-}
-
-/// The processors' time while a generator runs.
-struct Watch {
-    server: u32,
-    before: Option<(Sample, u64)>,
-}
-
-impl Watch {
-    fn start(server: u32) -> Watch {
-        Watch { server, before: Watch::look(server) }
-    }
-
-    /// All processors' counters, and what of it was this process's, its ended children's and the server's.
-    fn look(server: u32) -> Option<(Sample, u64)> {
-        let root = Path::new("/");
-        let own = ProcessTicks::read(root, std::process::id()).ok()?;
-        let server = ProcessTicks::read(root, server).ok()?;
-        Some((Sample::read(root).ok()?, own.own + own.waited_children + server.own))
-    }
-
-    fn finish(self) -> Noise {
-        let shares =
-            self.before.zip(Watch::look(self.server)).and_then(|((before, mine), (after, mine_now))| {
-                Shares::between(&before, &after, mine_now.saturating_sub(mine))
-            });
-        Noise {
-            steal_share: shares.map(|shares| shares.steal),
-            foreign_cpu_share: shares.map(|shares| shares.foreign),
-            ..Noise::default()
-        }
-    }
 }
 
 impl Comparison {
@@ -355,11 +371,11 @@ impl Comparison {
             ]
         }));
         Table {
-            title: format!("Generators side by side, {what}"),
+            title: format!("{}, {what}", self.title),
             about: vec![
                 format!(
-                    "Server: {}. Offered: {} rps over {} connections, gets of 200 B. In µs.",
-                    subject.server, self.offered_rps, self.connections
+                    "Server: {}. Offered: {} rps over {} connections, {}. In µs.",
+                    subject.server, self.offered_rps, self.connections, self.asked
                 ),
                 truth.about.into(),
             ],

@@ -9,6 +9,7 @@ use dist::{DataSet, Popularity, Population, Preset, Scaling, Size, twitter_like}
 use workloads::cache::{
     CacheConfig, Cluster, Expiry, FillPolicy, Listed, Mix, OnMiss, Placement, Prefix, Protocol, Server,
 };
+use workloads::web::Verify;
 
 /// What the cache workload asks for.
 #[derive(Args, Clone, Debug)]
@@ -53,9 +54,10 @@ pub(crate) struct CacheOptions {
     /// After how many seconds what is stored expires: 0 (never), 60, or a distribution such as uniform:30..90.
     #[arg(long, default_value_t = Expiry::never(), value_name = "SECONDS")]
     pub expiry: Expiry,
-    /// Check the content of every value that comes back; a wrong one makes the run invalid.
-    #[arg(long)]
-    pub verify: bool,
+    /// Check what comes back: of a cache every value, by content; of a web server as said, length being the default. What
+    /// is wrong makes the run invalid.
+    #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    pub verify: Option<Verify>,
     /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
     /// libmemcached places keys).
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
@@ -107,7 +109,7 @@ impl CacheOptions {
             protocol: self.protocol,
             expiry: self.expiry.clone(),
             on_miss: self.on_miss,
-            verify: self.verify,
+            verify: self.verify.is_some_and(|verify| verify != Verify::None),
             udp: self.udp,
             cluster: servers
                 .map_or(default.cluster, |servers| Cluster { servers, placement: self.placement }),

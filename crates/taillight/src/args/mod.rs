@@ -2,6 +2,7 @@
 
 mod cache;
 mod tls;
+mod web;
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,9 +17,11 @@ use results::Transport;
 use serde::Serialize;
 use units::{CpuList, Nanos, Rate};
 use workloads::cache::CacheConfig;
+use workloads::web::WebConfig;
 
 pub(crate) use cache::{CacheOptions, FillArg, read as read_data_set};
-pub(crate) use tls::{TlsClient, TlsOptions, control};
+pub(crate) use tls::{TlsClient, TlsOptions, control, stream};
+pub(crate) use web::{WebOptions, urls};
 
 use crate::from_agents::AgentsOptions;
 
@@ -27,7 +30,17 @@ use crate::from_agents::AgentsOptions;
 pub(crate) enum WorkloadName {
     /// Gets and sets to a memcached-compatible cache.
     Cache,
+    /// Requests to a web server.
+    Web,
     /// Lines to a null server, to test the ruler.
+    Null,
+}
+
+/// What is sent, with every parameter.
+#[derive(Clone, Debug)]
+pub(crate) enum Sent {
+    Cache(Box<CacheConfig>),
+    Web(WebConfig),
     Null,
 }
 
@@ -101,6 +114,8 @@ pub(crate) struct Resolved {
     pub workload: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebConfig>,
     /// What the server says of itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
@@ -167,10 +182,16 @@ impl LoadOptions {
         Ok(())
     }
 
-    pub(crate) fn resolve(&self, cache: Option<CacheConfig>) -> Resolved {
+    pub(crate) fn resolve(&self, sent: Sent) -> Resolved {
+        let (workload, cache, web) = match sent {
+            Sent::Cache(config) => ("cache", Some(*config), None),
+            Sent::Web(config) => ("web", None, Some(config)),
+            Sent::Null => ("null", None, None),
+        };
         Resolved {
-            workload: if cache.is_some() { "cache" } else { "null" },
+            workload,
             cache,
+            web,
             server_version: None,
             arrivals: self.arrivals.to_string(),
             binding: self.binding.to_string(),
@@ -207,6 +228,7 @@ impl LoadOptions {
             share: 0,
             shares: 1,
             depth: self.depth as usize,
+            per_connection: None,
             binding: self.binding,
             pace: self.pace,
             warmup: self.warmup,

@@ -1,6 +1,7 @@
+use std::io;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,11 @@ use reactor::Address;
 use reactor::tls::{Identity, Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
-use workloads::cache::{Control, ControlError, PATIENCE};
+use workloads::cache::{Control, ControlError, PATIENCE, Stream};
+
+/// Where systems keep the authorities that they trust: Debian, Fedora, Alpine.
+const AUTHORITIES: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 /// How the connections are encrypted.
 #[derive(Args, Clone, Debug, Default)]
@@ -41,13 +46,22 @@ pub(crate) struct TlsClient {
 }
 
 impl TlsOptions {
-    /// What was asked for; `None`: plain connections. `host` is what the target is called.
+    /// What was asked for; `None`: plain connections. `host` is what the target is called, `wanted` whether its URL says
+    /// that it is encrypted: then the machine's own authorities are trusted where nothing else is said.
     ///
     /// Errors: a file that is no PEM of its kind, or a name that cannot be one.
-    pub(crate) fn client(&self, host: &str) -> Result<Option<TlsClient>> {
+    pub(crate) fn client(&self, host: &str, wanted: bool) -> Result<Option<TlsClient>> {
         let trust = match (&self.tls_ca, self.tls_insecure) {
             (Some(file), _) => Trust::Authorities(file),
             (None, true) => Trust::AnyCertificateInsecurely,
+            (None, false) if wanted => {
+                let Some(own) = AUTHORITIES.iter().map(Path::new).find(|file| file.exists()) else {
+                    bail!(
+                        "no authorities are known on this machine; add --tls-ca FILE, or --tls-insecure on a test bed"
+                    )
+                };
+                Trust::Authorities(own)
+            }
             (None, false) if self.tls_cert.is_some() || self.tls_name.is_some() => {
                 bail!("TLS without anybody to trust: add --tls-ca FILE, or --tls-insecure on a test bed")
             }
@@ -70,23 +84,35 @@ impl TlsOptions {
 pub(crate) fn control(address: &Address, tls: Option<&TlsClient>) -> Result<(Control, String), ControlError> {
     let Some(tls) = tls else { return Control::connect(address) };
     let server = address.to_string();
-    let failed = |source| ControlError::Connect { server: server.clone(), source };
-    let session = ClientConnection::new(Arc::clone(&tls.config), tls.name.clone())
-        .map_err(|error| failed(std::io::Error::other(error)))?;
+    match stream(address, Some(tls)) {
+        Ok(stream) => Control::over(stream, server),
+        Err(source) => Err(ControlError::Connect { server, source }),
+    }
+}
+
+/// Connects, with a bound on how long the peer may be silent. A UDP address is connected to over TCP.
+pub(crate) fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
     let patience: Duration = PATIENCE;
     match address {
         Address::Tcp(socket) | Address::Udp(socket) => {
-            let stream = TcpStream::connect_timeout(socket, patience).map_err(failed)?;
-            stream.set_nodelay(true).map_err(failed)?;
-            stream.set_read_timeout(Some(patience)).map_err(failed)?;
-            stream.set_write_timeout(Some(patience)).map_err(failed)?;
-            Control::over(Box::new(StreamOwned::new(session, stream)), server)
+            let stream = TcpStream::connect_timeout(socket, patience)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+            encrypted(stream, tls)
         }
         Address::Unix(path) => {
-            let stream = UnixStream::connect(path).map_err(failed)?;
-            stream.set_read_timeout(Some(patience)).map_err(failed)?;
-            stream.set_write_timeout(Some(patience)).map_err(failed)?;
-            Control::over(Box::new(StreamOwned::new(session, stream)), server)
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
+            encrypted(stream, tls)
         }
     }
+}
+
+fn encrypted<S: Stream + 'static>(stream: S, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
+    let Some(tls) = tls else { return Ok(Box::new(stream)) };
+    let session =
+        ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
+    Ok(Box::new(StreamOwned::new(session, stream)))
 }

@@ -2,17 +2,22 @@
 
 use reactor::Address;
 use workloads::cache::Server;
+use workloads::web::FileSet;
 
+use crate::args::WorkloadName;
 use crate::generate::Task;
 use crate::handed_on::handed_on_without;
 use crate::load::LoadArgs;
 
 /// Options that are not handed on as they were typed: what is shared out, and what is of this machine only.
-const NOT_HANDED_ON: [&str; 12] = [
+const NOT_HANDED_ON: [&str; 15] = [
     "connections",
     "clients",
     "cpus",
     "fill",
+    "files",
+    "files-seed",
+    "file-set",
     "agents",
     "agents-cpus",
     "agents-token-file",
@@ -24,7 +29,15 @@ const NOT_HANDED_ON: [&str; 12] = [
 ];
 
 /// The options of generator number `share` of `shares`; `argv` is the command line of the whole load.
-pub(super) fn of(task: &Task, argv: &[String], share: usize, shares: usize) -> Vec<String> {
+///
+/// `files` is the file set that is asked for, if it is one.
+pub(super) fn of(
+    task: &Task,
+    files: Option<&FileSet>,
+    argv: &[String],
+    share: usize,
+    shares: usize,
+) -> Vec<String> {
     let mut words = handed_on_without::<LoadArgs>(argv, &NOT_HANDED_ON);
     let mut option = |name: &str, value: String| words.extend([format!("--{name}"), value]);
     let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)).to_string();
@@ -33,8 +46,16 @@ pub(super) fn of(task: &Task, argv: &[String], share: usize, shares: usize) -> V
         Address::Unix(_) => address.to_string(),
         Address::Tcp(_) | Address::Udp(_) => name.to_string(),
     };
-    let servers: Vec<String> = task.addresses.iter().zip(&task.names).map(server).collect();
+    let servers: Vec<String> = match task.workload {
+        WorkloadName::Web => task.urls.iter().map(ToString::to_string).collect(),
+        _ => task.addresses.iter().zip(&task.names).map(server).collect(),
+    };
     option("target", servers.join(","));
+    // The folder of a file set is here and not there; what it holds can be said in two words.
+    if let Some(files) = files {
+        option("files", files.to_string());
+        option("files-seed", files.seed().to_string());
+    }
     if let Some(rate) = task.rate {
         // The whole rate: its arrivals are cut among all, so that together they are one process.
         option("rate", rate.rps().to_string());
@@ -46,7 +67,9 @@ pub(super) fn of(task: &Task, argv: &[String], share: usize, shares: usize) -> V
     if let Some(cpus) = &task.load.agents.agents_cpus {
         option("cpus", cpus.to_string());
     }
-    // The coordinator has stored the data set, once.
-    option("fill", "never".into());
+    if task.workload == WorkloadName::Cache {
+        // The coordinator has stored the data set, once.
+        option("fill", "never".into());
+    }
     words
 }

@@ -3,14 +3,14 @@
 use clap::{Args, Command};
 use lab::study::Vocabulary;
 
-use crate::args::{CacheOptions, LoadOptions};
+use crate::args::{CacheOptions, LoadOptions, WebOptions};
 
 pub(crate) fn vocabulary() -> Vocabulary {
     let names = |command: Command| -> Vec<String> {
         command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
     };
     Vocabulary {
-        workload: names(CacheOptions::augment_args(Command::new("workload"))),
+        workload: names(WebOptions::augment_args(CacheOptions::augment_args(Command::new("workload")))),
         generator: names(LoadOptions::augment_args(Command::new("generator"))),
     }
 }
@@ -23,7 +23,9 @@ mod tests {
     #[test]
     fn options_are_known_by_their_long_names() {
         let known = vocabulary();
-        assert!(["keys", "key-size", "mix"].iter().all(|name| known.workload.iter().any(|k| k == name)));
+        assert!(
+            ["keys", "key-size", "mix", "files"].iter().all(|name| known.workload.iter().any(|k| k == name))
+        );
         assert!(["connections", "depth"].iter().all(|name| known.generator.iter().any(|k| k == name)));
     }
 

@@ -41,8 +41,19 @@ pub(crate) fn sphinx(before: &[String], host: &str) -> (Process, String) {
 
 /// A coordinator of one trial; its file is `trial.json` in the folder.
 pub(crate) fn coordinator(folder: &std::path::Path, target: &str, agents: &[&str], words: &str) -> Process {
+    coordinator_of("cache", folder, target, agents, &format!("--yes {words}"))
+}
+
+/// The same for any workload.
+pub(crate) fn coordinator_of(
+    workload: &str,
+    folder: &std::path::Path,
+    target: &str,
+    agents: &[&str],
+    words: &str,
+) -> Process {
     let (agents, file) = (agents.join(","), folder.join("trial.json").display().to_string());
-    let mut all = vec!["load", "cache", "--target", target, "--trial", &file, "--live", "--yes"];
+    let mut all = vec!["load", workload, "--target", target, "--trial", &file, "--live"];
     all.extend(["--agents", &agents, "--agents-insecure-token", "--pace", "sleep"]);
     all.extend(words.split_whitespace());
     start(&[], &all)

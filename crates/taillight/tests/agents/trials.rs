@@ -5,7 +5,9 @@ use results::{Reason, Trial, Verdict};
 use rustix::process::Signal;
 
 use crate::net::Net;
-use crate::program::{LONG, agent, await_end, coordinator, kill, sphinx, start, trial};
+use crate::program::{
+    LONG, agent, await_end, coordinator, coordinator_of, kill, serve, sphinx, start, trial,
+};
 
 const SERVER: usize = 0;
 const A: usize = 1;
@@ -62,6 +64,26 @@ fn fault(trial: &Trial) -> (Reason, String) {
         Verdict::Invalid { reasons } => (reasons[0].reason, reasons[0].detail.clone()),
         other => panic!("{other}"),
     }
+}
+
+#[test]
+fn pages_are_asked_for_by_several_machines() {
+    let Some(lab) = Lab::new(&[]) else { return };
+    let listen = format!("{}:0", lab.net.address(SERVER));
+    let words = ["serve", "null", "--dialect", "http", "--value-size", "1024", "--listen", &listen];
+    let (_web, at) = serve(&lab.net.on(SERVER), &words, "null server ready on ");
+    let addresses: Vec<&str> = lab.addresses.iter().map(String::as_str).collect();
+    let words = "--files 100x1KiB --files-seed 3 --rate 2k --window 1s --arrivals constant --connections 4";
+    let target = format!("http://{at}/pages");
+    let mut load = coordinator_of("web", lab.folder.path(), &target, &addresses, words);
+    load.wait_success(LONG).unwrap();
+    let trial = trial(lab.folder.path());
+    assert_eq!((trial.agents.len(), trial.arrivals.intended), (2, 2_000), "{}", trial.verdict);
+    assert_eq!(trial.arrivals.errors, 0, "{:?}", trial.errors);
+    assert_eq!((trial.counters["success_ratio"], trial.counters["verify_failures"]), (1.0, 0.0));
+    assert_eq!(trial.config["web"]["files"], "100x1KiB");
+    let parts: Vec<u64> = trial.agents.iter().map(|agent| agent.arrivals).collect();
+    assert_eq!(parts, [1_000, 1_000]);
 }
 
 #[test]

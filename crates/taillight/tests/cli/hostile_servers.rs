@@ -13,7 +13,7 @@ use units::Bytes;
 use crate::run::{finish, refuses, taillight, text};
 
 /// Listens on a free port and gives each connection to `serve`, with its number from 0.
-fn server(serve: impl Fn(TcpStream, u32) + Send + Sync + 'static) -> String {
+pub(crate) fn server(serve: impl Fn(TcpStream, u32) + Send + Sync + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let serve = std::sync::Arc::new(serve);
@@ -55,7 +55,7 @@ fn load_filling(address: &str, fill: &str) -> Command {
 }
 
 /// Ends a connection by a reset rather than in good order.
-fn reset(stream: &TcpStream) {
+pub(crate) fn reset(stream: &TcpStream) {
     rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO)).unwrap();
 }
 

@@ -115,7 +115,11 @@ impl Judge {
             Parse::Done { consumed, response } => {
                 counts.ended += u64::from(!response.keep_alive && !job.last);
                 let then = if response.keep_alive { Then::End } else { Then::Close };
-                Parsed::Done { used: consumed, outcome: self.outcome(pages, job, wire, response, counts), then }
+                Parsed::Done {
+                    used: consumed,
+                    outcome: self.outcome(pages, job, wire, response, counts),
+                    then,
+                }
             }
         }
     }
@@ -195,14 +199,20 @@ fn check(pages: &Checked, job: Job, response: Response, content: Option<u64>) ->
                 Err(Fault::new("wrong length", detail))
             }
             Some(_) => Ok(()),
-            None => Err(Fault::new("no range", format!("{} came as a part without saying which", path(pages, job)))),
+            None => Err(Fault::new(
+                "no range",
+                format!("{} came as a part without saying which", path(pages, job)),
+            )),
         };
     }
     match whole {
         Some(length) if length != response.body => wrong_length(length),
         _ => match (pages.checksums.get(job.page as usize), content) {
             (Some(expect), Some(content)) if *expect != content => {
-                let detail = format!("{} has the right length and another content than the file set", path(pages, job));
+                let detail = format!(
+                    "{} has the right length and another content than the file set",
+                    path(pages, job)
+                );
                 Err(Fault::new("wrong content", detail))
             }
             _ => Ok(()),

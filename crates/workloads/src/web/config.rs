@@ -170,7 +170,10 @@ pub(super) mod tests {
         for (name, value) in [("files", "100x1KiB"), ("popularity", "uniform"), ("verify", "length")] {
             assert_eq!(recorded[name], value, "{recorded}");
         }
-        assert_eq!((&recorded["files_seed"], &recorded["urls"][0]), (&3.into(), &"http://10.0.0.1:8080/x/".into()));
+        assert_eq!(
+            (&recorded["files_seed"], &recorded["urls"][0]),
+            (&3.into(), &"http://10.0.0.1:8080/x/".into())
+        );
     }
 
     #[test]

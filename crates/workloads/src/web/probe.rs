@@ -59,7 +59,9 @@ impl Probe {
         let mut out = Vec::new();
         templates(config)[server].write_last(|out| config.pages.append_path(0, out), &mut out);
         let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => ProbeError::Silent { server: name.clone() },
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                ProbeError::Silent { server: name.clone() }
+            }
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionAborted
@@ -72,7 +74,9 @@ impl Probe {
         loop {
             match parser.parse(Asked::Any, &received, &mut looked) {
                 Parse::Malformed(problem) => return Err(ProbeError::Garbage { server: name, problem }),
-                Parse::NeedMore { consumed } | Parse::Done { consumed, .. } => drop(received.drain(..consumed)),
+                Parse::NeedMore { consumed } | Parse::Done { consumed, .. } => {
+                    drop(received.drain(..consumed))
+                }
             }
             if let Some(probe) = looked.0 {
                 return Ok(probe);
@@ -127,7 +131,10 @@ mod tests {
             }
             assert!(stream.1.starts_with(b"GET /x/000/000000.txt HTTP/1.1\r\n"));
         };
-        check(b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nContent-Length: 9\r\n\r\n", Ok((200, Some("nginx/1.22.1"))));
+        check(
+            b"HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nContent-Length: 9\r\n\r\n",
+            Ok((200, Some("nginx/1.22.1"))),
+        );
         check(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\n", Ok((404, None)));
         check(b"", Err("closed the connection"));
         check(b"HTTP/1.1 200 OK\r\n", Err("closed the connection"));

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::accuracy::peers::{ACHIEVED, Load, Reported, formats};
 
-/// A load generator for memcached.
+/// A load generator.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     /// Its program, as it is called on the PATH.
@@ -16,6 +16,8 @@ pub(crate) struct Peer {
     pub(crate) paces: bool,
     pub(crate) source: &'static str,
     pub(crate) arguments: fn(&Load) -> io::Result<Vec<String>>,
+    /// What has it print its report, where it leaves a file first.
+    pub(crate) report: Option<fn(&Load) -> Vec<String>>,
     pub(crate) parse: fn(&str) -> Option<Reported>,
 }
 
@@ -39,6 +41,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: leverich/mutilate",
         arguments: mutilate,
+        report: None,
         parse: formats::mutilate,
     },
     Peer {
@@ -49,6 +52,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: shaygalon/memcache-perf",
         arguments: mutilate,
+        report: None,
         parse: formats::mutilate,
     },
     Peer {
@@ -59,6 +63,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: RedisLabs/memtier_benchmark",
         arguments: memtier,
+        report: None,
         parse: formats::memtier,
     },
     Peer {
@@ -69,6 +74,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: false,
         source: "Debian: libmemcached-tools",
         arguments: memcaslap,
+        report: None,
         parse: formats::memcaslap,
     },
     Peer {
@@ -79,6 +85,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: twitter-archive/twemperf; install its mcperf under the name twemperf",
         arguments: twemperf,
+        report: None,
         parse: formats::twemperf,
     },
     Peer {
@@ -89,6 +96,7 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: parsa-epfl/memcached-loadtester (CloudSuite); install its loader under the name memloader",
         arguments: memloader,
+        report: None,
         parse: formats::memloader,
     },
     Peer {
@@ -99,11 +107,12 @@ pub(crate) const PEERS: [Peer; 7] = [
         paces: true,
         source: "github: iopsystems/rpc-perf",
         arguments: rpc_perf,
+        report: None,
         parse: formats::rpc_perf,
     },
 ];
 
-fn words(line: &str) -> Vec<String> {
+pub(super) fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(Into::into).collect()
 }
 

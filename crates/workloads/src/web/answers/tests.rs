@@ -86,7 +86,9 @@ fn contents_are_checked() {
 
 #[test]
 fn everything_but_2xx_fails_by_its_status() {
-    for (head, kind) in [("404 Not Found", "status 404"), ("502 Bad Gateway", "status 502"), ("302 Found", "status 302")] {
+    for (head, kind) in
+        [("404 Not Found", "status 404"), ("502 Bad Gateway", "status 502"), ("302 Found", "status 302")]
+    {
         check(&config(), 4, &with_body(head, b"words"), kind, true);
     }
     check(&config(), 4, b"HTTP/1.1 304 Not Modified\r\n\r\n", "status 304", true);
