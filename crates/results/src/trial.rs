@@ -7,7 +7,7 @@ use units::{Qos, QosBasis};
 
 use crate::{
     AgentRecord, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, GateResult, Generator, Heat, LoopKind,
-    Noise, Operation, ServerFigures, Traffic, Transport, Verdict, WindowPoint, Within,
+    Noise, Operation, Probes, ServerFigures, Traffic, Transport, Verdict, WindowPoint, Within,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -87,6 +87,12 @@ pub struct Trial {
     pub generator: Generator,
     /// What the host did besides.
     pub noise: Noise,
+    /// When the window opened on this machine's monotonic clock, by which probes are laid beside it.
+    #[serde(default)]
+    pub window_opened_monotonic_ns: Option<u64>,
+    /// What probes saw; `None` where none was asked for.
+    #[serde(default)]
+    pub probes: Option<Probes>,
     /// Figures of the workload, named with their unit, such as `hit_ratio`.
     pub counters: BTreeMap<String, f64>,
     /// The configuration after all defaults were filled in.

@@ -1,0 +1,55 @@
+//! What probes saw of a trial: where its requests spent their time, and who used the processors meanwhile.
+//!
+//! A probe looks in some slots of the window and not in the others, so that the two kinds can be held against each
+//! other: that is its [`Overhead`]. Everything here was summed up over the slots in which it looked.
+
+mod input_output;
+mod overhead;
+mod processor;
+mod scheduling;
+mod stages;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use input_output::InputOutput;
+pub use overhead::Overhead;
+pub use processor::{CodeShare, Counter, Processor, Stack};
+pub use scheduling::{CoreActivity, Scheduling, ThreadScheduling};
+pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
+
+/// Everything that was asked of probes in one trial, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Probes {
+    /// What was asked for: `stages`, `runqueue`, `cpu`, `counters`, `io`.
+    pub asked: Vec<String>,
+    /// The slots of the window.
+    pub slots: u32,
+    /// The length of one.
+    pub slot_s: f64,
+    /// What could not be had here, and what it leaves out.
+    pub missing: Vec<Missing>,
+    /// The stages of a request in the server.
+    pub stages: Option<Stages>,
+    /// How the server's threads came to run, and what interrupted the processors.
+    pub scheduling: Option<Scheduling>,
+    /// Which code used the processors.
+    pub processor: Option<Processor>,
+    /// Counters of the processor and of the kernel, those that are there.
+    pub counters: Vec<Counter>,
+    /// Disks and page cache.
+    pub io: Option<InputOutput>,
+    /// What looking cost, by probe.
+    pub overhead: Vec<Overhead>,
+}
+
+/// Something that this host, this user or this build cannot show.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Missing {
+    /// The probe that wanted it.
+    pub probe: String,
+    /// What is missing, and how to get it.
+    pub what: String,
+    /// What is not known for want of it.
+    pub disables: String,
+}

@@ -1,0 +1,48 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which code used the processors on behalf of the server, by sampling.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Processor {
+    /// How long the probe looked.
+    pub observed_s: f64,
+    /// Samples that were taken.
+    pub samples: u64,
+    /// Samples that the kernel had no room for.
+    pub lost: u64,
+    /// Samples a second of a thread that runs.
+    pub rate_hz: u64,
+    /// By where the code belongs: `kernel`, the program itself, each library. They sum up to 1.
+    pub shares: Vec<CodeShare>,
+    /// The commonest stacks, with what is beyond them under `(other)`; a flame graph is drawn from these.
+    pub stacks: Vec<Stack>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// A part of the code.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CodeShare {
+    /// `kernel`, or the file's name: `memcached`, `libc.so.6`.
+    pub code: String,
+    /// Its share of all samples, 0 to 1.
+    pub share: f64,
+}
+
+/// One stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Stack {
+    /// Functions from the outermost to the innermost, with `;` between.
+    pub frames: String,
+    /// Samples that had it.
+    pub count: u64,
+}
+
+/// One counter of the processor or the kernel over the slots in which it was on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counter {
+    /// `ipc`, `llc_misses_per_kilo_instruction`, `page_faults_per_s` and the like.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}

@@ -1,0 +1,86 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The time of requests in the server, cut into contiguous stages.
+///
+/// A request here is a message: what a client wrote in one go. Messages that one read or one send has in common each
+/// carry the whole of it: stages are times that a request waited, not shares of the processor's work.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stages {
+    /// How long the probe looked.
+    pub observed_s: f64,
+    /// Messages that reached a socket of the server meanwhile.
+    pub messages: u64,
+    /// Those that were followed through every stage.
+    pub correlated: u64,
+    /// Those that were under way when a slot began or ended: neither followed nor lost.
+    pub cut: u64,
+    /// Correlated over all that were not cut, 0 to 1; `None` where there were none.
+    pub correlated_share: Option<f64>,
+    /// The others by the reason.
+    pub uncorrelated: Vec<Uncorrelated>,
+    /// In the order in which a request passes them: `network`, `epoll`, `event_library`, `read`, `open`, `application`,
+    /// `send`.
+    pub stages: Vec<Stage>,
+    /// From the arrival at the device to the answer's last packet at the device.
+    pub total: Span,
+    /// The same time as somebody else saw it.
+    pub independent: Option<IndependentTime>,
+    /// What a reader must know.
+    pub notes: Vec<String>,
+}
+
+/// One stage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Stage {
+    /// Its name.
+    pub name: String,
+    /// Its time, over all messages that were followed.
+    pub time: Span,
+}
+
+/// A distribution of times, from a histogram of eight steps an octave: a percentile is exact to 6 %, the mean exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Span {
+    /// Times that were entered.
+    pub count: u64,
+    /// Their mean.
+    pub mean_us: Option<f64>,
+    /// The median.
+    pub p50_us: Option<f64>,
+    /// The 99th percentile; `None` for fewer than 1000 times.
+    pub p99_us: Option<f64>,
+}
+
+/// Messages that were not followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Uncorrelated {
+    /// Why, in words.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+}
+
+/// The time of some of the same requests, measured in another way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IndependentTime {
+    /// How.
+    pub method: String,
+    /// Requests that it timed.
+    pub requests: u64,
+    /// Their mean time.
+    pub mean_us: f64,
+    /// The mean sum of the stages of requests on the same connections.
+    pub stages_us: f64,
+    /// `mean_us` − `stages_us`: what the stages do not explain.
+    pub remainder_us: f64,
+    /// The remainder over `mean_us`; negative where the stages sum up to more.
+    pub remainder_share: f64,
+}
+
+impl Stages {
+    /// The mean time of the stage `name`.
+    pub fn mean_us(&self, name: &str) -> Option<f64> {
+        self.stages.iter().find(|stage| stage.name == name).and_then(|stage| stage.time.mean_us)
+    }
+}
