@@ -46,6 +46,10 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
         });
         Step { name, command, env: None, reading }
     };
+    let with_bpf = |arguments: &str| {
+        let words = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
+        tools.bpf.clone().map(|()| words)
+    };
     let no_database = Reading::Lacking {
         said: "failed to fetch advisory database",
         why: "the database of advisories cannot be reached from here",
@@ -68,6 +72,15 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
                 "tests of formats",
                 "test -p export --all-features --locked --no-fail-fast -- --show-output",
             )
+        },
+        Step {
+            command: with_bpf("clippy -p probes --features bpf --all-targets --locked -- -D warnings"),
+            ..cargo("clippy of probes in the kernel", "")
+        },
+        Step {
+            command: with_bpf("test -p probes --features bpf --locked --no-fail-fast -- --show-output"),
+            reading: Reading::Tests,
+            ..cargo("tests of probes in the kernel", "")
         },
         Step {
             env: Some(("RUSTDOCFLAGS", "-D warnings")),
@@ -186,11 +199,11 @@ mod tests {
 
     #[test]
     fn shows_what_to_type() {
-        let tools = Tools { deny: Ok("/x/cargo-deny".into()) };
+        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()) };
         let shown: Vec<String> = all(&tools).iter().map(Step::shown).collect();
         assert_eq!(shown[0], "cargo fmt --all --check");
         assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
-        assert_eq!(shown[8], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
-        assert!(shown[9].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
+        assert_eq!(shown[10], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        assert!(shown[11].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
     }
 }

@@ -16,7 +16,7 @@ struct Package {
     without: &'static str,
 }
 
-const PACKAGES: [Package; 7] = [
+const PACKAGES: [Package; 8] = [
     Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
     Package {
         program: "chromium",
@@ -36,6 +36,11 @@ const PACKAGES: [Package; 7] = [
         package: "runc",
         without: "podman where both versions of control groups are mounted",
     },
+    Package {
+        program: "clang",
+        package: "clang",
+        without: "what follows a request in the kernel, and its tests",
+    },
     Package { program: "javac", package: "default-jdk-headless", without: "the test of a client in Java" },
 ];
 
@@ -49,6 +54,8 @@ const CLIENTS: [&str; 6] = [
     "python3-pylibmc",
     "python3-pymemcache",
 ];
+/// Libraries that the programs in the kernel are loaded with, by their names in Debian.
+const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
 /// The Go module of another, which `go mod download` fetches.
 const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients/go");
 
@@ -62,6 +69,8 @@ const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 pub(super) struct Tools {
     /// cargo-deny, or why it is not there.
     pub(super) deny: Result<PathBuf, String>,
+    /// What compiles and loads programs in the kernel, or why it is not there.
+    pub(super) bpf: Result<(), String>,
 }
 
 /// Looks for everything and, with `install`, fetches what is missing; says what it does.
@@ -74,7 +83,8 @@ pub(super) fn prepare(install: bool) -> Tools {
     }
     if install {
         let programs = absent().into_iter().map(|package| package.package);
-        install_packages(&programs.chain(absent_clients()).collect::<Vec<_>>());
+        let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF));
+        install_packages(&programs.chain(libraries).collect::<Vec<_>>());
         if find("go").is_some() {
             run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
         }
@@ -90,7 +100,7 @@ pub(super) fn prepare(install: bool) -> Tools {
     if install {
         deploy_tools::prepare(Path::new(TOOLS));
     }
-    Tools { deny: deny(install) }
+    Tools { deny: deny(install), bpf: bpf() }
 }
 
 fn absent() -> Vec<&'static Package> {
@@ -98,8 +108,24 @@ fn absent() -> Vec<&'static Package> {
 }
 
 fn absent_clients() -> Vec<&'static str> {
-    let is_there = |package: &str| Path::new("/var/lib/dpkg/info").join(format!("{package}.list")).is_file();
-    CLIENTS.into_iter().filter(|package| !is_there(package)).collect()
+    absent_of(&CLIENTS)
+}
+
+fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
+    // A package that differs by architecture has that in its list's name.
+    let list = |package: &str, arch: &str| format!("/var/lib/dpkg/info/{package}{arch}.list");
+    let is_there =
+        |package: &str| ["", ":amd64", ":arm64"].iter().any(|arch| Path::new(&list(package, arch)).is_file());
+    packages.iter().copied().filter(|package| !is_there(package)).collect()
+}
+
+fn bpf() -> Result<(), String> {
+    let mut absent = absent_of(&FOR_BPF);
+    absent.extend(find("clang").is_none().then_some("clang"));
+    match absent[..] {
+        [] => Ok(()),
+        _ => Err(format!("it takes {}; `apt-get install` brings them", absent.join(", "))),
+    }
 }
 
 /// Installs packages of Debian, if that can be.

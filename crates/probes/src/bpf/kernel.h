@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * As much of the kernel's types as the programs here read.
+ *
+ * Only names matter: `preserve_access_index` makes clang write down which field is meant, and the loader puts in where
+ * the running kernel has it (CO-RE). So a structure lists the fields that are read and no others, and one object fits
+ * every kernel that describes its types (BTF).
+ */
+#ifndef TAILLIGHT_KERNEL_H
+#define TAILLIGHT_KERNEL_H
+
+typedef unsigned char __u8;
+typedef signed short __s16;
+typedef unsigned short __u16;
+typedef signed int __s32;
+typedef unsigned int __u32;
+typedef signed long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u64 __be64;
+typedef __u32 __wsum;
+typedef __u16 __sum16;
+typedef _Bool bool;
+
+/* Source: include/uapi/linux/bpf.h */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct ns_common {
+	unsigned int inum;
+};
+struct pid_namespace {
+	struct ns_common ns;
+};
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+/* PIDTYPE_TGID is 1. Source: include/linux/pid_types.h */
+struct signal_struct {
+	struct pid *pids[4];
+};
+struct file {
+	void *private_data;
+};
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+struct files_struct {
+	struct fdtable *fdt;
+};
+struct task_struct {
+	unsigned int __state;
+	int pid;
+	int tgid;
+	struct signal_struct *signal;
+	struct files_struct *files;
+};
+struct sock_common {
+	__be16 skc_dport;
+	__u16 skc_num;
+};
+struct sock {
+	struct sock_common __sk_common;
+};
+struct socket {
+	struct file *file;
+	struct sock *sk;
+};
+struct tcp_sock {
+	__u32 rcv_nxt;
+	__u32 copied_seq;
+};
+struct sk_buff {
+	struct sock *sk;
+	unsigned int len;
+	unsigned char *data;
+};
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long si;
+	unsigned long di;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+};
+#else
+#error "the numbers of system calls are known for x86-64 and aarch64 only"
+#endif
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * Where each request of a server with an epoll loop spends its time.
+ *
+ * A message is what a client wrote in one go: its last segment has PSH. It is followed by three keys, none of which is
+ * a processor: its socket buffer until it reaches the socket, its place in the byte stream (the sequence number)
+ * until a read has copied it, and its connection until the answer is on its way.
+ *
+ *   arrived    netif_rx or netif_receive_skb, whichever sees the buffer first
+ *   at_socket  tcp_probe: TCP takes it for an established connection
+ *   returned   the thread that will read it returns from epoll_wait
+ *   read_from  that thread enters read on its connection
+ *   read_to    it returns, and the connection's copied_seq has passed the message's end
+ *   sent       the last packet of the last send on the connection before the thread waits again is queued at the device
+ *
+ * A connection's ring of messages has one writer of `head` (TCP, under the socket's lock) and one of all else (the
+ * thread that serves the connection), so it needs no lock, which a program on a tracepoint could not take.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include "calls.h"
+#include "watched.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Messages of one connection that are not answered; more are counted as crowded. A power of two. */
+#define RING 16
+/* Connections answered by one thread in one round that are remembered to its end; further ones end with their send. */
+#define ANSWERED 32
+
+enum stage { NETWORK, EPOLL, EVENTS, READ, OPEN, APPLICATION, SEND, TOTAL, CHECKED, HISTOGRAMS };
+#include "times.h"
+
+enum count {
+	MESSAGES,   /* data with PSH that reached a socket of the port */
+	FINISHED,   /* entered in all stages */
+	NO_BUFFER,  /* its socket buffer was not seen to arrive */
+	CROWDED,    /* its connection had RING others */
+	NO_ROOM,    /* a table was full */
+	NO_WAIT,    /* read by a thread that was not seen to return from epoll_wait since the slot began */
+	NO_PACKET,  /* a send that queued no packet before it returned: counted to its return */
+	EARLY,      /* a read of bytes that arrived before the slot */
+	COUNTS
+};
+
+struct arrival {
+	__u64 at;
+	__u32 seq;
+	__u32 unused;
+};
+
+struct message {
+	__u64 arrived;
+	__u64 at_socket;
+	__u64 returned;
+	__u64 read_from;
+	__u64 read_to;
+	__u32 end;
+	__u32 known; /* whether its thread was seen to wait */
+};
+
+struct connection {
+	__u32 head; /* written by TCP only */
+	__u32 has_part; /* likewise: the first segment of a message without PSH has come */
+	__u64 part; /* likewise: when */
+	__u32 read; /* this and the rest by the thread that serves the connection only */
+	__u32 tail;
+	__u64 sent; /* the end of the last send */
+	__u64 sending; /* time in sends */
+	__u64 opening; /* time in opens */
+	__u64 packet; /* the last packet, whoever sent it: a thread, or TCP when the peer makes room */
+	__u32 sends;
+	__u32 checked;
+	struct message ring[RING];
+};
+
+struct thread {
+	__u64 returned;
+	__u64 entered;
+	__u64 socket; /* of the call that it is in */
+	__u64 last_read; /* the connection that it read last */
+	__u32 call;
+	__u32 answered;
+	__u64 connection[ANSWERED];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, struct arrival);
+} arrivals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, struct connection);
+} connections SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* What a new entry of `connections` and `threads` is copied from: they do not fit on the stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct connection);
+} new_connection SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread);
+} new_thread SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counts SEC(".maps");
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&counts, &what);
+
+	/* Atomic although it is this processor's own: TCP may interrupt a system call between load and store. */
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline bool is_port(const struct config *config, __u16 port)
+{
+#pragma unroll
+	for (int i = 0; i < PORTS; i++)
+		if (i < config->ports && config->port[i] == port)
+			return 1;
+	return 0;
+}
+
+/* The answer to what was read of a connection is on its way: enters every message that it answers. */
+__noinline int finish(__u64 socket)
+{
+	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
+
+	if (!c || !c->sends)
+		return 0;
+	/* What the peer's window held back left after the call. */
+	if (c->packet > c->sent) {
+		c->sending += c->packet - c->sent;
+		c->sent = c->packet;
+	}
+	for (int i = 0; i < RING; i++) {
+		struct message *m;
+		__u64 after, rest;
+
+		if (c->tail == c->read)
+			break;
+		m = &c->ring[c->tail & (RING - 1)];
+		c->tail += 1;
+		if (!m->known) {
+			count(NO_WAIT);
+			continue;
+		}
+		after = c->sent > m->read_to ? c->sent - m->read_to : 0;
+		rest = c->sending + c->opening;
+		enter(NETWORK, m->at_socket - m->arrived);
+		enter(EPOLL, m->returned - m->at_socket);
+		enter(EVENTS, m->read_from - m->returned);
+		enter(READ, m->read_to - m->read_from);
+		enter(OPEN, c->opening);
+		enter(APPLICATION, after > rest ? after - rest : 0);
+		enter(SEND, c->sending);
+		enter(TOTAL, m->read_to - m->arrived + after);
+		if (c->checked)
+			enter(CHECKED, m->read_to - m->arrived + after);
+		count(FINISHED);
+	}
+	c->sends = 0;
+	c->sending = 0;
+	c->opening = 0;
+	return 0;
+}
+
+/* -- from the device to the socket ------------------------------------------------------------------------------ */
+
+/* Notes when a buffer for one of the ports was first seen. */
+static __always_inline int buffer_arrived(struct sk_buff *skb)
+{
+	struct config *config = settings();
+	__u8 header[56];
+	__u8 *tcp;
+	__u64 key = (__u64)skb;
+	struct arrival *known, arrival = {};
+	__u32 length, offset;
+
+	/* IP's header: both callers come after the link layer's was taken off. */
+	if (!config || bpf_probe_read_kernel(header, sizeof(header), skb->data))
+		return 0;
+	if (header[0] >> 4 == 4) {
+		if (header[9] != 6)
+			return 0;
+		offset = (header[0] & 15) * 4;
+		/* 0 for a packet of more than 64 KiB, which has data. */
+		length = header[2] << 8 | header[3];
+	} else if (header[0] >> 4 == 6) {
+		if (header[6] != 6)
+			return 0;
+		offset = 40;
+		length = header[4] << 8 | header[5];
+		length = length ? length + 40 : 0;
+	} else {
+		return 0;
+	}
+	if (offset == 20) {
+		tcp = header + 20;
+	} else if (offset == 40) {
+		tcp = header + 40;
+	} else {
+		if (bpf_probe_read_kernel(header, 16, skb->data + offset))
+			return 0;
+		tcp = header;
+	}
+	if (!is_port(config, tcp[2] << 8 | tcp[3]))
+		return 0;
+	if (length && length <= offset + (tcp[12] >> 4) * 4)
+		return 0; /* an acknowledgement */
+	arrival.seq = (__u32)tcp[4] << 24 | (__u32)tcp[5] << 16 | (__u32)tcp[6] << 8 | tcp[7];
+	known = bpf_map_lookup_elem(&arrivals, &key);
+	if (known && known->seq == arrival.seq)
+		return 0;
+	arrival.at = bpf_ktime_get_ns();
+	bpf_map_update_elem(&arrivals, &key, &arrival, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/netif_rx")
+int BPF_PROG(on_netif_rx, struct sk_buff *skb)
+{
+	return buffer_arrived(skb);
+}
+
+SEC("tp_btf/netif_receive_skb")
+int BPF_PROG(on_netif_receive_skb, struct sk_buff *skb)
+{
+	return buffer_arrived(skb);
+}
+
+static __always_inline struct connection *connection_of(struct sock *sk, const struct config *config)
+{
+	__u64 key = (__u64)sk;
+	struct connection *c = bpf_map_lookup_elem(&connections, &key);
+	__u32 zero = 0;
+
+	if (c)
+		return c;
+	c = bpf_map_lookup_elem(&new_connection, &zero);
+	if (!c)
+		return 0;
+	bpf_map_update_elem(&connections, &key, c, BPF_NOEXIST);
+	c = bpf_map_lookup_elem(&connections, &key);
+	if (c)
+		c->checked = (bpf_ntohs(sk->__sk_common.skc_dport) & config->checked_mask) == 0;
+	return c;
+}
+
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
+{
+	struct config *config = settings();
+	__u64 now, first, key = (__u64)skb;
+	struct arrival *arrival;
+	struct connection *c;
+	struct message *m;
+	__u8 tcp[16];
+	__u32 seq, size, header;
+	__u32 next = 0;
+
+	if (!config || !is_port(config, sk->__sk_common.skc_num))
+		return 0;
+	if (bpf_probe_read_kernel(tcp, sizeof(tcp), skb->data))
+		return 0;
+	header = (tcp[12] >> 4) * 4;
+	size = skb->len;
+	if (size <= header)
+		return 0;
+	size -= header;
+	seq = (__u32)tcp[4] << 24 | (__u32)tcp[5] << 16 | (__u32)tcp[6] << 8 | tcp[7];
+	next = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+	if ((__s32)(seq + size - next) <= 0)
+		return 0; /* known bytes once more */
+	now = bpf_ktime_get_ns();
+	arrival = bpf_map_lookup_elem(&arrivals, &key);
+	first = arrival && arrival->seq == seq ? arrival->at : 0;
+	bpf_map_delete_elem(&arrivals, &key);
+	c = connection_of(sk, config);
+	if (!c) {
+		count(MESSAGES);
+		count(NO_ROOM);
+		return 0;
+	}
+	if (!(tcp[13] & 8)) {
+		if (!c->has_part) {
+			c->has_part = 1;
+			c->part = first;
+		}
+		return 0;
+	}
+	count(MESSAGES);
+	if (c->has_part) {
+		first = c->part;
+		c->has_part = 0;
+	}
+	if (!first) {
+		count(NO_BUFFER);
+		return 0;
+	}
+	if (c->head - c->tail >= RING) {
+		count(CROWDED);
+		return 0;
+	}
+	m = &c->ring[c->head & (RING - 1)];
+	m->arrived = first;
+	m->at_socket = now;
+	m->end = seq + size;
+	/* Whoever sees the new head sees the message: TCP holds the socket's lock here, and the read took it before it looks. */
+	__sync_fetch_and_add(&c->head, 1);
+	return 0;
+}
+
+/* -- in the server ---------------------------------------------------------------------------------------------- */
+
+/* The socket behind a file of the current process, if it is one of the ports'. */
+static __always_inline __u64 socket_of(int fd)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct config *config = settings();
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file **files = BPF_CORE_READ(table, fd);
+	struct file *file = 0;
+	struct socket *socket;
+	struct sock *sk;
+
+	if (!config || fd < 0 || (__u32)fd >= BPF_CORE_READ(table, max_fds))
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), files + fd);
+	if (!file)
+		return 0;
+	socket = BPF_CORE_READ(file, private_data);
+	/* Only a socket points back at its file. */
+	if (!socket || BPF_CORE_READ(socket, file) != file)
+		return 0;
+	sk = BPF_CORE_READ(socket, sk);
+	if (!is_port(config, BPF_CORE_READ(sk, __sk_common.skc_num)))
+		return 0;
+	return (__u64)sk;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long number)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	enum call call = call_of(number);
+	__u32 tid = (__u32)id, zero = 0;
+	struct thread *t;
+	__u64 socket = 0;
+
+	if (call == CALL_NONE || !is_watched((struct task_struct *)bpf_get_current_task(), id >> 32))
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &tid);
+	if (!t) {
+		t = bpf_map_lookup_elem(&new_thread, &zero);
+		if (!t)
+			return 0;
+		bpf_map_update_elem(&threads, &tid, t, BPF_NOEXIST);
+		t = bpf_map_lookup_elem(&threads, &tid);
+		if (!t) {
+			count(NO_ROOM);
+			return 0;
+		}
+	}
+	t->call = CALL_NONE;
+	if (call == CALL_WAIT) {
+		for (int i = 0; i < ANSWERED; i++) {
+			if (i >= t->answered)
+				break;
+			finish(t->connection[i]);
+		}
+		t->answered = 0;
+	} else if (call != CALL_OPEN) {
+		socket = socket_of(first_argument(regs));
+		if (!socket)
+			return 0;
+		if (call == CALL_READ)
+			finish(socket);
+	}
+	t->socket = socket;
+	t->call = call;
+	t->entered = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* A read copied `size` bytes: stamps every message whose end they reach. */
+static __always_inline void was_read(struct thread *t, __u64 now)
+{
+	__u64 socket = t->socket;
+	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
+	__u32 copied, head;
+
+	if (!c) {
+		count(EARLY);
+		return;
+	}
+	t->last_read = socket;
+	copied = BPF_CORE_READ((struct tcp_sock *)socket, copied_seq);
+	head = *(volatile __u32 *)&c->head;
+	for (int i = 0; i < RING; i++) {
+		struct message *m = &c->ring[c->read & (RING - 1)];
+
+		if (c->read == head || (__s32)(copied - m->end) < 0)
+			break;
+		/* What came during the round waited neither for epoll nor for its turn. */
+		m->known = t->returned != 0;
+		m->returned = t->returned > m->at_socket ? t->returned : m->at_socket;
+		m->read_from = t->entered > m->returned ? t->entered : m->returned;
+		m->read_to = now;
+		c->read += 1;
+	}
+}
+
+static __always_inline void was_sent(struct thread *t, __u64 now)
+{
+	__u64 socket = t->socket;
+	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
+	__u64 end;
+
+	if (!c || c->tail == c->read)
+		return;
+	end = c->packet;
+	if (end < t->entered) {
+		end = now;
+		count(NO_PACKET);
+	}
+	c->sent = end;
+	c->sending += end - t->entered;
+	c->sends += 1;
+	if (c->sends > 1)
+		return;
+	if (t->answered < ANSWERED) {
+		t->connection[t->answered & (ANSWERED - 1)] = socket;
+		t->answered += 1;
+	} else {
+		finish(socket);
+	}
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct thread *t = bpf_map_lookup_elem(&threads, &tid);
+	struct connection *c;
+	__u64 now;
+	__u32 call;
+
+	if (!t || t->call == CALL_NONE)
+		return 0;
+	now = bpf_ktime_get_ns();
+	call = t->call;
+	t->call = CALL_NONE;
+	if (call == CALL_WAIT) {
+		t->returned = now;
+	} else if (call == CALL_READ && result > 0) {
+		was_read(t, now);
+	} else if (call == CALL_SEND && result > 0) {
+		was_sent(t, now);
+	} else if (call == CALL_OPEN) {
+		__u64 socket = t->last_read;
+
+		c = bpf_map_lookup_elem(&connections, &socket);
+		if (c && c->tail != c->read)
+			c->opening += now - t->entered;
+	}
+	return 0;
+}
+
+/* A packet of the server is queued at the device. */
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(on_net_dev_queue, struct sk_buff *skb)
+{
+	struct config *config = settings();
+	struct sock *sk = skb->sk;
+	struct connection *c;
+	__u64 key = (__u64)sk;
+
+	if (!config || !sk || !is_port(config, sk->__sk_common.skc_num))
+		return 0;
+	c = bpf_map_lookup_elem(&connections, &key);
+	if (c)
+		c->packet = bpf_ktime_get_ns();
+	return 0;
+}

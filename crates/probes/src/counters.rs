@@ -1,0 +1,233 @@
+//! Counters of processor and kernel over the server's threads.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::io;
+
+use perf_event_open_sys::bindings as perf;
+use results::Probes;
+use results::probes::{Counter, Missing};
+
+use crate::instrument::{Instrument, Reading};
+use crate::perf::{Event, READ_TIMES, lever};
+use crate::proc;
+use crate::set::Probe;
+use crate::subject::Subject;
+
+/// A source of counts: kind, number, and how it is called here.
+struct Source {
+    kind: u32,
+    number: u64,
+    name: &'static str,
+}
+
+/// A cache's misses on reading. Source: `perf_event_open(2)`, the encoding of `PERF_TYPE_HW_CACHE`.
+const fn misses(cache: u32, name: &'static str) -> Source {
+    let (read, miss) = (perf::PERF_COUNT_HW_CACHE_OP_READ, perf::PERF_COUNT_HW_CACHE_RESULT_MISS);
+    Source { kind: perf::PERF_TYPE_HW_CACHE, number: (cache | read << 8 | miss << 16) as u64, name }
+}
+
+const fn hardware(number: u32, name: &'static str) -> Source {
+    Source { kind: perf::PERF_TYPE_HARDWARE, number: number as u64, name }
+}
+
+const fn software(number: u32, name: &'static str) -> Source {
+    Source { kind: perf::PERF_TYPE_SOFTWARE, number: number as u64, name }
+}
+
+const CYCLES: &str = "cycles";
+const INSTRUCTIONS: &str = "instructions";
+
+const SOURCES: [Source; 12] = [
+    hardware(perf::PERF_COUNT_HW_CPU_CYCLES, CYCLES),
+    hardware(perf::PERF_COUNT_HW_INSTRUCTIONS, INSTRUCTIONS),
+    hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "frontend_stalls"),
+    hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "backend_stalls"),
+    misses(perf::PERF_COUNT_HW_CACHE_L1I, "l1i_misses"),
+    misses(perf::PERF_COUNT_HW_CACHE_L1D, "l1d_misses"),
+    misses(perf::PERF_COUNT_HW_CACHE_LL, "llc_misses"),
+    misses(perf::PERF_COUNT_HW_CACHE_DTLB, "dtlb_misses"),
+    misses(perf::PERF_COUNT_HW_CACHE_ITLB, "itlb_misses"),
+    software(perf::PERF_COUNT_SW_PAGE_FAULTS, "page_faults"),
+    software(perf::PERF_COUNT_SW_CONTEXT_SWITCHES, "context_switches"),
+    software(perf::PERF_COUNT_SW_CPU_MIGRATIONS, "cpu_migrations"),
+];
+
+struct Counters {
+    events: Vec<(&'static str, Event)>,
+    before: Counts,
+}
+
+/// Sums by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counts(BTreeMap<&'static str, f64>);
+
+/// Opens every counter that is there; the others are named in `missing`, once.
+pub(crate) fn open(
+    subject: &Subject,
+    missing: &mut Vec<Missing>,
+) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+    let mut events = Vec::new();
+    let mut absent: Vec<&str> = Vec::new();
+    let mut why = None;
+    for source in &SOURCES {
+        for (_, tid) in proc::threads(&subject.pids) {
+            let attributes = perf::perf_event_attr {
+                type_: source.kind,
+                config: source.number,
+                read_format: READ_TIMES,
+                ..perf::perf_event_attr::default()
+            };
+            match Event::open(attributes, tid) {
+                Ok(event) => events.push((source.name, event)),
+                Err(error) => {
+                    if !absent.contains(&source.name) {
+                        absent.push(source.name);
+                    }
+                    why.get_or_insert(error);
+                }
+            }
+        }
+    }
+    let probe = Probe::Counters.name().to_owned();
+    if events.is_empty() {
+        let what = match why {
+            Some(error) => lever(&error),
+            None => "the server's processes: none is known to listen at its address on this machine".into(),
+        };
+        return Err(vec![Missing { probe, what, disables: "every counter".into() }]);
+    }
+    if !absent.is_empty() {
+        let what = if absent.contains(&CYCLES) {
+            "the processor's own counters: a machine without a hypervisor, or one that passes them on (vPMU)"
+        } else {
+            "some of the processor's counters, which this kind of processor does not have"
+        };
+        missing.push(Missing {
+            probe: format!("{probe}: hardware"),
+            what: what.into(),
+            disables: absent.join(", "),
+        });
+    }
+    Ok(Box::new(Counters { events, before: Counts::default() }))
+}
+
+impl Counters {
+    fn read(&self) -> Counts {
+        let mut sums = BTreeMap::new();
+        for (name, event) in &self.events {
+            *sums.entry(*name).or_insert(0.0) += event.read().unwrap_or(0.0);
+        }
+        Counts(sums)
+    }
+}
+
+impl Instrument for Counters {
+    fn probe(&self) -> Probe {
+        Probe::Counters
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        self.before = self.read();
+        self.events.iter().try_for_each(|(_, event)| event.enable())
+    }
+
+    fn pause(&mut self) -> Box<dyn Reading> {
+        // A thread that has ended counts no more, which is what was wanted.
+        self.events.iter().for_each(|(_, event)| drop(event.disable()));
+        let mut counts = self.read();
+        for (name, count) in &mut counts.0 {
+            *count -= self.before.0.get(name).copied().unwrap_or(0.0);
+        }
+        Box::new(counts)
+    }
+}
+
+impl Reading for Counts {
+    fn add(&mut self, other: &dyn Reading) {
+        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+        other.0.iter().for_each(|(name, more)| *self.0.entry(name).or_insert(0.0) += more);
+    }
+
+    fn same(&self) -> Box<dyn Reading> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+        let of = |name: &str| self.0.get(name).copied();
+        let mut enter = |name: String, value: f64| into.counters.push(Counter { name, value });
+        let instructions = of(INSTRUCTIONS).filter(|count| *count > 0.0);
+        let cycles = of(CYCLES).filter(|count| *count > 0.0);
+        if let Some((instructions, cycles)) = instructions.zip(cycles) {
+            enter("ipc".into(), instructions / cycles);
+        }
+        for (name, count) in &self.0 {
+            match (*name, instructions, cycles) {
+                (CYCLES | INSTRUCTIONS, ..) => enter(format!("{name}_per_s"), count / observed_s),
+                (name, _, Some(cycles)) if name.ends_with("_stalls") => {
+                    enter(format!("{name}_share"), count / cycles)
+                }
+                (name, Some(instructions), _) if name.ends_with("_misses") => {
+                    enter(format!("{name}_per_kilo_instruction"), 1e3 * count / instructions);
+                }
+                (name, ..) => enter(format!("{name}_per_s"), count / observed_s),
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_become_ratios() {
+        let counts = |n: f64| {
+            Counts(BTreeMap::from([
+                (CYCLES, 200.0 * n),
+                (INSTRUCTIONS, 100.0 * n),
+                ("llc_misses", n),
+                ("backend_stalls", 50.0 * n),
+                ("page_faults", 4.0 * n),
+            ]))
+        };
+        let mut sum = counts(1.0);
+        sum.add(&counts(1.0));
+        let mut record = Probes::default();
+        sum.enter(2.0, &mut record);
+        let got: Vec<(&str, f64)> = record.counters.iter().map(|c| (c.name.as_str(), c.value)).collect();
+        let expect = [
+            ("ipc", 0.5),
+            ("backend_stalls_share", 0.25),
+            ("cycles_per_s", 200.0),
+            ("instructions_per_s", 100.0),
+            ("llc_misses_per_kilo_instruction", 10.0),
+            ("page_faults_per_s", 4.0),
+        ];
+        assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn what_is_not_there_is_said_once() {
+        let nobody = Subject::default();
+        let mut missing = Vec::new();
+        let lacks = open(&nobody, &mut missing).err().unwrap();
+        assert!(lacks[0].what.contains("none is known to listen"), "{lacks:?}");
+        let own = Subject { pids: vec![std::process::id()], ports: Vec::new() };
+        match open(&own, &mut missing) {
+            Ok(mut probe) => {
+                probe.resume().unwrap();
+                let mut record = Probes::default();
+                probe.pause().enter(1.0, &mut record);
+                assert!(record.counters.iter().any(|counter| counter.name == "page_faults_per_s"));
+                assert!(missing.len() <= 1, "{missing:?}");
+            }
+            Err(lacks) => println!("skipped: this user may not count: {}", lacks[0].what),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Programs in the kernel: loaded once, attached while somebody looks.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Program};
+
+use crate::histogram::Histogram;
+
+/// `PORTS` in `src/bpf/watched.h`.
+const PORTS: usize = 8;
+
+/// The programs of one file.
+pub(crate) struct Programs {
+    object: Object,
+    /// In which order they begin to see.
+    order: &'static [&'static str],
+    /// While they look.
+    links: Vec<Link>,
+}
+
+impl Programs {
+    /// Loads `bytes`, an object file; the programs see nothing yet. They will watch the processes `pids`. A table of `sizes`
+    /// holds so many entries instead of what its source says.
+    ///
+    /// Errors: this user may not, or the kernel lacks what they need.
+    pub(crate) fn load(
+        bytes: &[u8],
+        order: &'static [&'static str],
+        pids: &[u32],
+        sizes: &[(&str, u32)],
+    ) -> libbpf_rs::Result<Programs> {
+        // What it says of its attempts is for its developers; the error comes back as a value.
+        libbpf_rs::set_print(None);
+        let mut object = ObjectBuilder::default().open_memory(bytes)?;
+        for mut map in object.maps_mut() {
+            if let Some((_, size)) = sizes.iter().find(|(name, _)| map.name() == *name) {
+                map.set_max_entries(*size)?;
+            }
+        }
+        let programs = Programs { object: object.load()?, order, links: Vec::new() };
+        let wanted = programs.map("wanted")?;
+        for pid in pids {
+            wanted.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY)?;
+        }
+        Ok(programs)
+    }
+
+    /// A table of theirs.
+    pub(crate) fn map(&self, name: &str) -> libbpf_rs::Result<MapHandle> {
+        let map = self.object.maps().find(|map| map.name() == name);
+        let none = || io::Error::new(io::ErrorKind::NotFound, format!("there is no table {name}"));
+        MapHandle::try_from(&map.ok_or_else(none)?)
+    }
+
+    /// Writes what they are told: `struct config` in `src/bpf/watched.h`.
+    pub(crate) fn configure(&self, ports: &[u16], checked_mask: u16) -> libbpf_rs::Result<()> {
+        let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()) as u32;
+        let count = ports.len().min(PORTS);
+        let mut all = [0_u16; PORTS];
+        all[..count].copy_from_slice(&ports[..count]);
+        let mut config = Vec::new();
+        config.extend(namespace.to_ne_bytes());
+        config.extend((count as u32).to_ne_bytes());
+        config.extend(all.iter().flat_map(|port| port.to_ne_bytes()));
+        config.extend(u32::from(checked_mask).to_ne_bytes());
+        self.map("configuration")?.update(&0_u32.to_ne_bytes(), &config, MapFlags::ANY)
+    }
+
+    /// They begin to see, one after the other.
+    pub(crate) fn attach(&mut self) -> io::Result<()> {
+        for name in self.order {
+            let program = self.object.progs_mut().find(|program| program.name() == *name);
+            let program = program.ok_or_else(|| io::Error::other(format!("there is no program {name}")))?;
+            self.links.push(program.attach().map_err(other)?);
+        }
+        Ok(())
+    }
+
+    /// They cease to, the last first.
+    pub(crate) fn detach(&mut self) {
+        while let Some(link) = self.links.pop() {
+            drop(link);
+        }
+    }
+
+    /// The first `count` of their histograms, over all processors, since they were loaded.
+    pub(crate) fn histograms(&self, count: usize) -> libbpf_rs::Result<Vec<Histogram>> {
+        let map = self.map("histograms")?;
+        let mut times = vec![Histogram::default(); count];
+        for (i, sum) in times.iter_mut().enumerate() {
+            let one = per_cpu(&map, i)?;
+            one.iter().filter_map(|bytes| Histogram::read(bytes)).for_each(|one| sum.add(&one));
+        }
+        Ok(times)
+    }
+
+    /// The words of their table `name`, over all processors, since they were loaded.
+    pub(crate) fn counts<const N: usize>(&self, name: &str) -> libbpf_rs::Result<[u64; N]> {
+        let map = self.map(name)?;
+        let mut sums = [0; N];
+        for (i, sum) in sums.iter_mut().enumerate() {
+            let words = per_cpu(&map, i)?;
+            *sum = words
+                .iter()
+                .filter_map(|word| Some(u64::from_ne_bytes(word.as_slice().try_into().ok()?)))
+                .sum();
+        }
+        Ok(sums)
+    }
+
+    /// Events that the kernel did not hand to the programs, since the same one ran on that processor.
+    pub(crate) fn skipped(&self) -> u64 {
+        let ids: Vec<u32> =
+            self.object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
+        ProgInfoIter::default().filter(|info| ids.contains(&info.id)).map(|info| info.recursion_misses).sum()
+    }
+}
+
+/// Each processor's part of an entry.
+fn per_cpu(map: &MapHandle, i: usize) -> libbpf_rs::Result<Vec<Vec<u8>>> {
+    map.lookup_percpu(&(i as u32).to_ne_bytes(), MapFlags::ANY).map(Option::unwrap_or_default)
+}
+
+/// Empties a table; each value goes to `each` before.
+pub(crate) fn empty(map: &MapHandle, mut each: impl FnMut(&[u8])) -> libbpf_rs::Result<()> {
+    let keys: Vec<Vec<u8>> = map.keys().collect();
+    for key in keys {
+        if let Some(value) = map.lookup(&key, MapFlags::ANY)? {
+            each(&value);
+        }
+        // An entry of a table that makes room by itself may be gone.
+        let _ = map.delete(&key);
+    }
+    Ok(())
+}
+
+pub(crate) fn other(error: libbpf_rs::Error) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+/// What to do about an error on loading.
+pub(crate) fn lever(error: &libbpf_rs::Error) -> String {
+    // The kernel's own check of a program that it does not like says "permission denied" as well.
+    if !may_load() {
+        return "root, or CAP_BPF with CAP_PERFMON and CAP_NET_RAW: this user may not load programs into the kernel".into();
+    }
+    format!(
+        "a kernel from 5.17 on with BTF (CONFIG_DEBUG_INFO_BTF), trace points and CONFIG_BPF_SYSCALL ({error}); see \
+         taillight host"
+    )
+}
+
+/// Whether this process has the capabilities that loading takes. Source: `capabilities(7)`, `include/uapi/linux/capability.h`.
+pub(crate) fn may_load() -> bool {
+    const SYS_ADMIN: u32 = 21;
+    const PERFMON: u32 = 38;
+    const BPF: u32 = 39;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let all = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let all = all.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    let has = |capability: u32| all >> capability & 1 == 1;
+    has(SYS_ADMIN) || has(BPF) && has(PERFMON)
+}

@@ -1,0 +1,46 @@
+//! Where a request's time goes, and who used the processors meanwhile: observed, never acted upon.
+//!
+//! An [`Observer`] runs beside a trial in the process that started it. It cuts the time into slots, lets each probe
+//! look in some of them and not in others, and lays them beside the trial's windows afterwards: what is seen in a slot
+//! goes into the record, and the difference between slots with and without is what looking cost.
+//!
+//! | probe | sees | by |
+//! |---|---|---|
+//! | `stages` | the stages of a request in the server | programs in the kernel, [feature](https://doc.rust-lang.org/cargo/reference/features.html) `bpf`, root |
+//! | `runqueue` | how the server's threads come to run; interrupts | `/proc`, without privilege |
+//! | `cpu` | which code uses the processors | sampling by `perf_event_open(2)` |
+//! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
+//! | `io` | disks and page cache | `/proc` |
+//!
+//! What this host, this user or this build lacks is said in [`results::probes::Missing`] with what it leaves out;
+//! the rest is measured.
+//!
+//! Try it: `cargo test -p probes --features bpf` as root, or `taillight sweep cache --target memcached --probe all`.
+
+mod counters;
+mod histogram;
+mod input_output;
+mod instrument;
+#[cfg(feature = "bpf")]
+mod kernel;
+mod observer;
+mod overhead;
+mod perf;
+mod proc;
+mod processor;
+mod scheduling;
+mod set;
+mod slots;
+mod stages;
+mod subject;
+
+pub use observer::Observer;
+pub use set::{Probe, ProbeSet};
+pub use subject::Subject;
+
+/// Why the stages of a request cannot be followed here, with what to do; `None` where they can.
+///
+/// Cost: some 100 ms, in which the programs are loaded for a trial.
+pub fn no_stages() -> Option<String> {
+    stages::lack()
+}

@@ -1,0 +1,226 @@
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use reactor::monotonic_now;
+use results::probes::Missing;
+use results::{Invalid, Probes, Reason, Trial, Verdict};
+use units::{Nanos, Time};
+
+use crate::instrument::{Instrument, Reading};
+use crate::set::{Probe, ProbeSet};
+use crate::slots::Slots;
+use crate::subject::Subject;
+use crate::{counters, input_output, overhead, proc, processor, scheduling, stages};
+
+/// Probes at work beside a trial.
+///
+/// They run on a thread of the process that started server and generator, which sleeps from slot to slot.
+pub struct Observer {
+    wanted: ProbeSet,
+    slots: Slots,
+    stop: Sender<()>,
+    thread: JoinHandle<(Vec<Slot>, Vec<Missing>)>,
+}
+
+/// A span of time in which the same probes looked throughout.
+pub(crate) struct Slot {
+    pub from: Time,
+    pub to: Time,
+    /// The probes that looked.
+    pub looked: Vec<Probe>,
+    pub readings: Vec<(Probe, Box<dyn Reading>)>,
+    /// Processor time of the server within. Units: ns.
+    pub server_ns: Option<u64>,
+}
+
+impl Observer {
+    /// Begins to observe `subject` for a trial whose window has this length; returns once every probe stands.
+    ///
+    /// What cannot be had is told by [`Observer::finish`].
+    pub fn start(wanted: &ProbeSet, subject: Subject, window: Duration) -> Observer {
+        let slots = Slots::new(wanted.probes().len(), window);
+        let (stop, stopped) = channel();
+        let (ready, is_ready) = channel();
+        let probes = wanted.probes().to_vec();
+        let thread = thread::spawn(move || watch(&probes, &subject, slots, &stopped, &ready));
+        // A thread that dies drops its end, which wakes this one; what it died of is told when it is joined.
+        let _ = is_ready.recv();
+        Observer { wanted: wanted.clone(), slots, stop, thread }
+    }
+
+    /// Ends it and writes what was seen within the trial's window into the trial. A probe that lost what it should have
+    /// seen makes the trial invalid.
+    pub fn finish(self, trial: &mut Trial) {
+        drop(self.stop);
+        let (slots, mut missing) = self.thread.join().unwrap_or_else(|_| {
+            let what = "the thread that observes ended before its time".to_owned();
+            (Vec::new(), vec![Missing { probe: "all".into(), what, disables: "everything".into() }])
+        });
+        let mut record = Probes {
+            asked: self.wanted.probes().iter().map(|probe| probe.name().to_owned()).collect(),
+            slot_s: self.slots.length.as_secs_f64(),
+            ..Probes::default()
+        };
+        let Some(opened) = trial.window_opened_monotonic_ns.map(Time) else {
+            missing.push(Missing {
+                probe: "all".into(),
+                what: "the load came from other machines, which do not tell when the window opened here"
+                    .into(),
+                disables: "everything, since what was seen cannot be laid beside the window".into(),
+            });
+            record.missing = missing;
+            trial.probes = Some(record);
+            return;
+        };
+        let closed = opened + Nanos((1e9 * trial.window_s) as u64);
+        let within: Vec<&Slot> =
+            slots.iter().filter(|slot| slot.from >= opened && slot.to <= closed).collect();
+        record.slots = within.len() as u32;
+        let mut lost = Vec::new();
+        for &probe in self.wanted.probes() {
+            if missing.iter().any(|missing| missing.probe == probe.name()) {
+                continue;
+            }
+            let Some((sum, seconds)) = sum(&within, probe) else {
+                missing.push(Missing {
+                    probe: probe.name().into(),
+                    what: format!("a window of at least {:.1} s", 4.0 * record.slot_s),
+                    disables: "all of it: no slot lies wholly within this window".into(),
+                });
+                continue;
+            };
+            lost.extend(sum.enter(seconds, &mut record));
+            record.overhead.push(overhead::of(probe, &within, &trial.windows, opened));
+        }
+        record.missing.extend(missing);
+        trial.probes = Some(record);
+        for detail in lost {
+            add_reason(trial, Invalid { reason: Reason::ProbeLoss, detail });
+        }
+    }
+}
+
+/// Everything that `probe` saw in `slots`, and for how long it looked.
+fn sum(slots: &[&Slot], probe: Probe) -> Option<(Box<dyn Reading>, f64)> {
+    let mut seconds = 0.0;
+    let mut sum: Option<Box<dyn Reading>> = None;
+    for slot in slots {
+        let Some((_, reading)) = slot.readings.iter().find(|(of, _)| *of == probe) else { continue };
+        seconds += slot.to.since(slot.from).as_secs_f64();
+        match &mut sum {
+            Some(sum) => sum.add(reading.as_ref()),
+            None => sum = Some(reading.same()),
+        }
+    }
+    sum.map(|sum| (sum, seconds))
+}
+
+fn add_reason(trial: &mut Trial, invalid: Invalid) {
+    match &mut trial.verdict {
+        Verdict::Invalid { reasons } => reasons.push(invalid),
+        other => *other = Verdict::Invalid { reasons: vec![invalid] },
+    }
+}
+
+/// Lets the probes look until told to stop.
+fn watch(
+    probes: &[Probe],
+    subject: &Subject,
+    slots: Slots,
+    stop: &Receiver<()>,
+    ready: &Sender<()>,
+) -> (Vec<Slot>, Vec<Missing>) {
+    let mut missing = Vec::new();
+    let mut instruments: Vec<(usize, Box<dyn Instrument>)> = Vec::new();
+    for (j, &probe) in probes.iter().enumerate() {
+        let opened: Result<Box<dyn Instrument>, Vec<Missing>> = match probe {
+            Probe::Stages => stages::open(subject),
+            Probe::Cpu => processor::open(subject),
+            Probe::RunQueue => scheduling::open(subject, &mut missing),
+            Probe::Counters => counters::open(subject, &mut missing),
+            Probe::Io => input_output::open(subject),
+        };
+        match opened {
+            Ok(instrument) => instruments.push((j, instrument)),
+            Err(lacks) => missing.extend(lacks),
+        }
+    }
+    let _ = ready.send(());
+    let mut seen = Vec::new();
+    for i in 0.. {
+        let mut looking = Vec::new();
+        instruments.retain_mut(|(j, instrument)| {
+            let begun =
+                if slots.looks(*j, i) { instrument.resume().map(|()| looking.push(*j)) } else { Ok(()) };
+            if let Err(error) = &begun {
+                missing.push(Missing {
+                    probe: instrument.probe().name().into(),
+                    what: format!("it could not begin to look: {error}"),
+                    disables: "all of it".into(),
+                });
+            }
+            begun.is_ok()
+        });
+        let server = proc::running_ns(&subject.pids);
+        let from = monotonic_now();
+        let ended = stop.recv_timeout(slots.length) != Err(RecvTimeoutError::Timeout);
+        let to = monotonic_now();
+        let server_ns =
+            server.zip(proc::running_ns(&subject.pids)).map(|(before, now)| now.saturating_sub(before));
+        let mut slot = Slot { from, to, looked: Vec::new(), readings: Vec::new(), server_ns };
+        for (_, instrument) in instruments.iter_mut().filter(|(j, _)| looking.contains(j)) {
+            slot.looked.push(instrument.probe());
+            slot.readings.push((instrument.probe(), instrument.pause()));
+        }
+        seen.push(slot);
+        if ended {
+            break;
+        }
+    }
+    (seen, missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(window_s: f64) -> Trial {
+        Trial { window_s, verdict: Verdict::Valid, ..Trial::default() }
+    }
+
+    fn own() -> Subject {
+        Subject { pids: vec![std::process::id()], ports: vec![1] }
+    }
+
+    #[test]
+    fn what_was_seen_in_the_window_is_in_the_record() {
+        let mut trial = trial(2.0);
+        let observer = Observer::start(&"all".parse().unwrap(), own(), Duration::from_secs(2));
+        trial.window_opened_monotonic_ns = Some(monotonic_now().0);
+        thread::sleep(Duration::from_secs_f64(trial.window_s));
+        observer.finish(&mut trial);
+        let probes = trial.probes.unwrap();
+        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "counters", "io"]);
+        assert!(probes.slots >= 3, "{probes:?}");
+        let scheduling = probes.scheduling.as_ref().unwrap();
+        assert!(scheduling.observed_s >= probes.slot_s && scheduling.observed_s <= 2.0, "{scheduling:?}");
+        assert!(
+            probes.io.is_some() || probes.missing.iter().any(|missing| missing.probe == "io"),
+            "{probes:?}"
+        );
+        assert_eq!(trial.verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn a_window_that_is_not_known_or_too_short_is_told() {
+        let observe = |opened: Option<u64>, window_s: f64| {
+            let mut trial = Trial { window_opened_monotonic_ns: opened, ..trial(window_s) };
+            let set = "io".parse().unwrap();
+            Observer::start(&set, own(), Duration::from_millis(1)).finish(&mut trial);
+            trial.probes.unwrap().missing.pop().unwrap()
+        };
+        assert!(observe(None, 1.0).what.contains("from other machines"));
+        assert!(observe(Some(0), 1e-6).disables.contains("no slot lies wholly"));
+    }
+}

@@ -1,0 +1,82 @@
+//! `perf_event_open(2)`: one event of one thread, off until it is told to count.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use perf_event_open_sys::bindings::perf_event_attr;
+use perf_event_open_sys::{ioctls, perf_event_open};
+
+/// An event that is open.
+pub(crate) struct Event {
+    fd: OwnedFd,
+}
+
+impl Event {
+    /// Opens what `attributes` describe on the thread `tid`, wherever it runs.
+    ///
+    /// Errors: the kernel has none such (`ENOENT`, `EOPNOTSUPP`), or this user may not (`EACCES`, `EPERM`).
+    pub(crate) fn open(mut attributes: perf_event_attr, tid: u32) -> io::Result<Event> {
+        attributes.size = size_of::<perf_event_attr>() as u32;
+        attributes.set_disabled(1);
+        attributes.set_exclude_hv(1);
+        let tid = i32::try_from(tid).map_err(io::Error::other)?;
+        // SAFETY: the attributes are initialized and their size is set; the call keeps no pointer to them.
+        let fd = unsafe { perf_event_open(&mut attributes, tid, -1, -1, CLOSE_ON_EXEC) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the call returned a new descriptor, which nobody else owns.
+        Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
+    }
+
+    /// Lets it count.
+    pub(crate) fn enable(&self) -> io::Result<()> {
+        // SAFETY: the descriptor is an event's and open; the request takes no pointer.
+        check(unsafe { ioctls::ENABLE(self.fd.as_raw_fd(), 0) })
+    }
+
+    /// Ends that.
+    pub(crate) fn disable(&self) -> io::Result<()> {
+        // SAFETY: as in `enable`.
+        check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
+    }
+
+    /// Its count, scaled up where the processor had fewer counters than events. Needs [`READ_TIMES`].
+    pub(crate) fn read(&self) -> io::Result<f64> {
+        let mut bytes = [0; 24];
+        if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let number =
+            |i: usize| u64::from_ne_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes")) as f64;
+        let (count, enabled, running) = (number(0), number(1), number(2));
+        Ok(if running > 0.0 { count * enabled / running } else { 0.0 })
+    }
+
+    /// For mapping its ring.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+}
+
+/// What [`Event::read`] expects: the count, the time that it was on, and the time that it was counted.
+pub(crate) const READ_TIMES: u64 = (perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
+    | perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_RUNNING)
+    as u64;
+
+const CLOSE_ON_EXEC: std::ffi::c_ulong =
+    perf_event_open_sys::bindings::PERF_FLAG_FD_CLOEXEC as std::ffi::c_ulong;
+
+fn check(result: i32) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// What to do about an event that cannot be opened.
+pub(crate) fn lever(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 and a server of the same user".into()
+        }
+        _ => format!("a kernel with CONFIG_PERF_EVENTS ({error})"),
+    }
+}

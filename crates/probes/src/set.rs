@@ -1,0 +1,100 @@
+use std::fmt;
+use std::str::FromStr;
+
+use units::ParseError;
+
+/// One kind of looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Probe {
+    /// The stages of a request in the server.
+    Stages,
+    /// Which code uses the processors.
+    Cpu,
+    /// How the server's threads come to run.
+    RunQueue,
+    /// Instructions, misses, faults.
+    Counters,
+    /// Disks and page cache.
+    Io,
+}
+
+impl Probe {
+    /// All, the dearest first.
+    pub const ALL: [Probe; 5] = [Probe::Stages, Probe::Cpu, Probe::RunQueue, Probe::Counters, Probe::Io];
+
+    /// Its name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Probe::Stages => "stages",
+            Probe::Cpu => "cpu",
+            Probe::RunQueue => "runqueue",
+            Probe::Counters => "counters",
+            Probe::Io => "io",
+        }
+    }
+}
+
+/// The probes that are asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeSet(Vec<Probe>);
+
+impl ProbeSet {
+    /// Those, the dearest first.
+    pub fn probes(&self) -> &[Probe] {
+        &self.0
+    }
+
+    /// Whether none is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromStr for ProbeSet {
+    type Err = ParseError;
+
+    /// Reads names with commas between, or `all`.
+    fn from_str(text: &str) -> Result<ProbeSet, ParseError> {
+        if text == "all" {
+            return Ok(ProbeSet(Probe::ALL.to_vec()));
+        }
+        let probe = |name: &str| {
+            let found = Probe::ALL.into_iter().find(|probe| probe.name() == name);
+            found.ok_or_else(|| ParseError {
+                what: "probe",
+                given: name.into(),
+                problem: "there is none of that name".into(),
+                lever: "write some of stages, cpu, runqueue, counters and io with commas between, or all",
+            })
+        };
+        let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;
+        probes.sort_unstable();
+        probes.dedup();
+        Ok(ProbeSet(probes))
+    }
+}
+
+impl fmt::Display for ProbeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|probe| probe.name()).collect();
+        f.pad(&names.join(","))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_names() {
+        let check =
+            |text: &str, expect: &str| assert_eq!(text.parse::<ProbeSet>().unwrap().to_string(), expect);
+        check("stages", "stages");
+        check("io,stages,io", "stages,io");
+        check("all", "stages,cpu,runqueue,counters,io");
+        for text in ["", "stage", "all,io", "stages,"] {
+            let error = text.parse::<ProbeSet>().unwrap_err().to_string();
+            assert!(error.contains("stages, cpu, runqueue"), "{text}: {error}");
+        }
+    }
+}

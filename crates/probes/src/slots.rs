@@ -1,0 +1,69 @@
+use std::time::Duration;
+
+/// How time is cut so that every probe is held against its own absence.
+///
+/// Probe number `j` looks in slot `i` where bit `j` of `i` is 0: over 2ᵏ slots each of k probes looks in half of the
+/// slots, and in those as often with as without each of the others, so that what one costs is not taken for
+/// another's. In a window of fewer slots the last probes share a rhythm, so that each still looks and pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub length: Duration,
+    /// Probes from this number on share a rhythm.
+    last: u32,
+}
+
+/// A slot holds one whole window of 100 ms at least, wherever it begins.
+const SHORTEST: Duration = Duration::from_millis(200);
+/// Changes of the machine within seconds must fall on slots of both kinds.
+const LONGEST: Duration = Duration::from_millis(500);
+
+impl Slots {
+    /// The slots for `probes` in a window of this length.
+    pub(crate) fn new(probes: usize, window: Duration) -> Slots {
+        // Two whole turns of the slowest rhythm.
+        let wanted = 2_u32 << probes.min(16);
+        let length = (window / wanted).clamp(SHORTEST, LONGEST);
+        let count = (window.as_nanos() / length.as_nanos()).max(2);
+        Slots { length, last: count.ilog2() - 1 }
+    }
+
+    /// Whether probe number `j` looks in slot `i`.
+    pub(crate) fn looks(self, j: usize, i: usize) -> bool {
+        let bit = u32::try_from(j).unwrap_or(u32::MAX).min(self.last);
+        (i >> bit) & 1 == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_fit_the_window() {
+        let check = |probes, window_ms: u64, expect_ms: u64| {
+            let slots = Slots::new(probes, Duration::from_millis(window_ms));
+            assert_eq!(slots.length, Duration::from_millis(expect_ms), "{probes} in {window_ms} ms");
+        };
+        check(1, 10_000, 500);
+        check(1, 1_600, 400);
+        check(3, 6_400, 400);
+        check(5, 2_000, 200);
+        check(1, 0, 200);
+    }
+
+    #[test]
+    fn every_probe_looks_and_pauses_and_meets_the_others() {
+        let slots = Slots::new(3, Duration::from_secs(8));
+        for a in 0..3 {
+            for b in 0..3 {
+                let together = (0..8).filter(|&i| slots.looks(a, i) && slots.looks(b, i)).count();
+                assert_eq!(together, if a == b { 4 } else { 2 }, "{a} {b}");
+            }
+        }
+        // Five probes in five slots.
+        let slots = Slots::new(5, Duration::from_secs(1));
+        for j in 0..5 {
+            assert!((0..5).any(|i| slots.looks(j, i)) && (0..5).any(|i| !slots.looks(j, i)), "{j}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The stages of a request in the server, followed by programs in the kernel (`src/bpf/stages.bpf.c`).
+//!
+//! The times are cut at events, so the stages of a request add up to its time by construction. That says nothing about
+//! whether the right events were taken for the same request: so some connections are watched by a packet socket too,
+//! which knows nothing of the programs, and both times are printed.
+
+#[cfg(feature = "bpf")]
+mod capture;
+#[cfg(feature = "bpf")]
+mod kernel;
+#[cfg(any(feature = "bpf", test))]
+mod packets;
+#[cfg(any(feature = "bpf", test))]
+mod seen;
+
+use results::probes::Missing;
+
+use crate::instrument::Instrument;
+use crate::set::Probe;
+use crate::subject::Subject;
+
+/// Opens the probe.
+#[cfg(feature = "bpf")]
+pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+    if subject.pids.is_empty() || subject.ports.is_empty() {
+        return Err(missing(
+            "the server's processes: none is known to listen at its address on this machine",
+        ));
+    }
+    if subject.pids.iter().any(|pid| uses_io_uring(*pid)) {
+        return Err(missing(
+            "a server that waits by epoll: this one has io_uring, and reads and sends without system calls of its own, which \
+             cannot be followed; start Sphinx with --sphinx-arg=--io --sphinx-arg=epoll",
+        ));
+    }
+    match kernel::Kernel::open(subject, kernel::Limits::default()) {
+        Ok(kernel) => Ok(Box::new(kernel)),
+        Err(error) => Err(missing(&crate::kernel::lever(&error))),
+    }
+}
+
+/// Whether the process has a ring open.
+#[cfg(feature = "bpf")]
+fn uses_io_uring(pid: u32) -> bool {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| std::fs::read_link(file.path()).ok())
+        .any(|link| link.as_os_str() == "anon_inode:[io_uring]")
+}
+
+/// Says that this build cannot.
+#[cfg(not(feature = "bpf"))]
+pub(crate) fn open(_: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+    Err(missing(
+        "a build with the feature `bpf`: cargo build --release --features bpf, which takes clang, libelf-dev and zlib1g-dev",
+    ))
+}
+
+/// Why it cannot be opened on whatever server.
+pub(crate) fn lack() -> Option<String> {
+    // Nobody has the number 0.
+    let nobody = Subject { pids: vec![0], ports: vec![1] };
+    open(&nobody)
+        .err()
+        .map(|lacks| format!("a request's stages cannot be followed here: it takes {}", lacks[0].what))
+}
+
+fn missing(what: &str) -> Vec<Missing> {
+    vec![Missing {
+        probe: Probe::Stages.name().into(),
+        what: what.into(),
+        disables: "the stages of a request: the server's own time is known as a whole only".into(),
+    }]
+}

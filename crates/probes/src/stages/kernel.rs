@@ -1,0 +1,145 @@
+use std::fs;
+use std::io;
+
+use super::capture::Capture;
+use super::packets::Timed;
+use super::seen::{COUNTS, HISTOGRAMS, Seen};
+use crate::histogram::Histogram;
+use crate::instrument::{Instrument, Reading};
+use crate::kernel::{Programs, empty, other};
+use crate::proc;
+use crate::set::Probe;
+use crate::subject::Subject;
+
+/// `src/bpf/stages.bpf.c`, compiled.
+const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
+
+/// TCP begins to see last, so that no message is taken note of whose read goes unseen.
+const ORDER: [&str; 6] = [
+    "on_sys_exit",
+    "on_sys_enter",
+    "on_net_dev_queue",
+    "on_netif_rx",
+    "on_netif_receive_skb",
+    "on_tcp_probe",
+];
+/// So many connections at least are held against packets, if there are so many.
+const CHECKED: usize = 2;
+
+/// How much the kernel's tables hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Connections at a time.
+    pub connections: u32,
+}
+
+impl Default for Limits {
+    /// More than a server may open here with the usual limit of 4096 files. Cost: 0.9 KiB each.
+    fn default() -> Limits {
+        Limits { connections: 8192 }
+    }
+}
+
+/// The programs in the kernel, and the packet socket beside them.
+pub(crate) struct Kernel {
+    programs: Programs,
+    subject: Subject,
+    capture: Result<Capture, String>,
+    before: Counted,
+}
+
+/// Everything that was counted since the programs were loaded.
+#[derive(Default)]
+struct Counted {
+    times: Vec<Histogram>,
+    counts: [u64; COUNTS],
+    skipped: u64,
+}
+
+impl Kernel {
+    /// Loads the programs; they see nothing yet.
+    ///
+    /// Errors: this user may not, or the kernel lacks what they need.
+    pub(crate) fn open(subject: &Subject, limits: Limits) -> libbpf_rs::Result<Kernel> {
+        let sizes = [("connections", limits.connections)];
+        let programs = Programs::load(PROGRAMS, &ORDER, &subject.pids, &sizes)?;
+        let capture = Err("it did not look yet".into());
+        Ok(Kernel { programs, subject: subject.clone(), capture, before: Counted::default() })
+    }
+
+    /// Forgets everything that was under way; returns how many messages that were.
+    fn forget(&self) -> libbpf_rs::Result<u64> {
+        let mut under_way = 0;
+        empty(&self.programs.map("connections")?, |connection| under_way += messages_of(connection))?;
+        empty(&self.programs.map("threads")?, |_| {})?;
+        empty(&self.programs.map("arrivals")?, |_| {})?;
+        Ok(under_way)
+    }
+
+    fn read(&self) -> libbpf_rs::Result<Counted> {
+        Ok(Counted {
+            times: self.programs.histograms(HISTOGRAMS)?,
+            counts: self.programs.counts("counts")?,
+            skipped: self.programs.skipped(),
+        })
+    }
+
+    /// Bits of a client's port that single out a few of the connections, but enough of them.
+    fn mask(&self) -> u16 {
+        let table = self.subject.pids.first().map(|pid| format!("/proc/{pid}/net/tcp"));
+        let table = table.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let ours = |socket: &proc::Socket| !socket.listens && self.subject.ports.contains(&socket.local);
+        let clients: Vec<u16> = proc::sockets(&table).filter(ours).map(|socket| socket.remote).collect();
+        let enough = |mask: &u16| clients.iter().filter(|&port| port & mask == 0).count() >= CHECKED;
+        [63, 31, 15, 7, 3, 1].into_iter().find(enough).unwrap_or(0)
+    }
+}
+
+/// Messages in `struct connection` that were neither entered nor given up: its `head` less its `tail`.
+fn messages_of(connection: &[u8]) -> u64 {
+    let word = |at: usize| Some(u32::from_ne_bytes(connection.get(at..at + 4)?.try_into().ok()?));
+    // Source: the structure in `src/bpf/stages.bpf.c`: head, has_part, part, read, tail.
+    word(0).zip(word(20)).map_or(0, |(head, tail)| u64::from(head.wrapping_sub(tail)))
+}
+
+impl Instrument for Kernel {
+    fn probe(&self) -> Probe {
+        Probe::Stages
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        let mask = self.mask();
+        self.programs.configure(&self.subject.ports, mask).map_err(other)?;
+        self.capture = Capture::start(&self.subject.ports, mask).map_err(|error| {
+            format!("the packet socket cannot be had ({error}); it takes root or CAP_NET_RAW")
+        });
+        self.before = self.read().map_err(other)?;
+        self.programs.attach()
+    }
+
+    fn pause(&mut self) -> Box<dyn Reading> {
+        self.programs.detach();
+        let capture = std::mem::replace(&mut self.capture, Err("it did not look".into()));
+        let (timed, untimed) = match capture {
+            Ok(capture) => (capture.finish(), None),
+            Err(why) => (Timed::default(), Some(why)),
+        };
+        let (Ok(now), Ok(under_way)) = (self.read(), self.forget()) else {
+            // Nothing can be said of this slot: everything in it was lost.
+            let times = vec![Histogram::default(); HISTOGRAMS];
+            return Box::new(Seen { skipped: u64::from(u32::MAX), times, ..Seen::default() });
+        };
+        let before = &self.before;
+        Box::new(Seen {
+            times: now.times.iter().zip(&before.times).map(|(now, then)| now.since(then)).collect(),
+            counts: std::array::from_fn(|i| now.counts[i].saturating_sub(before.counts[i])),
+            under_way,
+            skipped: now.skipped.saturating_sub(before.skipped),
+            timed,
+            untimed,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

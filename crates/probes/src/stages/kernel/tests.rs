@@ -1,0 +1,310 @@
+//! A server with a delay planted in one stage after the other must show it there.
+//!
+//! The server times its delays itself, so that a machine that is slow in between does not look like a probe that is
+//! wrong; medians are compared, so that a stall of the host in some of the requests does not either.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use results::Probes;
+use results::probes::Stages;
+use rustix::event::epoll;
+
+use super::*;
+use crate::kernel::{lever, may_load};
+
+/// Long beside everything that is not planted, and beside a processor's turns on a machine that does much else.
+const DELAY: Duration = Duration::from_millis(20);
+const REQUESTS: usize = 25;
+/// Steps of the histogram are 12.5 % wide, so the middle of one is 6 % off at most; the rest is for what the server does
+/// around its delay.
+const ERROR: f64 = 0.10;
+/// More than any buffer of a socket holds.
+const LARGE: usize = 64 << 20;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Plant {
+    Nothing,
+    /// The thread does something else before it waits: requests stay where they are ready.
+    LateWait,
+    /// The thread does something else between waiting and reading.
+    BusyBeforeRead,
+    /// The thread reads until it has a whole request, and the second half comes late.
+    SlowRead,
+    /// The answer takes its time.
+    SleepInApplication,
+    /// The answer is larger than all buffers, and the client does not read yet.
+    LargeSend,
+}
+
+struct Server {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Vec<Duration>>,
+}
+
+/// One thread with an epoll loop; it times what is planted.
+fn serve(plant: Plant) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let thread = thread::spawn(move || {
+        let answer = vec![b'a'; if plant == Plant::LargeSend { LARGE } else { 0 }];
+        let mut planted = Vec::new();
+        let mut time = |what: &mut dyn FnMut()| {
+            let start = Instant::now();
+            what();
+            planted.push(start.elapsed());
+        };
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let watch = |fd: &dyn AsFd, number| {
+            epoll::add(&poll, fd.as_fd(), epoll::EventData::new_u64(number), epoll::EventFlags::IN).unwrap();
+        };
+        watch(&listener, 0);
+        let mut streams: Vec<TcpStream> = Vec::new();
+        while !stopped.load(Ordering::Relaxed) {
+            let mut events = Vec::with_capacity(64);
+            let tick = rustix::time::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+            let _ = epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&tick));
+            for event in &events {
+                let number = event.data.u64();
+                if number == 0 {
+                    let stream = listener.accept().unwrap().0;
+                    stream.set_nodelay(true).unwrap();
+                    watch(&stream, streams.len() as u64 + 1);
+                    streams.push(stream);
+                    continue;
+                }
+                let stream = &mut streams[number as usize - 1];
+                if plant == Plant::BusyBeforeRead {
+                    time(&mut || {
+                        let start = Instant::now();
+                        while start.elapsed() < DELAY {
+                            std::hint::spin_loop();
+                        }
+                    });
+                }
+                let mut request = [0; 8];
+                match plant {
+                    Plant::SlowRead => {
+                        let mut read = 0;
+                        time(&mut || {
+                            let flags = rustix::net::RecvFlags::WAITALL;
+                            read = rustix::net::recv(&stream, &mut request, flags).map_or(0, |(n, _)| n);
+                        });
+                        if read == 0 {
+                            let _ = epoll::delete(&poll, &stream);
+                            continue;
+                        }
+                    }
+                    _ => {
+                        if stream.read(&mut request).unwrap_or(0) == 0 {
+                            let _ = epoll::delete(&poll, &stream);
+                            continue;
+                        }
+                    }
+                }
+                if plant == Plant::SleepInApplication {
+                    time(&mut || thread::sleep(DELAY));
+                }
+                match plant {
+                    Plant::LargeSend => {
+                        time(&mut || drop(stream.write_all(&answer)));
+                    }
+                    _ => stream.write_all(b"answer\r\n").unwrap_or(()),
+                }
+                if plant == Plant::LateWait {
+                    time(&mut || thread::sleep(DELAY));
+                }
+            }
+        }
+        planted
+    });
+    Server { address, stop, thread }
+}
+
+/// Asks `REQUESTS` times, each when the one before is answered.
+fn ask(plant: Plant, address: SocketAddr, requests: usize) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let length = if plant == Plant::LargeSend { LARGE } else { 8 };
+    let mut answer = vec![0; length];
+    for _ in 0..requests {
+        if plant == Plant::SlowRead {
+            stream.write_all(b"get ").unwrap();
+            thread::sleep(DELAY);
+            stream.write_all(b"me\r\n").unwrap();
+        } else {
+            stream.write_all(b"get me\r\n").unwrap();
+        }
+        if plant == Plant::LargeSend {
+            thread::sleep(DELAY);
+        }
+        stream.read_exact(&mut answer).unwrap();
+    }
+}
+
+/// The programs on this process and `address`; `None` where this user may not load any, which is said.
+fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
+    let subject = Subject { pids: vec![std::process::id()], ports: vec![address.port()] };
+    match Kernel::open(&subject, limits) {
+        Ok(kernel) => Some(kernel),
+        Err(error) if !may_load() => {
+            println!("skipped: {}", lever(&error));
+            None
+        }
+        Err(error) => panic!("{error:?}"),
+    }
+}
+
+/// What was seen, and the median of what was planted. Units: µs.
+fn observe(plant: Plant) -> Option<(Stages, Option<String>, f64)> {
+    let server = serve(plant);
+    let kernel = programs(server.address, Limits::default());
+    let seen = kernel.map(|mut kernel| {
+        kernel.resume().unwrap();
+        ask(plant, server.address, REQUESTS);
+        kernel.pause()
+    });
+    server.stop.store(true, Ordering::Relaxed);
+    let mut planted = server.thread.join().unwrap();
+    planted.truncate(REQUESTS);
+    let planted: Vec<f64> = planted.iter().map(|time| 1e6 * time.as_secs_f64()).collect();
+    let mut record = Probes::default();
+    let lost = seen?.enter(1.0, &mut record);
+    Some((record.stages?, lost, stats::median(&planted).unwrap_or(0.0)))
+}
+
+#[test]
+fn a_planted_delay_shows_in_its_stage() {
+    let check = |plant: Plant, stage: &str| {
+        let Some((stages, lost, planted)) = observe(plant) else { return };
+        assert_eq!(lost, None);
+        // The first is cut where its thread waited already; the last where its thread had not waited again.
+        assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
+        assert!(stages.messages as usize >= REQUESTS, "{plant:?}: {stages:?}");
+        for seen in &stages.stages {
+            // A request that comes in two parts is two messages, and only the first of them waits for the second.
+            let median = match plant {
+                Plant::SlowRead => 2.0 * seen.time.mean_us.unwrap(),
+                _ => seen.time.p50_us.unwrap(),
+            };
+            if seen.name == stage {
+                let off = (median / planted - 1.0).abs();
+                // The second part's own wait, for the thread to wake up, is a read as well.
+                let error = if plant == Plant::SlowRead { 5.0 * ERROR } else { ERROR };
+                assert!(off < error, "{plant:?}: {median} µs where {planted} µs were planted: {stages:?}");
+            } else {
+                assert!(median < planted / 2.0, "{plant:?}: {median} µs in {}: {stages:?}", seen.name);
+            }
+        }
+    };
+    check(Plant::LateWait, "epoll");
+    check(Plant::BusyBeforeRead, "event_library");
+    check(Plant::SlowRead, "read");
+    check(Plant::SleepInApplication, "application");
+    check(Plant::LargeSend, "send");
+}
+
+#[test]
+fn stages_add_up_to_what_packets_say() {
+    for plant in [Plant::Nothing, Plant::SleepInApplication, Plant::LateWait] {
+        let Some((stages, ..)) = observe(plant) else { return };
+        let sum: f64 = stages.stages.iter().filter_map(|stage| stage.time.mean_us).sum();
+        let total = stages.total.mean_us.unwrap();
+        assert!((sum / total - 1.0).abs() < 1e-6, "{plant:?}: {sum} {total}");
+        let other = stages.independent.unwrap_or_else(|| panic!("{plant:?}: {:?}", stages.notes));
+        assert!(other.requests as usize >= REQUESTS - 2, "{plant:?}: {other:?}");
+        // Where a delay is planted, requests that only one of the two has count little.
+        if plant != Plant::Nothing {
+            assert!(other.remainder_share.abs() < 0.10, "{plant:?}: {other:?}");
+        }
+    }
+}
+
+#[test]
+fn lost_requests_are_never_passed_over() {
+    // A table of four connections for a hundred.
+    let server = serve(Plant::Nothing);
+    let kernel = programs(server.address, Limits { connections: 4 });
+    let seen = kernel.map(|mut kernel| {
+        kernel.resume().unwrap();
+        let mut streams: Vec<TcpStream> =
+            (0..100).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+        for _ in 0..3 {
+            for stream in &mut streams {
+                stream.write_all(b"get me\r\n").unwrap();
+                stream.read_exact(&mut [0; 8]).unwrap();
+            }
+        }
+        kernel.pause()
+    });
+    server.stop.store(true, Ordering::Relaxed);
+    server.thread.join().unwrap();
+    let Some(seen) = seen else { return };
+    let mut record = Probes::default();
+    let lost = seen.enter(1.0, &mut record).expect("it lost nearly all");
+    assert!(lost.contains("a table in the kernel was full"), "{lost}");
+    let stages = record.stages.unwrap();
+    assert!(stages.correlated_share.unwrap() < 0.2 && stages.messages >= 299, "{stages:?}");
+}
+
+#[test]
+fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
+    // Another process's number: nobody who is watched reads.
+    let server = serve(Plant::Nothing);
+    let subject = Subject { pids: vec![1], ports: vec![server.address.port()] };
+    let seen = programs(server.address, Limits::default()).map(|_| {
+        let mut kernel = Kernel::open(&subject, Limits::default()).unwrap();
+        kernel.resume().unwrap();
+        ask(Plant::Nothing, server.address, 200);
+        kernel.pause()
+    });
+    server.stop.store(true, Ordering::Relaxed);
+    server.thread.join().unwrap();
+    let Some(seen) = seen else { return };
+    let mut record = Probes::default();
+    assert!(seen.enter(1.0, &mut record).is_some_and(|lost| lost.contains("16 others")));
+    assert_eq!(record.stages.unwrap().correlated, 0);
+}
+
+#[test]
+fn a_slot_ends_while_requests_go_on() {
+    let server = serve(Plant::Nothing);
+    let Some(mut kernel) = programs(server.address, Limits::default()) else {
+        server.stop.store(true, Ordering::Relaxed);
+        drop(server.thread.join());
+        return;
+    };
+    let (address, ended) = (server.address, Arc::new(AtomicBool::new(false)));
+    let until = Arc::clone(&ended);
+    let client = thread::spawn(move || {
+        let mut rounds = 0;
+        while !until.load(Ordering::Relaxed) {
+            ask(Plant::Nothing, address, 100);
+            rounds += 1;
+        }
+        rounds
+    });
+    let mut correlated = Vec::new();
+    for _ in 0..3 {
+        kernel.resume().unwrap();
+        thread::sleep(DELAY);
+        let mut record = Probes::default();
+        kernel.pause().enter(1.0, &mut record);
+        correlated.push(record.stages.unwrap().correlated);
+    }
+    // The client cannot have ended by itself.
+    ended.store(true, Ordering::Relaxed);
+    assert!(client.join().unwrap() > 0);
+    server.stop.store(true, Ordering::Relaxed);
+    server.thread.join().unwrap();
+    assert!(correlated.iter().sum::<u64>() > 0, "{correlated:?}");
+}

@@ -1,0 +1,217 @@
+//! The time of requests as packets show it: seen by a packet socket, stamped by the kernel, paired here by their place in
+//! the streams. It shares neither events nor keys with the programs of the stages.
+
+use std::collections::HashMap;
+
+/// What a packet says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Packet {
+    /// The client's address and port.
+    pub client: (u128, u16),
+    pub to_server: bool,
+    /// Where its data begins and ends in the stream.
+    pub from: u32,
+    pub to: u32,
+}
+
+/// Reads a packet that begins with IP's header; `None` unless it has data from or to one of `ports`.
+pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
+    let word = |at: usize| Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]));
+    let (offset, length, addresses) = match bytes.first()? >> 4 {
+        4 if *bytes.get(9)? == 6 => (usize::from(bytes[0] & 15) * 4, usize::from(word(2)?), (12, 16, 4)),
+        6 if *bytes.get(6)? == 6 => (40, usize::from(word(4)?) + 40, (8, 24, 16)),
+        _ => return None,
+    };
+    let (source, destination) = (word(offset)?, word(offset + 2)?);
+    let to_server = ports.contains(&destination);
+    if !to_server && !ports.contains(&source) {
+        return None;
+    }
+    let (of_source, of_destination, size) = addresses;
+    let at = if to_server { of_source } else { of_destination };
+    let address = bytes.get(at..at + size)?.iter().fold(0, |sum: u128, byte| sum << 8 | u128::from(*byte));
+    let header = usize::from(bytes.get(offset + 12)? >> 4) * 4;
+    let data = length.checked_sub(offset + header).filter(|data| *data > 0)?;
+    let from = u32::from(word(offset + 4)?) << 16 | u32::from(word(offset + 6)?);
+    let client = (address, if to_server { source } else { destination });
+    Some(Packet { client, to_server, from, to: from.wrapping_add(data as u32) })
+}
+
+/// Times of requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timed {
+    pub requests: u64,
+    /// Units: ns.
+    pub sum_ns: u64,
+    /// Requests that came before the one before was answered: whose answer is whose cannot be told.
+    pub mixed: u64,
+    /// Packets that the socket had no room for.
+    pub dropped: u64,
+}
+
+impl Timed {
+    pub(crate) fn add(&mut self, other: &Timed) {
+        self.requests += other.requests;
+        self.sum_ns += other.sum_ns;
+        self.mixed += other.mixed;
+        self.dropped += other.dropped;
+    }
+
+    /// Units: µs.
+    pub(crate) fn mean_us(&self) -> Option<f64> {
+        (self.requests > 0).then(|| self.sum_ns as f64 / self.requests as f64 / 1e3)
+    }
+}
+
+/// A request and as much of its answer as was seen.
+struct Pair {
+    end: u32,
+    arrived_ns: u64,
+    /// The last part of the answer: where it begins, and when it was first seen.
+    answer: Option<(u32, u64)>,
+    is_mixed: bool,
+}
+
+/// Pairs packets to requests and answers.
+#[derive(Default)]
+pub(crate) struct Pairing {
+    open: HashMap<(u128, u16), Pair>,
+    timed: Timed,
+}
+
+impl Pairing {
+    /// A packet was stamped at `at_ns`.
+    ///
+    /// On loopback and behind a bridge one packet is seen more than once: of a request the last sighting counts, when it
+    /// reaches the server's side, of an answer the first, when it leaves it.
+    pub(crate) fn enter(&mut self, packet: Packet, at_ns: u64) {
+        let newer = |a: u32, b: u32| (a.wrapping_sub(b) as i32) > 0;
+        if !packet.to_server {
+            let Some(pair) = self.open.get_mut(&packet.client) else { return };
+            if pair.answer.is_none_or(|(from, _)| newer(packet.from, from)) {
+                pair.answer = Some((packet.from, at_ns));
+            }
+            return;
+        }
+        let mut is_mixed = false;
+        if let Some(pair) = self.open.get_mut(&packet.client) {
+            if !newer(packet.to, pair.end) {
+                if packet.to == pair.end && pair.answer.is_none() {
+                    pair.arrived_ns = pair.arrived_ns.max(at_ns);
+                }
+                return;
+            }
+            if pair.answer.is_none() {
+                is_mixed = true;
+                self.timed.mixed += 1;
+            }
+        }
+        let next = Pair { end: packet.to, arrived_ns: at_ns, answer: None, is_mixed };
+        if let Some(done) = self.open.insert(packet.client, next) {
+            self.timed.close(&done);
+        }
+    }
+
+    /// Ends it. The last request of each connection counts where it was answered.
+    pub(crate) fn finish(mut self, dropped: u64) -> Timed {
+        for pair in self.open.values() {
+            self.timed.close(pair);
+        }
+        self.timed.dropped = dropped;
+        self.timed
+    }
+}
+
+impl Timed {
+    fn close(&mut self, pair: &Pair) {
+        if let (Some((_, at)), false) = (pair.answer, pair.is_mixed) {
+            self.requests += 1;
+            self.sum_ns += at.saturating_sub(pair.arrived_ns);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ipv4(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
+        let mut bytes = vec![0x45, 0];
+        bytes.extend((20 + 20 + data).to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2]);
+        bytes.extend(source.to_be_bytes());
+        bytes.extend(destination.to_be_bytes());
+        bytes.extend(from.to_be_bytes());
+        bytes.extend([0, 0, 0, 0, 0x50, 0x18, 1, 1, 0, 0, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn reads_packets_with_data() {
+        let packet = |client, to_server, from, to| Some(Packet { client, to_server, from, to });
+        let check = |bytes: &[u8], expect: Option<Packet>| assert_eq!(parse(bytes, &[80]), expect);
+        check(&ipv4(5000, 80, 7, 10), packet((0x7f00_0001, 5000), true, 7, 17));
+        check(&ipv4(80, 5000, 7, 10), packet((0x7f00_0002, 5000), false, 7, 17));
+        check(&ipv4(5000, 80, 7, 0), None);
+        check(&ipv4(5000, 81, 7, 10), None);
+        check(&ipv4(5000, 80, 7, 10)[..30], None);
+        check(&[], None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn survives_any_bytes(bytes: Vec<u8>) {
+            parse(&bytes, &[80]);
+        }
+    }
+
+    #[test]
+    fn pairs_requests_with_answers() {
+        let check = |packets: &[(bool, u32, u32, u64)], requests: u64, sum_ns: u64, mixed: u64| {
+            let mut pairing = Pairing::default();
+            for &(to_server, from, to, at) in packets {
+                pairing.enter(Packet { client: (1, 1), to_server, from, to }, at);
+            }
+            let expect = Timed { requests, sum_ns, mixed, dropped: 3 };
+            assert_eq!(pairing.finish(3), expect, "{packets:?}");
+        };
+        let (ask, answer) = (true, false);
+        check(&[], 0, 0, 0);
+        check(&[(answer, 0, 5, 10)], 0, 0, 0);
+        // Seen twice each, as on loopback.
+        check(&[(ask, 0, 5, 100), (ask, 0, 5, 110), (answer, 0, 9, 150), (answer, 0, 9, 160)], 1, 40, 0);
+        // An answer of two parts ends with the second; the next request begins a new pair.
+        check(
+            &[
+                (ask, 0, 5, 100),
+                (answer, 0, 9, 150),
+                (answer, 9, 20, 170),
+                (ask, 5, 9, 200),
+                (answer, 20, 21, 230),
+            ],
+            2,
+            100,
+            0,
+        );
+        // The second asks before the first is answered.
+        check(
+            &[
+                (ask, 0, 5, 100),
+                (ask, 5, 9, 120),
+                (answer, 0, 9, 150),
+                (ask, 9, 12, 200),
+                (answer, 9, 10, 210),
+            ],
+            1,
+            10,
+            1,
+        );
+        // Places in a stream begin anew after 2³².
+        check(
+            &[(ask, u32::MAX - 1, 3, 100), (answer, 0, 9, 150), (ask, 3, 9, 200), (answer, 9, 12, 220)],
+            2,
+            70,
+            0,
+        );
+    }
+}

@@ -1,0 +1,226 @@
+//! What the programs in the kernel saw, and how it is written down.
+
+use std::any::Any;
+
+use results::Probes;
+use results::probes::{IndependentTime, Stage, Stages, Uncorrelated};
+
+use super::packets::Timed;
+use crate::histogram::Histogram;
+use crate::instrument::Reading;
+
+/// The kernel's histograms, in the order of `enum stage` in `src/bpf/stages.bpf.c`.
+pub(crate) const STAGES: [&str; 7] =
+    ["network", "epoll", "event_library", "read", "open", "application", "send"];
+pub(crate) const TOTAL: usize = 7;
+pub(crate) const CHECKED: usize = 8;
+pub(crate) const HISTOGRAMS: usize = 9;
+
+/// The kernel's counts, in the order of `enum count`.
+pub(crate) const COUNTS: usize = 8;
+const MESSAGES: usize = 0;
+const FINISHED: usize = 1;
+const LOST: [(usize, &str); 3] = [
+    (2, "the socket buffer was not seen to arrive"),
+    (3, "16 others of the connection were not answered; requests without an answer pile up so"),
+    (4, "a table in the kernel was full"),
+];
+const NO_WAIT: usize = 5;
+const NO_PACKET: usize = 6;
+
+/// Where a smaller share of the requests was followed, what is left may not be like the whole.
+const FOLLOWED: f64 = 0.99;
+/// Fewer requests than this say nothing of how many are lost.
+const ENOUGH: u64 = 100;
+
+/// Everything of one slot or more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Seen {
+    /// By [`STAGES`], [`TOTAL`], [`CHECKED`].
+    pub times: Vec<Histogram>,
+    /// By `enum count`.
+    pub counts: [u64; COUNTS],
+    /// Messages on their way when the slot ended.
+    pub under_way: u64,
+    /// Events that the kernel did not hand to a program, since it ran already on that processor.
+    pub skipped: u64,
+    /// The packet socket's times.
+    pub timed: Timed,
+    /// Why there are none.
+    pub untimed: Option<String>,
+}
+
+impl Reading for Seen {
+    fn add(&mut self, other: &dyn Reading) {
+        let Some(other) = other.as_any().downcast_ref::<Seen>() else { return };
+        self.times.iter_mut().zip(&other.times).for_each(|(sum, more)| sum.add(more));
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
+        self.under_way += other.under_way;
+        self.skipped += other.skipped;
+        self.timed.add(&other.timed);
+        self.untimed = self.untimed.take().or_else(|| other.untimed.clone());
+    }
+
+    fn same(&self) -> Box<dyn Reading> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+        let correlated = self.counts[FINISHED];
+        let cut = self.under_way + self.counts[NO_WAIT];
+        let mut uncorrelated: Vec<Uncorrelated> = LOST
+            .iter()
+            .map(|(i, reason)| Uncorrelated { reason: (*reason).into(), count: self.counts[*i] })
+            .collect();
+        let known: u64 = uncorrelated.iter().map(|lost| lost.count).sum::<u64>() + correlated + cut;
+        let reason = "no reason was counted".to_owned();
+        uncorrelated.push(Uncorrelated { reason, count: self.counts[MESSAGES].saturating_sub(known) });
+        let reason =
+            "the kernel skipped an event, since the program ran already on that processor".to_owned();
+        uncorrelated.push(Uncorrelated { reason, count: self.skipped });
+        uncorrelated.retain(|lost| lost.count > 0);
+        let lost: u64 = uncorrelated.iter().map(|lost| lost.count).sum();
+        let share = (correlated + lost > 0).then(|| correlated as f64 / (correlated + lost) as f64);
+        let stage = |(i, name): (usize, &&str)| Stage { name: (**name).into(), time: self.times[i].span() };
+        let mut notes = vec![
+            "A request is what a client wrote in one go. Requests that share a read or a send each carry the whole of it. A \
+             request ends when the last packet of the last send on its connection, before its thread waits again, is queued \
+             at the device; what its thread still does in that call is not its time."
+                .to_owned(),
+        ];
+        if self.counts[NO_PACKET] > 0 {
+            notes.push(format!(
+                "{} sends queued no packet before they returned (the peer's window was full); they end with their return.",
+                self.counts[NO_PACKET]
+            ));
+        }
+        let independent = self.independent();
+        if independent.is_none() && correlated > 0 {
+            let none = "the packet socket saw no request over IPv4 and its answer";
+            let why = self.untimed.as_deref().unwrap_or(none);
+            notes.push(format!("There is no independent time: {why}."));
+        }
+        into.stages = Some(Stages {
+            observed_s,
+            messages: self.counts[MESSAGES],
+            correlated,
+            cut,
+            correlated_share: share,
+            stages: STAGES
+                .iter()
+                .enumerate()
+                // A cache opens no file.
+                .filter(|(i, name)| **name != "open" || self.times[*i].sum > 0)
+                .map(stage)
+                .collect(),
+            total: self.times[TOTAL].span(),
+            independent,
+            notes,
+            uncorrelated: uncorrelated.clone(),
+        });
+        let is_lost = share.is_some_and(|share| share < FOLLOWED) && correlated + lost >= ENOUGH;
+        is_lost.then(|| {
+            let reasons: Vec<String> =
+                uncorrelated.iter().map(|lost| format!("{}: {}", lost.reason, lost.count)).collect();
+            format!(
+                "stages: {correlated} of {} requests were followed ({:.1} %, limit {:.0} %); {}",
+                correlated + lost,
+                100.0 * share.unwrap_or(0.0),
+                100.0 * FOLLOWED,
+                reasons.join("; ")
+            )
+        })
+    }
+}
+
+impl Seen {
+    /// The packet socket's time beside that of the stages on the same connections.
+    fn independent(&self) -> Option<IndependentTime> {
+        let mean_us = self.timed.mean_us()?;
+        let stages_us = self.times[CHECKED].mean_us()?;
+        let remainder_us = mean_us - stages_us;
+        let note = if self.timed.mixed + self.timed.dropped > 0 {
+            format!(
+                "; left out: {} requests that came before the one before was answered, {} packets that it had no room for",
+                self.timed.mixed, self.timed.dropped
+            )
+        } else {
+            String::new()
+        };
+        Some(IndependentTime {
+            method: format!("packets at the device, by a packet socket and the kernel's own stamps{note}"),
+            requests: self.timed.requests,
+            mean_us,
+            stages_us,
+            remainder_us,
+            remainder_share: remainder_us / mean_us,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(counts: [u64; COUNTS]) -> Seen {
+        let histogram = |ns: u64| {
+            let mut histogram = Histogram { count: 10, sum: 10 * ns, ..Histogram::default() };
+            histogram.buckets[100] = 10;
+            histogram
+        };
+        Seen {
+            times: (0..HISTOGRAMS as u64)
+                .map(|i| histogram(if i == 4 { 0 } else { 1_000 * (i + 1) }))
+                .collect(),
+            counts,
+            under_way: 2,
+            ..Seen::default()
+        }
+    }
+
+    #[test]
+    fn losing_requests_is_told() {
+        let check = |counts, skipped, share: Option<f64>, reasons: &[(&str, u64)], is_lost: bool| {
+            let mut record = Probes::default();
+            let told = Seen { skipped, ..seen(counts) }.enter(1.0, &mut record);
+            let got = record.stages.unwrap();
+            assert_eq!(got.correlated_share, share);
+            let found: Vec<(&str, u64)> =
+                got.uncorrelated.iter().map(|lost| (&lost.reason[..9], lost.count)).collect();
+            assert_eq!((found.as_slice(), told.is_some()), (reasons, is_lost), "{told:?}");
+        };
+        check([1003, 1000, 0, 0, 0, 1, 0, 0], 0, Some(1.0), &[], false);
+        check(
+            [1013, 1000, 5, 2, 3, 1, 0, 0],
+            0,
+            Some(1000.0 / 1010.0),
+            &[("the socke", 5), ("16 others", 2), ("a table i", 3)],
+            false,
+        );
+        check([1103, 1000, 0, 0, 0, 1, 0, 0], 0, Some(1000.0 / 1100.0), &[("no reason", 100)], true);
+        check([1003, 1000, 0, 0, 0, 1, 0, 0], 50, Some(1000.0 / 1050.0), &[("the kerne", 50)], true);
+        // Nothing was followed at all, as of a server that reads in another way.
+        check([500, 0, 0, 400, 0, 0, 0, 0], 0, Some(0.0), &[("16 others", 400), ("no reason", 98)], true);
+        // Too few to say.
+        check([13, 9, 2, 0, 0, 0, 0, 0], 0, Some(9.0 / 11.0), &[("the socke", 2)], false);
+        check([0, 0, 0, 0, 0, 0, 0, 0], 0, None, &[], false);
+    }
+
+    #[test]
+    fn the_remainder_is_printed() {
+        let mut record = Probes::default();
+        let timed = Timed { requests: 4, sum_ns: 40_000, ..Timed::default() };
+        Seen { timed, ..seen([12, 10, 0, 0, 0, 0, 0, 0]) }.enter(1.0, &mut record);
+        let got = record.stages.unwrap();
+        let names: Vec<&str> = got.stages.iter().map(|stage| stage.name.as_str()).collect();
+        assert_eq!(names, ["network", "epoll", "event_library", "read", "application", "send"]);
+        assert_eq!((got.mean_us("epoll"), got.total.mean_us, got.cut), (Some(2.0), Some(8.0), 2));
+        let independent = got.independent.unwrap();
+        assert_eq!((independent.mean_us, independent.stages_us), (10.0, 9.0));
+        assert_eq!((independent.remainder_us, independent.remainder_share), (1.0, 0.1));
+    }
+}
