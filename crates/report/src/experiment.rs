@@ -8,6 +8,7 @@ use crate::headline::{headline, in_one};
 use crate::measure::Target;
 use crate::notes::notes;
 use crate::number;
+use crate::observed::observed;
 use crate::page;
 use crate::subject::Subject;
 use crate::tips::Tips;
@@ -26,6 +27,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
         } @else {
             (loads(&subjects, &target))
             (shapes(&subjects, &target, &mut tips))
+            (observed(&subjects))
             (page::generator(&subjects))
             (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
             (page::parts(&subjects))

@@ -6,6 +6,7 @@
 mod canvas;
 mod curve;
 mod distribution;
+mod flame;
 mod frame;
 mod generator;
 mod heat;
@@ -19,16 +20,19 @@ mod ratio;
 mod scale;
 mod series;
 mod shape;
+mod stages;
 mod study;
 mod throughput;
 mod timeline;
 
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
+pub(crate) use flame::flame;
 pub(crate) use generator::{busy, lag};
 pub(crate) use latency::{latency, latency_panels, latency_stamp};
 pub(crate) use ratio::ratios;
 pub(crate) use shape::Shape;
+pub(crate) use stages::{STAGES, stages};
 pub(crate) use study::{study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;

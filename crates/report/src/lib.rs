@@ -20,6 +20,7 @@ mod load_point;
 mod measure;
 mod notes;
 mod number;
+mod observed;
 mod page;
 mod quantity;
 mod study;

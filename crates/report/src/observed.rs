@@ -1,0 +1,110 @@
+//! What probes saw: where the time goes, who used the processors, and what looking cost.
+
+mod published;
+mod tables;
+mod words;
+
+use maud::{Markup, html};
+use results::Trial;
+use results::probes::{Missing, Stages};
+
+use crate::figure;
+use crate::page;
+use crate::subject::Subject;
+
+/// A load at which probes looked: how it is called, and the trial in the middle of its repeats.
+pub(crate) struct Looked<'a> {
+    pub subject: &'a str,
+    pub label: String,
+    pub trial: &'a Trial,
+}
+
+impl<'a> Looked<'a> {
+    pub(crate) fn stages(&self) -> Option<&'a Stages> {
+        self.trial.probes.as_ref()?.stages.as_ref()
+    }
+}
+
+/// The section; nothing where no probe was asked for.
+pub(crate) fn observed(subjects: &[Subject]) -> Markup {
+    let looked: Vec<Looked> = subjects.iter().flat_map(of_subject).collect();
+    if looked.is_empty() {
+        return html! {};
+    }
+    let staged: Vec<&Looked> = looked.iter().filter(|load| load.stages().is_some()).collect();
+    let body = html! {
+        p.lead { "Of each load the trial in the middle of its repeats, by its median p99. " (words::HOW) }
+        @for sentence in words::grown(&looked) { p { (page::unbroken(&sentence)) } }
+        @for warning in words::warnings(&looked) { p.hatched-note { (page::unbroken(&warning)) } }
+        @if !staged.is_empty() { div.figures { (figure::stages(&staged)) } }
+        (tables::stages(&staged))
+        (tables::independent(&staged))
+        (tables::without_privilege(&looked))
+        (tables::threads(&looked))
+        (tables::waits(&looked))
+        (tables::cores(&looked))
+        (tables::code(&looked))
+        @if let Some(processor) = busiest(&looked) {
+            div.figures { (figure::flame(&processor.label, processor.trial)) }
+        }
+        (tables::counters(&looked))
+        (tables::io(&looked))
+        (tables::overhead(&looked))
+        @let missing = missing(&looked);
+        @if !missing.is_empty() {
+            h3 { "What could not be observed" }
+            ul.notes { @for one in missing {
+                li { b { (one.probe) } " lacks " (one.what) ". Not known for want of it: " (one.disables) "." }
+            } }
+        }
+        @for note in notes(&looked) { p.muted { (note) } }
+    };
+    page::section("observed", "Where the time goes", body)
+}
+
+fn of_subject<'a>(subject: &Subject<'a>) -> Vec<Looked<'a>> {
+    let look = |point: &crate::load_point::LoadPoint<'a>| {
+        let trial = page::typical(point).filter(|trial| trial.probes.is_some())?;
+        Some(Looked { subject: subject.name, label: figure::load_label(point), trial })
+    };
+    subject.points.iter().filter_map(look).collect()
+}
+
+/// The load with the most samples: its flame graph shows most.
+fn busiest<'l, 'a>(looked: &'l [Looked<'a>]) -> Option<&'l Looked<'a>> {
+    let samples = |load: &&Looked| {
+        load.trial.probes.as_ref().and_then(|p| p.processor.as_ref()).map_or(0, |p| p.samples)
+    };
+    looked.iter().max_by_key(samples).filter(|load| samples(load) > 0)
+}
+
+/// Once each, whatever number of trials lacked it.
+fn missing<'a>(looked: &[Looked<'a>]) -> Vec<&'a Missing> {
+    let mut once: Vec<&Missing> = Vec::new();
+    for missing in
+        looked.iter().filter_map(|load| load.trial.probes.as_ref()).flat_map(|probes| &probes.missing)
+    {
+        if !once.contains(&missing) {
+            once.push(missing);
+        }
+    }
+    once
+}
+
+fn notes<'a>(looked: &[Looked<'a>]) -> Vec<&'a str> {
+    let mut once: Vec<&str> = Vec::new();
+    let probes = looked.iter().filter_map(|load| load.trial.probes.as_ref());
+    let of_stages =
+        probes.clone().filter_map(|probes| probes.stages.as_ref()).flat_map(|stages| &stages.notes);
+    let of_code =
+        probes.filter_map(|probes| probes.processor.as_ref()).flat_map(|processor| &processor.notes);
+    for note in of_stages.chain(of_code) {
+        if !once.contains(&note.as_str()) {
+            once.push(note);
+        }
+    }
+    once
+}
+
+#[cfg(test)]
+mod tests;

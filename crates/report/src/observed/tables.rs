@@ -1,0 +1,307 @@
+use maud::{Markup, html};
+use results::Trial;
+use results::probes::{Probes, Span};
+
+use super::Looked;
+use super::published::{PUBLISHED, Published};
+use crate::figure::STAGES;
+use crate::number;
+
+/// A table with a caption; nothing without rows. The first `words` columns are text.
+fn table(caption: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> Markup {
+    let class = |i: usize| (i < words).then_some("text");
+    html! {
+        @if !rows.is_empty() {
+            div.scroll {
+                table {
+                    caption { (caption) }
+                    thead { tr { @for (i, head) in heads.iter().enumerate() { th class=[class(i)] { (head) } } } }
+                    tbody {
+                        @for row in &rows {
+                            tr { @for (i, cell) in row.iter().enumerate() {
+                                @if i == 0 { th.text scope="row" { (cell) } } @else { td class=[class(i)] { (cell) } }
+                            } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn name(load: &Looked) -> String {
+    format!("{} · {}", load.subject, load.label)
+}
+
+/// In the paper's form: a row for each stage, a column for each load, the published ones behind.
+pub(super) fn stages(staged: &[&Looked]) -> Markup {
+    let published: Vec<&Published> = PUBLISHED
+        .iter()
+        .filter(|one| staged.iter().any(|load| load.subject.starts_with(one.server)))
+        .collect();
+    let has_open = staged.iter().any(|load| load.stages().is_some_and(|s| s.mean_us("open").is_some()))
+        || published.iter().any(|one| one.stages[4].is_some());
+    let us = |us: Option<f64>| us.map_or(number::NONE.into(), number::three);
+    html! {
+        @if !staged.is_empty() {
+            div.scroll {
+                table {
+                    caption { "Mean time of a request in each stage, in µs; in grey as published (IISWC'17 Tables II and III)" }
+                    thead { tr {
+                        th.text { "stage" }
+                        @for load in staged { th { (name(load)) } }
+                        @for one in &published { th.muted { (one.server) ", " (one.name) } }
+                    } }
+                    tbody {
+                        @for (i, stage) in STAGES.iter().enumerate().filter(|(_, stage)| has_open || stage.name != "open") {
+                            tr {
+                                th.text scope="row" { (stage.label) }
+                                @for load in staged { td { (us(load.stages().and_then(|s| s.mean_us(stage.name)))) } }
+                                @for one in &published { td.muted { (us(one.stages[i])) } }
+                            }
+                        }
+                        tr {
+                            th.text scope="row" { "total" }
+                            @for load in staged { td { (us(load.stages().and_then(|s| s.total.mean_us))) } }
+                            @for one in &published { td.muted { (us(Some(one.total))) } }
+                        }
+                        tr {
+                            th.text scope="row" { "p99 of the total" }
+                            @for load in staged { td { (us(load.stages().and_then(|s| s.total.p99_us))) } }
+                            @for _ in &published { td.muted { (number::NONE) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether the right events were taken for the same request.
+pub(super) fn independent(staged: &[&Looked]) -> Markup {
+    let row = |load: &&Looked| {
+        let stages = load.stages()?;
+        let other = stages.independent.as_ref();
+        let us = |read: fn(&results::probes::IndependentTime) -> f64| number::micros(other.map(read));
+        let lost: Vec<String> =
+            stages.uncorrelated.iter().map(|lost| format!("{} {}", lost.count, lost.reason)).collect();
+        Some(vec![
+            name(load),
+            number::count(stages.correlated),
+            stages.correlated_share.map_or(number::NONE.into(), number::percent_of_all),
+            number::count(stages.cut),
+            us(|other| other.stages_us),
+            us(|other| other.mean_us),
+            other.map_or(number::NONE.into(), |other| format!("{:+.1} %", 100.0 * other.remainder_share)),
+            other.map_or(number::NONE.into(), |other| number::count(other.requests)),
+            if lost.is_empty() { number::NONE.into() } else { lost.join("; ") },
+        ])
+    };
+    let heads = [
+        "load",
+        "followed",
+        "of all",
+        "cut by slots",
+        "sum of stages",
+        "by packets",
+        "unexplained",
+        "packets’ requests",
+        "not followed",
+    ];
+    let caption = "The sum of the stages beside the time between packets on some of the connections, which knows nothing of the stages";
+    table(caption, &heads, 1, staged.iter().filter_map(row).collect())
+}
+
+/// What everybody may know: the client's times and the server's own accounts.
+pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
+    let row = |load: &Looked| {
+        let trial: &Trial = load.trial;
+        let service = trial.all.service_time.mean_us;
+        let own = trial.counters.get("server_cpu_us_per_request").copied();
+        let busiest = load.trial.probes.as_ref().and_then(busiest_wait);
+        vec![
+            name(load),
+            number::micros(trial.all.response_time.mean_us),
+            number::micros(service),
+            number::micros(own),
+            number::micros(busiest),
+            trial
+                .counters
+                .get("server_waits_per_request")
+                .map_or(number::NONE.into(), |waits| number::three(*waits)),
+        ]
+    };
+    let heads = [
+        "load",
+        "response time, mean",
+        "service time, mean",
+        "server’s processor time a request",
+        "run-queue wait, busiest thread",
+        "waits a request",
+    ];
+    table(
+        "Without privilege: the client’s clock and what /proc counts",
+        &heads,
+        1,
+        looked.iter().map(row).collect(),
+    )
+}
+
+fn busiest_wait(probes: &Probes) -> Option<f64> {
+    let threads = &probes.scheduling.as_ref()?.threads;
+    threads.iter().max_by(|a, b| a.running_share.total_cmp(&b.running_share))?.run_queue_us_mean
+}
+
+pub(super) fn threads(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let scheduling = load.trial.probes.as_ref().and_then(|probes| probes.scheduling.as_ref());
+        let threads = scheduling.into_iter().flat_map(|scheduling| &scheduling.threads);
+        // A thread that ran less than a thousandth of the time decides nothing.
+        let threads = threads.filter(|thread| thread.running_share >= 1e-3);
+        threads.map(|thread| {
+            vec![
+                name(load),
+                format!("{} ({})", thread.name, thread.tid),
+                number::percent(thread.running_share),
+                number::micros(thread.run_queue_us_mean),
+                number::three(thread.switches_per_s),
+                number::three(thread.involuntary_per_s),
+                thread.migrations_per_s.map_or(number::NONE.into(), number::three),
+            ]
+        })
+    });
+    let heads =
+        ["load", "thread", "running", "run-queue wait, mean", "runs/s", "preempted/s", "migrations/s"];
+    table("The server’s threads", &heads, 2, rows.collect())
+}
+
+/// Waits in the run queue and for locks, each one timed.
+pub(super) fn waits(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let scheduling = load.trial.probes.as_ref().and_then(|probes| probes.scheduling.as_ref());
+        let of = |what: &str, time: Option<Span>, observed_s: f64| {
+            time.map(|time| {
+                vec![
+                    name(load),
+                    what.to_owned(),
+                    number::three(time.count as f64 / observed_s),
+                    number::micros(time.mean_us),
+                    number::micros(time.p50_us),
+                    number::micros(time.p99_us),
+                ]
+            })
+        };
+        let both = scheduling.into_iter().flat_map(move |scheduling| {
+            let s = scheduling.observed_s;
+            [
+                of("for a processor (run queue)", scheduling.run_queue, s),
+                of("for a lock (futex)", scheduling.futex_wait, s),
+            ]
+        });
+        both.flatten().collect::<Vec<_>>()
+    });
+    let heads = ["load", "wait", "a second", "mean", "p50", "p99"];
+    table("Waits of the server’s threads", &heads, 2, rows.collect())
+}
+
+pub(super) fn cores(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let scheduling = load.trial.probes.as_ref().and_then(|probes| probes.scheduling.as_ref());
+        scheduling.into_iter().flat_map(|scheduling| &scheduling.cores).map(|core| {
+            vec![
+                name(load),
+                core.cpu.to_string(),
+                number::three(core.interrupts_per_s),
+                number::three(core.net_rx_per_s),
+                number::three(core.other_soft_per_s),
+                number::percent(core.interrupt_share),
+                number::percent(core.steal_share),
+            ]
+        })
+    });
+    let heads = [
+        "load",
+        "processor",
+        "interrupts/s",
+        "packets’ soft interrupts/s",
+        "others/s",
+        "time in interrupts",
+        "stolen",
+    ];
+    table("Interrupts by processor", &heads, 2, rows.collect())
+}
+
+pub(super) fn code(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let processor = load.trial.probes.as_ref().and_then(|probes| probes.processor.as_ref());
+        let shares = processor.into_iter().flat_map(|processor| processor.shares.iter().take(8));
+        shares.map(|code| vec![name(load), code.code.clone(), number::percent(code.share)])
+    });
+    table(
+        "Which code used the processors, by samples of the server’s threads",
+        &["load", "code", "share"],
+        2,
+        rows.collect(),
+    )
+}
+
+pub(super) fn counters(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let counters = load.trial.probes.iter().flat_map(|probes| &probes.counters);
+        counters.map(|counter| vec![name(load), counter.name.replace('_', " "), number::three(counter.value)])
+    });
+    table("Counters", &["load", "counter", "value"], 2, rows.collect())
+}
+
+pub(super) fn io(looked: &[Looked]) -> Markup {
+    let row = |load: &Looked| {
+        let io = load.trial.probes.as_ref()?.io.as_ref()?;
+        let bytes = |n: Option<f64>| n.map_or(number::NONE.into(), number::bytes);
+        Some(vec![
+            name(load),
+            number::percent(io.wait_share),
+            bytes(io.disk_read_bytes_per_s),
+            bytes(io.read_bytes_per_s),
+            io.page_cache_hit_ratio.map_or(number::NONE.into(), number::percent_of_all),
+            number::three(io.major_faults_per_s),
+        ])
+    };
+    let heads = [
+        "load",
+        "waiting for disks",
+        "read from disks/s",
+        "read by calls/s",
+        "from the page cache",
+        "major faults/s",
+    ];
+    table("Disks and page cache", &heads, 1, looked.iter().filter_map(row).collect())
+}
+
+pub(super) fn overhead(looked: &[Looked]) -> Markup {
+    let rows = looked.iter().flat_map(|load| {
+        let all = load.trial.probes.iter().flat_map(|probes| &probes.overhead);
+        all.map(|one| {
+            let ratio = |ratio: Option<f64>| ratio.map_or(number::NONE.into(), number::ratio);
+            let flags = one.flags();
+            vec![
+                name(load),
+                one.probe.clone(),
+                format!("{} / {}", one.windows_with, one.windows_without),
+                ratio(one.p99_ratio),
+                ratio(one.throughput_ratio),
+                ratio(one.cpu_per_request_ratio),
+                if flags.is_empty() { "no".into() } else { flags.join(", ") },
+            ]
+        })
+    });
+    let heads = [
+        "load",
+        "probe",
+        "windows with / without",
+        "p99",
+        "throughput",
+        "processor time a request",
+        "more than it may",
+    ];
+    table("What looking cost: windows of 100 ms with the probe over those without", &heads, 2, rows.collect())
+}

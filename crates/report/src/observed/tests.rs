@@ -1,0 +1,114 @@
+use results::probes::{IndependentTime, Overhead, Processor, Span, Stack, Stage, Stages, Uncorrelated};
+use results::{Probes, Trial, Verdict};
+
+use super::*;
+use crate::load_point::LoadPoint;
+
+fn stages(us: [f64; 6]) -> Stages {
+    let names = ["network", "epoll", "event_library", "read", "application", "send"];
+    let span = |us: f64| Span { count: 1000, mean_us: Some(us), p50_us: Some(us), p99_us: Some(2.0 * us) };
+    Stages {
+        correlated: 1000,
+        correlated_share: Some(1.0),
+        stages: names
+            .iter()
+            .zip(us)
+            .map(|(name, us)| Stage { name: (*name).into(), time: span(us) })
+            .collect(),
+        total: span(us.iter().sum()),
+        independent: Some(IndependentTime {
+            mean_us: 100.0,
+            stages_us: 95.0,
+            remainder_us: 5.0,
+            remainder_share: 0.05,
+            ..IndependentTime::default()
+        }),
+        ..Stages::default()
+    }
+}
+
+fn trial(share: f64, probes: Option<Probes>) -> Trial {
+    Trial {
+        target: "memcached".into(),
+        load_share: Some(share),
+        offered_rps: 1e5 * share,
+        verdict: Verdict::Valid,
+        probes,
+        ..Trial::default()
+    }
+}
+
+fn page(trials: &[Trial]) -> String {
+    let trials: Vec<&Trial> = trials.iter().collect();
+    let subject = Subject {
+        name: "memcached",
+        slot: 0,
+        target: None,
+        trials: Vec::new(),
+        points: LoadPoint::gather(&trials),
+    };
+    observed(&[subject]).into_string()
+}
+
+#[test]
+fn says_which_stage_grew_and_sets_the_published_values_beside() {
+    let probes = |us| Some(Probes { stages: Some(stages(us)), ..Probes::default() });
+    let html = page(&[
+        trial(0.1, probes([8.0, 10.0, 1.0, 2.0, 2.0, 7.0])),
+        trial(0.9, probes([8.0, 110.0, 401.0, 2.0, 2.0, 7.0])),
+    ]);
+    for expect in [
+        "a request’s time in the server went from 30.0\u{a0}µs to 530\u{a0}µs",
+        "80\u{a0}% of that growth is in event library, 20\u{a0}% in epoll",
+        "together), makes up 100\u{a0}%",
+        "memcached, Xeon, 90 %",
+        "1010",
+        "+5.0 %",
+    ] {
+        assert!(html.contains(expect), "{expect} is not in {html}");
+    }
+    assert!(!html.contains("<th class=\"text\" scope=\"row\">open</th>"));
+}
+
+#[test]
+fn nothing_is_said_where_nobody_looked() {
+    assert_eq!(page(&[trial(0.1, None)]), "");
+}
+
+#[test]
+fn what_was_lost_missing_or_dear_is_told() {
+    let mut lossy = stages([1.0; 6]);
+    lossy.correlated_share = Some(0.8);
+    lossy.uncorrelated = vec![Uncorrelated { reason: "a table was full".into(), count: 250 }];
+    let probes = Probes {
+        stages: Some(lossy),
+        missing: vec![
+            Missing { probe: "counters".into(), what: "a machine".into(), disables: "IPC".into() };
+            2
+        ],
+        overhead: vec![Overhead { probe: "stages".into(), p99_ratio: Some(1.2), ..Overhead::default() }],
+        processor: Some(Processor {
+            samples: 3,
+            stacks: vec![
+                Stack { frames: "main;<read>;tcp_recvmsg_[k]".into(), count: 2 },
+                Stack { frames: "main".into(), count: 1 },
+            ],
+            ..Processor::default()
+        }),
+        ..Probes::default()
+    };
+    let html = page(&[trial(0.5, Some(probes))]);
+    for expect in [
+        "only 80 % of the requests were followed",
+        "250 a table was full",
+        "p99 higher by 20.0\u{a0}% (limit 5\u{a0}%)",
+        "&lt;read&gt;",
+        "tcp_recvmsg",
+    ] {
+        assert!(
+            html.replace("\u{a0}", " ").contains(&expect.replace("\u{a0}", " ")),
+            "{expect} is not in {html}"
+        );
+    }
+    assert_eq!(html.matches("Not known for want of it: IPC").count(), 1);
+}
