@@ -1,7 +1,9 @@
 //! One run in the making: it runs trials one after the other and keeps all that is known on disk.
 
+use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
+use probes::{Observer, ProbeSet, Subject};
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
 use crate::{
@@ -20,6 +22,7 @@ pub struct Session {
     interrupt: Interrupt,
     progress: Box<dyn Progress>,
     agenda: Agenda,
+    probes: ProbeSet,
     started: Instant,
 }
 
@@ -82,6 +85,7 @@ impl Session {
             interrupt,
             progress,
             agenda,
+            probes: ProbeSet::default(),
             started: Instant::now(),
         })
     }
@@ -89,6 +93,12 @@ impl Session {
     /// What is known so far.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment
+    }
+
+    /// Observes every trial from now on that is no step of a search: a search asks for many, and what looking costs
+    /// would move what it finds.
+    pub fn observe(&mut self, probes: ProbeSet) {
+        self.probes = probes;
     }
 
     /// Restarts a server; what it held is gone, and its address may be another.
@@ -157,7 +167,15 @@ impl Session {
             progress.event(&Event::Tick(lines), &Where { left, ..about });
         };
         let server = &mut self.servers[request.target];
-        let mut trial = self.generator.run(server, load, &file, &self.interrupt, tick)?;
+        let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
+        let observed = !self.probes.is_empty() && !is_search;
+        let observer = observed.then(|| Observer::start(&self.probes, subject(server), span.window));
+        let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
+        if let Some(observer) = observer {
+            // Also where there is no trial: nothing must go on looking.
+            observer.finish(ended.as_mut().unwrap_or(&mut Trial::default()));
+        }
+        let mut trial = ended?;
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share) = (request.block, load_share);
@@ -212,6 +230,16 @@ impl Session {
     fn whereabouts(&self) -> Where {
         Where { number: self.agenda.number(), about: self.agenda.about(), left: self.agenda.left() }
     }
+}
+
+/// What probes look at: the server's processes, or whoever listens at its address, if that is one of this machine.
+fn subject(server: &Server) -> Subject {
+    let pids = server.pids();
+    let is_here = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
+    let addresses = server.address().split(',').filter_map(|one| one.to_socket_addrs().ok()).flatten();
+    let addresses: Vec<SocketAddr> =
+        addresses.filter(|address| !pids.is_empty() || is_here(address)).collect();
+    Subject::new(pids, &addresses)
 }
 
 #[cfg(test)]

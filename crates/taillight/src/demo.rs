@@ -61,6 +61,7 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
         options: OPTIONS.iter().map(|word| (*word).to_owned()).collect(),
         work: Work::Plan(if args.quick { quick() } else { full() }),
         closed: false,
+        probes: probes::ProbeSet::default(),
         seed: args.seed,
         server: args.server,
         agents: None,

@@ -179,6 +179,8 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         counters,
     };
     let mut trial = trial::record(&recording, about);
+    // Agents count from a moment of their own.
+    trial.window_opened_monotonic_ns = agents.is_none().then_some(recording.window_start.0);
     trial.agents = agents.map_or(Vec::new(), Agents::records);
     Ok(Done { trial, recording, resolved })
 }

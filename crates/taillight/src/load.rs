@@ -54,7 +54,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate)]
     gate: Vec<Asked>,
     /// Print one trial as JSON and write no result.
-    #[arg(long, conflicts_with_all = ["repeats", "gate"])]
+    #[arg(long, conflicts_with_all = ["repeats", "gate", "probe"])]
     json: bool,
     /// Print the resolved configuration as JSON and run nothing.
     #[arg(long)]

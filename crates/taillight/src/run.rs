@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
+use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use units::{CpuList, Qos, Rate};
 
@@ -71,6 +72,10 @@ pub(crate) struct Setting {
     pub cache: CacheOptions,
     #[command(flatten)]
     pub web: WebOptions,
+    /// Observe where the time goes, in slots of the window: stages (of a request in the server), runqueue, cpu (code that
+    /// uses the processors), counters and io with commas between, or all. What looking costs is measured and shown.
+    #[arg(long, value_name = "LIST", help_heading = "Result")]
+    pub probe: Option<ProbeSet>,
 }
 
 impl Setting {
@@ -97,6 +102,7 @@ impl Setting {
             work,
             seed: self.load.seed,
             closed: self.load.closed,
+            probes: self.probe.unwrap_or_default(),
             server: self.server,
             agents: Some(self.load.agents),
             cpus: self.load.cpus,
@@ -118,6 +124,8 @@ pub(crate) struct Job {
     pub seed: u64,
     /// Whether the options ask for a closed loop, which has no rate to vary.
     pub closed: bool,
+    /// What is observed meanwhile.
+    pub probes: ProbeSet,
     pub server: ServerArgs,
     /// How agents are spoken to, where the command has options for it.
     pub agents: Option<AgentsOptions>,
@@ -183,6 +191,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
         };
     let experiment = experiment(job, &placement, &folder);
     let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
+    session.observe(job.probes.clone());
     let outcome = match &job.work {
         Work::Plan(plan) => plan.run(&mut session),
         Work::Load { rate, repeats, span } => {

@@ -88,8 +88,9 @@ impl Bench {
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &placement, setup);
         let interrupt = setup.interrupt.clone();
-        let session =
+        let mut session =
             Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
+        session.observe(experiment.probes.clone());
         let search = experiment.time.search;
         Ok(Bench {
             session,

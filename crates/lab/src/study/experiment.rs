@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use launch::Form;
+use probes::ProbeSet;
 use serde_json::{Value, json};
 use toml::Table;
 use units::{Bytes, CpuList, Nanos, Qos, Rate};
@@ -35,6 +36,8 @@ pub struct Experiment {
     pub generator_cpus: Option<CpuList>,
     /// What is changed on the host meanwhile, as `name=value`.
     pub knobs: Vec<String>,
+    /// What is observed meanwhile.
+    pub probes: ProbeSet,
     /// How much is offered.
     pub load: Offer,
     /// What response times are held to.
@@ -146,6 +149,11 @@ impl Experiment {
             generator_cpus.map_err(|e| DefinitionError(format!("{}: {e}", of_generator.at("cpus"))))?;
         let generator = options(of_generator, &known.generator)?;
         let knobs = section.texts("knobs")?;
+        let probes = section.texts("probes")?.join(",");
+        let probes = match probes.as_str() {
+            "" => ProbeSet::default(),
+            names => names.parse().map_err(|e| DefinitionError(format!("{}: {e}", section.at("probes"))))?,
+        };
         let load = Offer::read(section.below("load")?)?;
         let mut qos = section.below("qos")?;
         let target_qos = qos.text("target")?.map_or(Ok(Qos::default()), |text| text.parse());
@@ -153,7 +161,17 @@ impl Experiment {
         qos.end()?;
         let time = Times::read(section.below("time")?)?;
         section.end()?;
-        Ok(Experiment { target, workload, generator, generator_cpus, knobs, load, qos: target_qos, time })
+        Ok(Experiment {
+            target,
+            workload,
+            generator,
+            generator_cpus,
+            knobs,
+            probes,
+            load,
+            qos: target_qos,
+            time,
+        })
     }
 
     /// Everything about it, for the record.
@@ -174,6 +192,7 @@ impl Experiment {
             "generator": self.generator,
             "generator_cpus": self.generator_cpus.as_ref().map(ToString::to_string),
             "knobs": self.knobs,
+            "probes": self.probes.to_string(),
             "load": self.load.to_string(),
             "qos": self.qos.to_string(),
             "time": {

@@ -24,6 +24,8 @@ pub struct Facts {
     pub queues: usize,
     /// Memory that can be had.
     pub memory: Bytes,
+    /// Why a request's stages cannot be followed in the kernel; `None` where they can.
+    pub no_stages: Option<String>,
     /// Programs that are there, of those that a study may need.
     pub programs: Vec<String>,
 }
@@ -50,6 +52,7 @@ impl Facts {
             root: rustix::process::geteuid().is_root(),
             queues: queues(root),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
+            no_stages: probes::no_stages(),
             programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
         }
     }
@@ -102,9 +105,10 @@ impl Facts {
                  not hidden by a hypervisor"
                     .into(),
             ),
+            "stages" => Ok(self.no_stages.clone()),
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
-                "needs '{need}': not known; write smt, resctrl, root, cores>=N, queues>=N, memory>=SIZE, or one of {}",
+                "needs '{need}': not known; write smt, resctrl, root, stages, cores>=N, queues>=N, memory>=SIZE, or one of {}",
                 PROGRAMS.map(|(name, ..)| name).join(", ")
             ))),
         }
@@ -144,6 +148,7 @@ mod tests {
             root: true,
             queues: 8,
             memory: Bytes(64 << 30),
+            no_stages: None,
             programs: vec!["memcached".into()],
         }
     }
@@ -157,6 +162,7 @@ mod tests {
             root: false,
             queues: 1,
             memory: Bytes(1 << 30),
+            no_stages: Some("it takes root".into()),
             programs: Vec::new(),
         };
         let check = |need: &str, words: &str| {
@@ -171,6 +177,7 @@ mod tests {
         check("smt", "share a core");
         check("resctrl", "CAT");
         check("root", "takes root");
+        check("stages", "it takes root");
     }
 
     #[test]

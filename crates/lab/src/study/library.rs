@@ -46,6 +46,9 @@ pub const STUDIES: &[Embedded] = embedded![
     "14-sphinx-vs-memcached",
     "15-sharing-modes",
     "16-co-location",
+    "40-breakdown-memcached",
+    "42-breakdown-sphinx",
+    "43-processor-split",
 ];
 
 impl Embedded {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::Trial;
+use results::{Probes, Trial};
 
 /// Named with their units; what was not measured is absent.
 pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
@@ -28,9 +28,45 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     ];
     let mut metrics: BTreeMap<String, f64> =
         figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    metrics.extend(trial.probes.iter().flat_map(observed));
     metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
     metrics.retain(|_, value| value.is_finite());
     metrics
+}
+
+/// What probes saw of it.
+fn observed(probes: &Probes) -> Vec<(String, f64)> {
+    let mut seen = Vec::new();
+    if let Some(stages) = &probes.stages {
+        for stage in &stages.stages {
+            seen.extend(stage.time.mean_us.map(|us| (format!("stage_us_{}", stage.name), us)));
+            seen.extend(stage.time.p99_us.map(|us| (format!("stage_p99_us_{}", stage.name), us)));
+        }
+        seen.extend(stages.total.mean_us.map(|us| ("stage_us_total".into(), us)));
+        // What waits for the thread: the paper's Epoll and Libevent.
+        let queueing = stages.mean_us("epoll").zip(stages.mean_us("event_library"));
+        seen.extend(queueing.map(|(epoll, library)| ("stage_us_queueing".into(), epoll + library)));
+        seen.extend(stages.correlated_share.map(|share| ("stages_correlated_share".into(), share)));
+        seen.extend(
+            stages.independent.iter().map(|other| ("stages_remainder_share".into(), other.remainder_share)),
+        );
+    }
+    if let Some(processor) = &probes.processor {
+        let (mut libraries, mut own) = (0.0, 0.0);
+        for code in &processor.shares {
+            match code.code.as_str() {
+                "kernel" => seen.push(("cpu_kernel_share".into(), code.share)),
+                name if name.contains(".so") => libraries += code.share,
+                _ => own += code.share,
+            }
+        }
+        seen.extend([("cpu_library_share".into(), libraries), ("cpu_user_share".into(), own)]);
+    }
+    let waits = probes.scheduling.iter().flat_map(|scheduling| &scheduling.threads);
+    // Of the thread that runs most: the others wait for what hardly ever comes.
+    let busiest = waits.max_by(|a, b| a.running_share.total_cmp(&b.running_share));
+    seen.extend(busiest.and_then(|thread| Some(("run_queue_us_mean".into(), thread.run_queue_us_mean?))));
+    seen
 }
 
 /// Failed requests and time-outs over all that were due.

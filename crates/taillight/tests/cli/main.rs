@@ -10,6 +10,7 @@ mod hostile_servers;
 mod hostile_web;
 mod lab;
 mod load;
+mod probes;
 mod results;
 mod run;
 mod soak;

@@ -52,6 +52,7 @@ fn facts(programs: &[&str]) -> Facts {
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),
+        no_stages: None,
         programs: programs.iter().map(|name| (*name).to_owned()).collect(),
     }
 }

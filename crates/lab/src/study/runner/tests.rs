@@ -119,6 +119,7 @@ fn bench(behave: &[(&str, &str)]) -> Bench {
         root: false,
         queues: 1,
         memory: Bytes(1 << 34),
+        no_stages: None,
         programs: Vec::new(),
     };
     let mut text = STUDY.to_owned();
