@@ -191,12 +191,12 @@ impl Task {
         let seed = self.load.seed;
         Ok(match self.workload {
             WorkloadName::Cache => Sent::Cache(Box::new(self.cache.config(seed, Some(self.names.clone()))?)),
-            WorkloadName::Web => Sent::Web(self.web.config(
+            WorkloadName::Web => Sent::Web(Box::new(self.web.config(
                 seed,
                 self.urls.clone(),
                 self.cache.popularity,
                 self.cache.verify,
-            )?),
+            )?)),
             WorkloadName::Null => Sent::Null,
         })
     }

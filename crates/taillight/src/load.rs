@@ -127,7 +127,9 @@ fn resolve(args: &LoadArgs) -> Result<ExitCode> {
     let Setting { load, cache, web, .. } = &args.setting;
     let sent = match args.workload {
         WorkloadName::Cache => Sent::Cache(Box::new(cache.config(load.seed, None)?)),
-        WorkloadName::Web => Sent::Web(web.config(load.seed, Vec::new(), cache.popularity, cache.verify)?),
+        WorkloadName::Web => {
+            Sent::Web(Box::new(web.config(load.seed, Vec::new(), cache.popularity, cache.verify)?))
+        }
         WorkloadName::Null => Sent::Null,
     };
     println!("{}", serde_json::to_string_pretty(&load.resolve(sent))?);

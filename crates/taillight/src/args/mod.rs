@@ -40,7 +40,7 @@ pub(crate) enum WorkloadName {
 #[derive(Clone, Debug)]
 pub(crate) enum Sent {
     Cache(Box<CacheConfig>),
-    Web(WebConfig),
+    Web(Box<WebConfig>),
     Null,
 }
 
@@ -185,7 +185,7 @@ impl LoadOptions {
     pub(crate) fn resolve(&self, sent: Sent) -> Resolved {
         let (workload, cache, web) = match sent {
             Sent::Cache(config) => ("cache", Some(*config), None),
-            Sent::Web(config) => ("web", None, Some(config)),
+            Sent::Web(config) => ("web", None, Some(*config)),
             Sent::Null => ("null", None, None),
         };
         Resolved {
