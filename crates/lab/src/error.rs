@@ -23,9 +23,13 @@ pub enum Error {
     ServerGone { name: String, message: String },
     #[error("{target} sustained no load at all, so there is no maximum to refer to: {reason}")]
     NoThroughput { target: String, reason: String },
+    #[error("the files {files} cannot be made for a web server: {message}")]
+    NoFiles { files: String, message: String },
+    #[error("{server} has no files to serve; say which: {lever}")]
+    NothingToServe { server: String, lever: &'static str },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
-    #[error("{name} was not started here, so it cannot be restarted; name sphinx or memcached")]
+    #[error("{name} was not started here, so it cannot be restarted; name sphinx, memcached or nginx")]
     NotOurs { name: String },
     #[error(transparent)]
     Target(#[from] units::ParseError),

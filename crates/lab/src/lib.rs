@@ -37,7 +37,7 @@ pub use interrupt::Interrupt;
 pub use placement::{Placement, allowed_cpus};
 pub use progress::{Event, Progress, Step, Unwatched, Where};
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
-pub use server::{Remote, Restart, Server, ServerOptions, restart_times, this_program};
+pub use server::{Files, FilesPlace, Remote, Restart, Server, ServerOptions, restart_times, this_program};
 pub use session::{Request, Session, Span};
 pub use target::TargetName;
 pub use vote::{met, sustained};

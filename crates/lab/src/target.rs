@@ -15,15 +15,26 @@ pub enum TargetName {
     Sphinx,
     /// A memcached found on this machine.
     Memcached,
+    /// An NGINX found on this machine.
+    Nginx,
     /// One that already runs, at `HOST:PORT`, a URL or `unix:PATH`, or several of a cluster with commas between. They are
     /// neither started nor stopped, and never flushed.
     Foreign(String),
 }
 
-const LEVER: &str = "write sphinx (embedded), memcached (found on this machine), or HOST:PORT, URL or unix:PATH of a \
-                     server that runs, such as 127.0.0.1:11211, or several with commas between";
+const LEVER: &str = "write sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of \
+                     a server that runs, such as 127.0.0.1:11211, or several with commas between";
 
 impl TargetName {
+    /// The workload that it answers: `web` or `cache`; `None` where only who named it knows.
+    pub fn workload(&self) -> Option<&'static str> {
+        match self {
+            TargetName::Sphinx | TargetName::Memcached => Some("cache"),
+            TargetName::Nginx => Some("web"),
+            TargetName::Foreign(_) => None,
+        }
+    }
+
     /// Where the servers of a foreign target are.
     ///
     /// Errors: a host is not known.
@@ -76,6 +87,7 @@ impl FromStr for TargetName {
         match text {
             "sphinx" => return Ok(TargetName::Sphinx),
             "memcached" => return Ok(TargetName::Memcached),
+            "nginx" => return Ok(TargetName::Nginx),
             _ => {}
         }
         text.split(',').try_for_each(check)?;
@@ -88,6 +100,7 @@ impl fmt::Display for TargetName {
         f.pad(match self {
             TargetName::Sphinx => "sphinx",
             TargetName::Memcached => "memcached",
+            TargetName::Nginx => "nginx",
             TargetName::Foreign(address) => address,
         })
     }
@@ -102,6 +115,7 @@ mod tests {
         for text in [
             "sphinx",
             "memcached",
+            "nginx",
             "127.0.0.1:11211",
             "[::1]:80",
             "cache.example:11211",
@@ -119,7 +133,7 @@ mod tests {
         let check = |text: &str, problem: &str| {
             let error = text.parse::<TargetName>().unwrap_err().to_string();
             assert!(
-                error.contains(problem) && error.contains("sphinx (embedded), memcached"),
+                error.contains(problem) && error.contains("sphinx (embedded), memcached or nginx"),
                 "{text}: {error}"
             );
         };

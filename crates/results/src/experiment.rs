@@ -79,6 +79,9 @@ pub struct Target {
     pub address: String,
     /// How it was started; empty for a server that already ran.
     pub command: Vec<String>,
+    /// The configuration file that it was started with, the first instance's; `None` where it has none.
+    #[serde(default)]
+    pub configuration: Option<String>,
     /// The processors that it was pinned to; empty where it was not.
     pub cpus: Vec<usize>,
     /// What stood around it: `bare`, `bridged`, `lxc`, `podman`, `docker`; empty for a server that already ran.

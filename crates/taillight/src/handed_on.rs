@@ -40,7 +40,7 @@ pub(crate) fn handed_on_without<A: Args>(argv: &[String], without: &[&str]) -> V
 }
 
 /// Options of a workload that count for the others, too.
-const SHARED: [&str; 3] = ["popularity", "verify", "yes"];
+pub(crate) const SHARED: [&str; 3] = ["popularity", "verify", "yes"];
 
 /// Whether among `words` is an option of another workload than the one that is asked for.
 ///

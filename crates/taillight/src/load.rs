@@ -14,7 +14,7 @@ use units::Rate;
 
 use crate::args::{Sent, WorkloadName, urls};
 use crate::generate::{self, Task};
-use crate::handed_on::check_options;
+use crate::handed_on::{check_options, handed_on};
 use crate::run::{self, Setting, Work};
 
 /// What `--gate` alone stands for.
@@ -39,7 +39,8 @@ pub(crate) struct LoadArgs {
     /// What to send.
     #[arg(value_enum)]
     workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached (found on this machine) or HOST:PORT of one that runs.
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT or the URL of one
+    /// that runs.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
@@ -146,6 +147,11 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
             let connections = args.setting.load.connections as usize;
             let agents = Some(&args.setting.load.agents);
             let targets = [args.target.clone()];
+            let mut words = handed_on::<LoadArgs>(&std::env::args().collect::<Vec<_>>());
+            args.setting.server.serve(&targets, &mut words)?;
+            if let Some(files) = args.setting.server.set() {
+                args.setting.web.files.get_or_insert_with(|| files.to_owned());
+            }
             let mut started = args.setting.server.start(&targets, &placement, connections, agents)?;
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;

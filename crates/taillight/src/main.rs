@@ -10,6 +10,7 @@ mod compare_studies;
 mod data_set;
 mod demo;
 mod explain;
+mod fileset;
 mod from_agents;
 mod generate;
 mod handed_on;
@@ -69,6 +70,7 @@ enum Command {
     Accuracy(accuracy::AccuracyArgs),
     Explain(explain::ExplainArgs),
     DataSet(data_set::DataSetArgs),
+    Fileset(fileset::FilesetArgs),
     Host(host::HostArgs),
     Tune(Box<tune::TuneArgs>),
 }
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Accuracy(args) => accuracy::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::DataSet(args) => data_set::run(&args),
+        Command::Fileset(args) => fileset::run(&args),
         Command::Host(args) => host::run(&args),
         Command::Tune(args) => tune::run(*args),
     };

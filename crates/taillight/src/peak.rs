@@ -19,7 +19,8 @@ pub(crate) struct PeakArgs {
     /// What to send.
     #[arg(value_enum)]
     workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached (found on this machine) or HOST:PORT of one that runs.
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT or the URL of one
+    /// that runs.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Width of the interval of the peak, in per cent of the maximum throughput.

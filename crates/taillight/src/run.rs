@@ -175,20 +175,21 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let placement = job.server.placement(job.cpus.as_ref());
     let teller = Teller::new(job.workload, job.closed, !job.result.no_live);
     let mut options = options(job, &placement);
+    let mut server = job.server.clone();
+    server.serve(&job.targets, &mut options)?;
     if teller.shows_points() {
         options.push("--live".into());
     }
     let (exe, span) = (lab::this_program()?, job.work.span());
     let generator = Generator::new(&exe, job.workload, &options, &placement.generator, span)?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
-    let servers =
-        match job.server.start(&job.targets, &placement, generator.connections(), job.agents.as_ref()) {
-            Ok(servers) => servers,
-            Err(error) => {
-                let _ = fs::remove_dir_all(folder.path());
-                return Err(error);
-            }
-        };
+    let servers = match server.start(&job.targets, &placement, generator.connections(), job.agents.as_ref()) {
+        Ok(servers) => servers,
+        Err(error) => {
+            let _ = fs::remove_dir_all(folder.path());
+            return Err(error);
+        }
+    };
     let experiment = experiment(job, &placement, &folder);
     let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
     session.observe(job.probes.clone());
@@ -218,12 +219,17 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
 
 /// Whether these servers answer what is sent.
 ///
-/// Errors: one is a cache and is asked for pages.
+/// Errors: one is a cache and is asked for pages, or the other way round.
 pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
-    let cache = |target: &&TargetName| matches!(target, TargetName::Sphinx | TargetName::Memcached);
-    match targets.iter().find(cache) {
-        Some(target) if workload == "web" => bail!(
-            "{target} is a cache and answers no HTTP; name a web server, such as --target http://127.0.0.1:8080"
+    let other = |target: &&TargetName| target.workload().is_some_and(|answers| answers != workload);
+    match (targets.iter().find(other), workload) {
+        (Some(target), "web") => bail!(
+            "{target} is a cache and answers no HTTP; name a web server, such as --target nginx or --target \
+             http://127.0.0.1:8080"
+        ),
+        (Some(target), "cache") => bail!(
+            "{target} is no cache: it is asked for pages by the workload web, as in taillight load web --target {target}, or \
+             compare --live --workload web"
         ),
         _ => Ok(()),
     }

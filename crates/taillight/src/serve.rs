@@ -1,6 +1,7 @@
-//! The servers that the laboratory brings along, and memcached as found on this machine, in any form.
+//! The servers that the laboratory brings along, and memcached and NGINX as found on this machine, in any form.
 
 mod around;
+mod nginx;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -15,7 +16,7 @@ use reactor::{Address, Epoll, Reactor, pin_to};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, CpuList, Nanos};
 
-/// Run a server: one that the laboratory brings along, or memcached; bare, behind a bridge or in a container.
+/// Run a server: one that the laboratory brings along, memcached or NGINX; bare, behind a bridge or in a container.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
@@ -28,6 +29,8 @@ enum Server {
     Sphinx(Box<SphinxArgs>),
     /// The memcached of this machine, of an image, or of one's own build.
     Memcached(around::MemcachedArgs),
+    /// The NGINX of this machine, of an image, or of one's own build, over a set of files.
+    Nginx(Box<nginx::NginxArgs>),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
     /// Remove what a killed run has left: bridges, containers, images.
@@ -111,6 +114,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
         Server::Sphinx(args) if args.around.is_given() => around::sphinx(&args.options, &args.around),
         Server::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
         Server::Memcached(args) => around::memcached(args),
+        Server::Nginx(args) => nginx::run(args),
         Server::CleanUp => clean_up(),
         Server::Null(null) => serve_null(null),
     }

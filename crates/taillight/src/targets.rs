@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use lab::{Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cpus};
 use launch::Form;
 use units::{Bytes, CpuList};
 
@@ -20,7 +20,8 @@ pub(crate) struct ServerArgs {
     /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
     #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
     form: Form,
-    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached found here.
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached or nginx found
+    /// here.
     #[arg(long, value_name = "FILE")]
     server_binary: Option<PathBuf>,
     /// Image that podman or docker runs in place of this machine's own program.
@@ -36,7 +37,7 @@ pub(crate) struct ServerArgs {
     /// May be given more than once.
     #[arg(long, value_name = "NAME=VALUE", requires = "server_agent")]
     server_knob: Vec<String>,
-    /// Threads of a server that is started here.
+    /// Threads, or worker processes, of a server that is started here.
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     server_threads: u16,
     /// Memory for items of a server that is started here.
@@ -52,6 +53,17 @@ pub(crate) struct ServerArgs {
     /// A further argument for the embedded Sphinx.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     sphinx_arg: Vec<String>,
+    /// A setting of an nginx that is started here: open_file_cache=off or =1000, gzip=6, access_log=on, reuseport=on,
+    /// sendfile=off. May be given more than once.
+    #[arg(long, value_name = "NAME=VALUE")]
+    nginx_set: Vec<String>,
+    /// Where the files that an nginx serves are made, where --file-set names none: memory (tmpfs), disk, or the path of a
+    /// folder. They are removed at the end.
+    #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
+    files_in: FilesPlace,
+    /// What it serves: that is said to the generator, and known once its words are.
+    #[arg(skip)]
+    files: Option<Files>,
 }
 
 impl ServerArgs {
@@ -65,6 +77,24 @@ impl ServerArgs {
     /// Whether servers that are started run on this machine, beside the generator.
     pub(crate) fn is_here(&self) -> bool {
         self.server_agent.is_none()
+    }
+
+    /// Has what is to be served follow from the words for the generator, and adds to them what they leave out.
+    ///
+    /// Errors: they say what cannot be.
+    pub(crate) fn serve(&mut self, targets: &[TargetName], words: &mut Vec<String>) -> Result<()> {
+        if targets.contains(&TargetName::Nginx) {
+            self.files = Some(Files::asked_for(words, &self.files_in)?);
+        }
+        Ok(())
+    }
+
+    /// The set of files that is made for a web server, where one is.
+    pub(crate) fn set(&self) -> Option<&str> {
+        match &self.files {
+            Some(Files::Set { files, .. }) => Some(files),
+            _ => None,
+        }
     }
 
     /// Starts every target, or looks whether it runs. Two of the same name are told apart by a number.
@@ -111,6 +141,7 @@ impl ServerArgs {
         let extra = match target {
             TargetName::Sphinx => &self.sphinx_arg[..],
             TargetName::Memcached => &self.memcached_arg[..],
+            TargetName::Nginx => &self.nginx_set[..],
             TargetName::Foreign(_) => &[],
         };
         ServerOptions {
@@ -123,6 +154,7 @@ impl ServerArgs {
             connections,
             cpus,
             extra: extra.to_vec(),
+            files: self.files.clone(),
             ..ServerOptions::new(exe)
         }
     }
@@ -160,7 +192,7 @@ impl ServerArgs {
         if let (true, true, Some(foreign)) = (own.is_empty(), changed, foreign.first()) {
             bail!(
                 "{foreign} already runs, so that --form, --server-binary, --server-image, --server-instances and --server-agent \
-                 mean nothing to it; leave them out, or use --target sphinx or memcached"
+                 mean nothing to it; leave them out, or use --target sphinx, memcached or nginx"
             );
         }
         if self.server_threads < self.server_instances {
@@ -187,8 +219,13 @@ impl ServerArgs {
         }
         if self.server_instances > 1 {
             notes.push(format!(
-                "{} instances shared threads, memory and processors; keys were spread over them by consistent hashing.",
-                self.server_instances
+                "{} instances shared threads, memory and processors{}.",
+                self.server_instances,
+                if targets.contains(&TargetName::Nginx) {
+                    ""
+                } else {
+                    "; keys were spread over them by consistent hashing"
+                }
             ));
         }
         notes.extend(match self.form {

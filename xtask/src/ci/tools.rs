@@ -16,8 +16,10 @@ struct Package {
     without: &'static str,
 }
 
-const PACKAGES: [Package; 8] = [
+const PACKAGES: [Package; 10] = [
     Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
+    Package { program: "nginx", package: "nginx", without: "the tests against a real NGINX" },
+    Package { program: "curl", package: "curl", without: "the test that fetches files as a user would" },
     Package {
         program: "chromium",
         package: "chromium",

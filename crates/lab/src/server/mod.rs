@@ -1,5 +1,6 @@
 //! A server under test: started here, or found running.
 
+mod files;
 mod options;
 mod own;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use reactor::Address;
 
+pub use files::{Files, FilesPlace};
 pub use options::ServerOptions;
 use own::Own;
 pub use own::Restart;
@@ -108,7 +110,7 @@ impl Server {
         !matches!(self.keeper, Keeper::Foreign)
     }
 
-    /// The processes that serve, where they are on this machine and were started here.
+    /// The processes that serve, workers included, where they are on this machine and were started here.
     pub fn pids(&self) -> Vec<u32> {
         if let Keeper::Own(own) = &self.keeper { own.pids() } else { Vec::new() }
     }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use launch::Form;
 use units::Bytes;
 
+use super::Files;
+
 /// How a server that is started here is set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerOptions {
@@ -13,13 +15,13 @@ pub struct ServerOptions {
     pub form: Form,
     /// The address that a bare one listens on; the others have addresses of their own.
     pub listen: IpAddr,
-    /// A build of one's own, of memcached, `taillight` or `sphinxd`, in place of the one that is found.
+    /// A build of one's own, of memcached, nginx, `taillight` or `sphinxd`, in place of the one that is found.
     pub binary: Option<PathBuf>,
-    /// An image of the user's that podman or docker runs, with `memcached` or `sphinxd` in it.
+    /// An image of the user's that podman or docker runs, with `memcached`, `nginx` or `sphinxd` in it.
     pub image: Option<String>,
     /// Servers among which threads, memory and processors are divided.
     pub instances: usize,
-    /// Threads that serve, of all instances together.
+    /// Threads that serve, or worker processes, of all instances together.
     pub threads: usize,
     /// Memory for items, of all instances together.
     pub memory: Bytes,
@@ -29,8 +31,10 @@ pub struct ServerOptions {
     pub cpus: Vec<usize>,
     /// Which threads of Sphinx work on which keys, as its `--sharing` takes it.
     pub sharing: Option<String>,
-    /// Further arguments, such as `-o no_lru_maintainer`.
+    /// Further arguments, such as `-o no_lru_maintainer`; of nginx settings, such as `gzip=6`.
     pub extra: Vec<String>,
+    /// What a web server serves.
+    pub files: Option<Files>,
 }
 
 impl ServerOptions {
@@ -49,6 +53,7 @@ impl ServerOptions {
             cpus: crate::allowed_cpus()[..1].to_vec(),
             sharing: None,
             extra: Vec::new(),
+            files: None,
         }
     }
 

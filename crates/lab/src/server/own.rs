@@ -5,9 +5,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use launch::memcached::{self, Memcached};
-use launch::{Instance, Places, Spec, sphinx};
+use launch::nginx::{self, Nginx};
+use launch::{Instance, OwnFolder, Places, Spec, sphinx};
 
 use super::ServerOptions;
+use super::files::Served;
 use crate::{Error, TargetName};
 
 /// How long a server may take to accept connections. Those that are started here take some ms; an image that has to
@@ -17,11 +19,24 @@ const START: Duration = Duration::from_secs(20);
 const GRACE: Duration = Duration::from_secs(2);
 /// Where a server listens that has all ports to itself. Source: memcached's registered port.
 const PORT: u16 = 11211;
+/// The same of a web server. Source: IANA's `http-alt`, which takes no rights to listen on.
+const WEB_PORT: u16 = 8080;
+/// What says which files a web server has.
+const FILES_LEVER: &str = "a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
 /// What is started.
 enum Program {
     Sphinx,
     Memcached(Memcached),
+    Nginx(Nginx, Web),
+}
+
+/// What a web server has beside its program.
+struct Web {
+    settings: nginx::Settings,
+    served: Served,
+    /// Each instance's own: its configuration, and what it writes.
+    folders: Vec<OwnFolder>,
 }
 
 /// Instances that run, and where. Dropping it kills them and removes what they ran in.
@@ -29,9 +44,10 @@ pub(super) struct Own {
     // Before the places that they are in.
     instances: Vec<Instance>,
     addresses: Vec<SocketAddr>,
+    places: Places,
+    // With the folders that they run in, and what they serve.
     program: Program,
     options: ServerOptions,
-    places: Places,
 }
 
 /// How long the two halves of a restart took, over all instances.
@@ -50,11 +66,34 @@ impl Restart {
     }
 }
 
+impl Program {
+    /// Errors: there is no nginx, nothing to serve, or no such setting.
+    fn nginx(options: &ServerOptions) -> Result<Program, Error> {
+        let files = options
+            .files
+            .as_ref()
+            .ok_or(Error::NothingToServe { server: "nginx".into(), lever: FILES_LEVER })?;
+        let settings = nginx::Settings::read(&options.extra)?;
+        let nginx = match (&options.binary, &options.image) {
+            (Some(binary), _) => nginx::at(binary)?,
+            // What the image holds is not known before it answers.
+            (None, Some(_)) => Nginx { path: "nginx".into(), version: String::new(), built: Vec::new() },
+            (None, None) => nginx::find()?,
+        };
+        let served = files.have(&options.exe)?;
+        let folders = (0..options.instances.max(1))
+            .map(|_| OwnFolder::make(&std::env::temp_dir()))
+            .collect::<Result<_, _>>()?;
+        Ok(Program::Nginx(nginx, Web { settings, served, folders }))
+    }
+}
+
 impl Own {
     /// Errors: there is no such program or form here, or one does not become ready.
     pub(super) fn start(name: &TargetName, options: &ServerOptions) -> Result<Own, Error> {
         let image = options.image.as_deref();
         let program = match (name, &options.binary) {
+            (TargetName::Nginx, _) => Program::nginx(options)?,
             (TargetName::Memcached, Some(binary)) => Program::Memcached(memcached::at(binary)?),
             // What the image holds is not known before it answers.
             (TargetName::Memcached, None) if image.is_some() => {
@@ -67,11 +106,12 @@ impl Own {
             let file = match &program {
                 Program::Sphinx => sphinx_file(options),
                 Program::Memcached(memcached) => &memcached.path,
+                Program::Nginx(nginx, _) => &nginx.path,
             };
             Places::prepare(options.form, options.instances.max(1), file, image)?
         };
         let options = options.clone();
-        let mut own = Own { instances: Vec::new(), addresses: Vec::new(), program, options, places };
+        let mut own = Own { instances: Vec::new(), addresses: Vec::new(), places, program, options };
         own.start_all()?;
         Ok(own)
     }
@@ -82,6 +122,7 @@ impl Own {
             let (instance, address) = match &self.program {
                 Program::Sphinx => self.start_sphinx(place, &options)?,
                 Program::Memcached(memcached) => self.start_memcached(memcached, place, &options)?,
+                Program::Nginx(nginx, web) => self.start_nginx(nginx, web, place, &options)?,
             };
             self.instances.push(instance);
             self.addresses.push(address);
@@ -128,6 +169,29 @@ impl Own {
         Ok((instance, address))
     }
 
+    fn start_nginx(
+        &self,
+        nginx: &Nginx,
+        web: &Web,
+        place: usize,
+        options: &ServerOptions,
+    ) -> Result<(Instance, SocketAddr), Error> {
+        let set_up = nginx::Options {
+            files: web.served.folder().into(),
+            workers: options.threads,
+            cpus: options.cpus.clone(),
+            connections: options.connection_limit(),
+            open_files: nginx::open_file_limit(options.form),
+            settings: web.settings.clone(),
+        };
+        let folder = &web.folders[place];
+        Ok(if self.places.has_all_ports() {
+            nginx.start_in((&self.places, place), WEB_PORT, folder, &set_up, START)?
+        } else {
+            nginx.start_at(options.listen, folder, &set_up, START)?
+        })
+    }
+
     /// Stops all instances and starts them again in the same places.
     ///
     /// Errors: one does not come back; all are stopped then.
@@ -161,6 +225,12 @@ impl Own {
             Program::Sphinx => String::new(),
             Program::Memcached(memcached) if memcached.version.is_empty() => String::new(),
             Program::Memcached(memcached) => format!("memcached {}", memcached.version),
+            Program::Nginx(nginx, _) if nginx.version.is_empty() => String::new(),
+            Program::Nginx(nginx, _) => format!("nginx {}", nginx.version),
+        };
+        let configuration = match &self.program {
+            Program::Nginx(_, web) => web.folders.first().and_then(nginx::configuration_in),
+            _ => None,
         };
         let of_each =
             |what: &dyn Fn(&Instance) -> Option<String>| self.instances.iter().filter_map(what).collect();
@@ -169,6 +239,7 @@ impl Own {
             version,
             address: self.address(),
             command: self.instances.first().map_or(Vec::new(), |first| first.process.spec().command_line()),
+            configuration,
             cpus: self.options.cpus.clone(),
             form: self.options.form.to_string(),
             instances: self.instances.len() as u32,
@@ -185,6 +256,7 @@ impl Own {
         match &self.program {
             Program::Sphinx => sphinx_file(&self.options),
             Program::Memcached(memcached) => &memcached.path,
+            Program::Nginx(nginx, _) => &nginx.path,
         }
     }
 
@@ -195,7 +267,7 @@ impl Own {
     }
 
     pub(super) fn pids(&self) -> Vec<u32> {
-        self.instances.iter().map(Instance::pid).collect()
+        self.instances.iter().flat_map(Instance::pids).collect()
     }
 
     /// The last words of the first that ended; `None` while all run.

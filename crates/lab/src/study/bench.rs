@@ -20,8 +20,6 @@ use crate::{
 pub struct Setup {
     /// This program, which is started as server and as generator.
     pub exe: PathBuf,
-    /// The workload that the generator is started with.
-    pub workload: String,
     /// Of every random stream.
     pub seed: u64,
     /// Whether somebody asks to stop.
@@ -68,8 +66,10 @@ impl Bench {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
         }
+        let files = experiment.files(&mut words)?;
         let span = experiment.time.span();
-        let generator = Generator::new(&setup.exe, &setup.workload, &words, &placement.generator, span)?;
+        let generator =
+            Generator::new(&setup.exe, experiment.kind.name(), &words, &placement.generator, span)?;
         let target = &experiment.target;
         let options = ServerOptions {
             form: target.form,
@@ -80,6 +80,7 @@ impl Bench {
             connections: generator.connections(),
             cpus: placement.server.clone(),
             extra: target.args.clone(),
+            files,
             ..ServerOptions::new(&setup.exe)
         };
         let server = Server::start(&experiment.target.server, &options)?;

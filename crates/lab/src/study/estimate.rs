@@ -1,8 +1,9 @@
 //! How long a study will take, before it starts.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::experiment::{Experiment, Offer};
+use super::experiment::{Experiment, Offer, Workload};
 use super::plan::{Plan, Point};
 
 /// A trial takes about this long beside its warm-up and window: the start of the generator, connecting, the drain.
@@ -13,10 +14,14 @@ const START: Duration = Duration::from_millis(200);
 const APPLY: Duration = Duration::from_millis(10);
 /// Storing one item of the data set, in batches over loopback.
 const STORE: Duration = Duration::from_micros(5);
+/// Making one file of a set, in memory by two threads; sizes beyond some KiB are left out of account.
+const MAKE: Duration = Duration::from_micros(15);
 /// A first search for the maximum takes about so many trials, a later one so many, one for the peak so many.
 const SEARCH: (u32, u32, u32) = (8, 3, 9);
 /// The keys of a data set where nothing is said, the default of the command line.
 const KEYS: u64 = 100_000;
+/// The same of files.
+const FILES: u64 = 100_000;
 
 impl Plan {
     /// About how long all of it takes.
@@ -27,7 +32,22 @@ impl Plan {
             needed.map(|bench| trials * search_trial(&bench.experiment)).sum()
         };
         let later = self.blocks.saturating_sub(1);
-        first + searches(SEARCH.0) + later * searches(SEARCH.1) + self.blocks * self.of_block()
+        self.making()
+            + first
+            + searches(SEARCH.0)
+            + later * searches(SEARCH.1)
+            + self.blocks * self.of_block()
+    }
+
+    /// About how long the files of web servers take to be made: each set once, whoever serves it.
+    fn making(&self) -> Duration {
+        let web = self.benches.iter().filter(|bench| bench.experiment.kind == Workload::Web);
+        let sets: BTreeSet<Option<&String>> =
+            web.map(|bench| bench.experiment.workload.get("files")).collect();
+        let count = |set: &Option<&String>| {
+            set.and_then(|set| set.split('x').next()?.parse::<u64>().ok()).unwrap_or(FILES)
+        };
+        MAKE.saturating_mul(u32::try_from(sets.iter().map(count).sum::<u64>()).unwrap_or(u32::MAX))
     }
 
     /// About how long the points of a block take, its maxima left out.
@@ -67,6 +87,9 @@ fn search_trial(experiment: &Experiment) -> Duration {
 }
 
 fn fill(experiment: &Experiment) -> Duration {
+    if experiment.kind == Workload::Web {
+        return Duration::ZERO;
+    }
     let keys = experiment.workload.get("keys").and_then(|keys| keys.parse::<u64>().ok()).unwrap_or(KEYS);
     STORE.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX))
 }

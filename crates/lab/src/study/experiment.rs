@@ -1,26 +1,61 @@
 //! An experiment as a person writes it: what is measured, under which load, with everything that may be left out
 //! filled in.
 
+mod target;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use launch::Form;
 use probes::ProbeSet;
 use serde_json::{Value, json};
 use toml::Table;
-use units::{Bytes, CpuList, Nanos, Qos, Rate};
+use units::{CpuList, Nanos, Qos, Rate};
 
 use super::DefinitionError;
-use super::section::{Section, nearest, unknown};
-use crate::{Span, TargetName};
+use super::section::{Section, unknown};
+use crate::{Files, Span, TargetName};
+
+pub use target::{Cpus, Target};
 
 /// The names of the generator's options, so that a wrong one is refused before anything starts.
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
-    /// Of what is asked for: `key-size`.
-    pub workload: Vec<String>,
+    /// Of what is asked for of a cache: `key-size`.
+    pub cache: Vec<String>,
+    /// Of what is asked for of a web server: `popularity`.
+    pub web: Vec<String>,
     /// Of how it is sent: `connections`.
     pub generator: Vec<String>,
+}
+
+impl Vocabulary {
+    fn of(&self, kind: Workload) -> &[String] {
+        match kind {
+            Workload::Cache => &self.cache,
+            Workload::Web => &self.web,
+        }
+    }
+}
+
+/// What is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Workload {
+    /// Gets and sets.
+    Cache,
+    /// Requests for files.
+    Web,
+}
+
+impl Workload {
+    const WORDS: [(&str, Workload); 2] = [("cache", Workload::Cache), ("web", Workload::Web)];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Cache => "cache",
+            Workload::Web => "web",
+        }
+    }
 }
 
 /// A whole experiment.
@@ -28,6 +63,8 @@ pub struct Vocabulary {
 pub struct Experiment {
     /// The server.
     pub target: Target,
+    /// What is sent to it.
+    pub kind: Workload,
     /// What is asked for: option and value, as on the command line.
     pub workload: BTreeMap<String, String>,
     /// How it is sent: option and value, as on the command line.
@@ -44,40 +81,6 @@ pub struct Experiment {
     pub qos: Qos,
     /// How long.
     pub time: Times,
-}
-
-/// The server under test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Target {
-    /// Which.
-    pub server: TargetName,
-    /// In what it runs: `bare`, `bridged`, `lxc`, `podman`, `docker`.
-    pub form: Form,
-    /// Threads that serve, of all instances together.
-    pub threads: u32,
-    /// How many of it run; the keys are shared out among them.
-    pub instances: u32,
-    /// Its processors.
-    pub cpus: Cpus,
-    /// Memory for items.
-    pub memory: Bytes,
-    /// Further arguments.
-    pub args: Vec<String>,
-    /// A program of one's own.
-    pub binary: Option<String>,
-}
-
-/// Where a server runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cpus {
-    /// As many as threads where there are so many beside the generator's, else fewer.
-    Apart,
-    /// One for each thread, the generator's too where there are not enough.
-    PerThread,
-    /// The generator's own.
-    OfGenerator,
-    /// These.
-    List(CpuList),
 }
 
 /// How much is offered.
@@ -142,7 +145,21 @@ impl Experiment {
     pub fn read(table: Table, place: &str, known: &Vocabulary) -> Result<Experiment, DefinitionError> {
         let mut section = Section::new(place, table);
         let target = Target::read(section.below("target")?)?;
-        let workload = options(section.below("workload")?, &known.workload)?;
+        let mut of_workload = section.below("workload")?;
+        let kind = of_workload.choice("kind", &Workload::WORDS, "write \"cache\" or \"web\"")?;
+        let kind = kind.unwrap_or(match target.server.workload() {
+            Some("web") => Workload::Web,
+            _ => Workload::Cache,
+        });
+        if target.server.workload().is_some_and(|answers| answers != kind.name()) {
+            return Err(DefinitionError(format!(
+                "{}: {} answers no '{}'; leave it out, or choose another target.server",
+                of_workload.at("kind"),
+                target.server,
+                kind.name()
+            )));
+        }
+        let workload = options(of_workload, known.of(kind))?;
         let mut of_generator = section.below("generator")?;
         let generator_cpus = of_generator.text("cpus")?.map(|text| text.parse()).transpose();
         let generator_cpus =
@@ -163,6 +180,7 @@ impl Experiment {
         section.end()?;
         Ok(Experiment {
             target,
+            kind,
             workload,
             generator,
             generator_cpus,
@@ -187,7 +205,9 @@ impl Experiment {
                 "memory": target.memory.to_string(),
                 "args": target.args,
                 "binary": target.binary,
+                "files-in": target.files_in.to_string(),
             },
+            "kind": self.kind.name(),
             "workload": self.workload,
             "generator": self.generator,
             "generator_cpus": self.generator_cpus.as_ref().map(ToString::to_string),
@@ -229,6 +249,15 @@ impl Experiment {
         }
         words
     }
+
+    /// What its server serves, and the words that say so to the generator where nobody did; `None` where a server of
+    /// ours serves no files.
+    pub(super) fn files(&self, words: &mut Vec<String>) -> Result<Option<Files>, crate::Error> {
+        match self.target.server {
+            TargetName::Nginx => Ok(Some(Files::asked_for(words, &self.target.files_in)?)),
+            _ => Ok(None),
+        }
+    }
 }
 
 /// Options with their values.
@@ -261,57 +290,6 @@ fn options(section: Section, known: &[String]) -> Result<BTreeMap<String, String
         options.insert(name, text);
     }
     Ok(options)
-}
-
-impl Target {
-    fn read(mut section: Section) -> Result<Target, DefinitionError> {
-        let server = section.text("server")?.unwrap_or_else(|| "sphinx".into());
-        let server = server.parse().map_err(|e| DefinitionError(format!("{}: {e}", section.at("server"))))?;
-        let form = match section.text("form")? {
-            None => Form::Bare,
-            Some(text) => text.parse().map_err(|e| {
-                let near = nearest(&text, Form::ALL.into_iter().map(Form::name));
-                let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
-                DefinitionError(format!("{}: {e}{near}", section.at("form")))
-            })?,
-        };
-        let target = Target {
-            server,
-            form,
-            threads: section.count("threads")?.unwrap_or(1),
-            instances: section.count("instances")?.unwrap_or(1),
-            cpus: Cpus::read(&mut section)?,
-            memory: section.quantity("memory", "1GiB")?.unwrap_or(Bytes(1 << 30)),
-            args: section.texts("args")?,
-            binary: section.text("binary")?,
-        };
-        section.end()?;
-        Ok(target)
-    }
-}
-
-impl Cpus {
-    fn read(section: &mut Section) -> Result<Cpus, DefinitionError> {
-        Ok(match section.text("cpus")?.as_deref() {
-            None | Some("apart") => Cpus::Apart,
-            Some("per-thread") => Cpus::PerThread,
-            Some("generator") => Cpus::OfGenerator,
-            Some(list) => Cpus::List(list.parse().map_err(|e| {
-                DefinitionError(format!("{}: {e}, or apart, per-thread or generator", section.at("cpus")))
-            })?),
-        })
-    }
-}
-
-impl std::fmt::Display for Cpus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Cpus::Apart => f.write_str("apart"),
-            Cpus::PerThread => f.write_str("per-thread"),
-            Cpus::OfGenerator => f.write_str("generator"),
-            Cpus::List(list) => list.fmt(f),
-        }
-    }
 }
 
 impl Offer {

@@ -31,8 +31,9 @@ pub struct Facts {
 }
 
 /// What a study may ask for by name, the program that has it, and what to do where it lacks.
-const PROGRAMS: [(&str, &str, &str); 5] = [
+const PROGRAMS: [(&str, &str, &str); 6] = [
     ("memcached", "memcached", "install it (apt-get install memcached)"),
+    ("nginx", "nginx", "install it (apt-get install nginx)"),
     ("lxc", "lxc-start", "install it (apt-get install lxc)"),
     ("podman", "podman", "install it (apt-get install podman)"),
     ("docker", "dockerd", "install it (apt-get install docker.io)"),
@@ -54,6 +55,20 @@ impl Facts {
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
             no_stages: probes::no_stages(),
             programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+        }
+    }
+
+    /// Those of a machine that has nothing: enough to tell which needs are known.
+    pub(super) fn none() -> Facts {
+        Facts {
+            cores: 0,
+            smt: false,
+            resctrl: false,
+            root: false,
+            queues: 0,
+            memory: Bytes(0),
+            no_stages: None,
+            programs: Vec::new(),
         }
     }
 

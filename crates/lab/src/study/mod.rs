@@ -37,7 +37,7 @@ pub use agreement::{Agreement, AgreementPoint, agreement};
 pub use bench::Setup;
 pub use claim::Claim;
 pub use definition::{Definition, StudyKind};
-pub use experiment::{Cpus, Experiment, Offer, Target, Times, Vocabulary};
+pub use experiment::{Cpus, Experiment, Offer, Target, Times, Vocabulary, Workload};
 pub use facts::Facts;
 pub use library::{Embedded, STUDIES, Source};
 pub use plan::Plan;

@@ -82,6 +82,8 @@ pub(super) struct FormDef {
     pub(super) maximum: Option<Rate>,
     /// What it changes of every experiment.
     pub(super) set: Table,
+    /// What it changes of the second service's instead, in a study of two; `None` for the same.
+    pub(super) set_second: Option<Table>,
     /// Its series; empty: all.
     pub(super) series: Vec<String>,
 }
@@ -95,6 +97,13 @@ impl FormDef {
             tolerance: section.share("tolerance")?.unwrap_or(usual.tolerance),
             maximum: section.quantity("maximum", "5krps")?,
             set: section.raw_table("set")?,
+            set_second: section
+                .value("set-second")
+                .map(|value| match value {
+                    toml::Value::Table(table) => Ok(table),
+                    other => Err(section.wrong("set-second", &other, "a table")),
+                })
+                .transpose()?,
             series: section.texts("series")?,
         };
         section.end()?;
@@ -110,6 +119,7 @@ impl FormDef {
             tolerance: 0.03,
             maximum: None,
             set: Table::new(),
+            set_second: None,
             series: Vec::new(),
         }
     }

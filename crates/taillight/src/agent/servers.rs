@@ -69,6 +69,13 @@ impl Launches {
     fn options(&self, serve: &Serve) -> Result<(TargetName, ServerOptions), String> {
         let target = match serve.target.parse() {
             Ok(target @ (TargetName::Sphinx | TargetName::Memcached)) => target,
+            Ok(TargetName::Nginx) => {
+                return Err(
+                    "it starts no nginx, whose files would have to be there: start one on that machine by \
+                            `taillight serve nginx` and name its HOST:PORT"
+                        .into(),
+                );
+            }
             _ => return Err(format!("it starts sphinx and memcached, not '{}'", serve.target)),
         };
         let command = ServerArgs::augment_args(Command::new("server"))

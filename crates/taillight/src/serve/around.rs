@@ -23,7 +23,8 @@ pub(super) struct Around {
     /// bare, bridged (behind the bridge that containers have), lxc, podman or docker. All but bare take root.
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
-    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached found here.
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached or nginx found
+    /// here.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Image that podman or docker runs in place of this machine's own program.
@@ -47,7 +48,7 @@ impl Around {
         form.is_some() || binary.is_some() || image.is_some() || instances.is_some() || restarts.is_some()
     }
 
-    fn options(&self) -> Result<ServerOptions> {
+    pub(super) fn options(&self) -> Result<ServerOptions> {
         Ok(ServerOptions {
             form: self.form.unwrap_or_default(),
             binary: self.binary.clone(),
@@ -147,7 +148,7 @@ fn typed(arg: &Arg, name: &str, matches: &ArgMatches) -> Vec<String> {
     }
 }
 
-fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<ExitCode> {
+pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -> Result<ExitCode> {
     if options.threads < options.instances {
         let (threads, instances) = (options.threads, options.instances);
         bail!(

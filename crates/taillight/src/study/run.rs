@@ -111,7 +111,6 @@ fn announce(definition: &Definition, form: Form, plan: &Plan) {
 fn setup(seed: u64) -> Result<Setup> {
     Ok(Setup {
         exe: lab::this_program()?,
-        workload: "cache".into(),
         seed,
         interrupt: Interrupt::on_signals()?,
         command: std::env::args().collect(),

@@ -4,13 +4,18 @@ use clap::{Args, Command};
 use lab::study::Vocabulary;
 
 use crate::args::{CacheOptions, LoadOptions, WebOptions};
+use crate::handed_on::SHARED;
 
 pub(crate) fn vocabulary() -> Vocabulary {
     let names = |command: Command| -> Vec<String> {
         command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
     };
     Vocabulary {
-        workload: names(WebOptions::augment_args(CacheOptions::augment_args(Command::new("workload")))),
+        cache: names(CacheOptions::augment_args(Command::new("cache"))),
+        web: names(WebOptions::augment_args(Command::new("web")))
+            .into_iter()
+            .chain(SHARED.map(str::to_owned))
+            .collect(),
         generator: names(LoadOptions::augment_args(Command::new("generator"))),
     }
 }
@@ -23,9 +28,8 @@ mod tests {
     #[test]
     fn options_are_known_by_their_long_names() {
         let known = vocabulary();
-        assert!(
-            ["keys", "key-size", "mix", "files"].iter().all(|name| known.workload.iter().any(|k| k == name))
-        );
+        assert!(["keys", "key-size", "mix"].iter().all(|name| known.cache.iter().any(|k| k == name)));
+        assert!(["files", "popularity", "verify"].iter().all(|name| known.web.iter().any(|k| k == name)));
         assert!(["connections", "depth"].iter().all(|name| known.generator.iter().any(|k| k == name)));
     }
 

@@ -223,7 +223,7 @@ fn targets_and_options_that_make_no_sense_start_nothing() {
     check("peak cache --tolerance NaN", 2, &["per cent over 0"]);
     check("demo --name ../x", 2, &["--name", "letters"]);
     check("demo --server-cpus 4000", 1, &["4000", "may use"]);
-    check("sweep web", 2, &["web", "cache"]);
+    check("sweep web", 1, &["sphinx is a cache and answers no HTTP", "--target nginx"]);
 }
 
 #[test]

@@ -5,11 +5,13 @@
 mod bad_input;
 mod cache;
 mod extremes;
+mod fileset;
 mod forms;
 mod hostile_servers;
 mod hostile_web;
 mod lab;
 mod load;
+mod nginx;
 mod probes;
 mod results;
 mod run;

@@ -1,8 +1,16 @@
+use launch::Form;
+use units::Bytes;
+
 use super::*;
+use crate::FilesPlace;
 
 fn known() -> Vocabulary {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-    Vocabulary { workload: words("keys key-size mix verify"), generator: words("connections depth drain") }
+    Vocabulary {
+        cache: words("keys key-size mix verify"),
+        web: words("files files-seed file-set popularity"),
+        generator: words("connections depth drain"),
+    }
 }
 
 fn read(text: &str) -> Result<Experiment, DefinitionError> {
@@ -37,6 +45,30 @@ fn everything_that_is_written_counts() {
 }
 
 #[test]
+fn what_is_sent_follows_from_the_server_or_is_said() {
+    let check = |text: &str, kind: Workload| assert_eq!(read(text).unwrap().kind, kind, "{text}");
+    check("", Workload::Cache);
+    check("[target]\nserver = 'nginx'", Workload::Web);
+    check("[target]\nserver = 'nginx'\n[workload]\nkind = 'web'", Workload::Web);
+    check("[target]\nserver = '127.0.0.1:80'", Workload::Cache);
+    check(
+        "[target]\nserver = '127.0.0.1:80'\n[workload]\nkind = 'web'\npopularity = 'uniform'",
+        Workload::Web,
+    );
+}
+
+#[test]
+fn a_web_server_serves_what_it_is_asked_for() {
+    let text = "[target]\nserver = 'nginx'\nfiles-in = 'disk'\n[workload]\nfiles = '10x4KiB'\nfiles-seed = 3";
+    let experiment = read(text).unwrap();
+    let mut words = experiment.generator_words();
+    let set = Files::Set { files: "10x4KiB".into(), seed: 3, place: FilesPlace::Disk };
+    assert_eq!(experiment.files(&mut words).unwrap(), Some(set));
+    assert_eq!(words.join(" "), "--files 10x4KiB --files-seed 3");
+    assert_eq!(read("").unwrap().files(&mut words).unwrap(), None);
+}
+
+#[test]
 fn mistakes_are_named_with_what_to_write() {
     let check = |text: &str, expect: &str| {
         let error = read(text).unwrap_err().to_string();
@@ -44,7 +76,15 @@ fn mistakes_are_named_with_what_to_write() {
     };
     check("[taget]", "taget: this key is not known; did you mean 'target'?");
     check("[target]\nthread = 1", "did you mean 'threads'?");
-    check("[target]\nserver = 'redis'", "sphinx (embedded), memcached");
+    check("[target]\nserver = 'redis'", "sphinx (embedded), memcached or nginx");
+    check("[workload]\nkind = 'web'", "workload.kind: sphinx answers no 'web'");
+    check(
+        "[target]\nserver = 'nginx'\n[workload]\nkind = 'cache'",
+        "workload.kind: nginx answers no 'cache'",
+    );
+    check("[target]\nserver = 'nginx'\n[workload]\nkeys = 5", "workload.keys: this key is not known");
+    check("[workload]\nkind = 'video'", "'video' is not known; write \"cache\" or \"web\"");
+    check("[target]\nfiles-in = 'ram'", "target.files-in: ");
     check("[target]\nform = 'lcx'", "lxc");
     check("[target]\ncpus = 'x'", "apart, per-thread or generator");
     check(

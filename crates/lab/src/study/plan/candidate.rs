@@ -28,7 +28,8 @@ pub(in crate::study) fn resolve(
     form: StudyForm,
     known: &Vocabulary,
 ) -> Result<(), DefinitionError> {
-    let facts = Facts::here();
+    // Whether a need is a known one does not depend on the machine, whose facts take 0.1 s to read.
+    let facts = Facts::none();
     for candidate in candidates(study, form, known)? {
         for need in &candidate.needs {
             facts.lacks(need)?;
@@ -76,7 +77,8 @@ pub(super) fn first_candidate(
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
-    candidate_of(study, form, known, (series, &Table::new(), &series.set), place)
+    let of_form = &study.form(form).set;
+    candidate_of(study, form, known, (series, &Table::new(), &series.set, of_form), place)
 }
 
 /// The second service of a study of two.
@@ -87,20 +89,26 @@ pub(super) fn second_candidate(
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
-    candidate_of(study, form, known, (series, &study.second, &series.set_second), place)
+    let of_form = study.form(form);
+    let of_form = of_form.set_second.as_ref().unwrap_or(&of_form.set);
+    candidate_of(study, form, known, (series, &study.second, &series.set_second, of_form), place)
 }
 
-/// `base` lies over the study's experiment, `set` is what the series changes of it.
+/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_form` what the form does. A
+/// `base` of another kind of workload has none of the experiment's.
 fn candidate_of(
     study: &Definition,
     form: StudyForm,
     known: &Vocabulary,
-    (series, base, set): (&SeriesDef, &Table, &Table),
+    (series, base, set, of_form): (&SeriesDef, &Table, &Table, &Table),
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
     let mut table = study.base.clone();
+    if base.get("workload").is_some_and(|workload| workload.get("kind").is_some()) {
+        table.remove("workload");
+    }
     let sets = if series.sets.is_empty() { &study.axis.sets } else { &series.sets };
-    for over in [base, set, &place.changes(sets)?, &study.form(form).set] {
+    for over in [base, set, &place.changes(sets)?, of_form] {
         merge(&mut table, over);
     }
     let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
@@ -122,8 +130,9 @@ fn candidate_of(
 /// What a configuration needs without saying so.
 fn implied(experiment: &Experiment) -> Vec<String> {
     let mut needs = Vec::new();
-    if experiment.target.server == TargetName::Memcached && experiment.target.binary.is_none() {
-        needs.push("memcached".to_owned());
+    let server = &experiment.target.server;
+    if matches!(server, TargetName::Memcached | TargetName::Nginx) && experiment.target.binary.is_none() {
+        needs.push(server.to_string());
     }
     match experiment.target.form {
         Form::Bare => {}

@@ -41,7 +41,11 @@ references = 3
 ";
 
 fn known() -> Vocabulary {
-    Vocabulary { workload: vec!["keys".into()], generator: vec!["connections".into()] }
+    Vocabulary {
+        cache: vec!["keys".into()],
+        web: vec!["files".into()],
+        generator: vec!["connections".into()],
+    }
 }
 
 fn facts(programs: &[&str]) -> Facts {
@@ -124,6 +128,30 @@ fn mistakes_are_found_before_anything_starts() {
     check("needs = ['smt']", "set.load.of = 'Redis'", "there is no series 'Redis'");
     check("at = '50%'", "at = '55%'", "no form measures at 55%");
     check("[form.smoke]", "[form.smok]", "did you mean 'smoke'?");
+}
+
+#[test]
+fn two_services_of_two_kinds_have_each_their_workload() {
+    let text = STUDY
+        .replace("title = 'T'", "title = 'T'\nkind = 'colocation'")
+        .replace(
+            "[x]",
+            "[second.target]\nserver = 'nginx'\n[second.workload]\nkind = 'web'\nfiles = '10x4KiB'\n[x]",
+        )
+        .replace("set.time.window = '100ms'", "set.workload.keys = 7\nset-second.workload.files = '5x4KiB'")
+        .replace("[reference]\nat = '50%'\n", "");
+    let study = Definition::read("t", &text, "", &known()).unwrap();
+    let check = |form: Form, keys: &str, files: &str| {
+        let plan = Plan::new(&study, form, &facts(&["memcached", "nginx"]), &known()).unwrap();
+        let pair = plan.pairs.iter().find(|pair| pair.first.series == "Sphinx").unwrap();
+        let of = |point: &Point| (point.experiment.kind.name(), point.experiment.generator_words().join(" "));
+        assert_eq!(of(&pair.first), ("cache", format!("--keys {keys}")));
+        assert_eq!(of(&pair.second), ("web", format!("--files {files}")));
+    };
+    check(Form::Quick, "1000", "10x4KiB");
+    check(Form::Smoke, "7", "5x4KiB");
+    let without = Plan::new(&study, Form::Quick, &facts(&["memcached"]), &known()).unwrap();
+    assert!(without.pairs.is_empty() && without.skipped.iter().any(|s| s.reason.contains("no nginx")));
 }
 
 #[test]

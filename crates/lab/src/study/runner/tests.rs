@@ -111,7 +111,7 @@ impl Watcher for Counter {
 
 fn bench(behave: &[(&str, &str)]) -> Bench {
     let names = ["capacity", "behave", "from"].map(str::to_owned).to_vec();
-    let known = Vocabulary { workload: names, generator: Vec::new() };
+    let known = Vocabulary { cache: names, ..Vocabulary::default() };
     let facts = Facts {
         cores: 2,
         smt: false,
@@ -131,7 +131,6 @@ fn bench(behave: &[(&str, &str)]) -> Bench {
     let plan = Plan::new(&definition, Form::Quick, &facts, &known).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
-        workload: "cache".into(),
         seed: 1,
         interrupt: Interrupt::new(),
         command: Vec::new(),

@@ -1,0 +1,78 @@
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use lab::Interrupt;
+use workloads::web::{FileSet, MARKER, Marker, PARTIAL};
+
+use super::make::{about, below};
+use super::work::{over_folders, threads};
+use crate::terminal::say;
+
+/// Removes the set in `folder`, whole or not, and the folder where nothing else is in it.
+///
+/// Errors: there is none; a file cannot be removed; something else lies in the set's folders; somebody asked to stop.
+/// What is left is still known as a part of the set then.
+pub(super) fn remove(folder: &Path) -> Result<()> {
+    let interrupt = Interrupt::on_signals()?;
+    let (whole, partial) = (folder.join(MARKER), folder.join(PARTIAL));
+    let set = match Marker::read(&whole)? {
+        Some(marker) => {
+            // From now on it is not whole.
+            fs::rename(&whole, &partial).with_context(|| format!("cannot rename {}", whole.display()))?;
+            marker.file_set()?
+        }
+        None => match Marker::read(&partial)? {
+            Some(marker) => marker.file_set()?,
+            None => bail!(
+                "{} holds no file set: there is no {MARKER} in it, so that nothing is removed",
+                folder.display()
+            ),
+        },
+    };
+    remove_files(folder, &set, threads(None), &interrupt)?;
+    fs::remove_file(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
+    let rest = match fs::remove_dir(folder) {
+        Ok(()) => "",
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
+            "; the folder stays, as something else is in it"
+        }
+        // A folder that others' permissions keep, or a mount point: the set is gone, which was asked for.
+        Err(_) => "; the folder itself could not be removed",
+    };
+    say(&format!("removed {} from {}{rest}\n", about(&set), folder.display()))
+}
+
+/// Removes the files of `set` below `root`, and their folders; those that are not there are none the worse.
+///
+/// Errors: as those of [`remove`].
+pub(super) fn remove_files(root: &Path, set: &FileSet, threads: usize, interrupt: &Interrupt) -> Result<()> {
+    over_folders(set, threads, "removing", interrupt, |folder| remove_folder(root, set, folder))
+}
+
+fn remove_folder(root: &Path, set: &FileSet, folder: u64) -> Result<()> {
+    let path = below(root, &set.folder(folder));
+    match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        // Through a link the files of somebody else would be removed.
+        Ok(meta) if !meta.is_dir() => bail!("{} is no folder of the set; it is not removed", path.display()),
+        other => other.with_context(|| format!("cannot look at {}", path.display()))?,
+    };
+    for file in set.files_of(folder) {
+        let path = below(root, &set.path(file));
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+            }
+            _ => {}
+        }
+    }
+    match fs::remove_dir(&path) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => bail!(
+            "{} holds files that are not of the set; they stay: move them away and remove the set again",
+            path.display()
+        ),
+        other => other.with_context(|| format!("cannot remove {}", path.display())),
+    }
+}
