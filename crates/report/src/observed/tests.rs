@@ -62,7 +62,7 @@ fn says_which_stage_grew_and_sets_the_published_values_beside() {
         "80\u{a0}% of that growth is in event library, 20\u{a0}% in epoll",
         "together), makes up 100\u{a0}%",
         "memcached, Xeon, 90 %",
-        "1010",
+        "1009",
         "+5.0 %",
     ] {
         assert!(html.contains(expect), "{expect} is not in {html}");
