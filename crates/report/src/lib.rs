@@ -31,5 +31,6 @@ mod tips;
 pub use comparison::comparison_html;
 pub use experiment::experiment_html;
 pub use index::{Found, IndexEntry, index_html};
+pub use number::three;
 pub use study::{study_comparison_html, study_html};
-pub use terminal::{comparison_table, experiment_table, study_comparison_table, study_table};
+pub use terminal::{comparison_table, experiment_table, study_comparison_table, study_table, words_table};

@@ -10,3 +10,8 @@ mod study;
 pub use comparison::comparison_table;
 pub use experiment::experiment_table;
 pub use study::{study_comparison_table, study_table};
+
+/// `rows` under `head`, in columns as wide as what stands in them.
+pub fn words_table(head: &[&str], rows: &[Vec<String>], color: bool) -> String {
+    grid::Grid::of_words(head, rows).render(usize::MAX, ink::Ink { color }) + "\n"
+}

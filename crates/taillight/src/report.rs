@@ -17,7 +17,7 @@ use crate::terminal::{say, table_width, uses_color};
 pub(crate) struct ReportArgs {
     /// The folder of an experiment or a study; with --index one that holds such folders.
     folder: PathBuf,
-    /// Make index.html over all results in FOLDER, each linked to its page.
+    /// Make index.html over all results in FOLDER, each linked to its page, which is made where it is missing.
     #[arg(long)]
     index: bool,
 }
@@ -90,18 +90,27 @@ fn index(folder: &Path) -> Result<()> {
 
 /// What lies at `path`; `None` where it is no result's folder.
 fn found(path: &Path) -> Option<IndexEntry> {
+    let page = path.join("report.html");
+    // A folder that cannot be written to has its line in the index all the same.
     let found = if StudyFolder::is_one(path) {
-        let study = StudyFolder::open(path).and_then(|folder| folder.load());
-        study.map(|study| Found::Study(Box::new(study)))
+        StudyFolder::open(path).and_then(|folder| Ok((folder.load()?, folder))).map(|(study, folder)| {
+            let _ = page.is_file() || study_pages(&folder, &study).is_ok();
+            Found::Study(Box::new(study))
+        })
     } else if path.join("result.json").is_file() {
-        let experiment = ResultFolder::open(path).and_then(|folder| folder.load());
-        experiment.map(|experiment| Found::Experiment(Box::new(experiment)))
+        ResultFolder::open(path).and_then(|folder| Ok((folder.load()?, folder))).map(
+            |(experiment, folder)| {
+                let make = || folder.write("report.html", ::report::experiment_html(&experiment).as_bytes());
+                let _ = page.is_file() || make().is_ok();
+                Found::Experiment(Box::new(experiment))
+            },
+        )
     } else {
         return None;
     };
     Some(IndexEntry {
         folder: path.file_name()?.to_string_lossy().into_owned(),
-        has_page: path.join("report.html").is_file(),
+        has_page: page.is_file(),
         found: found.unwrap_or_else(|error| Found::Damaged(error.to_string())),
     })
 }

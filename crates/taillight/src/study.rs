@@ -4,7 +4,6 @@ mod agreement;
 mod check;
 mod list;
 mod run;
-mod tables;
 mod vocabulary;
 mod watcher;
 
@@ -15,7 +14,6 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 
 pub(crate) use run::{RunArgs, run_experiment};
-pub(crate) use tables::table;
 
 /// Measure published figures again and judge their claims.
 ///

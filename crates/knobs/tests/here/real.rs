@@ -121,3 +121,53 @@ fn a_daemon_is_stopped_and_runs_again_as_before() {
     here.set_daemon("irqbalance", None).unwrap();
     assert_eq!(here.daemon("irqbalance").unwrap(), None);
 }
+
+#[test]
+fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let here = Here::new(std::path::Path::new("/"));
+    if here.daemon("irqbalance").unwrap().is_some() {
+        println!("skipped: irqbalance runs, and is not a test's to stop");
+        return;
+    }
+    let host = host::Host::here();
+    let Some(card) = host.nics.iter().find(|nic| nic.is_hardware()) else {
+        println!("skipped: no card");
+        return;
+    };
+    let subject = knobs::Subject { net_device: Some(card.name.clone()), ..Default::default() };
+    // A daemon that takes any arguments and waits: a shell that opens a pipe to which nobody writes.
+    let folder = tempfile::tempdir().unwrap();
+    let (program, pipe) = (folder.path().join("irqbalance"), folder.path().join("pipe"));
+    fs::copy("/bin/bash", &program).unwrap();
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let line = vec![program.display().to_string(), "-c".to_owned(), format!(": < {}", pipe.display())];
+    here.set_daemon("irqbalance", Some(&line)).unwrap();
+    // With it, interrupts may be set; without, it would move them again.
+    let words = ["irq.affinity=0", "irqbalance=exclude"];
+    let alone = knobs::plan(&crate::settings(&words[..1]), &host, &subject).unwrap_err();
+    assert!(alone.to_string().contains("irqbalance=exclude"), "{alone}");
+    if let Some(plan) = planned(&words, &subject) {
+        let state = tempfile::tempdir().unwrap();
+        let applied = engine(state.path()).apply(&plan).unwrap();
+        let banned: Vec<String> = card
+            .interrupts
+            .iter()
+            .filter(|interrupt| interrupt.queue.is_some())
+            .map(|interrupt| format!("--banirq={}", interrupt.interrupt))
+            .collect();
+        let mut told = here.daemon("irqbalance").unwrap().unwrap().split_off(line.len());
+        told.sort();
+        assert!(!banned.is_empty() && told.len() == banned.len(), "{told:?}");
+        assert!(banned.iter().all(|word| told.contains(word)), "{told:?} {banned:?}");
+        assert_eq!(applied.check().unwrap(), []);
+        assert_eq!(applied.revert().unwrap(), []);
+        assert_eq!(here.daemon("irqbalance").unwrap(), Some(line));
+    }
+    here.set_daemon("irqbalance", None).unwrap();
+    assert_eq!(here.daemon("irqbalance").unwrap(), None);
+}

@@ -55,14 +55,8 @@ impl Step {
     pub(super) fn words(self, plan: &Plan) -> String {
         match self {
             Step::Maximum(bench) => format!("maximum of {}", plan.benches[bench].name),
-            Step::Reference(place) => {
-                let point = &plan.references[place];
-                format!("reference {} at {}", point.series, point.x)
-            }
-            Step::Point(place) => {
-                let point = &plan.points[place];
-                format!("{} at {}", point.series, point.x)
-            }
+            Step::Reference(place) => format!("reference {}", plan.place_of(&plan.references[place])),
+            Step::Point(place) => plan.place_of(&plan.points[place]),
             Step::Pair(place) => {
                 let pair = &plan.pairs[place];
                 format!("{}: {} % beside {} %", pair.first.series, pair.first.x, pair.second.x)

@@ -46,6 +46,8 @@ pub(super) struct BenchPlan {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(super) form: StudyForm,
+    /// The unit of the axis.
+    pub(super) unit: String,
     pub(super) blocks: u32,
     pub(super) references_per_block: u32,
     pub(super) tolerance: f64,
@@ -74,6 +76,7 @@ impl Plan {
         let of_form = study.form(form);
         let mut plan = Plan {
             form,
+            unit: study.axis.axis.unit.clone(),
             blocks: of_form.blocks,
             references_per_block: of_form.references,
             tolerance: of_form.tolerance,
@@ -217,6 +220,14 @@ impl Plan {
         own.or(if self.references.len() == 1 { Some(0) } else { None })
     }
 
+    /// A point in words: `memcached at 50 %`.
+    pub(super) fn place_of(&self, point: &Point) -> String {
+        match &point.x {
+            X::Number(x) if !self.unit.is_empty() => format!("{} at {x} {}", point.series, self.unit),
+            x => format!("{} at {x}", point.series),
+        }
+    }
+
     /// What is measured on a bench, in words: a series, or its points.
     pub(super) fn users_of(&self, bench: usize) -> String {
         let pairs = self.pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
@@ -224,7 +235,7 @@ impl Plan {
         let mut words: Vec<String> = Vec::new();
         for point in all.iter().filter(|point| point.bench == bench || point.of == bench) {
             let alone = all.iter().any(|other| other.series == point.series && other.bench != bench);
-            let word = if alone { format!("{} at {}", point.series, point.x) } else { point.series.clone() };
+            let word = if alone { self.place_of(point) } else { point.series.clone() };
             if !words.contains(&word) {
                 words.push(word);
             }

@@ -44,6 +44,19 @@ impl Grid {
         self.rows.push(Row { cells: cells.iter().map(|cell| harmless(cell)).collect(), tone });
     }
 
+    /// Words in columns.
+    pub(crate) fn of_words(head: &[&str], rows: &[Vec<String>]) -> Grid {
+        let mut grid = head.iter().fold(Grid::default(), |grid, head| grid.words(head, 0));
+        rows.iter().for_each(|row| grid.row(Tone::Plain, row.clone()));
+        grid
+    }
+
+    /// Whether all columns are shown at this width.
+    pub(crate) fn fits(&self, width: usize) -> bool {
+        let widths = (0..self.columns.len()).map(|i| self.width_of(i)).sum::<usize>();
+        widths + 2 * self.columns.len().saturating_sub(1) <= width
+    }
+
     /// Adds an empty line.
     pub(crate) fn gap(&mut self) {
         self.rows.push(Row { cells: Vec::new(), tone: Tone::Plain });
@@ -111,5 +124,6 @@ mod tests {
         check(80, "name     p50    p99\na       1 µs  20 µs\nbc    100 µs   2 µs");
         check(18, "name    p99\na     20 µs\nbc     2 µs");
         check(1, "name\na\nbc");
+        assert!(grid.fits(19) && !grid.fits(18));
     }
 }

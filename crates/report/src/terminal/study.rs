@@ -4,7 +4,7 @@ use results::study::{ClaimVerdict, Figure, FigureKind, Point, StudyComparison, T
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::number;
-use crate::quantity::quantity;
+use crate::quantity::{quantity, quantity_range};
 use crate::study::{entry, tally_words};
 
 /// The claims, figures and tables of `study` for a terminal of `width` columns.
@@ -14,35 +14,42 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     let ink = Ink { color };
     let line = |text: &str, indent| wrapped(&harmless(text), width, indent);
     let mut parts = vec![
-        ink.bold(&line(&format!("{} ({})", study.title, study.source), 2)),
+        ink.bold(&line(&format!("{} ({}), {} form", study.title, study.source, study.form.words()), 2)),
         line(&study.question, 2),
         ink.bold(&line(&tally_words(study), 2)),
     ];
     if !study.complete {
         let why = study.interrupted.as_deref().unwrap_or("it is not finished");
-        parts.push(ink.bad(&line(&format!("Partial: {why}"), 2)));
+        let blocks = number::plural(study.blocks as usize, "whole block");
+        parts.push(ink.bad(&line(&format!("Partial, {blocks}: {why}"), 2)));
     }
     if !study.claims.is_empty() {
         parts.push(String::new());
     }
     for claim in &study.claims {
         let verdict = claim.verdict.words();
-        let text = line(&format!("{verdict}: {} – {}", claim.text, claim.measured), 4);
+        let source = bracketed(&claim.source);
+        let text = line(&format!("{verdict}: {}{source} – {}", claim.text, claim.measured), 4);
         parts.push(match claim.verdict {
             ClaimVerdict::Reproduced => text,
             ClaimVerdict::Differs => ink.bad(&text),
             ClaimVerdict::NotMeasurable => ink.warn(&text),
         });
-        parts.push(ink.dim(&line(&format!("    {}", claim.reason), 4)));
+        if !claim.reason.is_empty() {
+            parts.push(ink.dim(&line(&format!("    {}", claim.reason), 4)));
+        }
     }
     for figure in &study.figures {
         parts.push(String::new());
-        parts.push(ink.bold(&line(&figure.title, 2)));
-        parts.push(grid_of_figure(figure).render(width, ink));
+        parts.push(ink.bold(&line(&format!("{}{}", figure.title, bracketed(&figure.y.label)), 2)));
+        // With the intervals, where there is room for them.
+        let with_intervals = grid_of_figure(figure, true);
+        let grid = if with_intervals.fits(width) { with_intervals } else { grid_of_figure(figure, false) };
+        parts.push(grid.render(width, ink));
     }
     for table in &study.tables {
         parts.push(String::new());
-        parts.push(ink.bold(&line(&table.title, 2)));
+        parts.push(ink.bold(&line(&format!("{}{}", table.title, bracketed(&table.source)), 2)));
         parts.push(grid_of_table(table).render(width, ink));
     }
     if !study.skipped.is_empty() {
@@ -53,6 +60,11 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     let known = study.limits.iter().chain(&study.notes);
     parts.extend(known.map(|note| ink.dim(&line(&format!("· {note}"), 2))));
     parts.join("\n") + "\n"
+}
+
+/// ` (text)`, or nothing.
+fn bracketed(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
 
 /// Every point of `comparison` with its ratio, for a terminal of `width` columns.
@@ -97,7 +109,7 @@ pub fn study_comparison_table(comparison: &StudyComparison, width: usize, color:
 /// Of a distribution, the places that a table has room for. Units: percentiles.
 const SHOWN: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-fn grid_of_figure(figure: &Figure) -> Grid {
+fn grid_of_figure(figure: &Figure, intervals: bool) -> Grid {
     let mut grid = Grid::default().words(&figure.x.label, 0);
     let spare = |published: bool, i: usize| if published { 1 + (i % 200) as u8 } else { 0 };
     for (i, series) in figure.series.iter().enumerate() {
@@ -121,19 +133,25 @@ fn grid_of_figure(figure: &Figure) -> Grid {
             None => x.to_string(),
         };
         let invalid = found.iter().flatten().any(|point| !point.valid);
-        let cells = found.iter().map(|point| point.map_or(number::NONE.into(), |point| value(figure, point)));
+        let cells = found
+            .iter()
+            .map(|point| point.map_or(number::NONE.into(), |point| value(figure, point, intervals)));
         grid.row(if invalid { Tone::Bad } else { Tone::Plain }, [name].into_iter().chain(cells).collect());
     }
     grid
 }
 
-/// A point's label with the published one in brackets, or its value.
-fn value(figure: &Figure, point: &Point) -> String {
+/// A point's label with the published one in brackets, or its value with its interval.
+fn value(figure: &Figure, point: &Point, intervals: bool) -> String {
     let own = point.label.clone().or_else(|| point.y.map(|y| quantity(y, &figure.y.unit)));
     let own = own.unwrap_or_else(|| number::NONE.into());
     let published = point.published.as_ref().map_or_else(String::new, |said| format!(" [{said}]"));
+    let interval =
+        point.low.zip(point.high).filter(|(low, high)| intervals && point.y.is_some() && low < high);
+    let interval = interval
+        .map_or_else(String::new, |(low, high)| format!(" ({})", quantity_range(low, high, &figure.y.unit)));
     let mark = if point.valid { "" } else { "!" };
-    format!("{own}{mark}{published}")
+    format!("{own}{mark}{interval}{published}")
 }
 
 fn grid_of_table(table: &Table) -> Grid {

@@ -41,8 +41,14 @@ pub(crate) fn document(facts: &[String], tables: &[Table], markdown: bool) -> St
 
 impl Table {
     fn body(&self, markdown: bool) -> String {
+        let rows: Vec<Vec<String>> =
+            self.rows.iter().map(|row| row.iter().map(|cell| escaped(cell, markdown)).collect()).collect();
+        if markdown { self.markdown(&rows) } else { ::report::words_table(&self.columns, &rows, false) }
+    }
+
+    fn markdown(&self, rows: &[Vec<String>]) -> String {
         let mut lines: Vec<Vec<String>> = vec![self.columns.iter().map(ToString::to_string).collect()];
-        lines.extend(self.rows.iter().map(|row| row.iter().map(|cell| escaped(cell, markdown)).collect()));
+        lines.extend_from_slice(rows);
         let width = |column: usize| {
             lines
                 .iter()
@@ -56,9 +62,8 @@ impl Table {
         for (number, line) in lines.iter().enumerate() {
             let cells: Vec<String> =
                 line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            let row = if markdown { format!("| {} |", cells.join(" | ")) } else { cells.join("  ") };
-            writeln!(out, "{}", row.trim_end()).expect("a string takes all");
-            if number == 0 && markdown {
+            writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes all");
+            if number == 0 {
                 let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
                 writeln!(out, "| {} |", rule.join(" | ")).expect("a string takes all");
             }

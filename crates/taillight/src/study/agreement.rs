@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use ::report::three;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use lab::study::{AgreementPoint, agreement};
 use results::Study;
 use results::study::StudyFolder;
 
-use super::tables::{figure, grid};
 use crate::run::parse_percent;
-use crate::terminal::{say, tell};
+use crate::terminal::{say, tell, uses_color};
 
 /// A gate failed.
 const GATE: u8 = 99;
@@ -48,7 +48,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let found = agreement(&a, &b, &args.metric, of_loads.then_some(100.0 * args.below));
     let head = ["series", "at", "figure", "first", "interval", "second", "agrees", "plain"];
     let rows = found.points.iter().map(row).collect::<Vec<_>>();
-    say(&grid(&head, &rows))?;
+    say(&::report::words_table(&head, &rows, uses_color()))?;
     let Some(share) = found.share() else {
         bail!("the two have no ratio to a reference point in common; see --metric");
     };
@@ -78,10 +78,10 @@ fn row(point: &AgreementPoint) -> Vec<String> {
         point.series.clone(),
         point.x.to_string(),
         point.metric.clone(),
-        figure(point.first),
-        format!("{} to {} (± {:.0} %)", figure(point.low), figure(point.high), 100.0 * point.half_width()),
-        figure(point.second),
+        three(point.first),
+        format!("{} to {} (± {:.0} %)", three(point.low), three(point.high), 100.0 * point.half_width()),
+        three(point.second),
         if point.agrees() { "yes" } else { "NO" }.into(),
-        point.plain.map_or_else(|| "–".into(), figure),
+        point.plain.map_or_else(|| "–".into(), three),
     ]
 }

@@ -9,9 +9,8 @@ use lab::study::{Definition, Source, conclude};
 use results::Study;
 use results::study::{ClaimVerdict, StudyFolder};
 
-use super::table;
 use super::vocabulary::vocabulary;
-use crate::terminal::{say, tell};
+use crate::terminal::{say, table_width, tell, uses_color};
 
 /// A gate failed.
 const GATE: u8 = 99;
@@ -37,7 +36,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let definition = source.read(&vocabulary())?;
     // What is on disk stays: a result does not change once it is whole.
     conclude(&mut study, &definition);
-    say(&table(&study))?;
+    say(&::report::study_table(&study, table_width(), uses_color()))?;
     Ok(if args.gate { gate(&study, &definition) } else { ExitCode::SUCCESS })
 }
 

@@ -6,10 +6,9 @@ use anyhow::Result;
 use lab::study::{Facts, Plan, STUDIES, Source};
 use results::study::Form;
 
-use super::tables::grid;
 use super::vocabulary::vocabulary;
 use crate::progress::clock;
-use crate::terminal::say;
+use crate::terminal::{say, uses_color};
 
 pub(crate) fn list() -> Result<ExitCode> {
     let (facts, known) = (Facts::here(), vocabulary());
@@ -28,7 +27,7 @@ pub(crate) fn list() -> Result<ExitCode> {
             definition.title.clone(),
         ]);
     }
-    say(&grid(&["study", "reproduces", "quick", "full", ""], &rows))?;
+    say(&::report::words_table(&["study", "reproduces", "quick", "full", ""], &rows, uses_color()))?;
     say("\nRun one: taillight study run NAME --quick. What it measures: taillight study show NAME.\n")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,10 +15,10 @@ use results::study::{Form, StudyFolder};
 use super::check::gate;
 use super::vocabulary::vocabulary;
 use super::watcher::Lines;
-use super::{FormArgs, OutArgs, table};
+use super::{FormArgs, OutArgs};
 use crate::progress::clock;
 use crate::report::study_pages;
-use crate::terminal::{say, tell};
+use crate::terminal::{say, table_width, tell, uses_color};
 
 /// Somebody asked to stop, as shells report it.
 const INTERRUPTED: u8 = 130;
@@ -173,7 +173,7 @@ fn measure(
         outcome => outcome,
     };
     let folder = if outcome.is_ok() { folder.complete()? } else { folder };
-    say(&table(&study))?;
+    say(&::report::study_table(&study, table_width(), uses_color()))?;
     let page = study_pages(&folder, &study)?;
     say(&format!("\nResult: {}\nReport: {}\n", folder.path().display(), page.display()))?;
     let code = match &outcome {

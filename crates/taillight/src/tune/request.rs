@@ -27,7 +27,7 @@ pub(crate) struct Target {
     /// A process to confine, with all that it has started; several times for several.
     #[arg(long, value_name = "PID")]
     pid: Vec<u32>,
-    /// The network device whose egress, interrupts and queues are set.
+    /// The network device whose egress, interrupts and queues are set [default: the only card, where there is one].
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
     /// The network namespace that the device is in: a name of `ip netns`, or a file such as /proc/PID/ns/net.
@@ -43,19 +43,28 @@ pub(crate) struct Target {
 
 impl Target {
     /// The subject that it names, with `pid` besides.
-    pub(super) fn subject(&self, pid: Option<u32>) -> Subject {
+    ///
+    /// Without a device it is the only card of `host`, if it is one that settings can be meant for.
+    pub(super) fn subject(&self, host: &Host, pid: Option<u32>) -> Subject {
         let namespace = self.namespace.as_ref().map(|name| {
             if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
         });
         let subject = Subject {
             name: self.group.clone(),
             pids: self.pid.iter().copied().chain(pid).collect(),
-            net_device: self.device.clone(),
+            net_device: self.device.clone().or_else(|| self.only_card(host)),
             net_namespace: namespace,
             cpus: self.cpus.clone().unwrap_or_default(),
             ..Subject::default()
         };
         subject.with_descendants()
+    }
+
+    /// The only network device with hardware behind it; none in another namespace, whose devices are others.
+    fn only_card(&self, host: &Host) -> Option<String> {
+        let mut cards = host.nics.iter().filter(|nic| self.namespace.is_none() && nic.is_hardware());
+        let card = cards.next()?;
+        cards.next().is_none().then(|| card.name.clone())
     }
 }
 
@@ -65,7 +74,8 @@ impl Request {
     /// Errors: a word is none of the three; a setting that was asked for by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
         let (settings, named) = self.settings()?;
-        let (host, subject) = (Host::here(), self.target.subject(pid));
+        let host = Host::here();
+        let subject = self.target.subject(&host, pid);
         let planned = knobs::plan_what_can_be(&settings, &host, &subject)?;
         let wanted =
             |setting: &&Setting| planned.skipped.iter().any(|skipped| skipped.setting == setting.to_string());
@@ -108,6 +118,8 @@ fn read(word: &str) -> Result<Setting, Error> {
 
 #[cfg(test)]
 mod tests {
+    use host::Nic;
+
     use super::*;
 
     fn request(words: &[&str]) -> Request {
@@ -131,6 +143,27 @@ mod tests {
     }
 
     #[test]
+    fn the_only_card_needs_no_name() {
+        let nic = |name: &str, hardware: bool| Nic {
+            name: name.into(),
+            driver: hardware.then(|| "virtio_net".into()),
+            ..Nic::default()
+        };
+        let check = |nics: Vec<Nic>, device: Option<&str>, namespace: Option<&str>, expect: Option<&str>| {
+            let host = Host { nics, ..Host::default() };
+            let mut target = request(&["x"]).target;
+            (target.device, target.namespace) = (device.map(Into::into), namespace.map(Into::into));
+            assert_eq!(target.subject(&host, None).net_device.as_deref(), expect);
+        };
+        let one = || vec![nic("lo", false), nic("eth0", true), nic("veth1", false)];
+        check(one(), None, None, Some("eth0"));
+        check(one(), Some("lo"), None, Some("lo"));
+        check(one(), None, Some("/proc/1/ns/net"), None);
+        check(vec![nic("eth0", true), nic("eth1", true)], None, None, None);
+        check(vec![nic("lo", false)], None, None, None);
+    }
+
+    #[test]
     fn says_what_a_word_cannot_be() {
         let check = |word: &str, expect: &str| {
             let error = request(&[word]).settings().unwrap_err().to_string();
@@ -145,7 +178,7 @@ mod tests {
         let check = |given: &str, expect: &str| {
             let mut target = request(&["rps=0"]).target;
             target.namespace = Some(given.into());
-            assert_eq!(target.subject(None).net_namespace, Some(expect.into()));
+            assert_eq!(target.subject(&Host::default(), None).net_namespace, Some(expect.into()));
         };
         check("a", "/run/netns/a");
         check("/proc/7/ns/net", "/proc/7/ns/net");

@@ -12,16 +12,19 @@ pub(super) struct Looks {
 /// The looks of every series of `figure`, in its order.
 ///
 /// What was measured takes the looks in turn. A published series takes those of the measured one that it belongs to,
-/// by the longest name that it contains, so that the two are seen as a pair; hollow and thin it is anyway.
+/// by the longest name that it contains, so that the two are seen as a pair; hollow and thin it is anyway. Where several
+/// belong to one, the first does, and the others take the looks that are left, so that they can be told apart.
 pub(super) fn looks(figure: &Figure) -> Vec<Looks> {
     let own: Vec<&Series> = figure.series.iter().filter(|series| !series.published).collect();
     let mut next = own.len();
+    let mut paired = vec![false; own.len()];
     let mut slot = |series: &Series| {
         let name = series.name.to_lowercase();
         let named_in =
             |other: &&Series| series.name == other.name || name.contains(&other.name.to_lowercase());
         let found = if series.published {
-            (0..own.len()).filter(|&i| named_in(&own[i])).max_by_key(|&i| own[i].name.len())
+            let best = (0..own.len()).filter(|&i| named_in(&own[i])).max_by_key(|&i| own[i].name.len());
+            best.filter(|&i| !std::mem::replace(&mut paired[i], true))
         } else {
             own.iter().position(|other| std::ptr::eq(*other, series))
         };
@@ -59,5 +62,24 @@ mod tests {
         };
         let classes: Vec<String> = looks(&figure).into_iter().map(|looks| looks.class).collect();
         assert_eq!(classes, ["s0", "s1", "s1", "s0", "s2"]);
+    }
+
+    #[test]
+    fn two_published_series_of_one_system_are_told_apart() {
+        let series = |name: &str, published| Series { name: name.into(), published, ..Series::default() };
+        let figure = Figure {
+            series: vec![
+                series("Memcached, Xeon", true),
+                series("Memcached, ThunderX", true),
+                series("memcached", false),
+                series("sphinx", false),
+                series("Sphinx, Xeon", true),
+            ],
+            ..Figure::default()
+        };
+        let looks = looks(&figure);
+        let classes: Vec<&str> = looks.iter().map(|looks| looks.class.as_str()).collect();
+        assert_eq!(classes, ["s0", "s2", "s0", "s1", "s1"]);
+        assert_ne!(looks[0].shape, looks[1].shape);
     }
 }
