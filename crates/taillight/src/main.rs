@@ -21,6 +21,7 @@ mod noise;
 mod outputs;
 mod pack;
 mod peak;
+mod percent;
 mod preset;
 mod progress;
 mod report;

@@ -8,7 +8,8 @@ use lab::{Plan, TargetName};
 use results::Kind;
 
 use crate::args::WorkloadName;
-use crate::run::{self, Setting, Work, parse_percent};
+use crate::percent::parse_percent;
+use crate::run::{self, Setting, Work};
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
 ///

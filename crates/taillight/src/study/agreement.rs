@@ -10,7 +10,7 @@ use lab::study::{AgreementPoint, agreement};
 use results::Study;
 use results::study::StudyFolder;
 
-use crate::run::parse_percent;
+use crate::percent::parse_percent;
 use crate::terminal::{say, tell, uses_color};
 
 /// A gate failed.
