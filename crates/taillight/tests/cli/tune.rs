@@ -38,7 +38,7 @@ fn words_that_are_no_setting() {
     let check = |words: &[&str], code: i32, says: &[&str]| refuses(&mut tune(words), code, says);
     check(&["plan", "rpss=0"], 2, &["rpss", "the nearest is 'rps'"]);
     check(&["plan", "no-such-profile"], 2, &["cache-server"]);
-    check(&["plan", "rps=0"], 2, &["--device eth0"]);
+    check(&["plan", "rps=0", "--device", "no-such-card"], 3, &["no-such-card"]);
     check(&["plan", "cpu.set=99999"], 2, &["cpu.set=0-3"]);
     check(&["plan", "cpu.set=8000", "--pid", "1"], 3, &["processor 8000 is not online"]);
     check(&["plan"], 2, &["SETTING"]);
