@@ -30,6 +30,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
         match parser.parse(&bytes[start..end]) {
             server::Parse::NeedMore { at_least } => {
                 assert!(at_least > 0);
+                assert_eq!(parser.needed(), end - start + at_least);
                 if end == bytes.len() {
                     return (seen, bytes.len() - start);
                 }

@@ -97,10 +97,6 @@ pub(crate) struct Lookup {
     pub(crate) exptime: Option<i32>,
 }
 
-/// Larger input buffers are freed when they are empty, or one large value would be paid for ever after.
-/// Units: bytes.
-const KEEP_INPUT: usize = 64 << 10;
-
 /// Output that may wait for a slow reader before its next request is read; one value comes on top.
 /// Units: bytes. What the kernel has taken does not count here, so more than this would gain nothing.
 pub(crate) const OUTPUT_MAX: usize = 1 << 20;
@@ -140,15 +136,6 @@ impl Client {
     pub(crate) fn has_room(&self, unsent: usize) -> bool {
         self.replies.waiting() < ASKS_MAX && unsent + self.replies.bytes() < OUTPUT_MAX
     }
-
-    /// Drops the first `n` bytes of an input buffer, and its memory if that is large and not needed.
-    pub(crate) fn trim(input: &mut Vec<u8>, n: usize) {
-        if n == input.len() && input.capacity() > KEEP_INPUT {
-            *input = Vec::new();
-        } else {
-            input.drain(..n);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -164,17 +151,5 @@ mod tests {
         assert!(awaited.is_awaited(3) && awaited.is_awaited(19) && !awaited.is_awaited(4));
         awaited.answered(3);
         assert!(!awaited.is_awaited(3));
-    }
-
-    #[test]
-    fn trimming_keeps_the_rest_and_frees_large_buffers() {
-        let mut input = b"get a\r\nget b".to_vec();
-        Client::trim(&mut input, 7);
-        assert_eq!(input, b"get b");
-        input.reserve(KEEP_INPUT);
-        Client::trim(&mut input, 2);
-        assert_eq!(input, b"t b");
-        Client::trim(&mut input, 3);
-        assert_eq!(input.capacity(), 0);
     }
 }

@@ -30,6 +30,7 @@ use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::core::lifecycle::Rounds;
+use crate::large_inputs::LargeInputs;
 use crate::link::Link;
 use crate::metrics::Scrape;
 use crate::partitions::Partitions;
@@ -93,6 +94,7 @@ pub(crate) struct Core<R: Reactor> {
     /// Connections that got replies from elsewhere in this turn.
     answered: Vec<Conn>,
     buffers: Buffers,
+    large_inputs: LargeInputs,
     /// Values of the reply that is being made; kept for its memory.
     loans: Vec<Loan>,
     stats: CoreStats,
@@ -140,6 +142,7 @@ impl<R: Reactor> Core<R> {
             ready: VecDeque::new(),
             answered: Vec::new(),
             buffers: Buffers::default(),
+            large_inputs: LargeInputs::default(),
             loans: Vec::new(),
             stats: CoreStats::default(),
             prefixes: Prefixes::default(),

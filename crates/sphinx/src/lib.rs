@@ -51,6 +51,7 @@ mod extended;
 mod flags;
 mod frames;
 mod irq;
+mod large_inputs;
 mod link;
 mod listen;
 mod log;

@@ -106,6 +106,12 @@ impl RequestParser {
         }
     }
 
+    /// The length that the request has at least which is not whole yet. Units: bytes, from its first one on.
+    #[inline]
+    pub fn needed(&self) -> usize {
+        self.need
+    }
+
     /// Makes the last request one that was not read: it will be shown again, from its first byte on.
     pub fn put_back(&mut self) {
         *self = RequestParser::with_item_max(self.item_max);

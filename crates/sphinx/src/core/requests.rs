@@ -13,6 +13,7 @@ use crate::service::Class;
 
 /// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
 const OUTPUT_STEP: usize = 64 << 10;
+
 /// What to do with the rest of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -36,6 +37,7 @@ impl<R: Reactor> Core<R> {
             // Most receives are whole requests, and their bytes are never copied.
             State::Open if client.input.is_empty() => {
                 let used = self.requests(reactor, &mut client, bytes);
+                self.large_inputs.reserve(&mut client.input, client.parser.needed());
                 client.input.extend_from_slice(&bytes[used..]);
             }
             State::Open => {
@@ -62,7 +64,8 @@ impl<R: Reactor> Core<R> {
     pub(super) fn work_off(&mut self, reactor: &mut R, client: &mut Client) {
         let mut input = std::mem::take(&mut client.input);
         let used = self.requests(reactor, client, &input);
-        Client::trim(&mut input, used);
+        self.large_inputs.trim(&mut input, used);
+        self.large_inputs.reserve(&mut input, client.parser.needed());
         client.input = input;
     }
 

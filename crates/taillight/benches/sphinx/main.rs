@@ -40,8 +40,10 @@ enum Part {
     Peak,
     /// Two server threads on two cores with the generator beside them.
     Two,
-    /// Values of 1 KB to 1 MB, and Facebook's ETC.
+    /// Values of 1 KB to 1 MB.
     Values,
+    /// Facebook's ETC.
+    Etc,
 }
 
 #[derive(Parser)]
@@ -102,7 +104,7 @@ fn main() {
         generator_cpu,
     };
     println!("machine: {}", host::Host::here());
-    let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values];
+    let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values, Part::Etc];
     for part in all.into_iter().filter(|part| options.only.is_empty() || options.only.contains(part)) {
         match part {
             Part::Throughput => throughput::run(&setting),
@@ -110,6 +112,7 @@ fn main() {
             Part::Peak => peak::run(&setting),
             Part::Two => two_cores::run(&setting),
             Part::Values => values::run(&setting),
+            Part::Etc => values::etc(&setting),
         }
     }
 }
