@@ -57,6 +57,7 @@ pub const STUDIES: &[Embedded] = embedded![
     "25-web-cache-ways",
     "26-web-bandwidth-limit",
     "40-breakdown-memcached",
+    "41-breakdown-nginx",
     "42-breakdown-sphinx",
     "43-processor-split",
 ];
