@@ -53,7 +53,7 @@ impl Histogram {
     }
 
     /// The time below which the share `q` lies, as the middle of its step. Units: µs.
-    fn quantile_us(&self, q: f64) -> Option<f64> {
+    pub(crate) fn quantile_us(&self, q: f64) -> Option<f64> {
         let all: u64 = self.buckets.iter().sum();
         let rank = ((q * all as f64).ceil() as u64).max(1);
         let mut below = 0;

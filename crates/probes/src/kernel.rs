@@ -125,12 +125,12 @@ fn per_cpu(map: &MapHandle, i: usize) -> libbpf_rs::Result<Vec<Vec<u8>>> {
     map.lookup_percpu(&(i as u32).to_ne_bytes(), MapFlags::ANY).map(Option::unwrap_or_default)
 }
 
-/// Empties a table; each value goes to `each` before.
-pub(crate) fn empty(map: &MapHandle, mut each: impl FnMut(&[u8])) -> libbpf_rs::Result<()> {
+/// Empties a table; each key with its value goes to `each` before.
+pub(crate) fn empty(map: &MapHandle, mut each: impl FnMut(&[u8], &[u8])) -> libbpf_rs::Result<()> {
     let keys: Vec<Vec<u8>> = map.keys().collect();
     for key in keys {
         if let Some(value) = map.lookup(&key, MapFlags::ANY)? {
-            each(&value);
+            each(&key, &value);
         }
         // An entry of a table that makes room by itself may be gone.
         let _ = map.delete(&key);

@@ -6,6 +6,8 @@
 
 #[cfg(feature = "bpf")]
 mod capture;
+#[cfg(any(feature = "bpf", test))]
+mod compared;
 #[cfg(feature = "bpf")]
 mod kernel;
 #[cfg(any(feature = "bpf", test))]

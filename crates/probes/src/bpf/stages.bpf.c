@@ -31,7 +31,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* Connections answered by one thread in one round that are remembered to its end; further ones end with their send. */
 #define ANSWERED 32
 
-enum stage { NETWORK, EPOLL, EVENTS, READ, OPEN, APPLICATION, SEND, TOTAL, CHECKED, HISTOGRAMS };
+enum stage { NETWORK, EPOLL, EVENTS, READ, OPEN, APPLICATION, SEND, TOTAL, HISTOGRAMS };
 #include "times.h"
 
 enum count {
@@ -73,7 +73,7 @@ struct connection {
 	__u64 opening; /* time in opens */
 	__u64 packet; /* the last packet, whoever sent it: a thread, or TCP when the peer makes room */
 	__u32 sends;
-	__u32 checked;
+	__u32 checked; /* the client's port, where the connection's requests are held against packets */
 	struct message ring[RING];
 };
 
@@ -130,6 +130,17 @@ struct {
 	__type(value, __u64);
 } counts SEC(".maps");
 
+/*
+ * The time of each request that is held against packets, by the client's port and the request's end in its stream: which
+ * is how the packets know it too. When it is full the rest of the slot goes unchecked.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, __u64);
+} checked SEC(".maps");
+
 static __always_inline void count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&counts, &what);
@@ -162,7 +173,7 @@ __noinline int finish(__u64 socket)
 	}
 	for (int i = 0; i < RING; i++) {
 		struct message *m;
-		__u64 after, rest;
+		__u64 after, rest, total, request;
 
 		if (c->tail == c->read)
 			break;
@@ -181,9 +192,12 @@ __noinline int finish(__u64 socket)
 		enter(OPEN, c->opening);
 		enter(APPLICATION, after > rest ? after - rest : 0);
 		enter(SEND, c->sending);
-		enter(TOTAL, m->read_to - m->arrived + after);
-		if (c->checked)
-			enter(CHECKED, m->read_to - m->arrived + after);
+		total = m->read_to - m->arrived + after;
+		enter(TOTAL, total);
+		if (c->checked) {
+			request = (__u64)c->checked << 32 | m->end;
+			bpf_map_update_elem(&checked, &request, &total, BPF_NOEXIST);
+		}
 		count(FINISHED);
 	}
 	c->sends = 0;
@@ -261,6 +275,7 @@ static __always_inline struct connection *connection_of(struct sock *sk, const s
 	__u64 key = (__u64)sk;
 	struct connection *c = bpf_map_lookup_elem(&connections, &key);
 	__u32 zero = 0;
+	__u16 client;
 
 	if (c)
 		return c;
@@ -269,8 +284,9 @@ static __always_inline struct connection *connection_of(struct sock *sk, const s
 		return 0;
 	bpf_map_update_elem(&connections, &key, c, BPF_NOEXIST);
 	c = bpf_map_lookup_elem(&connections, &key);
-	if (c)
-		c->checked = (bpf_ntohs(sk->__sk_common.skc_dport) & config->checked_mask) == 0;
+	client = bpf_ntohs(sk->__sk_common.skc_dport);
+	if (c && (client & config->checked_mask) == 0)
+		c->checked = client;
 	return c;
 }
 

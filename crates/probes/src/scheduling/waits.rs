@@ -38,7 +38,7 @@ impl Waits {
         let programs = self.programs.as_mut()?;
         programs.detach();
         for name in ["ready", "waiting"] {
-            empty(&programs.map(name).ok()?, |_| {}).ok()?;
+            empty(&programs.map(name).ok()?, |_, _| {}).ok()?;
         }
         let now = programs.histograms(2).ok()?;
         let since: Vec<Histogram> = now.iter().zip(&self.before).map(|(now, then)| now.since(then)).collect();

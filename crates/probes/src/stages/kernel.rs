@@ -1,8 +1,10 @@
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 
 use super::capture::Capture;
-use super::packets::Timed;
+use super::compared::Compared;
+use super::packets::{Key, Timed};
 use super::seen::{COUNTS, HISTOGRAMS, Seen};
 use crate::histogram::Histogram;
 use crate::instrument::{Instrument, Reading};
@@ -70,10 +72,17 @@ impl Kernel {
     /// Forgets everything that was under way; returns how many messages that were.
     fn forget(&self) -> libbpf_rs::Result<u64> {
         let mut under_way = 0;
-        empty(&self.programs.map("connections")?, |connection| under_way += messages_of(connection))?;
-        empty(&self.programs.map("threads")?, |_| {})?;
-        empty(&self.programs.map("arrivals")?, |_| {})?;
+        empty(&self.programs.map("connections")?, |_, connection| under_way += messages_of(connection))?;
+        empty(&self.programs.map("threads")?, |_, _| {})?;
+        empty(&self.programs.map("arrivals")?, |_, _| {})?;
         Ok(under_way)
+    }
+
+    /// Takes out the time of each request that is held against packets. Units: ns.
+    fn checked(&self) -> libbpf_rs::Result<HashMap<Key, u64>> {
+        let mut times = HashMap::new();
+        empty(&self.programs.map("checked")?, |key, time| times.extend(request_of(key).zip(word(time))))?;
+        Ok(times)
     }
 
     fn read(&self) -> libbpf_rs::Result<Counted> {
@@ -102,6 +111,16 @@ fn messages_of(connection: &[u8]) -> u64 {
     word(0).zip(word(20)).map_or(0, |(head, tail)| u64::from(head.wrapping_sub(tail)))
 }
 
+fn word(bytes: &[u8]) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// The key of the table `checked` in `src/bpf/stages.bpf.c`: the client's port above where the request ends.
+fn request_of(key: &[u8]) -> Option<Key> {
+    let key = word(key)?;
+    Some(((key >> 32) as u16, key as u32))
+}
+
 impl Instrument for Kernel {
     fn probe(&self) -> Probe {
         Probe::Stages
@@ -124,7 +143,7 @@ impl Instrument for Kernel {
             Ok(capture) => (capture.finish(), None),
             Err(why) => (Timed::default(), Some(why)),
         };
-        let (Ok(now), Ok(under_way)) = (self.read(), self.forget()) else {
+        let (Ok(now), Ok(checked), Ok(under_way)) = (self.read(), self.checked(), self.forget()) else {
             // Nothing can be said of this slot: everything in it was lost.
             let times = vec![Histogram::default(); HISTOGRAMS];
             return Box::new(Seen { skipped: u64::from(u32::MAX), times, ..Seen::default() });
@@ -135,7 +154,7 @@ impl Instrument for Kernel {
             counts: std::array::from_fn(|i| now.counts[i].saturating_sub(before.counts[i])),
             under_way,
             skipped: now.skipped.saturating_sub(before.skipped),
-            timed,
+            compared: Compared::new(&timed, &checked),
             untimed,
         })
     }

@@ -37,30 +37,18 @@ pub(crate) fn parse(bytes: &[u8], ports: &[u16]) -> Option<Packet> {
     Some(Packet { client, to_server, from, to: from.wrapping_add(data as u32) })
 }
 
+/// A request as packets and programs both know it: the client's port, and where the request ends in its stream.
+pub(crate) type Key = (u16, u32);
+
 /// Times of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timed {
-    pub requests: u64,
-    /// Units: ns.
-    pub sum_ns: u64,
+    /// Each with its time. Units: ns.
+    pub requests: Vec<(Key, u64)>,
     /// Requests that came before the one before was answered: whose answer is whose cannot be told.
     pub mixed: u64,
     /// Packets that the socket had no room for.
     pub dropped: u64,
-}
-
-impl Timed {
-    pub(crate) fn add(&mut self, other: &Timed) {
-        self.requests += other.requests;
-        self.sum_ns += other.sum_ns;
-        self.mixed += other.mixed;
-        self.dropped += other.dropped;
-    }
-
-    /// Units: µs.
-    pub(crate) fn mean_us(&self) -> Option<f64> {
-        (self.requests > 0).then(|| self.sum_ns as f64 / self.requests as f64 / 1e3)
-    }
 }
 
 /// A request and as much of its answer as was seen.
@@ -108,14 +96,14 @@ impl Pairing {
         }
         let next = Pair { end: packet.to, arrived_ns: at_ns, answer: None, is_mixed };
         if let Some(done) = self.open.insert(packet.client, next) {
-            self.timed.close(&done);
+            self.timed.close(packet.client.1, &done);
         }
     }
 
     /// Ends it. The last request of each connection counts where it was answered.
     pub(crate) fn finish(mut self, dropped: u64) -> Timed {
-        for pair in self.open.values() {
-            self.timed.close(pair);
+        for ((_, port), pair) in &self.open {
+            self.timed.close(*port, pair);
         }
         self.timed.dropped = dropped;
         self.timed
@@ -123,10 +111,9 @@ impl Pairing {
 }
 
 impl Timed {
-    fn close(&mut self, pair: &Pair) {
+    fn close(&mut self, port: u16, pair: &Pair) {
         if let (Some((_, at)), false) = (pair.answer, pair.is_mixed) {
-            self.requests += 1;
-            self.sum_ns += at.saturating_sub(pair.arrived_ns);
+            self.requests.push(((port, pair.end), at.saturating_sub(pair.arrived_ns)));
         }
     }
 }
@@ -167,19 +154,20 @@ mod tests {
 
     #[test]
     fn pairs_requests_with_answers() {
-        let check = |packets: &[(bool, u32, u32, u64)], requests: u64, sum_ns: u64, mixed: u64| {
+        let check = |packets: &[(bool, u32, u32, u64)], requests: &[(u32, u64)], mixed: u64| {
             let mut pairing = Pairing::default();
             for &(to_server, from, to, at) in packets {
                 pairing.enter(Packet { client: (1, 1), to_server, from, to }, at);
             }
-            let expect = Timed { requests, sum_ns, mixed, dropped: 3 };
+            let requests = requests.iter().map(|&(end, ns)| ((1, end), ns)).collect();
+            let expect = Timed { requests, mixed, dropped: 3 };
             assert_eq!(pairing.finish(3), expect, "{packets:?}");
         };
         let (ask, answer) = (true, false);
-        check(&[], 0, 0, 0);
-        check(&[(answer, 0, 5, 10)], 0, 0, 0);
+        check(&[], &[], 0);
+        check(&[(answer, 0, 5, 10)], &[], 0);
         // Seen twice each, as on loopback.
-        check(&[(ask, 0, 5, 100), (ask, 0, 5, 110), (answer, 0, 9, 150), (answer, 0, 9, 160)], 1, 40, 0);
+        check(&[(ask, 0, 5, 100), (ask, 0, 5, 110), (answer, 0, 9, 150), (answer, 0, 9, 160)], &[(5, 40)], 0);
         // An answer of two parts ends with the second; the next request begins a new pair.
         check(
             &[
@@ -189,8 +177,7 @@ mod tests {
                 (ask, 5, 9, 200),
                 (answer, 20, 21, 230),
             ],
-            2,
-            100,
+            &[(5, 70), (9, 30)],
             0,
         );
         // The second asks before the first is answered.
@@ -202,15 +189,13 @@ mod tests {
                 (ask, 9, 12, 200),
                 (answer, 9, 10, 210),
             ],
-            1,
-            10,
+            &[(12, 10)],
             1,
         );
         // Places in a stream begin anew after 2³².
         check(
             &[(ask, u32::MAX - 1, 3, 100), (answer, 0, 9, 150), (ask, 3, 9, 200), (answer, 9, 12, 220)],
-            2,
-            70,
+            &[(3, 50), (9, 20)],
             0,
         );
     }

@@ -5,7 +5,7 @@ use std::any::Any;
 use results::Probes;
 use results::probes::{IndependentTime, Stage, Stages, Uncorrelated};
 
-use super::packets::Timed;
+use super::compared::Compared;
 use crate::histogram::Histogram;
 use crate::instrument::Reading;
 
@@ -13,8 +13,7 @@ use crate::instrument::Reading;
 pub(crate) const STAGES: [&str; 7] =
     ["network", "epoll", "event_library", "read", "open", "application", "send"];
 pub(crate) const TOTAL: usize = 7;
-pub(crate) const CHECKED: usize = 8;
-pub(crate) const HISTOGRAMS: usize = 9;
+pub(crate) const HISTOGRAMS: usize = 8;
 
 /// The kernel's counts, in the order of `enum count`.
 pub(crate) const COUNTS: usize = 8;
@@ -36,7 +35,7 @@ const ENOUGH: u64 = 100;
 /// Everything of one slot or more.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
-    /// By [`STAGES`], [`TOTAL`], [`CHECKED`].
+    /// By [`STAGES`], then [`TOTAL`].
     pub times: Vec<Histogram>,
     /// By `enum count`.
     pub counts: [u64; COUNTS],
@@ -44,8 +43,8 @@ pub(crate) struct Seen {
     pub under_way: u64,
     /// Events that the kernel did not hand to a program, since it ran already on that processor.
     pub skipped: u64,
-    /// The packet socket's times.
-    pub timed: Timed,
+    /// Some of the requests as packets timed them.
+    pub compared: Compared,
     /// Why there are none.
     pub untimed: Option<String>,
 }
@@ -57,7 +56,7 @@ impl Reading for Seen {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
         self.under_way += other.under_way;
         self.skipped += other.skipped;
-        self.timed.add(&other.timed);
+        self.compared.add(&other.compared);
         self.untimed = self.untimed.take().or_else(|| other.untimed.clone());
     }
 
@@ -138,22 +137,26 @@ impl Reading for Seen {
 }
 
 impl Seen {
-    /// The packet socket's time beside that of the stages on the same connections.
+    /// The packet socket's time beside that of the stages of the same requests.
     fn independent(&self) -> Option<IndependentTime> {
-        let mean_us = self.timed.mean_us()?;
-        let stages_us = self.times[CHECKED].mean_us()?;
+        let compared = &self.compared;
+        let (mean_us, stages_us) = compared.means_us()?;
         let remainder_us = mean_us - stages_us;
-        let note = if self.timed.mixed + self.timed.dropped > 0 {
-            format!(
-                "; left out: {} requests that came before the one before was answered, {} packets that it had no room for",
-                self.timed.mixed, self.timed.dropped
-            )
-        } else {
-            String::new()
-        };
+        let left_out = [
+            (compared.alone, "requests that a slot cut in the stages"),
+            (compared.mixed, "requests that came before the one before was answered"),
+            (compared.dropped, "packets that it had no room for"),
+        ];
+        let left_out: Vec<String> = left_out
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        let note =
+            if left_out.is_empty() { String::new() } else { format!("; left out: {}", left_out.join(", ")) };
         Some(IndependentTime {
             method: format!("packets at the device, by a packet socket and the kernel's own stamps{note}"),
-            requests: self.timed.requests,
+            requests: compared.requests,
             mean_us,
             stages_us,
             remainder_us,
@@ -213,8 +216,9 @@ mod tests {
     #[test]
     fn the_remainder_is_printed() {
         let mut record = Probes::default();
-        let timed = Timed { requests: 4, sum_ns: 40_000, ..Timed::default() };
-        Seen { timed, ..seen([12, 10, 0, 0, 0, 0, 0, 0]) }.enter(1.0, &mut record);
+        let compared =
+            Compared { requests: 4, packets_ns: 40_000, stages_ns: 36_000, alone: 3, ..Compared::default() };
+        Seen { compared, ..seen([12, 10, 0, 0, 0, 0, 0, 0]) }.enter(1.0, &mut record);
         let got = record.stages.unwrap();
         let names: Vec<&str> = got.stages.iter().map(|stage| stage.name.as_str()).collect();
         assert_eq!(names, ["network", "epoll", "event_library", "read", "application", "send"]);
@@ -222,5 +226,6 @@ mod tests {
         let independent = got.independent.unwrap();
         assert_eq!((independent.mean_us, independent.stages_us), (10.0, 9.0));
         assert_eq!((independent.remainder_us, independent.remainder_share), (1.0, 0.1));
+        assert!(independent.method.ends_with("left out: 3 requests that a slot cut in the stages"));
     }
 }
