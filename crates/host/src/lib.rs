@@ -6,7 +6,7 @@
 //! file is planted in a test's tree, too: see [`ethtool`] and [`Software`]; feature `fixture` has two whole machines.
 //! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
 //! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
-//! hypervisor's other guests (steal) and to other processes.
+//! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run.
 //!
 //! Try it: `cargo run -p host --example facts`.
 
@@ -35,6 +35,7 @@ mod record;
 mod resctrl;
 mod screen;
 mod software;
+pub mod threads;
 mod tree;
 mod virtualization;
 

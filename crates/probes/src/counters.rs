@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 
 use perf_event_open_sys::bindings as perf;
 use results::Probes;
@@ -10,7 +11,6 @@ use results::probes::{Counter, Missing};
 
 use crate::instrument::{Instrument, Reading};
 use crate::perf::{Event, READ_TIMES, lever};
-use crate::proc;
 use crate::set::Probe;
 use crate::subject::Subject;
 
@@ -71,7 +71,7 @@ pub(crate) fn open(
     let mut absent: Vec<&str> = Vec::new();
     let mut why = None;
     for source in &SOURCES {
-        for (_, tid) in proc::threads(&subject.pids) {
+        for (_, tid) in host::threads::of(Path::new("/"), &subject.pids) {
             let attributes = perf::perf_event_attr {
                 type_: source.kind,
                 config: source.number,

@@ -3,7 +3,10 @@
 use std::any::Any;
 use std::fs;
 use std::io;
+use std::path::Path;
 
+use host::cpu_time::Sample;
+use host::threads::field;
 use results::Probes;
 use results::probes::{InputOutput, Missing};
 
@@ -57,7 +60,8 @@ impl Instrument for Io {
 
 impl Counts {
     fn read(pids: &[u32]) -> Counts {
-        let (waiting, all) = ticks(&fs::read_to_string("/proc/stat").unwrap_or_default());
+        let ticks = Sample::read(Path::new("/")).unwrap_or_default().total();
+        let (waiting, all) = (ticks.disk, ticks.all());
         let mut counts = Counts { waiting, all, ..Counts::default() };
         for pid in pids {
             let read = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
@@ -81,16 +85,9 @@ impl Counts {
     }
 }
 
-/// Ticks of all processors that were idle with a disk awaited, and all ticks. Source: `proc_stat(5)`.
-fn ticks(stat: &str) -> (u64, u64) {
-    let line = stat.lines().find_map(|line| line.strip_prefix("cpu ")).unwrap_or("");
-    let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-    (ticks.get(4).copied().unwrap_or(0), ticks.iter().sum())
-}
-
 /// Bytes read by system calls, and bytes that disks gave. Source: `proc_pid_io(5)`.
 fn bytes(io: &str) -> Option<[u64; 2]> {
-    Some([crate::proc::field(io, "rchar")?, crate::proc::field(io, "read_bytes")?])
+    Some([field(io, "rchar")?, field(io, "read_bytes")?])
 }
 
 /// Field 12 of `proc_pid_stat(5)`; the name before may hold anything.
@@ -139,8 +136,6 @@ mod tests {
 
     #[test]
     fn reads_what_the_kernel_counts() {
-        assert_eq!(ticks("cpu  1 2 3 4 50 6 7 8 9 9\ncpu0 1\n"), (50, 81));
-        assert_eq!(ticks(""), (0, 0));
         assert_eq!(bytes("rchar: 100\nwchar: 1\nread_bytes: 4096\n"), Some([100, 4096]));
         assert_eq!(bytes("rchar: 100\n"), None);
         assert_eq!(major_faults("7 (a) b) S 1 7 7 0 -1 4194560 11 22 33 44 5 6"), Some(33));

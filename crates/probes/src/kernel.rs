@@ -13,17 +13,21 @@ use crate::histogram::Histogram;
 /// `PORTS` in `src/bpf/watched.h`.
 const PORTS: usize = 8;
 
+/// The programs that are called by a static probe of the server's own: its provider and its name.
+const TOLD: [(&str, &str, &str); 1] = [("on_turn", "reactor", "turn")];
+
 /// The programs of one file.
 pub(crate) struct Programs {
     object: Object,
     /// In which order they begin to see.
     order: &'static [&'static str],
+    pids: Vec<u32>,
     /// While they look.
     links: Vec<Link>,
 }
 
 impl Programs {
-    /// Loads `bytes`, an object file; the programs see nothing yet. They will watch the processes `pids`. A table of `sizes`
+    /// Loads those of `bytes`, an object file, that `order` names; they see nothing yet. They will watch the processes `pids`. A table of `sizes`
     /// holds so many entries instead of what its source says.
     ///
     /// Errors: this user may not, or the kernel lacks what they need.
@@ -36,12 +40,17 @@ impl Programs {
         // What it says of its attempts is for its developers; the error comes back as a value.
         libbpf_rs::set_print(None);
         let mut object = ObjectBuilder::default().open_memory(bytes)?;
+        // A program that is not to be attached may be for a trace point that this kernel has not.
+        for mut program in object.progs_mut() {
+            let is_wanted = order.iter().any(|name| program.name() == *name);
+            program.set_autoload(is_wanted);
+        }
         for mut map in object.maps_mut() {
             if let Some((_, size)) = sizes.iter().find(|(name, _)| map.name() == *name) {
                 map.set_max_entries(*size)?;
             }
         }
-        let programs = Programs { object: object.load()?, order, links: Vec::new() };
+        let programs = Programs { object: object.load()?, order, pids: pids.to_vec(), links: Vec::new() };
         let wanted = programs.map("wanted")?;
         for pid in pids {
             wanted.update(&pid.to_ne_bytes(), &[1], MapFlags::ANY)?;
@@ -70,14 +79,26 @@ impl Programs {
         self.map("configuration")?.update(&0_u32.to_ne_bytes(), &config, MapFlags::ANY)
     }
 
-    /// They begin to see, one after the other.
-    pub(crate) fn attach(&mut self) -> io::Result<()> {
+    /// They begin to see, one after the other. Returns whether the server tells of its turns.
+    pub(crate) fn attach(&mut self) -> io::Result<bool> {
+        let mut tells = false;
         for name in self.order {
             let program = self.object.progs_mut().find(|program| program.name() == *name);
             let program = program.ok_or_else(|| io::Error::other(format!("there is no program {name}")))?;
-            self.links.push(program.attach().map_err(other)?);
+            let Some((_, provider, probe)) = TOLD.iter().find(|(told, ..)| told == name) else {
+                self.links.push(program.attach().map_err(other)?);
+                continue;
+            };
+            for pid in &self.pids {
+                // A server without such probes is followed without them.
+                let exe = format!("/proc/{pid}/exe");
+                if let Ok(link) = program.attach_usdt(*pid as i32, exe, provider, probe) {
+                    self.links.push(link);
+                    tells = true;
+                }
+            }
         }
-        Ok(())
+        Ok(tells)
     }
 
     /// They cease to, the last first.
@@ -114,8 +135,8 @@ impl Programs {
 
     /// Events that the kernel did not hand to the programs, since the same one ran on that processor.
     pub(crate) fn skipped(&self) -> u64 {
-        let ids: Vec<u32> =
-            self.object.progs().filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
+        let loaded = self.object.progs().filter(|program| program.autoload());
+        let ids: Vec<u32> = loaded.filter_map(|program| Program::id_from_fd(program.as_fd()).ok()).collect();
         ProgInfoIter::default().filter(|info| ids.contains(&info.id)).map(|info| info.recursion_misses).sum()
     }
 }

@@ -9,6 +9,7 @@
 //! | `stages` | the stages of a request in the server | programs in the kernel, [feature](https://doc.rust-lang.org/cargo/reference/features.html) `bpf`, root |
 //! | `runqueue` | how the server's threads come to run; interrupts | `/proc`, without privilege |
 //! | `cpu` | which code uses the processors | sampling by `perf_event_open(2)` |
+//! | `sockets` | how long requests stand unread, round trips, what held answers back | netlink, without privilege |
 //! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
 //! | `io` | disks and page cache | `/proc` |
 //!
@@ -31,6 +32,7 @@ mod processor;
 mod scheduling;
 mod set;
 mod slots;
+mod sockets;
 mod stages;
 mod subject;
 

@@ -1,3 +1,4 @@
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::instrument::{Instrument, Reading};
 use crate::set::{Probe, ProbeSet};
 use crate::slots::Slots;
 use crate::subject::Subject;
-use crate::{counters, input_output, overhead, proc, processor, scheduling, stages};
+use crate::{counters, input_output, overhead, processor, scheduling, sockets, stages};
 
 /// Probes at work beside a trial.
 ///
@@ -138,6 +139,7 @@ fn watch(
             Probe::Stages => stages::open(subject),
             Probe::Cpu => processor::open(subject),
             Probe::RunQueue => scheduling::open(subject, &mut missing),
+            Probe::Sockets => sockets::open(subject),
             Probe::Counters => counters::open(subject, &mut missing),
             Probe::Io => input_output::open(subject),
         };
@@ -162,12 +164,12 @@ fn watch(
             }
             begun.is_ok()
         });
-        let server = proc::running_ns(&subject.pids);
+        let running = || host::threads::running_ns(Path::new("/"), &subject.pids);
+        let server = running();
         let from = monotonic_now();
         let ended = stop.recv_timeout(slots.length) != Err(RecvTimeoutError::Timeout);
         let to = monotonic_now();
-        let server_ns =
-            server.zip(proc::running_ns(&subject.pids)).map(|(before, now)| now.saturating_sub(before));
+        let server_ns = server.zip(running()).map(|(before, now)| now.saturating_sub(before));
         let mut slot = Slot { from, to, looked: Vec::new(), readings: Vec::new(), server_ns };
         for (_, instrument) in instruments.iter_mut().filter(|(j, _)| looking.contains(j)) {
             slot.looked.push(instrument.probe());
@@ -195,16 +197,16 @@ mod tests {
 
     #[test]
     fn what_was_seen_in_the_window_is_in_the_record() {
-        let mut trial = trial(2.0);
-        let observer = Observer::start(&"all".parse().unwrap(), own(), Duration::from_secs(2));
+        let mut trial = trial(4.0);
+        let observer = Observer::start(&"all".parse().unwrap(), own(), Duration::from_secs(4));
         trial.window_opened_monotonic_ns = Some(monotonic_now().0);
         thread::sleep(Duration::from_secs_f64(trial.window_s));
         observer.finish(&mut trial);
         let probes = trial.probes.unwrap();
-        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "counters", "io"]);
+        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "counters", "io"]);
         assert!(probes.slots >= 3, "{probes:?}");
         let scheduling = probes.scheduling.as_ref().unwrap();
-        assert!(scheduling.observed_s >= probes.slot_s && scheduling.observed_s <= 2.0, "{scheduling:?}");
+        assert!(scheduling.observed_s >= probes.slot_s && scheduling.observed_s <= 4.0, "{scheduling:?}");
         assert!(
             probes.io.is_some() || probes.missing.iter().any(|missing| missing.probe == "io"),
             "{probes:?}"

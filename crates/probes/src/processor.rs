@@ -6,6 +6,7 @@ mod symbols;
 use std::any::Any;
 use std::collections::HashMap;
 use std::io;
+use std::path::Path;
 
 use perf_event_open_sys::bindings as perf;
 use results::Probes;
@@ -13,7 +14,6 @@ use results::probes::{CodeShare, Missing, Processor, Stack};
 
 use crate::instrument::{Instrument, Reading};
 use crate::perf::{Event, lever};
-use crate::proc;
 use crate::set::Probe;
 use crate::subject::Subject;
 use ring::Ring;
@@ -76,7 +76,7 @@ impl Sampler {
         attributes.__bindgen_anon_1.sample_freq = RATE_HZ;
         attributes.set_freq(1);
         let mut refused = None;
-        for (_, tid) in proc::threads(&self.pids) {
+        for (_, tid) in host::threads::of(Path::new("/"), &self.pids) {
             if self.rings.contains_key(&tid) {
                 continue;
             }

@@ -4,10 +4,13 @@ mod waits;
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::io;
 use std::path::Path;
 
+use host::cpu_time::{Sample, Ticks};
+use host::threads;
 use results::Probes;
 use results::probes::{CoreActivity, Missing, Scheduling, ThreadScheduling};
 
@@ -17,33 +20,69 @@ use crate::proc;
 use crate::set::Probe;
 use crate::subject::Subject;
 
-/// What the kernel has counted of a thread. All counters only grow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A thread of the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Thread {
-    running_ns: u64,
-    waiting_ns: u64,
-    given: u64,
-    voluntary: u64,
-    involuntary: u64,
+    name: String,
+    counted: threads::Thread,
     migrations: Option<u64>,
 }
 
-/// Of a processor.
+/// What was counted of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Core {
     interrupts: u64,
     net_rx: u64,
     soft: u64,
-    /// Units: ticks, as the next two.
-    in_interrupts: u64,
-    stolen: u64,
-    all: u64,
+    ticks: Ticks,
+}
+
+impl Thread {
+    /// What was added since `before`, or all of it.
+    fn since(&self, before: Option<&Thread>) -> Thread {
+        let then = before.map_or(threads::Thread::default(), |before| before.counted);
+        let moved = before.map_or(Some(0), |before| before.migrations);
+        Thread {
+            name: self.name.clone(),
+            counted: self.counted.since(then),
+            migrations: self.migrations.zip(moved).map(|(now, then)| now.saturating_sub(then)),
+        }
+    }
+
+    fn add(&mut self, more: &Thread) {
+        self.counted = self.counted.plus(more.counted);
+        self.migrations = self.migrations.zip(more.migrations).map(|(sum, more)| sum + more);
+    }
+}
+
+impl Core {
+    fn since(self, before: Core) -> Core {
+        self.with(before, u64::saturating_sub, Ticks::since)
+    }
+
+    fn plus(self, more: Core) -> Core {
+        self.with(more, u64::saturating_add, Ticks::plus)
+    }
+
+    fn with(
+        self,
+        other: Core,
+        both: impl Fn(u64, u64) -> u64,
+        ticks: impl Fn(Ticks, Ticks) -> Ticks,
+    ) -> Core {
+        Core {
+            interrupts: both(self.interrupts, other.interrupts),
+            net_rx: both(self.net_rx, other.net_rx),
+            soft: both(self.soft, other.soft),
+            ticks: ticks(self.ticks, other.ticks),
+        }
+    }
 }
 
 /// Everything at one moment, or between two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
-    threads: BTreeMap<u32, (String, Thread)>,
+    threads: BTreeMap<u32, Thread>,
     cores: Vec<Core>,
     /// In the run queue and for locks, where programs in the kernel saw them.
     waits: Option<[Histogram; 2]>,
@@ -74,7 +113,7 @@ pub(crate) fn open(
             disables: "run-queue waits, context switches and migrations of the server's threads".into(),
         }]);
     }
-    if counts.threads.values().all(|(_, thread)| thread.migrations.is_none()) {
+    if counts.threads.values().all(|thread| thread.migrations.is_none()) {
         missing.push(Missing {
             probe: "runqueue: migrations".into(),
             what: "/proc/PID/sched, in a kernel with CONFIG_SCHED_DEBUG".into(),
@@ -111,78 +150,32 @@ impl Instrument for RunQueue {
 
 impl Counts {
     fn read(pids: &[u32]) -> Counts {
+        let root = Path::new("/");
         let thread = |(pid, tid): (u32, u32)| {
-            let [running_ns, waiting_ns, given] = proc::schedstat(pid, tid)?;
-            let read =
-                |name: &str| fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).unwrap_or_default();
-            let status = read("status");
-            let thread = Thread {
-                running_ns,
-                waiting_ns,
-                given,
-                voluntary: proc::field(&status, "voluntary_ctxt_switches")?,
-                involuntary: proc::field(&status, "nonvoluntary_ctxt_switches")?,
-                migrations: proc::field(&read("sched"), "se.nr_migrations"),
-            };
-            Some((tid, (read("comm").trim_end().to_owned(), thread)))
+            let counted = threads::Thread::read(root, pid, tid)?;
+            let (name, migrations) = (threads::name(root, pid, tid), threads::migrations(root, pid, tid));
+            Some((tid, Thread { name, counted, migrations }))
         };
-        let threads = proc::threads(pids).into_iter().filter_map(thread).collect();
-        Counts { threads, cores: cores(Path::new("/")), waits: None }
+        let threads = threads::of(root, pids).into_iter().filter_map(thread).collect();
+        Counts { threads, cores: cores(root), waits: None }
     }
 
     fn since(&self, before: &Counts) -> Counts {
-        let thread = |(tid, (name, now)): (&u32, &(String, Thread))| {
-            let then = before.threads.get(tid).map_or(Thread::default(), |(_, thread)| *thread);
-            let migrations = now.migrations.zip(then.migrations.or(Some(0)));
-            let since = Thread {
-                running_ns: now.running_ns.saturating_sub(then.running_ns),
-                waiting_ns: now.waiting_ns.saturating_sub(then.waiting_ns),
-                given: now.given.saturating_sub(then.given),
-                voluntary: now.voluntary.saturating_sub(then.voluntary),
-                involuntary: now.involuntary.saturating_sub(then.involuntary),
-                migrations: migrations.map(|(now, then)| now.saturating_sub(then)),
-            };
-            (*tid, (name.clone(), since))
-        };
-        let core = |(now, then): (&Core, &Core)| Core {
-            interrupts: now.interrupts.saturating_sub(then.interrupts),
-            net_rx: now.net_rx.saturating_sub(then.net_rx),
-            soft: now.soft.saturating_sub(then.soft),
-            in_interrupts: now.in_interrupts.saturating_sub(then.in_interrupts),
-            stolen: now.stolen.saturating_sub(then.stolen),
-            all: now.all.saturating_sub(then.all),
-        };
+        let thread = |(tid, now): (&u32, &Thread)| (*tid, now.since(before.threads.get(tid)));
         Counts {
             threads: self.threads.iter().map(thread).collect(),
-            cores: self.cores.iter().zip(&before.cores).map(core).collect(),
+            cores: self.cores.iter().zip(&before.cores).map(|(now, then)| now.since(*then)).collect(),
             waits: None,
         }
     }
 }
 
-/// The counters of each processor. Source: `proc_stat(5)`, `proc_interrupts(5)`, `/proc/softirqs`.
+/// The counters of each processor. Source: `proc_interrupts(5)`, `/proc/softirqs`.
 fn cores(root: &Path) -> Vec<Core> {
     let read = |name: &str| fs::read_to_string(root.join("proc").join(name)).unwrap_or_default();
-    let (stat, hard, soft) = (read("stat"), read("interrupts"), read("softirqs"));
-    let mut cores = Vec::new();
-    for line in stat.lines() {
-        let Some((cpu, times)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(' ')) else {
-            continue;
-        };
-        // The line of the sum has no number.
-        if cpu.is_empty() {
-            continue;
-        }
-        // In order: user, nice, system, idle, iowait, irq, softirq, steal; guest time is within user time.
-        let times: Vec<u64> = times.split_whitespace().take(8).map_while(|word| word.parse().ok()).collect();
-        let at = |i: usize| times.get(i).copied().unwrap_or(0);
-        cores.push(Core {
-            in_interrupts: at(5) + at(6),
-            stolen: at(7),
-            all: times.iter().sum(),
-            ..Core::default()
-        });
-    }
+    let (hard, soft) = (read("interrupts"), read("softirqs"));
+    let ticks = Sample::read(root).unwrap_or_default().cpus;
+    let mut cores: Vec<Core> = ticks.into_values().map(|ticks| Core { ticks, ..Core::default() }).collect();
     let count = cores.len();
     let net_rx = |line: &&str| line.trim_start().starts_with("NET_RX:");
     let interrupts = proc::columns(hard.lines().skip(1), count);
@@ -197,25 +190,17 @@ fn cores(root: &Path) -> Vec<Core> {
 impl Reading for Counts {
     fn add(&mut self, other: &dyn Reading) {
         let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
-        for (tid, (name, more)) in &other.threads {
-            let (_, sum) = self.threads.entry(*tid).or_insert_with(|| (name.clone(), Thread::default()));
-            sum.running_ns += more.running_ns;
-            sum.waiting_ns += more.waiting_ns;
-            sum.given += more.given;
-            sum.voluntary += more.voluntary;
-            sum.involuntary += more.involuntary;
-            sum.migrations = more.migrations.map(|more| sum.migrations.unwrap_or(0) + more);
+        for (tid, more) in &other.threads {
+            match self.threads.entry(*tid) {
+                Entry::Occupied(mut sum) => sum.get_mut().add(more),
+                Entry::Vacant(place) => drop(place.insert(more.clone())),
+            }
         }
         for (sum, more) in self.waits.iter_mut().flatten().zip(other.waits.iter().flatten()) {
             sum.add(more);
         }
         for (sum, more) in self.cores.iter_mut().zip(&other.cores) {
-            sum.interrupts += more.interrupts;
-            sum.net_rx += more.net_rx;
-            sum.soft += more.soft;
-            sum.in_interrupts += more.in_interrupts;
-            sum.stolen += more.stolen;
-            sum.all += more.all;
+            *sum = sum.plus(*more);
         }
     }
 
@@ -229,26 +214,29 @@ impl Reading for Counts {
 
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
         let per_s = |count: u64| count as f64 / observed_s;
-        let thread = |(tid, (name, thread)): (&u32, &(String, Thread))| ThreadScheduling {
-            tid: *tid,
-            name: name.clone(),
-            running_share: thread.running_ns as f64 / (1e9 * observed_s),
-            run_queue_us_mean: (thread.given > 0)
-                .then(|| thread.waiting_ns as f64 / 1e3 / thread.given as f64),
-            switches_per_s: per_s(thread.given),
-            voluntary_per_s: per_s(thread.voluntary),
-            involuntary_per_s: per_s(thread.involuntary),
-            migrations_per_s: thread.migrations.map(per_s),
+        let thread = |(tid, thread): (&u32, &Thread)| {
+            let counted = thread.counted;
+            ThreadScheduling {
+                tid: *tid,
+                name: thread.name.clone(),
+                running_share: counted.running_ns as f64 / (1e9 * observed_s),
+                run_queue_us_mean: (counted.given > 0)
+                    .then(|| counted.waiting_ns as f64 / 1e3 / counted.given as f64),
+                switches_per_s: per_s(counted.given),
+                voluntary_per_s: per_s(counted.voluntary),
+                involuntary_per_s: per_s(counted.involuntary),
+                migrations_per_s: thread.migrations.map(per_s),
+            }
         };
         let core = |(cpu, core): (usize, &Core)| {
-            let share = |ticks: u64| ticks as f64 / core.all.max(1) as f64;
+            let share = |ticks: u64| ticks as f64 / core.ticks.all().max(1) as f64;
             CoreActivity {
                 cpu: cpu as u32,
                 interrupts_per_s: per_s(core.interrupts),
                 net_rx_per_s: per_s(core.net_rx),
                 other_soft_per_s: per_s(core.soft),
-                interrupt_share: share(core.in_interrupts),
-                steal_share: share(core.stolen),
+                interrupt_share: share(core.ticks.interrupt),
+                steal_share: share(core.ticks.steal),
             }
         };
         let [run_queue, futex] = match &self.waits {
@@ -260,7 +248,7 @@ impl Reading for Counts {
             run_queue,
             futex_waits: futex.map(|times| times.count),
             futex_wait: futex,
-            threads: self.threads.iter().filter(|(_, (_, thread))| thread.given > 0).map(thread).collect(),
+            threads: self.threads.iter().filter(|(_, thread)| thread.counted.given > 0).map(thread).collect(),
             cores: self.cores.iter().enumerate().map(core).collect(),
         });
         None
@@ -274,26 +262,23 @@ mod tests {
     #[test]
     fn counts_of_two_slots_become_rates() {
         let thread = |n: u64| Thread {
-            running_ns: n * 1_000_000_000,
-            waiting_ns: n * 30_000,
-            given: n * 10,
-            voluntary: n * 8,
-            involuntary: n * 2,
+            name: "worker".into(),
+            counted: threads::Thread {
+                running_ns: n * 1_000_000_000,
+                waiting_ns: n * 30_000,
+                given: n * 10,
+                voluntary: n * 8,
+                involuntary: n * 2,
+            },
             migrations: Some(n),
         };
         let core = |n: u64| Core {
             interrupts: 7 * n,
             net_rx: 5 * n,
             soft: n,
-            in_interrupts: n,
-            stolen: 2 * n,
-            all: 100 * n,
+            ticks: Ticks { process: 97 * n, interrupt: n, steal: 2 * n, ..Ticks::default() },
         };
-        let counts = |n: u64| Counts {
-            threads: [(4, ("worker".into(), thread(n)))].into(),
-            cores: vec![core(n)],
-            waits: None,
-        };
+        let counts = |n: u64| Counts { threads: [(4, thread(n))].into(), cores: vec![core(n)], waits: None };
         let mut sum = counts(3).since(&counts(2));
         assert_eq!(sum, counts(1));
         sum.add(&counts(1));
@@ -322,15 +307,11 @@ mod tests {
         );
         write("interrupts", "      CPU0  CPU1\n 24:  3  4  virtio\nLOC:  10  20  Local timer\n");
         write("softirqs", "      CPU0  CPU1\n  TIMER: 1 2\n  NET_RX: 30 40\n");
-        let core = |interrupts, net_rx, soft, in_interrupts, stolen, all| Core {
-            interrupts,
-            net_rx,
-            soft,
-            in_interrupts,
-            stolen,
-            all,
-        };
-        assert_eq!(cores(root.path()), [core(13, 30, 1, 6, 2, 1129), core(24, 40, 2, 2, 1, 8)]);
+        let got: Vec<_> = cores(root.path())
+            .iter()
+            .map(|core| (core.interrupts, core.net_rx, core.soft, core.ticks.interrupt, core.ticks.all()))
+            .collect();
+        assert_eq!(got, [(13, 30, 1, 6, 1129), (24, 40, 2, 2, 8)]);
         assert_eq!(cores(&root.path().join("nothing")), []);
     }
 

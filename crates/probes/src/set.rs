@@ -12,6 +12,8 @@ pub enum Probe {
     Cpu,
     /// How the server's threads come to run.
     RunQueue,
+    /// What TCP knows of the server's connections.
+    Sockets,
     /// Instructions, misses, faults.
     Counters,
     /// Disks and page cache.
@@ -20,7 +22,8 @@ pub enum Probe {
 
 impl Probe {
     /// All, the dearest first.
-    pub const ALL: [Probe; 5] = [Probe::Stages, Probe::Cpu, Probe::RunQueue, Probe::Counters, Probe::Io];
+    pub const ALL: [Probe; 6] =
+        [Probe::Stages, Probe::Cpu, Probe::RunQueue, Probe::Sockets, Probe::Counters, Probe::Io];
 
     /// Its name on the command line and in records.
     pub fn name(self) -> &'static str {
@@ -28,6 +31,7 @@ impl Probe {
             Probe::Stages => "stages",
             Probe::Cpu => "cpu",
             Probe::RunQueue => "runqueue",
+            Probe::Sockets => "sockets",
             Probe::Counters => "counters",
             Probe::Io => "io",
         }
@@ -64,7 +68,7 @@ impl FromStr for ProbeSet {
                 what: "probe",
                 given: name.into(),
                 problem: "there is none of that name".into(),
-                lever: "write some of stages, cpu, runqueue, counters and io with commas between, or all",
+                lever: "write some of stages, cpu, runqueue, sockets, counters and io with commas between, or all",
             })
         };
         let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;
@@ -91,7 +95,7 @@ mod tests {
             |text: &str, expect: &str| assert_eq!(text.parse::<ProbeSet>().unwrap().to_string(), expect);
         check("stages", "stages");
         check("io,stages,io", "stages,io");
-        check("all", "stages,cpu,runqueue,counters,io");
+        check("all", "stages,cpu,runqueue,sockets,counters,io");
         for text in ["", "stage", "all,io", "stages,"] {
             let error = text.parse::<ProbeSet>().unwrap_err().to_string();
             assert!(error.contains("stages, cpu, runqueue"), "{text}: {error}");

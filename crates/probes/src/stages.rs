@@ -29,25 +29,10 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
             "the server's processes: none is known to listen at its address on this machine",
         ));
     }
-    if subject.pids.iter().any(|pid| uses_io_uring(*pid)) {
-        return Err(missing(
-            "a server that waits by epoll: this one has io_uring, and reads and sends without system calls of its own, which \
-             cannot be followed; start Sphinx with --sphinx-arg=--io --sphinx-arg=epoll",
-        ));
-    }
     match kernel::Kernel::open(subject, kernel::Limits::default()) {
         Ok(kernel) => Ok(Box::new(kernel)),
         Err(error) => Err(missing(&crate::kernel::lever(&error))),
     }
-}
-
-/// Whether the process has a ring open.
-#[cfg(feature = "bpf")]
-fn uses_io_uring(pid: u32) -> bool {
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    files
-        .filter_map(|file| std::fs::read_link(file.path()).ok())
-        .any(|link| link.as_os_str() == "anon_inode:[io_uring]")
 }
 
 /// Says that this build cannot.

@@ -38,7 +38,7 @@ fn listeners(proc: &Path, ports: &[u16]) -> Vec<u32> {
         let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
         links.any(|link| inodes.contains(link.to_string_lossy().as_ref()))
     };
-    proc::numbers(proc).into_iter().filter(has_one).collect()
+    host::threads::numbers(proc).into_iter().filter(has_one).collect()
 }
 
 #[cfg(test)]

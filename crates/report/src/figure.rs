@@ -32,7 +32,7 @@ pub(crate) use generator::{busy, lag};
 pub(crate) use latency::{latency, latency_panels, latency_stamp};
 pub(crate) use ratio::ratios;
 pub(crate) use shape::Shape;
-pub(crate) use stages::{STAGES, stages};
+pub(crate) use stages::{STAGES, StageTimes, stages};
 pub(crate) use study::{study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;

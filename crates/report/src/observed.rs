@@ -4,11 +4,13 @@ mod published;
 mod tables;
 mod words;
 
+pub(crate) use words::grown;
+
 use maud::{Markup, html};
 use results::Trial;
 use results::probes::{Missing, Stages};
 
-use crate::figure;
+use crate::figure::{self, STAGES, StageTimes};
 use crate::page;
 use crate::subject::Subject;
 
@@ -23,6 +25,16 @@ impl<'a> Looked<'a> {
     pub(crate) fn stages(&self) -> Option<&'a Stages> {
         self.trial.probes.as_ref()?.stages.as_ref()
     }
+
+    fn times(&self) -> Option<StageTimes> {
+        let stages = self.stages()?;
+        Some(StageTimes {
+            subject: self.subject.to_owned(),
+            label: self.label.clone(),
+            us: STAGES.each_ref().map(|stage| stages.mean_us(stage.name)),
+            total: stages.total.mean_us,
+        })
+    }
 }
 
 /// The section; nothing where no probe was asked for.
@@ -32,14 +44,16 @@ pub(crate) fn observed(subjects: &[Subject]) -> Markup {
         return html! {};
     }
     let staged: Vec<&Looked> = looked.iter().filter(|load| load.stages().is_some()).collect();
+    let times: Vec<StageTimes> = staged.iter().filter_map(|load| load.times()).collect();
     let body = html! {
         p.lead { "Of each load the trial in the middle of its repeats, by its median p99. " (words::HOW) }
-        @for sentence in words::grown(&looked) { p { (page::unbroken(&sentence)) } }
+        @for sentence in grown(&times) { p { (page::unbroken(&sentence)) } }
         @for warning in words::warnings(&looked) { p.hatched-note { (page::unbroken(&warning)) } }
-        @if !staged.is_empty() { div.figures { (figure::stages(&staged)) } }
+        @if !times.is_empty() { div.figures { (figure::stages(&times)) } }
         (tables::stages(&staged))
         (tables::independent(&staged))
         (tables::without_privilege(&looked))
+        (tables::sockets(&looked))
         (tables::threads(&looked))
         (tables::waits(&looked))
         (tables::cores(&looked))

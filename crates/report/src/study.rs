@@ -4,6 +4,7 @@ mod claims;
 mod comparison;
 mod measurements;
 mod setting;
+mod stages;
 mod tables;
 
 pub(crate) use claims::tally_words;
@@ -37,6 +38,7 @@ pub fn study_html(study: &Study) -> String {
         @if !figures.is_empty() {
             (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
         }
+        (stages::stages(&study.tables))
         (tables::tables(&study.tables))
         (setting::skipped(study))
         (setting::limits(study))

@@ -7,6 +7,7 @@ mod input_output;
 mod overhead;
 mod processor;
 mod scheduling;
+mod sockets;
 mod stages;
 
 use schemars::JsonSchema;
@@ -16,12 +17,13 @@ pub use input_output::InputOutput;
 pub use overhead::Overhead;
 pub use processor::{CodeShare, Counter, Processor, Stack};
 pub use scheduling::{CoreActivity, Scheduling, ThreadScheduling};
+pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
 /// Everything that was asked of probes in one trial, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
-    /// What was asked for: `stages`, `runqueue`, `cpu`, `counters`, `io`.
+    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `counters`, `io`.
     pub asked: Vec<String>,
     /// The slots of the window.
     pub slots: u32,
@@ -33,6 +35,9 @@ pub struct Probes {
     pub stages: Option<Stages>,
     /// How the server's threads came to run, and what interrupted the processors.
     pub scheduling: Option<Scheduling>,
+    /// What TCP knows of the server's connections.
+    #[serde(default)]
+    pub sockets: Option<Sockets>,
     /// Which code used the processors.
     pub processor: Option<Processor>,
     /// Counters of the processor and of the kernel, those that are there.

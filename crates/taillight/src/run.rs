@@ -72,8 +72,9 @@ pub(crate) struct Setting {
     pub cache: CacheOptions,
     #[command(flatten)]
     pub web: WebOptions,
-    /// Observe where the time goes, in slots of the window: stages (of a request in the server), runqueue, cpu (code that
-    /// uses the processors), counters and io with commas between, or all. What looking costs is measured and shown.
+    /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
+    /// processors), runqueue, sockets (queues at the server, without privilege), counters and io with commas between, or
+    /// all. What looking costs is measured and shown.
     #[arg(long, value_name = "LIST", help_heading = "Result")]
     pub probe: Option<ProbeSet>,
 }

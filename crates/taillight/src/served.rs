@@ -2,24 +2,16 @@
 //! busiest processor was taken by interrupts. The three are what keeps a cache from scaling (IISWC'17 §IV-B).
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use ::host::cpu_time::Sample;
+use ::host::threads::{self, Thread};
 
 /// The counters of the server's threads at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     /// By the thread's id, which is unique on the machine.
-    threads: BTreeMap<u32, Counters>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counters {
-    /// Time on a processor.
-    cpu_ns: u64,
-    /// How often it went to sleep by itself: for a request, or for a lock.
-    waits: u64,
+    threads: BTreeMap<u32, Thread>,
 }
 
 /// A thread that uses less than this share of the busiest one's time is no worker: memcached's that maintains its
@@ -29,32 +21,18 @@ const WORKS: f64 = 0.10;
 impl Served {
     /// Reads `proc/PID/task` below `root`. Cost: about 15 µs a thread. A process that is gone has no threads.
     pub(crate) fn read(root: &Path, pids: &[u32]) -> Served {
-        let mut threads = BTreeMap::new();
-        for pid in pids {
-            let Ok(tasks) = fs::read_dir(root.join(format!("proc/{pid}/task"))) else { continue };
-            for task in tasks.flatten() {
-                let id = task.file_name().to_string_lossy().parse::<u32>();
-                let text = |file: &str| fs::read_to_string(task.path().join(file)).ok();
-                let counters = text("schedstat").and_then(|stat| cpu_ns(&stat)).map(|cpu_ns| Counters {
-                    cpu_ns,
-                    waits: text("status").and_then(|status| waits(&status)).unwrap_or(0),
-                });
-                if let (Ok(id), Some(counters)) = (id, counters) {
-                    threads.insert(id, counters);
-                }
-            }
-        }
-        Served { threads }
+        let read = |(pid, tid): (u32, u32)| Some((tid, Thread::read(root, pid, tid)?));
+        Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }
     }
 
     /// What was used since `earlier`, in which `requests` were answered; nothing where no thread is known.
     pub(crate) fn since(&self, earlier: &Served, requests: f64) -> BTreeMap<String, f64> {
-        let both = self.threads.iter().filter_map(|(id, now)| Some((now, earlier.threads.get(id)?)));
-        let used: Vec<(f64, f64)> = both
-            .map(|(now, then)| {
-                let of = |now: u64, then: u64| now.saturating_sub(then) as f64;
-                (of(now.cpu_ns, then.cpu_ns), of(now.waits, then.waits))
-            })
+        let since = |(id, now): (&u32, &Thread)| Some(now.since(*earlier.threads.get(id)?));
+        let used: Vec<(f64, f64)> = self
+            .threads
+            .iter()
+            .filter_map(since)
+            .map(|thread| (thread.running_ns as f64, thread.voluntary as f64))
             .collect();
         let busiest = used.iter().map(|(cpu, _)| *cpu).fold(0.0, f64::max);
         if busiest <= 0.0 || requests <= 0.0 {
@@ -77,21 +55,10 @@ impl Served {
 /// The share of its time that the processor most taken by interrupts spent in them; `None` where no tick has passed.
 pub(crate) fn busiest_in_interrupts(before: &Sample, after: &Sample) -> Option<f64> {
     let share = |(cpu, now): (&usize, &::host::cpu_time::Ticks)| {
-        let then = before.cpus.get(cpu)?;
-        let all = now.all().saturating_sub(then.all());
-        (all > 0).then(|| now.interrupt.saturating_sub(then.interrupt) as f64 / all as f64)
+        let used = now.since(*before.cpus.get(cpu)?);
+        (used.all() > 0).then(|| used.interrupt as f64 / used.all() as f64)
     };
     after.cpus.iter().filter_map(share).reduce(f64::max)
-}
-
-/// The first field of `schedstat`. Source: the kernel's `Documentation/scheduler/sched-stats.rst`.
-fn cpu_ns(schedstat: &str) -> Option<u64> {
-    schedstat.split_whitespace().next()?.parse().ok()
-}
-
-/// Source: `proc_pid_status(5)`.
-fn waits(status: &str) -> Option<u64> {
-    status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -100,32 +67,17 @@ mod tests {
     use ::host::cpu_time::Ticks;
 
     fn served(threads: &[(u32, u64, u64)]) -> Served {
-        let counters = |&(id, cpu_ns, waits): &(u32, u64, u64)| (id, Counters { cpu_ns, waits });
-        Served { threads: threads.iter().map(counters).collect() }
-    }
-
-    #[test]
-    fn reads_each_thread_of_a_tree() {
-        let root = tempfile::tempdir().unwrap();
-        for (pid, task, cpu, waits) in
-            [(7, 7, "1500 20 3", "40"), (7, 8, "2500 20 3", "50"), (9, 9, "10 0 1", "1")]
-        {
-            let task = root.path().join(format!("proc/{pid}/task/{task}"));
-            fs::create_dir_all(&task).unwrap();
-            fs::write(task.join("schedstat"), format!("{cpu}\n")).unwrap();
-            let status =
-                format!("Name:\tx\nvoluntary_ctxt_switches:\t{waits}\nnonvoluntary_ctxt_switches:\t9\n");
-            fs::write(task.join("status"), status).unwrap();
-        }
-        assert_eq!(Served::read(root.path(), &[7]), served(&[(7, 1500, 40), (8, 2500, 50)]));
-        assert_eq!(Served::read(root.path(), &[7, 9]).threads.len(), 3);
-        assert_eq!(Served::read(root.path(), &[8]), Served::default());
+        let thread = |&(id, running_ns, voluntary): &(u32, u64, u64)| {
+            (id, Thread { running_ns, voluntary, ..Thread::default() })
+        };
+        Served { threads: threads.iter().map(thread).collect() }
     }
 
     #[test]
     fn knows_the_threads_of_this_process() {
         let me = Served::read(Path::new("/"), &[std::process::id()]);
-        assert!(me.threads.values().any(|counters| counters.cpu_ns > 0));
+        assert!(me.threads.values().any(|thread| thread.running_ns > 0));
+        assert_eq!(Served::read(Path::new("/"), &[u32::MAX]), Served::default());
     }
 
     #[test]
@@ -149,7 +101,7 @@ mod tests {
         let sample = |cpus: [(u64, u64); 2]| Sample {
             cpus: cpus
                 .into_iter()
-                .map(|(process, interrupt)| Ticks { process, interrupt, idle: 0, steal: 0 })
+                .map(|(process, interrupt)| Ticks { process, interrupt, ..Ticks::default() })
                 .enumerate()
                 .collect(),
         };

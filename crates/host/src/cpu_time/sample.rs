@@ -12,6 +12,8 @@ pub struct Ticks {
     pub interrupt: u64,
     /// Doing nothing, with or without waiting for a disk.
     pub idle: u64,
+    /// Of that: with something waiting for a disk.
+    pub disk: u64,
     /// Ready to run while the hypervisor ran somebody else.
     pub steal: u64,
 }
@@ -22,22 +24,23 @@ impl Ticks {
         self.process + self.interrupt + self.idle + self.steal
     }
 
-    fn plus(self, other: Ticks) -> Ticks {
-        Ticks {
-            process: self.process + other.process,
-            interrupt: self.interrupt + other.interrupt,
-            idle: self.idle + other.idle,
-            steal: self.steal + other.steal,
-        }
+    /// Both together.
+    pub fn plus(self, other: Ticks) -> Ticks {
+        self.with(other, u64::saturating_add)
     }
 
     /// What was added since `earlier`; 0 where a counter ran backwards, as the kernel's idle time may.
-    fn since(self, earlier: Ticks) -> Ticks {
+    pub fn since(self, earlier: Ticks) -> Ticks {
+        self.with(earlier, u64::saturating_sub)
+    }
+
+    fn with(self, other: Ticks, both: impl Fn(u64, u64) -> u64) -> Ticks {
         Ticks {
-            process: self.process.saturating_sub(earlier.process),
-            interrupt: self.interrupt.saturating_sub(earlier.interrupt),
-            idle: self.idle.saturating_sub(earlier.idle),
-            steal: self.steal.saturating_sub(earlier.steal),
+            process: both(self.process, other.process),
+            interrupt: both(self.interrupt, other.interrupt),
+            idle: both(self.idle, other.idle),
+            disk: both(self.disk, other.disk),
+            steal: both(self.steal, other.steal),
         }
     }
 }
@@ -68,6 +71,7 @@ impl Sample {
                 process: sum(&[0, 1, 2]),
                 interrupt: sum(&[5, 6]),
                 idle: sum(&[3, 4]),
+                disk: sum(&[4]),
                 steal: sum(&[7]),
             };
             Some((cpu, ticks))
@@ -95,8 +99,8 @@ mod tests {
                         cpu0 10 1 100 1000 10 1 5 2 7 0\n\
                         cpu1 20 2 200 2000 20 2 10 4 0 0\nintr 5\n";
 
-    fn ticks(process: u64, interrupt: u64, idle: u64, steal: u64) -> Ticks {
-        Ticks { process, interrupt, idle, steal }
+    fn ticks(process: u64, interrupt: u64, idle: u64, disk: u64, steal: u64) -> Ticks {
+        Ticks { process, interrupt, idle, disk, steal }
     }
 
     fn sample(cpus: &[Ticks]) -> Sample {
@@ -106,9 +110,9 @@ mod tests {
     #[test]
     fn reads_the_counters_of_each_processor() {
         let check = |text: &str, expect: &[Ticks]| assert_eq!(Sample::parse(text), sample(expect));
-        check(STAT, &[ticks(111, 6, 1010, 2), ticks(222, 12, 2020, 4)]);
-        check("cpu0 1 2 3 4\n", &[ticks(6, 0, 4, 0)]);
+        check(STAT, &[ticks(111, 6, 1010, 10, 2), ticks(222, 12, 2020, 20, 4)]);
+        check("cpu0 1 2 3 4\n", &[ticks(6, 0, 4, 0, 0)]);
         check("", &[]);
-        assert_eq!(Sample::parse(STAT).total(), ticks(333, 18, 3030, 6));
+        assert_eq!(Sample::parse(STAT).total(), ticks(333, 18, 3030, 30, 6));
     }
 }

@@ -36,7 +36,7 @@ mod tests {
     use crate::cpu_time::Ticks;
 
     fn ticks(process: u64, interrupt: u64, idle: u64, steal: u64) -> Ticks {
-        Ticks { process, interrupt, idle, steal }
+        Ticks { process, interrupt, idle, steal, ..Ticks::default() }
     }
 
     fn sample(cpus: &[Ticks]) -> Sample {

@@ -18,6 +18,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
         ("latency_us_p99", times.p99_us),
         ("latency_us_p99_9", times.p99_9_us),
         ("latency_us_max", times.max_us),
+        ("service_us_mean", service.mean_us),
         ("service_us_p99", service.p99_us),
         ("windowed_us_p99", trial.windowed_p99_us),
         ("within_1ms_share", trial.within_share(1000.0)),
@@ -61,6 +62,15 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
             }
         }
         seen.extend([("cpu_library_share".into(), libraries), ("cpu_user_share".into(), own)]);
+    }
+    if let Some(sockets) = &probes.sockets {
+        seen.extend(sockets.read_wait_us_mean.map(|us| ("socket_read_wait_us_mean".into(), us)));
+        seen.push(("socket_round_trip_us_mean".into(), sockets.round_trip_us_mean));
+        seen.push(("socket_resent_per_s".into(), sockets.resent_per_s));
+    }
+    for cost in &probes.overhead {
+        let share = cost.cpu_per_request_ratio.map(|ratio| ratio - 1.0);
+        seen.extend(share.map(|share| (format!("probe_cost_cpu_share_{}", cost.probe), share)));
     }
     let waits = probes.scheduling.iter().flat_map(|scheduling| &scheduling.threads);
     // Of the thread that runs most: the others wait for what hardly ever comes.

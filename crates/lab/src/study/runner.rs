@@ -219,6 +219,7 @@ impl<'a> Runner<'a> {
             return Ok(None);
         }
         let reference = of.as_ref().map_or(0.0, MaxThroughput::reference_rps);
+        let mut unseen = Vec::new();
         let done = match point.experiment.load {
             Offer::Maximum => Ok(()),
             Offer::Peak => bench.search_peak(&point.experiment, block).map(|(low, high, trial)| {
@@ -233,9 +234,14 @@ impl<'a> Runner<'a> {
                 cell.metrics.extend(metrics::of_trial(&trial));
                 cell.curve.clone_from(&trial.curve);
                 cell.verdict = trial.verdict.clone();
+                unseen.extend(trial.probes.into_iter().flat_map(|probes| probes.missing));
             }),
         };
         cell.trial = bench.last_trial();
+        for lack in unseen {
+            let reason = format!("it takes {}. Not known for want of it: {}", lack.what, lack.disables);
+            self.leave_out(&format!("the probe {}", lack.probe), &reason);
+        }
         if !matches!(point.experiment.load, Offer::Share { .. } | Offer::Rate(_) | Offer::Closed) {
             cell.verdict = Verdict::Valid;
         }

@@ -6,11 +6,13 @@
 
 #include "kernel.h"
 
-enum call { CALL_NONE, CALL_WAIT, CALL_READ, CALL_SEND, CALL_OPEN };
+enum call { CALL_NONE, CALL_WAIT, CALL_READ, CALL_SEND, CALL_OPEN, CALL_RING };
 
 static __always_inline enum call call_of(long number)
 {
 	switch (number) {
+	case 426: /* io_uring_enter, on both */
+		return CALL_RING;
 #if defined(__TARGET_ARCH_x86)
 	case 232: /* epoll_wait */
 	case 281: /* epoll_pwait */

@@ -9,6 +9,9 @@
 #ifndef TAILLIGHT_KERNEL_H
 #define TAILLIGHT_KERNEL_H
 
+/* It is there in place of that file: libbpf's headers then call registers as the kernel does. */
+#define __VMLINUX_H__
+
 typedef unsigned char __u8;
 typedef signed short __s16;
 typedef unsigned short __u16;
@@ -87,6 +90,8 @@ struct tcp_sock {
 struct sk_buff {
 	struct sock *sk;
 	unsigned int len;
+	__u16 transport_header;
+	unsigned char *head;
 	unsigned char *data;
 };
 
@@ -94,10 +99,16 @@ struct sk_buff {
 struct pt_regs {
 	unsigned long si;
 	unsigned long di;
+	unsigned long ip;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
+};
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
 };
 #else
 #error "the numbers of system calls are known for x86-64 and aarch64 only"

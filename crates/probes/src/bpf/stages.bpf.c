@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Where each request of a server with an epoll loop spends its time.
+ * Where each request of a server with a loop of epoll or io_uring spends its time.
  *
  * A message is what a client wrote in one go: its last segment has PSH. It is followed by three keys, none of which is
  * a processor: its socket buffer until it reaches the socket, its place in the byte stream (the sequence number)
@@ -13,6 +13,11 @@
  *   read_to    it returns, and the connection's copied_seq has passed the message's end
  *   sent       the last packet of the last send on the connection before the thread waits again is queued at the device
  *
+ *   turn       the server begins with what it read (its static probe `reactor:turn`), where it does not read in turn
+ *
+ * A thread with a ring has its reads and sends done inside io_uring_enter, one after the other: there `returned` is the
+ * moment at which it enters the call, or wakes up in it, and an operation begins where the one before has ended.
+ *
  * A connection's ring of messages has one writer of `head` (TCP, under the socket's lock) and one of all else (the
  * thread that serves the connection), so it needs no lock, which a program on a tracepoint could not take.
  */
@@ -21,6 +26,7 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
+#include <bpf/usdt.bpf.h>
 #include "calls.h"
 #include "watched.h"
 
@@ -58,6 +64,7 @@ struct message {
 	__u64 returned;
 	__u64 read_from;
 	__u64 read_to;
+	__u64 turn; /* when the server began with it, where it tells */
 	__u32 end;
 	__u32 known; /* whether its thread was seen to wait */
 };
@@ -74,6 +81,8 @@ struct connection {
 	__u64 packet; /* the last packet, whoever sent it: a thread, or TCP when the peer makes room */
 	__u32 sends;
 	__u32 checked; /* the client's port, where the connection's requests are held against packets */
+	__u32 turned; /* messages whose turn has come */
+	__u32 unused;
 	struct message ring[RING];
 };
 
@@ -85,6 +94,8 @@ struct thread {
 	__u32 call;
 	__u32 answered;
 	__u64 connection[ANSWERED];
+	__u32 asleep; /* in io_uring_enter */
+	__u32 unused;
 };
 
 struct {
@@ -173,7 +184,7 @@ __noinline int finish(__u64 socket)
 	}
 	for (int i = 0; i < RING; i++) {
 		struct message *m;
-		__u64 after, rest, total, request;
+		__u64 after, rest, total, request, turn;
 
 		if (c->tail == c->read)
 			break;
@@ -184,10 +195,11 @@ __noinline int finish(__u64 socket)
 			continue;
 		}
 		after = c->sent > m->read_to ? c->sent - m->read_to : 0;
-		rest = c->sending + c->opening;
+		turn = m->turn > m->read_to && m->turn - m->read_to <= after ? m->turn - m->read_to : 0;
+		rest = c->sending + c->opening + turn;
 		enter(NETWORK, m->at_socket - m->arrived);
 		enter(EPOLL, m->returned - m->at_socket);
-		enter(EVENTS, m->read_from - m->returned);
+		enter(EVENTS, m->read_from - m->returned + turn);
 		enter(READ, m->read_to - m->read_from);
 		enter(OPEN, c->opening);
 		enter(APPLICATION, after > rest ? after - rest : 0);
@@ -406,7 +418,7 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long number)
 		}
 	}
 	t->call = CALL_NONE;
-	if (call == CALL_WAIT) {
+	if (call == CALL_WAIT || call == CALL_RING) {
 		for (int i = 0; i < ANSWERED; i++) {
 			if (i >= t->answered)
 				break;
@@ -423,13 +435,14 @@ int BPF_PROG(on_sys_enter, struct pt_regs *regs, long number)
 	t->socket = socket;
 	t->call = call;
 	t->entered = bpf_ktime_get_ns();
+	if (call == CALL_RING)
+		t->returned = t->entered;
 	return 0;
 }
 
-/* A read copied `size` bytes: stamps every message whose end they reach. */
-static __always_inline void was_read(struct thread *t, __u64 now)
+/* A read of `socket`, begun at t->entered, copied something: stamps every message whose end it reached. */
+static __always_inline void was_read(struct thread *t, __u64 socket, __u64 now)
 {
-	__u64 socket = t->socket;
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
 	__u32 copied, head;
 
@@ -450,13 +463,14 @@ static __always_inline void was_read(struct thread *t, __u64 now)
 		m->returned = t->returned > m->at_socket ? t->returned : m->at_socket;
 		m->read_from = t->entered > m->returned ? t->entered : m->returned;
 		m->read_to = now;
+		m->turn = 0;
 		c->read += 1;
 	}
 }
 
-static __always_inline void was_sent(struct thread *t, __u64 now)
+/* A send on `socket`, begun at t->entered, took something. */
+static __always_inline void was_sent(struct thread *t, __u64 socket, __u64 now)
 {
-	__u64 socket = t->socket;
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
 	__u64 end;
 
@@ -497,9 +511,9 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	if (call == CALL_WAIT) {
 		t->returned = now;
 	} else if (call == CALL_READ && result > 0) {
-		was_read(t, now);
+		was_read(t, t->socket, now);
 	} else if (call == CALL_SEND && result > 0) {
-		was_sent(t, now);
+		was_sent(t, t->socket, now);
 	} else if (call == CALL_OPEN) {
 		__u64 socket = t->last_read;
 
@@ -510,7 +524,130 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* A packet of the server is queued at the device. */
+/* -- in the server, by a ring ----------------------------------------------------------------------------------- */
+
+/* The thread that runs, if it is in io_uring_enter. */
+static __always_inline struct thread *in_ring(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct thread *t = bpf_map_lookup_elem(&threads, &tid);
+
+	return t && t->call == CALL_RING ? t : 0;
+}
+
+/* The socket as a number, which its address is to the verifier only after a way through memory. */
+static __always_inline __u64 number_of(struct thread *t, struct sock *sk)
+{
+	t->socket = (__u64)sk;
+	return *(volatile __u64 *)&t->socket;
+}
+
+/* It wakes up in the call: what arrived meanwhile has waited until now. One that was made to leave has not slept. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct task_struct *next)
+{
+	__u32 leaves = before->pid, comes = next->pid;
+	struct thread *t = bpf_map_lookup_elem(&threads, &leaves);
+
+	/* 0 is TASK_RUNNING. Source: include/linux/sched.h */
+	if (t && t->call == CALL_RING && before->__state != 0)
+		t->asleep = 1;
+	t = bpf_map_lookup_elem(&threads, &comes);
+	if (t && t->asleep) {
+		t->asleep = 0;
+		t->entered = t->returned = bpf_ktime_get_ns();
+	}
+	return 0;
+}
+
+/* It begins with an operation that it was given. */
+SEC("tp_btf/io_uring_submit_req")
+int BPF_PROG(on_io_uring_submit_req, void *request)
+{
+	struct thread *t = in_ring();
+
+	if (t)
+		t->entered = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_sock_recv_length, struct sock *sk, int result, int flags)
+{
+	struct config *config = settings();
+	struct thread *t = in_ring();
+	__u64 socket, now;
+
+	if (!t)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (result > 0 && config && is_port(config, sk->__sk_common.skc_num)) {
+		socket = number_of(t, sk);
+		finish(socket);
+		was_read(t, socket, now);
+	}
+	t->entered = now;
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_sock_send_length, struct sock *sk, int result, int flags)
+{
+	struct config *config = settings();
+	struct thread *t = in_ring();
+	__u64 now;
+
+	if (!t)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (result > 0 && config && is_port(config, sk->__sk_common.skc_num))
+		was_sent(t, number_of(t, sk), now);
+	t->entered = now;
+	return 0;
+}
+
+/* The server says that it begins with what it has read of a connection. */
+SEC("usdt")
+int BPF_USDT(on_turn, int fd)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u64 socket, now;
+	struct connection *c;
+
+	if (!is_watched((struct task_struct *)bpf_get_current_task(), id >> 32))
+		return 0;
+	socket = socket_of(fd);
+	c = bpf_map_lookup_elem(&connections, &socket);
+	if (!c)
+		return 0;
+	now = bpf_ktime_get_ns();
+	/* Some were answered without a word. */
+	if ((__s32)(c->turned - c->tail) < 0)
+		c->turned = c->tail;
+	for (int i = 0; i < RING; i++) {
+		if (c->turned == c->read)
+			break;
+		c->ring[c->turned & (RING - 1)].turn = now;
+		c->turned += 1;
+	}
+	return 0;
+}
+
+/* Whether a packet that leaves has more than headers. */
+static __always_inline bool has_data(struct sk_buff *skb)
+{
+	__u64 head = (__u64)skb->head, data = (__u64)skb->data;
+	__u32 tcp = skb->transport_header;
+	__u8 offset = 0;
+
+	bpf_probe_read_kernel(&offset, sizeof(offset), (void *)(head + tcp + 12));
+	return data - head + skb->len > tcp + (offset >> 4) * 4;
+}
+
+/*
+ * A packet of the server is queued at the device. One without data is no part of an answer: TCP acknowledges a further
+ * request, or 40 ms after, while the thread is elsewhere.
+ */
 SEC("tp_btf/net_dev_queue")
 int BPF_PROG(on_net_dev_queue, struct sk_buff *skb)
 {
@@ -519,7 +656,7 @@ int BPF_PROG(on_net_dev_queue, struct sk_buff *skb)
 	struct connection *c;
 	__u64 key = (__u64)sk;
 
-	if (!config || !sk || !is_port(config, sk->__sk_common.skc_num))
+	if (!config || !sk || !is_port(config, sk->__sk_common.skc_num) || !has_data(skb))
 		return 0;
 	c = bpf_map_lookup_elem(&connections, &key);
 	if (c)

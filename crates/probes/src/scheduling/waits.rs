@@ -30,7 +30,7 @@ impl Waits {
         let Some(programs) = &mut self.programs else { return Ok(()) };
         programs.configure(&[], 0).map_err(other)?;
         self.before = programs.histograms(2).map_err(other)?;
-        programs.attach()
+        programs.attach().map(|_| ())
     }
 
     /// What was seen since [`Waits::resume`]: in the run queue, and for locks.

@@ -17,7 +17,21 @@ use crate::subject::Subject;
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
 
 /// TCP begins to see last, so that no message is taken note of whose read goes unseen.
-const ORDER: [&str; 6] = [
+const BY_CALLS: [&str; 6] = [
+    "on_sys_exit",
+    "on_sys_enter",
+    "on_net_dev_queue",
+    "on_netif_rx",
+    "on_netif_receive_skb",
+    "on_tcp_probe",
+];
+/// The same for a server with a ring, whose operations are seen beside its calls.
+const BY_RING: [&str; 11] = [
+    "on_turn",
+    "on_sched_switch",
+    "on_sock_send_length",
+    "on_sock_recv_length",
+    "on_io_uring_submit_req",
     "on_sys_exit",
     "on_sys_enter",
     "on_net_dev_queue",
@@ -46,6 +60,9 @@ impl Default for Limits {
 pub(crate) struct Kernel {
     programs: Programs,
     subject: Subject,
+    /// Whether the server has a ring, and tells when it begins with what it read.
+    by_ring: bool,
+    tells: bool,
     capture: Result<Capture, String>,
     before: Counted,
 }
@@ -64,9 +81,18 @@ impl Kernel {
     /// Errors: this user may not, or the kernel lacks what they need.
     pub(crate) fn open(subject: &Subject, limits: Limits) -> libbpf_rs::Result<Kernel> {
         let sizes = [("connections", limits.connections)];
-        let programs = Programs::load(PROGRAMS, &ORDER, &subject.pids, &sizes)?;
+        let by_ring = subject.pids.iter().any(|pid| has_ring(*pid));
+        let order: &[&str] = if by_ring { &BY_RING } else { &BY_CALLS };
+        let programs = Programs::load(PROGRAMS, order, &subject.pids, &sizes)?;
         let capture = Err("it did not look yet".into());
-        Ok(Kernel { programs, subject: subject.clone(), capture, before: Counted::default() })
+        Ok(Kernel {
+            programs,
+            subject: subject.clone(),
+            by_ring,
+            tells: false,
+            capture,
+            before: Counted::default(),
+        })
     }
 
     /// Forgets everything that was under way; returns how many messages that were.
@@ -111,6 +137,14 @@ fn messages_of(connection: &[u8]) -> u64 {
     word(0).zip(word(20)).map_or(0, |(head, tail)| u64::from(head.wrapping_sub(tail)))
 }
 
+/// Whether the process has a ring open.
+fn has_ring(pid: u32) -> bool {
+    let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    files
+        .filter_map(|file| fs::read_link(file.path()).ok())
+        .any(|link| link.as_os_str() == "anon_inode:[io_uring]")
+}
+
 fn word(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.try_into().ok()?))
 }
@@ -133,7 +167,8 @@ impl Instrument for Kernel {
             format!("the packet socket cannot be had ({error}); it takes root or CAP_NET_RAW")
         });
         self.before = self.read().map_err(other)?;
-        self.programs.attach()
+        self.tells = self.programs.attach()?;
+        Ok(())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
@@ -154,6 +189,8 @@ impl Instrument for Kernel {
             counts: std::array::from_fn(|i| now.counts[i].saturating_sub(before.counts[i])),
             under_way,
             skipped: now.skipped.saturating_sub(before.skipped),
+            by_ring: self.by_ring,
+            tells: self.tells,
             compared: Compared::new(&timed, &checked),
             untimed,
         })

@@ -43,6 +43,10 @@ pub(crate) struct Seen {
     pub under_way: u64,
     /// Events that the kernel did not hand to a program, since it ran already on that processor.
     pub skipped: u64,
+    /// Whether the server reads and sends by io_uring.
+    pub by_ring: bool,
+    /// Whether it tells when it begins with what it read.
+    pub tells: bool,
     /// Some of the requests as packets timed them.
     pub compared: Compared,
     /// Why there are none.
@@ -91,6 +95,18 @@ impl Reading for Seen {
              at the device; what its thread still does in that call is not its time."
                 .to_owned(),
         ];
+        if self.by_ring {
+            let turns = if self.tells {
+                "and from the call's return to the request's turn, which the server tells by a static probe"
+            } else {
+                "and the turns of others after the call has returned are in “application”, since this server does not tell of \
+                 them"
+            };
+            notes.push(format!(
+                "The server reads and sends by io_uring, inside the call in which it waits. There “epoll” ends when its thread \
+                 enters that call or wakes up in it; “event library” is the time from there in which it reads for others, {turns}."
+            ));
+        }
         if self.counts[NO_PACKET] > 0 {
             notes.push(format!(
                 "{} sends queued no packet before they returned (the peer's window was full); they end with their return.",

@@ -3,7 +3,6 @@ use maud::{Markup, html};
 use super::canvas::Anchor;
 use super::{Canvas, Size};
 use crate::number;
-use crate::observed::Looked;
 
 /// A stage as it is drawn.
 pub(crate) struct Look {
@@ -29,8 +28,25 @@ pub(crate) const STAGES: [Look; 7] = [
     look("send", "send", "l0"),
 ];
 
+/// A request's time in the server at one load.
+pub(crate) struct StageTimes {
+    pub subject: String,
+    pub label: String,
+    /// By [`STAGES`]; `None` where there is no such stage. Units: µs.
+    pub us: [Option<f64>; STAGES.len()],
+    /// Which need not be the sum. Units: µs.
+    pub total: Option<f64>,
+}
+
+impl StageTimes {
+    /// The mean time in the stage `name`, 0 where there is none. Units: µs.
+    pub(crate) fn mean_us(&self, name: &str) -> f64 {
+        STAGES.iter().zip(self.us).find(|(stage, _)| stage.name == name).and_then(|(_, us)| us).unwrap_or(0.0)
+    }
+}
+
 /// A bar for each load, cut into stages: what part of a request's time in the server each takes.
-pub(crate) fn stages(staged: &[&Looked]) -> Markup {
+pub(crate) fn stages(staged: &[StageTimes]) -> Markup {
     let caption = html! {
         "The parts of the mean time that a request spends in the server, by load; the whole is written behind each bar. "
         "Epoll: from the socket to the thread that returns from waiting. Event library: from there to this request’s read. "
@@ -39,7 +55,7 @@ pub(crate) fn stages(staged: &[&Looked]) -> Markup {
     super::wide("The stages of a request", false, caption, |size| draw(staged, size))
 }
 
-fn draw(staged: &[&Looked], size: Size) -> Canvas {
+fn draw(staged: &[StageTimes], size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
     let font = size.font();
     let (row, top) = (2.6 * font, 3.4 * font);
@@ -50,7 +66,6 @@ fn draw(staged: &[&Looked], size: Size) -> Canvas {
     canvas.height = top + row * staged.len() as f64 + 4.0;
     keys(&mut canvas, font);
     for (i, load) in staged.iter().enumerate() {
-        let Some(stages) = load.stages() else { continue };
         let bottom = top + row * (i + 1) as f64 - 0.5 * font;
         let (bar, middle) = (1.7 * font, bottom - 0.5 * font);
         let name = format!("{} · {}", load.subject, load.label);
@@ -58,15 +73,14 @@ fn draw(staged: &[&Looked], size: Size) -> Canvas {
             Size::Wide => canvas.text("label", (left - 10.0, middle), Anchor::End, name),
             _ => canvas.text("label", (left, bottom - bar - 0.4 * font), Anchor::Start, name),
         }
-        let sum: f64 = STAGES.iter().filter_map(|stage| stages.mean_us(stage.name)).sum();
+        let sum: f64 = load.us.iter().flatten().sum();
         let mut x = left;
-        for stage in &STAGES {
-            let share = stages.mean_us(stage.name).unwrap_or(0.0) / sum;
-            let width = share * (right - left);
+        for (stage, us) in STAGES.iter().zip(load.us) {
+            let width = us.unwrap_or(0.0) / sum * (right - left);
             canvas.rect(&format!("bar {}", stage.class), (x, bottom - bar), width, bar);
             x += width;
         }
-        canvas.text("label", (right + 8.0, middle), Anchor::Start, number::micros(stages.total.mean_us));
+        canvas.text("label", (right + 8.0, middle), Anchor::Start, number::micros(load.total));
     }
     canvas
 }

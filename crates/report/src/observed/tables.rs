@@ -119,10 +119,13 @@ pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
         let service = trial.all.service_time.mean_us;
         let own = trial.counters.get("server_cpu_us_per_request").copied();
         let busiest = load.trial.probes.as_ref().and_then(busiest_wait);
+        let sockets = load.trial.probes.as_ref().and_then(|probes| probes.sockets.as_ref());
+        let unread = sockets.and_then(|sockets| sockets.read_wait_us_mean);
         vec![
             name(load),
             number::micros(trial.all.response_time.mean_us),
             number::micros(service),
+            number::micros(unread),
             number::micros(own),
             number::micros(busiest),
             trial
@@ -135,16 +138,53 @@ pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
         "load",
         "response time, mean",
         "service time, mean",
+        "of it unread at the socket",
         "server’s processor time a request",
         "run-queue wait, busiest thread",
         "waits a request",
     ];
     table(
-        "Without privilege: the client’s clock and what /proc counts",
+        "Without privilege: the client’s clock, what TCP tells of its queues, and what /proc counts",
         &heads,
         1,
         looked.iter().map(row).collect(),
     )
+}
+
+/// What TCP knows of the connections.
+pub(super) fn sockets(looked: &[Looked]) -> Markup {
+    let row = |load: &Looked| {
+        let sockets = load.trial.probes.as_ref()?.sockets.as_ref()?;
+        Some(vec![
+            name(load),
+            number::count(sockets.connections),
+            number::micros(sockets.read_wait_us_mean),
+            number::count(sockets.moments),
+            number::micros(Some(sockets.round_trip_us_mean)),
+            number::bytes(sockets.received_bytes_per_s),
+            number::bytes(sockets.sent_bytes_per_s),
+            number::three(sockets.resent_per_s),
+            number::percent(sockets.busy_share),
+            number::percent(sockets.held_by_window_share),
+            number::percent(sockets.held_by_buffer_share),
+        ])
+    };
+    let heads = [
+        "load",
+        "connections",
+        "unread, mean",
+        "moments",
+        "round trip, mean",
+        "received/s",
+        "sent/s",
+        "sent again/s",
+        "unacknowledged",
+        "held by the client’s window",
+        "held by the own buffer",
+    ];
+    let caption = "The server’s connections, as TCP sees them: how long requests stood unread (by Little’s law, from what stood \
+                   there at so many moments), and shares of a connection’s time";
+    table(caption, &heads, 1, looked.iter().filter_map(row).collect())
 }
 
 fn busiest_wait(probes: &Probes) -> Option<f64> {

@@ -1,5 +1,5 @@
 use super::Looked;
-use crate::figure::STAGES;
+use crate::figure::{STAGES, StageTimes};
 use crate::number;
 
 /// How it was looked.
@@ -7,19 +7,15 @@ pub(super) const HOW: &str = "Probes look in some slots of the window and not in
                               in which they looked, and what looking cost is the difference.";
 
 /// For each server, which stage grew from its lowest to its highest load.
-pub(super) fn grown(looked: &[Looked]) -> Vec<String> {
-    let mut subjects: Vec<&str> = looked.iter().map(|load| load.subject).collect();
+pub(crate) fn grown(staged: &[StageTimes]) -> Vec<String> {
+    let mut subjects: Vec<&str> = staged.iter().map(|load| load.subject.as_str()).collect();
     subjects.dedup();
     let of = |subject: &str| {
-        let mut loads = looked.iter().filter(|load| load.subject == subject && load.stages().is_some());
+        let mut loads = staged.iter().filter(|load| load.subject == subject);
         let low = loads.next()?;
         let high = loads.next_back()?;
-        let total = |load: &Looked| load.stages().and_then(|stages| stages.total.mean_us);
-        let (from, to) = total(low).zip(total(high))?;
-        let growth = |name: &'static str| {
-            let mean = |load: &Looked| load.stages().and_then(|stages| stages.mean_us(name)).unwrap_or(0.0);
-            (name, mean(high) - mean(low))
-        };
+        let (from, to) = low.total.zip(high.total)?;
+        let growth = |name: &'static str| (name, high.mean_us(name) - low.mean_us(name));
         let mut growths: Vec<(&str, f64)> = STAGES.iter().map(|stage| growth(stage.name)).collect();
         growths.sort_by(|a, b| b.1.total_cmp(&a.1));
         let spans = (number::micros(Some(from)), number::micros(Some(to)));

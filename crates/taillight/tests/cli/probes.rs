@@ -1,5 +1,9 @@
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+use results::study::StudyFolder;
 use results::{Experiment, Reason, ResultFolder, Verdict};
 
 use crate::run::{finish, refuses, taillight, text};
@@ -26,13 +30,14 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     let Some(experiment) = observed(out.path(), "all") else { return };
     let trial = &experiment.trials[0];
     let probes = trial.probes.as_ref().unwrap();
-    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "counters", "io"]);
+    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "counters", "io"]);
     assert!(probes.slots >= 4, "{probes:?}");
     // Everything that was asked for was seen or is missing, with what to do.
     let seen = [
         ("stages", probes.stages.is_some()),
         ("cpu", probes.processor.is_some()),
         ("runqueue", probes.scheduling.is_some()),
+        ("sockets", probes.sockets.is_some()),
         ("counters", !probes.counters.is_empty()),
         ("io", probes.io.is_some()),
     ];
@@ -60,12 +65,65 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
         );
         assert!(stages.correlated > 0, "{stages:?}");
     }
-    let page = std::fs::read_to_string(out.path().join("observed/report.html")).unwrap();
+    let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
     assert!(page.contains("Where the time goes") && page.contains("What looking cost"));
+}
+
+/// Debian's user without any rights, and group.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
+    if let Err(error) = launch::memcached::find() {
+        return println!("skipped: {error}");
+    }
+    let out = tempfile::tempdir().unwrap();
+    let mut command = taillight(&["study", "run", "breakdown-memcached", "--smoke", "--out", "results"]);
+    command.current_dir(out.path()).env("HOME", out.path());
+    if rustix::process::geteuid().is_root() {
+        chown(out.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        // Every other group goes with the number.
+        command.uid(NOBODY).gid(NOBODY);
+        if taillight(&["--version"]).uid(NOBODY).gid(NOBODY).output().is_err() {
+            return println!(
+                "skipped: a user without rights may not run {}",
+                command.get_program().display()
+            );
+        }
+    }
+    let output = finish(&mut command);
+    let printed = text(&output);
+    assert!(output.status.success(), "{printed}");
+    let folder = fs::read_dir(out.path().join("results")).unwrap().next().unwrap().unwrap().path();
+    let study = StudyFolder::open(&folder).unwrap().load().unwrap();
+    // What is missing, with what to do.
+    let lack = study.skipped.iter().find(|skipped| skipped.what == "the probe stages").expect(&printed);
+    let lever = if cfg!(feature = "bpf") { "root, or CAP_BPF" } else { "the feature `bpf`" };
+    assert!(lack.reason.contains(lever) && lack.reason.contains("the stages of a request"), "{lack:?}");
+    assert!(printed.contains("the probe stages"), "{printed}");
+    // And the rest.
+    assert_eq!(study.cells.len(), 2, "{printed}");
+    for cell in &study.cells {
+        for metric in
+            ["latency_us_mean", "service_us_mean", "server_cpu_us_per_request", "socket_round_trip_us_mean"]
+        {
+            assert!(
+                cell.metrics.get(metric).is_some_and(|value| *value > 0.0),
+                "{metric}: {:?}",
+                cell.metrics
+            );
+        }
+        assert!(cell.metrics.contains_key("socket_read_wait_us_mean"), "{:?}", cell.metrics);
+        assert!(!cell.metrics.contains_key("stage_us_total"), "{:?}", cell.metrics);
+    }
+    let judged =
+        |id: &str| study.claims.iter().find(|claim| claim.id == id).map(|claim| claim.reason.clone());
+    assert!(judged("queueing").is_some_and(|reason| reason.contains("cannot be followed here")), "{printed}");
+    assert!(judged("unread").is_some_and(|reason| reason.contains("smoke form")), "{printed}");
 }
 
 #[test]
 fn an_unknown_probe_is_refused() {
     let mut command = taillight(&["load", "cache", "--rate", "1k", "--probe", "stage"]);
-    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, counters and io"]);
+    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, counters and io"]);
 }

@@ -8,9 +8,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use reactor::{Address, Event, Handler, Reactor, Submit, Uring, Wait};
 use results::Probes;
 use results::probes::Stages;
 use rustix::event::epoll;
@@ -33,12 +35,16 @@ enum Plant {
     Nothing,
     /// The thread does something else before it waits: requests stay where they are ready.
     LateWait,
+    /// The same for so long that TCP acknowledges the next request meanwhile, by a packet without data.
+    VeryLateWait,
     /// The thread does something else between waiting and reading.
     BusyBeforeRead,
     /// The thread reads until it has a whole request, and the second half comes late.
     SlowRead,
     /// The answer takes its time.
     SleepInApplication,
+    /// As two of them together, for requests that come two at a time: the second waits for the first's answer.
+    Turns,
     /// The answer is larger than all buffers, and the client does not read yet.
     LargeSend,
 }
@@ -120,8 +126,10 @@ fn serve(plant: Plant) -> Server {
                     }
                     _ => stream.write_all(b"answer\r\n").unwrap_or(()),
                 }
-                if plant == Plant::LateWait {
-                    time(&mut || thread::sleep(DELAY));
+                match plant {
+                    Plant::LateWait => time(&mut || thread::sleep(DELAY)),
+                    Plant::VeryLateWait => time(&mut || thread::sleep(3 * DELAY)),
+                    _ => {}
                 }
             }
         }
@@ -175,7 +183,11 @@ struct Observed {
 }
 
 fn observe(plant: Plant) -> Option<Observed> {
-    let server = serve(plant);
+    watched(plant, serve(plant))
+}
+
+/// The same of a server that stands.
+fn watched(plant: Plant, server: Server) -> Option<Observed> {
     let kernel = programs(server.address, Limits::default());
     let seen = kernel.map(|mut kernel| {
         kernel.resume().unwrap();
@@ -223,9 +235,132 @@ fn a_planted_delay_shows_in_its_stage() {
     check(Plant::LargeSend, "send");
 }
 
+/// A server with a loop of io_uring; it answers each request after what is planted.
+struct Ring {
+    plant: Plant,
+    planted: Vec<Duration>,
+}
+
+impl Ring {
+    fn sleep(&mut self) {
+        let start = Instant::now();
+        thread::sleep(DELAY);
+        self.planted.push(start.elapsed());
+    }
+}
+
+impl Handler<Uring> for Ring {
+    fn event(&mut self, reactor: &mut Uring, event: Event<'_>) {
+        let Event::Data { conn, .. } = event else { return };
+        if matches!(self.plant, Plant::SleepInApplication | Plant::Turns) {
+            self.sleep();
+        }
+        reactor.output(conn).extend_from_slice(b"answer\r\n");
+        reactor.flush(conn);
+    }
+}
+
+/// As [`serve`], by io_uring; `None` where this machine gives no ring, which is said.
+fn serve_by_ring(plant: Plant) -> Option<Server> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let (address, known) = channel();
+    let thread = thread::spawn(move || {
+        let mut ring = Ring { plant, planted: Vec::new() };
+        let mut reactor = match Uring::new(Submit::Together) {
+            Ok(reactor) => reactor,
+            Err(error) => {
+                println!("skipped: {error}");
+                return Vec::new();
+            }
+        };
+        let Address::Tcp(own) = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap() else {
+            panic!("it listens elsewhere");
+        };
+        address.send(own).unwrap();
+        while !stopped.load(Ordering::Relaxed) {
+            let tick = reactor.now() + units::Nanos::from_millis(50);
+            let events = reactor.poll(Wait::Sleep(tick), &mut ring).unwrap();
+            if matches!(plant, Plant::LateWait | Plant::Turns) && events > 0 {
+                // What is written is sent first.
+                reactor.poll(Wait::Spin(tick), &mut ring).unwrap();
+                ring.sleep();
+            }
+        }
+        ring.planted
+    });
+    let address = known.recv().ok()?;
+    Some(Server { address, stop, thread })
+}
+
+#[test]
+fn a_ring_is_followed_as_well() {
+    let check = |plant: Plant, stage: &str| {
+        let Some(server) = serve_by_ring(plant) else { return };
+        let Some(Observed { stages, lost, planted, .. }) = watched(plant, server) else { return };
+        assert_eq!(lost, None, "{plant:?}: {stages:?}");
+        assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
+        for one in &stages.stages {
+            let median = one.time.p50_us.unwrap();
+            if one.name == stage {
+                assert!(
+                    (median / planted - 1.0).abs() < ERROR,
+                    "{plant:?}: {median} of {planted}: {stages:?}"
+                );
+            } else if plant != Plant::Nothing {
+                assert!(median < planted / 2.0, "{plant:?}: {median} µs in {}: {stages:?}", one.name);
+            }
+        }
+        let other = stages.independent.unwrap_or_else(|| panic!("{plant:?}: {:?}", stages.notes));
+        assert!(other.requests as usize >= REQUESTS - 3, "{plant:?}: {other:?}");
+        if plant != Plant::Nothing {
+            assert!(other.remainder_share.abs() < 0.10, "{plant:?}: {other:?}");
+        }
+        assert!(stages.notes.iter().any(|note| note.contains("by io_uring")), "{:?}", stages.notes);
+    };
+    check(Plant::Nothing, "none");
+    check(Plant::SleepInApplication, "application");
+    check(Plant::LateWait, "epoll");
+}
+
+#[test]
+fn a_ring_s_turns_are_told() {
+    let Some(server) = serve_by_ring(Plant::Turns) else { return };
+    let kernel = programs(server.address, Limits::default());
+    let seen = kernel.map(|mut kernel| {
+        let mut streams = [(); 2].map(|()| TcpStream::connect(server.address).unwrap());
+        kernel.resume().unwrap();
+        for _ in 0..REQUESTS {
+            // The server sleeps between two rounds, so it finds both when it comes.
+            for stream in &mut streams {
+                stream.write_all(b"get me\r\n").unwrap();
+            }
+            for stream in &mut streams {
+                stream.read_exact(&mut [0; 8]).unwrap();
+            }
+        }
+        kernel.pause()
+    });
+    server.stop.store(true, Ordering::Relaxed);
+    let planted: Vec<f64> =
+        server.thread.join().unwrap().iter().map(|time| 1e6 * time.as_secs_f64()).collect();
+    let Some(seen) = seen else { return };
+    let seen = seen.as_any().downcast_ref::<Seen>().unwrap();
+    assert!(seen.by_ring && seen.tells);
+    // Half of the requests wait for the others: the third quarter is the median of those that do.
+    let events = &seen.times[STAGES.iter().position(|name| *name == "event_library").unwrap()];
+    let (wait, planted) = (events.quantile_us(0.75).unwrap(), stats::median(&planted).unwrap());
+    assert!((wait / planted - 1.0).abs() < ERROR, "{wait} of {planted}");
+    assert!(events.quantile_us(0.25).unwrap() < planted / 2.0);
+    let application = &seen.times[STAGES.iter().position(|name| *name == "application").unwrap()];
+    // The first's answer leaves after the second's turn, so the shorter half is that of the second ones.
+    let own = application.quantile_us(0.25).unwrap();
+    assert!((own / planted - 1.0).abs() < ERROR, "{own} of {planted}: the turn of another is not in it");
+}
+
 #[test]
 fn stages_add_up_to_what_packets_say() {
-    for plant in [Plant::Nothing, Plant::SleepInApplication, Plant::LateWait] {
+    for plant in [Plant::Nothing, Plant::SleepInApplication, Plant::LateWait, Plant::VeryLateWait] {
         let Some(Observed { seen, stages, .. }) = observe(plant) else { return };
         let sum: f64 = stages.stages.iter().filter_map(|stage| stage.time.mean_us).sum();
         let total = stages.total.mean_us.unwrap();

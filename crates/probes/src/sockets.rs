@@ -1,0 +1,146 @@
+//! What TCP knows of the server's connections, without privilege.
+//!
+//! How long a request waits before the server reads it follows from how much stands unread and how much arrives (Little's
+//! law), so the stage that grows under load is seen without programs in the kernel as well, if only as a mean.
+
+mod diag;
+mod info;
+mod sampler;
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::io;
+
+use results::Probes;
+use results::probes::{Missing, Sockets as Record};
+
+use crate::instrument::{Instrument, Reading};
+use crate::set::Probe;
+use crate::subject::Subject;
+use diag::{Connection, Diag, Id};
+use info::Info;
+use sampler::{Queues, Sampler, chosen};
+
+struct Sockets {
+    diag: Diag,
+    ports: Vec<u16>,
+    before: Vec<Connection>,
+    sampler: Option<Sampler>,
+}
+
+/// What was counted in one slot or more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    /// Connections that lasted throughout the slots, each slot's counted.
+    connections: u64,
+    slots: u64,
+    /// Summed over them.
+    sum: Info,
+    /// Bytes that arrived on those of them whose queues were looked at.
+    sampled_received: u64,
+    queues: Queues,
+}
+
+/// Opens it.
+pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+    let opened = Diag::open().and_then(|mut diag| diag.connections(&subject.ports).map(|_| diag));
+    match opened {
+        Ok(diag) => {
+            let ports = subject.ports.clone();
+            Ok(Box::new(Sockets { diag, ports, before: Vec::new(), sampler: None }))
+        }
+        Err(error) => {
+            Err(vec![missing(&format!("a kernel that tells of its sockets (CONFIG_INET_DIAG): {error}"))])
+        }
+    }
+}
+
+fn missing(what: &str) -> Missing {
+    Missing {
+        probe: Probe::Sockets.name().into(),
+        what: what.into(),
+        disables: "waits before the read, round trips and what held answers back, as TCP sees them".into(),
+    }
+}
+
+impl Instrument for Sockets {
+    fn probe(&self) -> Probe {
+        Probe::Sockets
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        self.before = self.diag.connections(&self.ports)?;
+        self.sampler = Some(Sampler::start(&self.before)?);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Box<dyn Reading> {
+        let queues = self.sampler.take().map_or(Queues::default(), Sampler::finish);
+        let now = self.diag.connections(&self.ports).unwrap_or_default();
+        let now: HashMap<Id, Info> = now.iter().map(|connection| (connection.id, connection.info)).collect();
+        let since = |connection: &Connection| Some(now.get(&connection.id)?.since(&connection.info));
+        let mut counts = Counts { slots: 1, queues, ..Counts::default() };
+        for one in self.before.iter().filter_map(since) {
+            counts.connections += 1;
+            counts.sum.add(&one);
+        }
+        counts.sampled_received = chosen(&self.before).filter_map(since).map(|one| one.received).sum();
+        Box::new(counts)
+    }
+}
+
+impl Reading for Counts {
+    fn add(&mut self, other: &dyn Reading) {
+        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+        self.connections += other.connections;
+        self.slots += other.slots;
+        self.sum.add(&other.sum);
+        self.sampled_received += other.sampled_received;
+        self.queues.add(&other.queues);
+    }
+
+    fn same(&self) -> Box<dyn Reading> {
+        Box::new(*self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+        if self.connections == 0 {
+            into.missing.push(missing(
+                "connections over TCP in this process's own network: the server has none, or runs behind a bridge or in a \
+                 container, whose network is another",
+            ));
+            return None;
+        }
+        let (connections, sum) = (self.connections as f64, &self.sum);
+        let per_s = |count: u64| count as f64 / observed_s;
+        let slots = self.slots as f64;
+        // All connections, all slots: how long there was anything to be busy with.
+        let share = |us: u64| us as f64 / 1e6 / (observed_s * connections / slots);
+        let mean = |bytes: u64| (self.queues.moments > 0).then(|| bytes as f64 / self.queues.moments as f64);
+        let unread = mean(self.queues.unread);
+        let wait = unread
+            .filter(|_| self.sampled_received > 0)
+            .map(|unread| 1e6 * unread / per_s(self.sampled_received));
+        into.sockets = Some(Record {
+            observed_s,
+            connections: (connections / slots).round() as u64,
+            read_wait_us_mean: wait,
+            moments: self.queues.moments,
+            round_trip_us_mean: sum.round_trip_us as f64 / connections,
+            received_bytes_per_s: per_s(sum.received),
+            sent_bytes_per_s: per_s(sum.sent),
+            resent_per_s: per_s(sum.resent),
+            busy_share: share(sum.busy_us),
+            held_by_window_share: share(sum.by_window_us),
+            held_by_buffer_share: share(sum.by_buffer_us),
+        });
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[test]
+fn a_wait_before_the_read_follows_from_what_stands_unread() {
+    const DELAY: Duration = Duration::from_millis(20);
+    const REQUESTS: usize = 50;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut client = TcpStream::connect(address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut server = listener.accept().unwrap().0;
+    // The request stands unread for the delay, then both rest.
+    let serving = thread::spawn(move || {
+        let mut waits = Vec::new();
+        for _ in 0..REQUESTS {
+            server.peek(&mut [0]).unwrap();
+            let start = Instant::now();
+            thread::sleep(DELAY);
+            server.read_exact(&mut [0; 8]).unwrap();
+            waits.push(1e6 * start.elapsed().as_secs_f64());
+            thread::sleep(DELAY / 4);
+            server.write_all(b"answer\r\n").unwrap();
+        }
+        // A connection that is closed is one no more.
+        (waits, server)
+    });
+    let subject = Subject { pids: vec![std::process::id()], ports: vec![address.port()] };
+    let mut probe = open(&subject).unwrap_or_else(|lacks| panic!("{lacks:?}"));
+    probe.resume().unwrap();
+    let start = Instant::now();
+    for _ in 0..REQUESTS {
+        client.write_all(b"get me\r\n").unwrap();
+        client.read_exact(&mut [0; 8]).unwrap();
+    }
+    let observed_s = start.elapsed().as_secs_f64();
+    let (waits, _server) = serving.join().unwrap();
+    let seen = probe.pause();
+    let planted = waits.iter().sum::<f64>() / waits.len() as f64;
+    let mut record = Probes::default();
+    assert_eq!(seen.enter(observed_s, &mut record), None);
+    let got = record.sockets.unwrap();
+    assert_eq!(got.connections, 1, "{got:?}");
+    assert!(got.moments > 50, "{got:?}");
+    assert_eq!((got.received_bytes_per_s * observed_s).round(), 400.0, "{got:?}");
+    // At some 100 moments, four fifths of which meet a request, the share has a deviation of 4 %.
+    let off = got.read_wait_us_mean.unwrap() / planted - 1.0;
+    assert!(off.abs() < 0.15, "{off} of {planted}: {got:?}");
+}
+
+#[test]
+fn slots_are_summed_and_a_server_without_connections_is_told() {
+    let info = Info {
+        round_trip_us: 400,
+        resent: 2,
+        received: 8_000,
+        sent: 4_000,
+        busy_us: 500_000,
+        by_window_us: 100_000,
+        by_buffer_us: 0,
+    };
+    let queues = Queues { moments: 10, unread: 400, unacknowledged: 0 };
+    let slot = Counts { connections: 4, slots: 1, sum: info, sampled_received: 2_000, queues };
+    let mut sum = slot;
+    sum.add(&slot);
+    let mut record = Probes::default();
+    assert_eq!(sum.enter(2.0, &mut record), None);
+    let got = record.sockets.unwrap();
+    assert_eq!((got.connections, got.round_trip_us_mean, got.resent_per_s), (4, 100.0, 2.0));
+    assert_eq!((got.received_bytes_per_s, got.sent_bytes_per_s), (8_000.0, 4_000.0));
+    assert_eq!((got.busy_share, got.held_by_window_share, got.held_by_buffer_share), (0.125, 0.025, 0.0));
+    // 40 bytes unread where 2000 a second come.
+    assert_eq!(got.read_wait_us_mean, Some(20_000.0));
+    let mut record = Probes::default();
+    Counts { slots: 1, ..Counts::default() }.enter(1.0, &mut record);
+    assert!(record.sockets.is_none() && record.missing[0].what.contains("behind a bridge"));
+}

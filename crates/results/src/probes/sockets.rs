@@ -1,0 +1,30 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What TCP knows of the server's connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sockets {
+    /// How long the probe looked.
+    pub observed_s: f64,
+    /// Connections that lasted throughout a slot, on average.
+    pub connections: u64,
+    /// Mean time from the arrival of a request's bytes at the socket to the read that takes them: the bytes that stood
+    /// unread over those that arrived per second (Little's law), on some of the connections. `None` where none arrived.
+    pub read_wait_us_mean: Option<f64>,
+    /// Moments at which the queues were looked at.
+    pub moments: u64,
+    /// The mean of TCP's own smoothed round trips: from an answer to its acknowledgement.
+    pub round_trip_us_mean: f64,
+    /// Bytes that arrived per second.
+    pub received_bytes_per_s: f64,
+    /// Bytes that were sent per second, with those that were sent again.
+    pub sent_bytes_per_s: f64,
+    /// Segments that were sent again, per second.
+    pub resent_per_s: f64,
+    /// Share of a connection's time in which something of its answers was not acknowledged, 0 to 1.
+    pub busy_share: f64,
+    /// Share of it in which the client's window held answers back, 0 to 1.
+    pub held_by_window_share: f64,
+    /// Share of it in which the server's own send buffer did, 0 to 1.
+    pub held_by_buffer_share: f64,
+}
