@@ -6,13 +6,11 @@ use std::time::Duration;
 
 use units::Bytes;
 
-use crate::port::free_port_at;
+use crate::port::started_on_free_port;
 use crate::{Error, Process, Spec, User, find_program};
 
 /// How long `memcached -V` may take; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
-/// How often a port is tried that somebody else took between the choice and the start.
-const PORT_TRIES: usize = 5;
 
 /// A memcached program and what it says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,21 +107,7 @@ impl Memcached {
         options: &Options,
         within: Duration,
     ) -> Result<(Process, SocketAddr), Error> {
-        let mut tries = 0;
-        loop {
-            let port = free_port_at(ip).map_err(|source| Error::Os {
-                name: "memcached".into(),
-                doing: "cannot find a free port",
-                source,
-            })?;
-            let address = SocketAddr::new(ip, port);
-            let mut process = Process::spawn(self.spec_at(address, options))?;
-            match process.await_port(address, within) {
-                Ok(()) => return Ok((process, address)),
-                Err(Error::PortTaken { .. }) if tries < PORT_TRIES => tries += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        started_on_free_port("memcached", ip, within, |address| Ok(self.spec_at(address, options)))
     }
 }
 

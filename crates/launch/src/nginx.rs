@@ -16,13 +16,11 @@ pub use settings::Settings;
 
 use rustix::process::{Resource, getrlimit};
 
-use crate::port::free_port_at;
+use crate::port::started_on_free_port;
 use crate::{Error, Form, Instance, OwnFolder, Places, Process, Spec, User, find_program};
 
 /// How long `nginx -V` may take; it takes some ms.
 const VERSION_WAIT: Duration = Duration::from_secs(10);
-/// How often a port is tried that somebody else took between the choice and the start.
-const PORT_TRIES: usize = 5;
 /// Enough for the largest file set that is published, three times over, where there is no limit. Each cached file takes
 /// about 500 B of a worker's memory.
 const MANY_FILES: u64 = 1 << 20;
@@ -156,25 +154,11 @@ impl Nginx {
         within: Duration,
     ) -> Result<(Instance, SocketAddr), Error> {
         let file = answer::file_to_serve(&options.files)?;
-        let mut tries = 0;
-        loop {
-            let port = free_port_at(ip).map_err(|source| Error::Os {
-                name: "nginx".into(),
-                doing: "cannot find a free port",
-                source,
-            })?;
-            let address = SocketAddr::new(ip, port);
-            let mut process = Process::spawn(self.spec_at(address, folder, options)?)?;
-            match process.await_port(address, within) {
-                Ok(()) => {
-                    let mut instance = Instance::bare(process);
-                    answer::await_file(&mut instance, address, options, &file, within)?;
-                    return Ok((instance, address));
-                }
-                Err(Error::PortTaken { .. }) if tries < PORT_TRIES => tries += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let (process, address) =
+            started_on_free_port("nginx", ip, within, |address| self.spec_at(address, folder, options))?;
+        let mut instance = Instance::bare(process);
+        answer::await_file(&mut instance, address, options, &file, within)?;
+        Ok((instance, address))
     }
 
     /// Starts it on loopback; otherwise as [`Nginx::start_at`].
