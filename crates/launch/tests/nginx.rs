@@ -71,14 +71,19 @@ fn is_there(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-fn await_gone(pids: &[u32]) {
+/// Waits until `holds`, for which a minute is ample.
+fn await_that(what: &str, holds: impl Fn() -> bool) {
     for _ in 0..600 {
-        if !pids.iter().any(|pid| is_there(*pid)) {
+        if holds() {
             return;
         }
         thread::sleep(Duration::from_millis(100));
     }
-    panic!("still there: {pids:?}");
+    panic!("not so after a minute: {what}");
+}
+
+fn await_gone(pids: &[u32]) {
+    await_that(&format!("{pids:?} are gone"), || !pids.iter().any(|pid| is_there(*pid)));
 }
 
 #[test]
@@ -277,12 +282,6 @@ fn no_worker_outlives_a_parent_that_was_killed() {
     // Only the parent itself: its group is what a Drop would kill.
     kill_process(Pid::from_raw(parent.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
     await_gone(&pids);
-    for _ in 0..600 {
-        if !Path::new(own).exists() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    assert!(!Path::new(own).exists());
+    await_that("its folder is gone", || !Path::new(own).exists());
     fs::remove_dir_all(files).unwrap();
 }
