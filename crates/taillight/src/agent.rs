@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
 use anyhow::{Result, bail};
-use clap::{Arg, Args, Command, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use lab::TargetName;
 use launch::Spec;
 use units::Rate;
 
-use crate::args::{CacheOptions, LoadOptions, WebOptions, WorkloadName};
+use crate::args::{WorkloadName, generator_options};
 
 /// Where the token may come from instead of a file.
 pub(crate) const TOKEN: &str = "TAILLIGHT_TOKEN";
@@ -151,8 +151,7 @@ impl Generators for Loads {
 fn check(task: &Generate) -> Result<(), String> {
     WorkloadName::from_str(&task.workload, false)
         .map_err(|_| format!("there is no workload '{}' here", task.workload))?;
-    let command = LoadOptions::augment_args(Command::new("generator"));
-    let command = WebOptions::augment_args(CacheOptions::augment_args(command))
+    let command = generator_options()
         .no_binary_name(true)
         .disable_help_flag(true)
         .arg(Arg::new("target").long("target").required(true).value_parser(running))

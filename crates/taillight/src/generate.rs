@@ -25,7 +25,7 @@ use workloads::cache::{
 };
 use workloads::null::Null;
 
-use crate::args::{CacheOptions, LoadOptions, Resolved, Sent, TlsClient, WebOptions, WorkloadName, control};
+use crate::args::{LoadOptions, Resolved, Sent, TlsClient, WorkloadName, WorkloadOptions, control};
 use crate::from_agents::Agents;
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
@@ -42,8 +42,7 @@ pub(crate) struct Task {
     /// `None`: a closed loop.
     pub rate: Option<Rate>,
     pub load: LoadOptions,
-    pub cache: CacheOptions,
-    pub web: WebOptions,
+    pub options: WorkloadOptions,
     /// Number I of N generators that offer one load together.
     pub share: (u32, u32),
     /// Whether somebody on standard input says when to start.
@@ -70,7 +69,8 @@ pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     task.load.check()?;
-    let sent = task.sent()?;
+    let sent =
+        task.options.sent(task.workload, task.load.seed, Some(task.names.clone()), task.urls.clone())?;
     let mut endpoints = task.addresses.clone();
     if let Sent::Cache(config) = &sent
         && config.udp
@@ -102,7 +102,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         Sent::Cache(config) => {
             let items = Arc::new(Items::new(&config));
             let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
-            if !data_set.is_complete() && task.cache.fill != crate::args::FillArg::Never {
+            if !data_set.is_complete() && task.options.cache.fill != crate::args::FillArg::Never {
                 others.push(incomplete(&data_set));
             }
             counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
@@ -186,21 +186,6 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
 }
 
 impl Task {
-    /// What is sent, with every parameter.
-    fn sent(&self) -> Result<Sent> {
-        let seed = self.load.seed;
-        Ok(match self.workload {
-            WorkloadName::Cache => Sent::Cache(Box::new(self.cache.config(seed, Some(self.names.clone()))?)),
-            WorkloadName::Web => Sent::Web(Box::new(self.web.config(
-                seed,
-                self.urls.clone(),
-                self.cache.popularity,
-                self.cache.verify,
-            )?)),
-            WorkloadName::Null => Sent::Null,
-        })
-    }
-
     /// How the connections are encrypted, if they are.
     fn tls(&self) -> Result<Option<TlsClient>> {
         let (host, wanted) = match self.urls.first() {
@@ -251,15 +236,15 @@ fn fill(
     items: &Items,
     tls: Option<&TlsClient>,
 ) -> Result<(DataSet, String)> {
-    let policy = FillPolicy::from(task.cache.fill);
+    let policy = FillPolicy::from(task.options.cache.fill);
     let stores = policy != FillPolicy::Never || config.writes();
     let foreign = task.addresses.iter().find(|server| !server.is_local());
-    if let Some(server) = foreign.filter(|_| stores && !task.cache.yes) {
+    if let Some(server) = foreign.filter(|_| stores && !task.options.shared.yes) {
         bail!(
             "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
             server,
             items.total(),
-            task.cache.key_prefix
+            task.options.cache.key_prefix
         );
     }
     let (first, version) = control(&task.addresses[0], tls)?;
@@ -341,7 +326,7 @@ fn evicted(recording: &Recording, task: &Task, config: &CacheConfig) -> Option<I
     let lost = *gets > 0
         && ratio < FILLED
         && !config.causes_misses()
-        && task.cache.fill != crate::args::FillArg::Never;
+        && task.options.cache.fill != crate::args::FillArg::Never;
     lost.then(|| Invalid {
         reason: Reason::FillFailed,
         detail: format!(

@@ -5,7 +5,7 @@
 use anyhow::{Result, bail};
 use clap::{Arg, Args, Command};
 
-use crate::args::{CacheOptions, LoadOptions, WebOptions};
+use crate::args::{CacheOptions, WebOptions, generator_options};
 
 /// Options of the generator that the lab sets for each trial itself.
 const SET_BY_THE_LAB: [&str; 4] = ["seed", "warmup", "window", "cpus"];
@@ -20,9 +20,7 @@ pub(crate) fn handed_on<A: Args>(argv: &[String]) -> Vec<String> {
 /// As [`handed_on`], without the options of these names.
 pub(crate) fn handed_on_without<A: Args>(argv: &[String], without: &[&str]) -> Vec<String> {
     let all = A::augment_args(Command::new("all"));
-    let of_generator = WebOptions::augment_args(CacheOptions::augment_args(LoadOptions::augment_args(
-        Command::new("generator"),
-    )));
+    let of_generator = generator_options();
     let mut kept = Vec::new();
     let mut words = argv.iter().peekable();
     while let Some(word) = words.next() {
@@ -39,9 +37,6 @@ pub(crate) fn handed_on_without<A: Args>(argv: &[String], without: &[&str]) -> V
     kept
 }
 
-/// Options of a workload that count for the others, too.
-pub(crate) const SHARED: [&str; 3] = ["popularity", "verify", "yes"];
-
 /// Whether among `words` is an option of another workload than the one that is asked for.
 ///
 /// Errors: there is, and it would change nothing.
@@ -57,7 +52,7 @@ pub(crate) fn check_options(words: &[String], workload: &str) -> Result<()> {
         let Some(text) = word.strip_prefix("--") else { continue };
         let name = text.split_once('=').map_or(text, |(name, _)| name);
         let other = others.iter().find(|(_, options)| find(options, name).is_some());
-        if let Some((other, _)) = other.filter(|_| !SHARED.contains(&name)) {
+        if let Some((other, _)) = other {
             bail!("--{name} is for the workload {other}, and this is {workload}; leave it out");
         }
     }

@@ -12,7 +12,7 @@ use lab::TargetName;
 use results::{Gate, Kind};
 use units::Rate;
 
-use crate::args::{Sent, WorkloadName, urls};
+use crate::args::{WorkloadName, urls};
 use crate::generate::{self, Task};
 use crate::handed_on::{check_options, handed_on};
 use crate::run::{self, Setting, Work};
@@ -125,14 +125,8 @@ impl LoadArgs {
 
 fn resolve(args: &LoadArgs) -> Result<ExitCode> {
     check_options(&std::env::args().collect::<Vec<_>>(), run::words(args.workload))?;
-    let Setting { load, cache, web, .. } = &args.setting;
-    let sent = match args.workload {
-        WorkloadName::Cache => Sent::Cache(Box::new(cache.config(load.seed, None)?)),
-        WorkloadName::Web => {
-            Sent::Web(Box::new(web.config(load.seed, Vec::new(), cache.popularity, cache.verify)?))
-        }
-        WorkloadName::Null => Sent::Null,
-    };
+    let Setting { load, workload, .. } = &args.setting;
+    let sent = workload.sent(args.workload, load.seed, None, Vec::new())?;
     println!("{}", serde_json::to_string_pretty(&load.resolve(sent))?);
     Ok(ExitCode::SUCCESS)
 }
@@ -150,14 +144,14 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
             let mut words = handed_on::<LoadArgs>(&std::env::args().collect::<Vec<_>>());
             args.setting.server.serve(&targets, &mut words)?;
             if let Some(files) = args.setting.server.set() {
-                args.setting.web.files.get_or_insert_with(|| files.to_owned());
+                args.setting.workload.web.files.get_or_insert_with(|| files.to_owned());
             }
             let mut started = args.setting.server.start(&targets, &placement, connections, agents)?;
             args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
             let server = started.pop().context("the server did not start")?;
             server_pids.extend(server.pids());
             // Wherever it is: started for this, it holds nobody else's items.
-            args.setting.cache.yes = true;
+            args.setting.workload.shared.yes = true;
             (server.address().to_owned(), Some(server))
         }
     };
@@ -172,8 +166,7 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
         urls: if args.workload == WorkloadName::Web { urls(&target)? } else { Vec::new() },
         rate,
         load: args.setting.load,
-        cache: args.setting.cache,
-        web: args.setting.web,
+        options: args.setting.workload,
         share: args.share.unwrap_or((0, 1)),
         start_on_stdin: args.start_on_stdin,
         live: args.live,

@@ -13,7 +13,7 @@ use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use units::{CpuList, Qos, Rate};
 
-use crate::args::{CacheOptions, LoadOptions, WebOptions, WorkloadName};
+use crate::args::{LoadOptions, WorkloadName, WorkloadOptions};
 use crate::from_agents::AgentsOptions;
 use crate::handed_on::{check_options, handed_on};
 use crate::outputs::OutputArgs;
@@ -69,9 +69,7 @@ pub(crate) struct Setting {
     #[command(flatten)]
     pub load: LoadOptions,
     #[command(flatten)]
-    pub cache: CacheOptions,
-    #[command(flatten)]
-    pub web: WebOptions,
+    pub workload: WorkloadOptions,
     /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
     /// processors), runqueue, sockets (queues at the server, without privilege), counters and io with commas between, or
     /// all. What looking costs is measured and shown.

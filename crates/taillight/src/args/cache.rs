@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use dist::{DataSet, Popularity, Population, Preset, Scaling, Size, twitter_like};
+use dist::{DataSet, Population, Preset, Scaling, Size, twitter_like};
 use workloads::cache::{
     CacheConfig, Cluster, Expiry, FillPolicy, Listed, Mix, OnMiss, Placement, Prefix, Protocol, Server,
 };
 use workloads::web::Verify;
+
+use super::SharedOptions;
 
 /// What the cache workload asks for.
 #[derive(Args, Clone, Debug)]
@@ -28,10 +30,6 @@ pub(crate) struct CacheOptions {
     /// Length of a value in bytes: 200, 4KiB, uniform:1..1024, etc-value; see taillight explain cache.
     #[arg(long, default_value = "200", value_name = "SIZE")]
     pub value_size: Size,
-    /// How often each key is asked for: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential, latest:ALPHA and
-    /// more; see taillight explain cache.
-    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
-    pub popularity: Popularity,
     /// Items from a file instead of --keys, --key-size, --value-size and --popularity: CSV with the header
     /// key_size,value_size,popularity; or twitter, which comes with this program.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "key_size", "value_size", "popularity"])]
@@ -54,10 +52,6 @@ pub(crate) struct CacheOptions {
     /// After how many seconds what is stored expires: 0 (never), 60, or a distribution such as uniform:30..90.
     #[arg(long, default_value_t = Expiry::never(), value_name = "SECONDS")]
     pub expiry: Expiry,
-    /// Check what comes back: of a cache every value, by content; of a web server as said, length being the default. What
-    /// is wrong makes the run invalid.
-    #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
-    pub verify: Option<Verify>,
     /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
     /// libmemcached places keys).
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
@@ -68,9 +62,6 @@ pub(crate) struct CacheOptions {
     /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
     #[arg(long, default_value = "auto", value_name = "WHEN")]
     pub fill: FillArg,
-    /// Agree to store items in a server that is not on this machine.
-    #[arg(long)]
-    pub yes: bool,
 }
 
 /// [`FillPolicy`], as typed.
@@ -95,7 +86,12 @@ impl CacheOptions {
     /// The workload on these servers, as they are called; `None` where they are not known yet.
     ///
     /// Errors: parameters that do not go together; a data set that cannot be read.
-    pub(crate) fn config(&self, seed: u64, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
+    pub(crate) fn config(
+        &self,
+        shared: &SharedOptions,
+        seed: u64,
+        servers: Option<Vec<Server>>,
+    ) -> Result<CacheConfig> {
         let default = CacheConfig::default();
         let data_set = self.listed()?;
         let config = CacheConfig {
@@ -104,12 +100,12 @@ impl CacheOptions {
             key_size: self.key_size.clone(),
             value_size: self.value_size.clone(),
             data_set,
-            popularity: self.popularity,
+            popularity: shared.popularity,
             mix: self.mix.clone(),
             protocol: self.protocol,
             expiry: self.expiry.clone(),
             on_miss: self.on_miss,
-            verify: self.verify.is_some_and(|verify| verify != Verify::None),
+            verify: shared.verify.is_some_and(|verify| verify != Verify::None),
             udp: self.udp,
             cluster: servers
                 .map_or(default.cluster, |servers| Cluster { servers, placement: self.placement }),

@@ -3,13 +3,14 @@
 mod cache;
 mod tls;
 mod web;
+mod workload;
 
 use std::fs::File;
 use std::io::BufReader;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dist::{ArrivalSpec, Process, Trace};
 use openloop::{Binding, Endpoint, Load, Pace, Plan};
 use reactor::{Address, Io};
@@ -22,27 +23,9 @@ use workloads::web::WebConfig;
 pub(crate) use cache::{CacheOptions, FillArg, read as read_data_set};
 pub(crate) use tls::{TlsClient, TlsOptions, control, stream};
 pub(crate) use web::{WebOptions, urls};
+pub(crate) use workload::{Sent, SharedOptions, WorkloadName, WorkloadOptions, generator_options};
 
 use crate::from_agents::AgentsOptions;
-
-/// The workloads that there are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WorkloadName {
-    /// Gets and sets to a memcached-compatible cache.
-    Cache,
-    /// Requests to a web server.
-    Web,
-    /// Lines to a null server, to test the ruler.
-    Null,
-}
-
-/// What is sent, with every parameter.
-#[derive(Clone, Debug)]
-pub(crate) enum Sent {
-    Cache(Box<CacheConfig>),
-    Web(Box<WebConfig>),
-    Null,
-}
 
 /// How the load is generated.
 #[derive(Args, Clone, Debug)]
@@ -237,9 +220,7 @@ impl LoadOptions {
             timeout: self.timeout,
         })
     }
-}
 
-impl LoadOptions {
     /// The open loop of the arrivals at a rate.
     fn open(&self, rate: Option<Rate>) -> Result<Load> {
         let trace = match &self.arrivals {

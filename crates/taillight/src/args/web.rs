@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use dist::Popularity;
 use proto_http::{Header, Method, Url};
-use workloads::web::{FileSet, Listed, Pages, Verify, WebConfig};
+use workloads::web::{FileSet, Listed, Pages, WebConfig};
 
-/// What the web workload asks for; --popularity and --verify count for it, too.
+use super::SharedOptions;
+
+/// What the web workload asks for.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Web workload")]
 pub(crate) struct WebOptions {
@@ -40,20 +41,14 @@ impl WebOptions {
     /// The workload on these servers; none where they are not known yet.
     ///
     /// Errors: parameters that do not go together; a folder or list that cannot be read.
-    pub(crate) fn config(
-        &self,
-        seed: u64,
-        urls: Vec<Url>,
-        popularity: Popularity,
-        verify: Option<Verify>,
-    ) -> Result<WebConfig> {
+    pub(crate) fn config(&self, shared: &SharedOptions, seed: u64, urls: Vec<Url>) -> Result<WebConfig> {
         let config = WebConfig {
             urls,
             pages: self.pages()?,
-            popularity,
+            popularity: shared.popularity,
             method: self.method.clone(),
             headers: self.header.clone(),
-            verify: verify.unwrap_or_default(),
+            verify: shared.verify.unwrap_or_default(),
             requests_per_connection: self.requests_per_connection,
             seed,
         };

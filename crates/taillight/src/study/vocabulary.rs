@@ -3,19 +3,16 @@
 use clap::{Args, Command};
 use lab::study::Vocabulary;
 
-use crate::args::{CacheOptions, LoadOptions, WebOptions};
-use crate::handed_on::SHARED;
+use crate::args::{CacheOptions, LoadOptions, SharedOptions, WebOptions};
 
 pub(crate) fn vocabulary() -> Vocabulary {
     let names = |command: Command| -> Vec<String> {
         command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
     };
+    let shared = |workload: &'static str| SharedOptions::augment_args(Command::new(workload));
     Vocabulary {
-        cache: names(CacheOptions::augment_args(Command::new("cache"))),
-        web: names(WebOptions::augment_args(Command::new("web")))
-            .into_iter()
-            .chain(SHARED.map(str::to_owned))
-            .collect(),
+        cache: names(CacheOptions::augment_args(shared("cache"))),
+        web: names(WebOptions::augment_args(shared("web"))),
         generator: names(LoadOptions::augment_args(Command::new("generator"))),
     }
 }
