@@ -22,6 +22,8 @@ pub(super) struct Judge {
     verify: Verify,
     /// Whether bodies may be compressed: only who asks for it gets it.
     may_be_encoded: bool,
+    /// Whether they may be parts, likewise.
+    may_be_part: bool,
     method: String,
 }
 
@@ -79,6 +81,7 @@ impl Judge {
             asked: Judge::asked(config),
             verify: config.verify,
             may_be_encoded: config.has_header("accept-encoding"),
+            may_be_part: config.has_header("range"),
             method: config.method.to_string().to_ascii_lowercase(),
         }
     }
@@ -164,10 +167,58 @@ impl Judge {
         if !self.verifies() || encoded {
             return Ok(());
         }
-        let checked = check(pages, job, response, content);
+        let checked = self.check(pages, job, response, content);
         counts.verified += 1;
         counts.wrong += u64::from(checked.is_err());
         checked
+    }
+
+    /// Whether a body is that of its file.
+    fn check(
+        &self,
+        pages: &Checked,
+        job: Job,
+        response: Response,
+        content: Option<u64>,
+    ) -> Result<(), Fault> {
+        let wrong_length = |expect: u64| {
+            let detail =
+                format!("{} came with {} B and should have {expect} B", path(pages, job), response.body);
+            Err(Fault::new("wrong length", detail))
+        };
+        let whole = pages.pages.length(job.page);
+        if response.status == 206 && !self.may_be_part {
+            let detail = format!("{} came as a part, and the whole was asked for", path(pages, job));
+            return Err(Fault::new("unasked range", detail));
+        }
+        if response.status == 206 {
+            // The part that the answer says it is, of a whole of the right length.
+            return match response.range.map(|range| (range.length(), range.complete())) {
+                Some((Some(length), _)) if length != response.body => wrong_length(length),
+                Some((_, Some(complete))) if whole.is_some_and(|whole| whole != complete) => {
+                    let detail = format!("{} is said to have {complete} B in all", path(pages, job));
+                    Err(Fault::new("wrong length", detail))
+                }
+                Some(_) => Ok(()),
+                None => Err(Fault::new(
+                    "no range",
+                    format!("{} came as a part without saying which", path(pages, job)),
+                )),
+            };
+        }
+        match whole {
+            Some(length) if length != response.body => wrong_length(length),
+            _ => match (pages.checksums.get(job.page as usize), content) {
+                (Some(expect), Some(content)) if *expect != content => {
+                    let detail = format!(
+                        "{} has the right length and another content than the file set",
+                        path(pages, job)
+                    );
+                    Err(Fault::new("wrong content", detail))
+                }
+                _ => Ok(()),
+            },
+        }
     }
 }
 
@@ -181,43 +232,6 @@ fn path(pages: &Checked, job: Job) -> String {
     let mut path = Vec::new();
     pages.pages.append_path(job.page, &mut path);
     if path.is_empty() { "the URL".into() } else { String::from_utf8_lossy(&path).into_owned() }
-}
-
-/// Whether a body is that of its file.
-fn check(pages: &Checked, job: Job, response: Response, content: Option<u64>) -> Result<(), Fault> {
-    let wrong_length = |expect: u64| {
-        let detail = format!("{} came with {} B and should have {expect} B", path(pages, job), response.body);
-        Err(Fault::new("wrong length", detail))
-    };
-    let whole = pages.pages.length(job.page);
-    if response.status == 206 {
-        // The part that the answer says it is, of a whole of the right length.
-        return match response.range.map(|range| (range.length(), range.complete())) {
-            Some((Some(length), _)) if length != response.body => wrong_length(length),
-            Some((_, Some(complete))) if whole.is_some_and(|whole| whole != complete) => {
-                let detail = format!("{} is said to have {complete} B in all", path(pages, job));
-                Err(Fault::new("wrong length", detail))
-            }
-            Some(_) => Ok(()),
-            None => Err(Fault::new(
-                "no range",
-                format!("{} came as a part without saying which", path(pages, job)),
-            )),
-        };
-    }
-    match whole {
-        Some(length) if length != response.body => wrong_length(length),
-        _ => match (pages.checksums.get(job.page as usize), content) {
-            (Some(expect), Some(content)) if *expect != content => {
-                let detail = format!(
-                    "{} has the right length and another content than the file set",
-                    path(pages, job)
-                );
-                Err(Fault::new("wrong content", detail))
-            }
-            _ => Ok(()),
-        },
-    }
 }
 
 #[cfg(test)]

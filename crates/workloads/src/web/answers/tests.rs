@@ -115,6 +115,13 @@ fn parts_must_be_what_they_say() {
     check(&config, 4, &part("Content-Range: bytes 0-3/1024", b"abc"), "wrong length", true);
     check(&config, 4, &part("Content-Range: bytes 0-3/1023", b"abcd"), "wrong length", true);
     check(&config, 4, &part("X: y", b"abcd"), "no range", true);
+    // A part that nobody asked for is not the file, whatever it says of itself.
+    for verify in [Verify::Length, Verify::Checksum] {
+        let whole = WebConfig { headers: Vec::new(), verify, ..config.clone() };
+        check(&whole, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "unasked range", true);
+    }
+    let unchecked = WebConfig { headers: Vec::new(), verify: Verify::None, ..config };
+    check(&unchecked, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "", true);
 }
 
 #[test]
