@@ -33,7 +33,7 @@ pub(crate) use latency::{latency, latency_panels, latency_stamp};
 pub(crate) use ratio::ratios;
 pub(crate) use shape::Shape;
 pub(crate) use stages::{STAGES, StageTimes, stages};
-pub(crate) use study::{study_figure, study_stamp};
+pub(crate) use study::{matrix_key, nothing_at, study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;
 

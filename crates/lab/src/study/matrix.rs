@@ -33,8 +33,8 @@ pub(super) fn loads(x: &X) -> Option<(X, X)> {
 
 /// A row for each load of the first service, in each a cell for each load of the second.
 ///
-/// A service meets its target where it does in more than half of the blocks; M and N are the paper's letters for the
-/// first and the second.
+/// A service meets its target where it does in more than half of the blocks that can tell; where none can of one of the
+/// two, nothing is known of the pair. M and N are the paper's letters for the first and the second.
 pub(super) fn rows(asked: &FigureDef, cells: Cells<'_>) -> Vec<Series> {
     let Some(name) = asked.series.first() else { return Vec::new() };
     let mut rows: Vec<Series> = Vec::new();
@@ -47,19 +47,19 @@ pub(super) fn rows(asked: &FigureDef, cells: Cells<'_>) -> Vec<Series> {
             cells.at(name, &x).filter_map(|cell: &Cell| cell.metrics.get(metric).copied()).collect()
         };
         let (met_first, met_second) = (of("first_met"), of("second_met"));
-        let held = |met: &[f64]| median(met).is_some_and(|share| share > 0.5);
-        let label = match (held(&met_first), held(&met_second)) {
-            _ if met_first.is_empty() => continue,
-            (true, true) => "MN",
-            (true, false) => "M",
-            (false, true) => "N",
-            (false, false) => "–",
+        let held = |met: &[f64]| median(met).map(|share| share > 0.5);
+        let label = match held(&met_first).zip(held(&met_second)) {
+            Some((true, true)) => "MN",
+            Some((true, false)) => "M",
+            Some((false, true)) => "N",
+            Some((false, false)) => Point::NEITHER,
+            None => Point::UNKNOWN,
         };
         let valid = cells.at(name, &x).all(|cell| !matches!(cell.verdict, Verdict::Invalid { .. }));
         let published = asked.published.first().and_then(|published| {
             published.cells().find(|(row, column, _)| *row == first && *column == second).map(|cell| cell.2)
         });
-        let n = met_first.len() as u32;
+        let n = met_first.len().min(met_second.len()) as u32;
         let point = Point {
             x: X::Category(second),
             n,
@@ -125,6 +125,9 @@ mod tests {
             cell(0.1, 0.5, 1, (1.0, 1.0)),
             cell(0.1, 0.5, 2, (0.0, 0.0)),
             cell(0.1, 0.1, 0, (1.0, 1.0)),
+            // One that tells nothing of the second service, and one that tells nothing at all.
+            Cell { metrics: [("first_met".to_owned(), 0.0)].into(), ..cell(0.5, 0.9, 0, (0.0, 0.0)) },
+            Cell { metrics: [].into(), ..cell(0.9, 0.9, 0, (0.0, 0.0)) },
         ];
         let rows = rows(&asked, Cells(&cells));
         let shown: Vec<String> = rows
@@ -132,12 +135,21 @@ mod tests {
             .flat_map(|row| row.points.iter().map(move |p| (row, p)))
             .map(|(row, p)| format!("{} {} {} {:?}", row.name, p.x, p.label.as_deref().unwrap(), p.published))
             .collect();
-        let expect = ["10 % 10 % MN None", "10 % 50 % M Some(\"MN\")", "50 % 50 % – None"];
+        let expect = [
+            "10 % 10 % MN None",
+            "10 % 50 % M Some(\"MN\")",
+            "50 % 50 % – None",
+            "50 % 90 % ? None",
+            "90 % 90 % ? None",
+        ];
         assert_eq!(shown, expect);
         let (columns, lines) = axes(&asked, &rows);
         assert_eq!(
             (columns.categories, lines.categories),
-            (vec!["10 %".into(), "50 %".into()], vec!["10 %".into(), "50 %".into()])
+            (
+                ["10 %", "50 %", "90 %"].map(str::to_owned).into(),
+                ["10 %", "50 %", "90 %"].map(str::to_owned).into()
+            )
         );
         assert_eq!(loads(&place(0.1, 0.125)), Some((10.0.into(), 12.5.into())));
         assert_eq!(loads(&"x".into()), None);

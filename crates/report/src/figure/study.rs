@@ -12,6 +12,8 @@ mod percentiles;
 use maud::{Markup, PreEscaped, html};
 use results::study::{Figure, FigureKind, Point, Series, X};
 
+pub(crate) use matrix::key as matrix_key;
+
 use super::{Canvas, Size};
 use crate::number;
 use crate::quantity::{quantity, quantity_range};
@@ -86,6 +88,11 @@ fn rows(figure: &Figure, series: &Series, point: &Point) -> Vec<(String, String)
     rows
 }
 
+/// What stands for a point that is not there: in a matrix the usual dash says something else.
+pub(crate) fn nothing_at(kind: FigureKind) -> &'static str {
+    if kind == FigureKind::Matrix { Point::UNKNOWN } else { number::NONE }
+}
+
 /// What the marks mean, as far as the figure has them.
 fn keys(figure: &Figure) -> Markup {
     let own = figure.series.iter().filter(|series| !series.published);
@@ -103,6 +110,7 @@ fn keys(figure: &Figure) -> Markup {
         }
         @if whiskers { "Whiskers: the 95 % interval of the median, or the range where there were too few repeats for one. " }
         @if points().any(|point| !point.valid) { "Hatched: invalid, the note says why. " }
+        @if figure.kind == FigureKind::Matrix { (matrix_key(figure)) " " }
         @if figure.kind == FigureKind::Matrix && points().any(|point| point.published.is_some()) {
             "Small, below: what the publication has there; framed where the two differ. "
         }

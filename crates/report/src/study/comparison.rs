@@ -147,15 +147,15 @@ fn ratio_figure(comparison: &StudyComparison, compared: &ComparedFigure) -> Figu
     }
 }
 
-fn ratios(comparison: &StudyComparison, figure: &ComparedFigure) -> Markup {
+fn ratios(comparison: &StudyComparison, compared: &ComparedFigure) -> Markup {
     let cell = |value: Option<f64>, label: &Option<String>| {
         label
             .clone()
-            .or_else(|| value.map(|value| quantity(value, &figure.y.unit)))
-            .unwrap_or_else(|| number::NONE.into())
+            .or_else(|| value.map(|value| quantity(value, &compared.y.unit)))
+            .unwrap_or_else(|| figure::nothing_at(compared.kind).into())
     };
     let row = |series: &ComparedSeries, point: &ComparedPoint| {
-        let place = point.x.number().map_or_else(|| point.x.to_string(), |x| quantity(x, &figure.x.unit));
+        let place = point.x.number().map_or_else(|| point.x.to_string(), |x| quantity(x, &compared.x.unit));
         let interval =
             point.low.zip(point.high).map_or_else(|| number::NONE.into(), |(l, h)| number::ratio_range(l, h));
         html! {
@@ -172,12 +172,12 @@ fn ratios(comparison: &StudyComparison, figure: &ComparedFigure) -> Markup {
     html! {
         div.scroll {
             table {
-                caption { (figure.title) @for left_out in &figure.left_out { "; " (left_out) } }
+                caption { (compared.title) @for left_out in &compared.left_out { "; " (left_out) } }
                 thead { tr {
-                    th.text { "series" } th { (figure.x.label) } th { (comparison.a.label) } th { (comparison.b.label) }
+                    th.text { "series" } th { (compared.x.label) } th { (comparison.a.label) } th { (comparison.b.label) }
                     th { "ratio" } th { "interval" }
                 } }
-                tbody { @for series in &figure.series { @for point in &series.points { (row(series, point)) } } }
+                tbody { @for series in &compared.series { @for point in &series.points { (row(series, point)) } } }
             }
         }
     }

@@ -3,6 +3,7 @@ use results::study::{ClaimVerdict, Figure, FigureKind, Point, StudyComparison, T
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
+use crate::figure::{matrix_key, nothing_at};
 use crate::number;
 use crate::quantity::{quantity, quantity_range};
 use crate::study::{entry, tally_words};
@@ -46,6 +47,9 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
         let with_intervals = grid_of_figure(figure, true);
         let grid = if with_intervals.fits(width) { with_intervals } else { grid_of_figure(figure, false) };
         parts.push(grid.render(width, ink));
+        if figure.kind == FigureKind::Matrix {
+            parts.push(ink.dim(&line(&matrix_key(figure), 2)));
+        }
     }
     for table in &study.tables {
         parts.push(String::new());
@@ -84,7 +88,7 @@ pub fn study_comparison_table(comparison: &StudyComparison, width: usize, color:
             for point in &series.points {
                 let cell = |value: Option<f64>, label: &Option<String>| {
                     let shown = label.clone().or_else(|| value.map(|value| quantity(value, &figure.y.unit)));
-                    shown.unwrap_or_else(|| number::NONE.into())
+                    shown.unwrap_or_else(|| nothing_at(figure.kind).into())
                 };
                 let place =
                     point.x.number().map_or_else(|| point.x.to_string(), |x| quantity(x, &figure.x.unit));
@@ -133,9 +137,9 @@ fn grid_of_figure(figure: &Figure, intervals: bool) -> Grid {
             None => x.to_string(),
         };
         let invalid = found.iter().flatten().any(|point| !point.valid);
-        let cells = found
-            .iter()
-            .map(|point| point.map_or(number::NONE.into(), |point| value(figure, point, intervals)));
+        let missing = nothing_at(figure.kind);
+        let cells =
+            found.iter().map(|point| point.map_or(missing.into(), |point| value(figure, point, intervals)));
         grid.row(if invalid { Tone::Bad } else { Tone::Plain }, [name].into_iter().chain(cells).collect());
     }
     grid
@@ -144,7 +148,7 @@ fn grid_of_figure(figure: &Figure, intervals: bool) -> Grid {
 /// A point's label with the published one in brackets, or its value with its interval.
 fn value(figure: &Figure, point: &Point, intervals: bool) -> String {
     let own = point.label.clone().or_else(|| point.y.map(|y| quantity(y, &figure.y.unit)));
-    let own = own.unwrap_or_else(|| number::NONE.into());
+    let own = own.unwrap_or_else(|| nothing_at(figure.kind).into());
     let published = point.published.as_ref().map_or_else(String::new, |said| format!(" [{said}]"));
     let interval =
         point.low.zip(point.high).filter(|(low, high)| intervals && point.y.is_some() && low < high);

@@ -73,7 +73,8 @@ fn matrix() -> Figure {
         0..=2 => "MN",
         3 => "M",
         4 => "N",
-        _ => "–",
+        5 => "–",
+        _ => "?",
     };
     let row = |row: usize| Series {
         name: format!("{} %", 10 + 20 * row),
@@ -81,7 +82,14 @@ fn matrix() -> Figure {
             .map(|column| Point {
                 x: columns[column].into(),
                 label: Some(label(row, column).into()),
-                published: Some(if (row, column) == (1, 1) { "M" } else { label(row, column) }.into()),
+                published: Some(
+                    match (row, column) {
+                        (1, 1) => "M",
+                        (3, 3) => "–",
+                        _ => label(row, column),
+                    }
+                    .into(),
+                ),
                 valid: (row, column) != (3, 3),
                 n: 3,
                 ..Point::default()

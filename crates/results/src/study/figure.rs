@@ -93,12 +93,19 @@ pub struct Point {
     pub valid: bool,
     /// What the reader must know of it.
     pub note: Option<String>,
-    /// Of a matrix: what stands in the cell, such as `MN` or `–`.
+    /// Of a matrix: what stands in the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
     #[serde(default)]
     pub label: Option<String>,
     /// Of a matrix: what the publication has there.
     #[serde(default)]
     pub published: Option<String>,
+}
+
+impl Point {
+    /// Of a matrix: neither service meets its target there.
+    pub const NEITHER: &str = "–";
+    /// Of a matrix: whether they do is not known, as no trial there can tell.
+    pub const UNKNOWN: &str = "?";
 }
 
 impl Default for Point {

@@ -6,6 +6,15 @@ use crate::figure::frame::{clip, text_width};
 use crate::figure::{Canvas, Size};
 use crate::quantity::{axis_title, quantity};
 
+/// What stands in the cells, whichever way they are laid out. The letters are those of the publication.
+pub(crate) fn key(figure: &Figure) -> String {
+    format!(
+        "M: the service of “{}” meets its target, N: that of “{}”, MN: both, –: neither, ?: not known, as no valid trial \
+         there can tell.",
+        figure.y.label, figure.x.label
+    )
+}
+
 /// A grid of labelled cells, a series to a row, with what the publication has there below each label.
 pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
     let mut canvas = Canvas::new(size);
@@ -64,7 +73,8 @@ fn cell(
     if !point.valid {
         canvas.rect("hatched-area", inner, width - 2.0, height - 2.0);
     }
-    let differs = point.published.is_some() && label.is_some() && point.published != label;
+    let is_known = label.as_deref().is_some_and(|label| label != Point::UNKNOWN);
+    let differs = point.published.is_some() && is_known && point.published != label;
     if differs {
         canvas.rect("cell-frame", (inner.0 + 1.0, inner.1 + 1.0), width - 4.0, height - 4.0);
     }
@@ -86,7 +96,8 @@ fn cell(
 /// The look of a label: how many services meet their target there. One letter stands for one service.
 fn class_of(label: &str) -> &'static str {
     match label.trim() {
-        "" | "–" | "-" | "—" => "cell none",
+        Point::UNKNOWN => "cell unknown",
+        "" | Point::NEITHER | "-" | "—" => "cell none",
         one if one.chars().count() == 1 && one.starts_with('M') => "cell first",
         one if one.chars().count() == 1 => "cell second",
         both if both.chars().all(char::is_alphabetic) => "cell both",
