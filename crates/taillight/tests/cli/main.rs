@@ -20,3 +20,4 @@ mod study;
 mod tune;
 mod view;
 mod web;
+mod web_lab;

@@ -1,0 +1,112 @@
+//! Searches and comparisons of web servers: what the laboratory does with caches it does with pages.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use results::{Experiment, Kind, Purpose, ResultFolder};
+use tempfile::TempDir;
+
+use crate::run::{Served, finish, refuses, taillight, text};
+
+/// Short trials on shared machines: what is tested is the way, not the figures.
+const SHORT: &str = "--window 300ms --warmup 50ms --drain 50ms --pace sleep --connections 8 --no-live";
+
+/// A web server of one request at a time, each of so long: no machine is too slow to offer its maximum.
+fn slow(service: &str) -> Served {
+    let options = ["serve", "null", "--dialect", "http", "--value-size", "100", "--service", service];
+    Served::start(&options, "null server ready on ")
+}
+
+fn command(words: &str, out: &Path) -> Command {
+    let mut command = taillight(&words.split_whitespace().collect::<Vec<_>>());
+    command.args(SHORT.split_whitespace()).arg("--out").arg(out);
+    command
+}
+
+/// The result of this name, every trial of which asked for the pages of the set.
+fn result_of(out: &Path, name: &str) -> Experiment {
+    let result = ResultFolder::open(&out.join(name)).unwrap().load().unwrap();
+    assert!(result.complete && !result.trials.is_empty());
+    for trial in &result.trials {
+        assert_eq!(trial.config["web"]["files"], "50x100", "{}", trial.config);
+        // None where the machine was too busy for a single answer.
+        assert!(trial.operations.iter().all(|operation| operation.name == "get"));
+    }
+    result
+}
+
+#[test]
+fn a_peak_of_pages_lies_under_the_maximum() {
+    let (server, out) = (slow("constant:1ms"), TempDir::new().unwrap());
+    let words = format!(
+        "peak web --target http://{} --files 50x100 --qos p50<1s --tolerance 50 --max-tolerance 30 --name p",
+        server.address
+    );
+    let output = finish(&mut command(&words, out.path()));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let result = result_of(out.path(), "p");
+    assert_eq!(result.kind, Kind::Peak);
+    // One request takes 1 ms, so that no more than 1000 can be answered in a second.
+    let max = &result.targets[0].max_throughput;
+    assert!(!max.is_empty() && max.iter().all(|max| max.low_rps > 1.0 && max.low_rps < 1_200.0), "{max:?}");
+    // None where the machine was too busy for a valid trial.
+    let peak = result.targets[0].peak.as_ref().map_or(0.0, |peak| peak.low_rps);
+    assert!(peak <= max[0].high_rps, "{peak} of {max:?}");
+    assert!(out.path().join("p/report.html").exists());
+}
+
+#[test]
+fn a_gate_closes_on_pages_that_are_never_in_time() {
+    let (server, out) = (slow("constant:1ms"), TempDir::new().unwrap());
+    let words = format!(
+        "peak web --target http://{} --files 50x100 --qos p50<100us --tolerance 50 --max-tolerance 30 --name p --gate",
+        server.address
+    );
+    let output = finish(&mut command(&words, out.path()));
+    assert_eq!(output.status.code(), Some(99), "{}", text(&output));
+    assert!(text(&output).contains("p50 ≤ 100 µs at no load"), "{}", text(&output));
+    result_of(out.path(), "p");
+}
+
+#[test]
+fn two_web_servers_are_compared_in_one_run() {
+    let servers = [slow("constant:1ms"), slow("constant:3ms")];
+    let urls = servers.each_ref().map(|server| format!("http://{}", server.address));
+    let out = TempDir::new().unwrap();
+    let words = format!(
+        "compare --live {} {} --workload web --files 50x100 --loads 20,50 --repeats 2 --qos p50<1s --tolerance 50 --name c",
+        urls[0], urls[1]
+    );
+    let output = finish(&mut command(&words, out.path()));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    let result = result_of(out.path(), "c");
+    assert_eq!(result.kind, Kind::CompareLive);
+    let names: Vec<&str> = result.targets.iter().map(|target| target.name.as_str()).collect();
+    assert_eq!(names, urls);
+    for trial in &result.trials {
+        let asked = trial.config["web"]["urls"].as_array().unwrap();
+        assert!(asked.len() == 1 && asked[0] == trial.target, "each trial asks its own server");
+    }
+    // Both are offered the same: a share of the smaller maximum of the block, that of the slower one.
+    for share in [0.2, 0.5] {
+        let offered = |url: &String| -> Vec<f64> {
+            let points = result.trials.iter().filter(|trial| trial.purpose == Purpose::LoadPoint);
+            let of_it = points.filter(|trial| trial.target == *url);
+            of_it.filter(|trial| trial.load_share == Some(share)).map(|trial| trial.offered_rps).collect()
+        };
+        let [one, other] = urls.each_ref().map(offered);
+        assert!(one.len() == 2 && one == other, "{one:?} and {other:?}");
+        assert!(one.iter().all(|rps| *rps < 400.0 * share), "{one:?}");
+    }
+    let page = fs::read_to_string(out.path().join("c/compare.html")).unwrap();
+    assert!(page.contains(&urls[0]) && page.contains(&urls[1]));
+}
+
+#[test]
+fn a_cache_is_compared_with_no_web_server() {
+    let out = TempDir::new().unwrap();
+    let words = "compare --live sphinx http://127.0.0.1:1 --workload web";
+    refuses(&mut command(words, out.path()), 1, &["sphinx is a cache and answers no HTTP"]);
+    assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
+}
