@@ -56,6 +56,7 @@ pub const STUDIES: &[Embedded] = embedded![
     "24-web-interrupts-beside-workers",
     "25-web-cache-ways",
     "26-web-bandwidth-limit",
+    "27-web-post-processing",
     "40-breakdown-memcached",
     "41-breakdown-nginx",
     "42-breakdown-sphinx",
