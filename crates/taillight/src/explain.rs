@@ -1,5 +1,7 @@
 //! `taillight explain`: what the words of the command line mean, and where they come from.
 
+mod web;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
@@ -9,7 +11,8 @@ use workloads::cache::Operation;
 
 use crate::terminal::say;
 
-/// Print every distribution, arrival process, data set and preset with its meaning, source and check values.
+/// Print what the words of a workload mean: of caches every distribution, arrival process, data set and preset with its
+/// source and check values; of web servers what is measured, from when to when, and what counts as success.
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
     /// What to explain.
@@ -21,11 +24,14 @@ pub(crate) struct ExplainArgs {
 enum Topic {
     /// The object-caching workload.
     Cache,
+    /// Load on web servers.
+    Web,
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     match args.what {
         Topic::Cache => say(&cache())?,
+        Topic::Web => say(web::TEXT)?,
     }
     Ok(ExitCode::SUCCESS)
 }

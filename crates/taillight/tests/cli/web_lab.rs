@@ -110,3 +110,24 @@ fn a_cache_is_compared_with_no_web_server() {
     refuses(&mut command(words, out.path()), 1, &["sphinx is a cache and answers no HTTP"]);
     assert_eq!(fs::read_dir(out.path()).unwrap().count(), 0);
 }
+
+/// What is said of a load on web servers holds for the program that says it.
+#[test]
+fn the_chapter_on_web_servers_is_true() {
+    let explained = text(&finish(&mut taillight(&["explain", "web"])));
+    for part in ["done - intended", "connection wait", "--requests-per-connection", "status_404", "p99<20ms"] {
+        assert!(explained.contains(part), "it does not say '{part}': {explained}");
+    }
+    let help = text(&finish(&mut taillight(&["load", "web", "--help"])));
+    let options = explained.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let options: Vec<&str> = options.filter(|word| word.starts_with("--")).collect();
+    assert!(options.len() > 10, "{options:?}");
+    assert!(options.iter().all(|option| *option == "--quick" || help.contains(option)), "{options:?}");
+    let out = TempDir::new().unwrap();
+    for line in explained.lines().map(str::trim).filter(|line| line.starts_with("taillight ")) {
+        let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches('\'')).skip(1).collect();
+        let check = if words[0] == "study" { "--dry-run" } else { "--resolve" };
+        let output = finish(taillight(&words).args([check, "--out"]).arg(out.path()));
+        assert_eq!(output.status.code(), Some(0), "{line}: {}", text(&output));
+    }
+}
