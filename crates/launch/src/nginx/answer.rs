@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -90,9 +91,9 @@ fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
 
 /// The path of `file` below `root` as a URL has it.
 fn url_path(root: &Path, file: &Path) -> String {
-    let below = file.strip_prefix(root).unwrap_or(file).to_string_lossy();
+    let below = file.strip_prefix(root).unwrap_or(file).as_os_str();
     let mut path = String::from("/");
-    for byte in below.bytes() {
+    for &byte in below.as_bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
                 path.push(byte.into())
@@ -131,6 +132,8 @@ fn status_of(head: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     #[test]
@@ -159,5 +162,8 @@ mod tests {
         assert_eq!(of(), Some(file.clone()));
         assert_eq!(url_path(root.path(), &file), "/a%20b/c/%C3%BC.txt");
         assert!(first_file(Path::new("/no/such")).is_err());
+        // A name need not be text.
+        let odd = root.path().join(OsStr::from_bytes(b"\xfc"));
+        assert_eq!(url_path(root.path(), &odd), "/%FC");
     }
 }
