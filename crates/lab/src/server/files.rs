@@ -104,10 +104,18 @@ impl Files {
     /// What the `words` for the generator say that is asked for: `--file-set`, or `--files` with `--files-seed`. Where
     /// they say nothing, the usual set is added to them.
     ///
-    /// Errors: the seed is no number.
+    /// Errors: the seed is no number; a list of paths, which says nothing of what lies there.
     pub fn asked_for(words: &mut Vec<String>, place: &FilesPlace) -> Result<Files, Error> {
         if let Some(folder) = value(words, "--file-set") {
             return Ok(Files::Folder(folder.into()));
+        }
+        if let Some(list) = value(words, "--urls") {
+            return Err(Error::Target(ParseError {
+                what: "list of paths",
+                given: list,
+                problem: "a server that is started for the run serves a set of files or a folder".into(),
+                lever: "start it over yours by `taillight serve nginx --file-set FOLDER`, and name its address as the target",
+            }));
         }
         let seed = match value(words, "--files-seed") {
             None => 1,
@@ -208,6 +216,9 @@ mod tests {
         check("--files=10xweb --depth 2", set("10xweb", 1), "--files=10xweb --depth 2 --files-seed 1");
         check("--file-set /srv/a", Files::Folder("/srv/a".into()), "--file-set /srv/a");
         check("--file-set=/srv/a", Files::Folder("/srv/a".into()), "--file-set=/srv/a");
+        let mut words = vec!["--urls".into(), "list".into()];
+        let error = Files::asked_for(&mut words, &FilesPlace::Disk).unwrap_err().to_string();
+        assert!(error.contains("'list'") && error.contains("taillight serve nginx"), "{error}");
         let mut words = vec!["--files-seed".into(), "x".into()];
         assert!(Files::asked_for(&mut words, &FilesPlace::Disk).unwrap_err().to_string().contains("'x'"));
     }
