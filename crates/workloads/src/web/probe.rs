@@ -1,6 +1,6 @@
 use std::io::{self, Read, Write};
 
-use proto_http::{Asked, Head, Parse, ResponseParser, Sink};
+use proto_http::{Asked, Defect, HEAD_MAX, Head, Parse, ResponseParser, Sink};
 use thiserror::Error;
 
 use crate::web::WebConfig;
@@ -27,7 +27,7 @@ pub enum ProbeError {
     )]
     Closed { server: String, encrypted: bool },
     #[error("{server}: {problem}")]
-    Garbage { server: String, problem: proto_http::Defect },
+    Garbage { server: String, problem: Defect },
     #[error("the connection to {server} failed: {source}")]
     Io { server: String, source: io::Error },
 }
@@ -70,7 +70,7 @@ impl Probe {
         };
         stream.write_all(&out).and_then(|()| stream.flush()).map_err(failed)?;
         let (mut parser, mut looked) = (ResponseParser::default(), Looked::default());
-        let (mut received, mut piece) = (Vec::new(), [0; 16 * 1024]);
+        let (mut received, mut piece, mut all) = (Vec::new(), [0; 16 * 1024], 0);
         loop {
             match parser.parse(Asked::Any, &received, &mut looked) {
                 Parse::Malformed(problem) => return Err(ProbeError::Garbage { server: name, problem }),
@@ -81,9 +81,16 @@ impl Probe {
             if let Some(probe) = looked.0 {
                 return Ok(probe);
             }
+            // Interim answers without an end are no answer.
+            if all > HEAD_MAX {
+                return Err(ProbeError::Garbage { server: name, problem: Defect::HeadTooLong });
+            }
             match stream.read(&mut piece) {
                 Ok(0) => return Err(ProbeError::Closed { server: name, encrypted }),
-                Ok(length) => received.extend_from_slice(&piece[..length]),
+                Ok(length) => {
+                    received.extend_from_slice(&piece[..length]);
+                    all += length;
+                }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -139,5 +146,7 @@ mod tests {
         check(b"", Err("closed the connection"));
         check(b"HTTP/1.1 200 OK\r\n", Err("closed the connection"));
         check(b"ERROR\r\n", Err("does not begin with HTTP/1"));
+        // One that only ever says that it goes on.
+        check(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(10_000), Err("not done after 65536 B"));
     }
 }
