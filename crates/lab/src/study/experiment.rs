@@ -128,9 +128,10 @@ impl Times {
 /// Options of the generator that the laboratory sets for each trial.
 const SET_BY_THE_LAB: [&str; 6] = ["seed", "warmup", "window", "cpus", "rate", "closed"];
 /// Options whose values are quantities: a plain number has lost its unit.
-const NEEDS_UNIT: [(&str, &str); 6] = [
+const NEEDS_UNIT: [(&str, &str); 7] = [
     ("key-size", "30B"),
     ("value-size", "200B"),
+    ("body-size", "1KiB"),
     ("think", "1ms"),
     ("drain", "1s"),
     ("timeout", "2s"),

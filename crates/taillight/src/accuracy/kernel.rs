@@ -128,6 +128,7 @@ fn pages(server: SocketAddr) -> Result<Web> {
         popularity: Popularity::Uniform,
         method: Method::get(),
         headers: Vec::new(),
+        body: None,
         verify: Verify::None,
         requests_per_connection: None,
         seed: 1,

@@ -1,10 +1,12 @@
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use proto_http::{Header, Method, Url};
-use workloads::web::{FileSet, Listed, Pages, WebConfig};
+use units::Bytes;
+use workloads::web::{Body, FileSet, Listed, Pages, WebConfig};
 
 use super::SharedOptions;
 
@@ -32,6 +34,12 @@ pub(crate) struct WebOptions {
     /// The method of the requests.
     #[arg(long, default_value_t = Method::get(), value_name = "METHOD")]
     pub method: Method,
+    /// A file whose content every request carries, with --method POST or PUT.
+    #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
+    pub body: Option<PathBuf>,
+    /// The same of text of so many bytes: 1KiB.
+    #[arg(long, value_name = "SIZE")]
+    pub body_size: Option<Bytes>,
     /// A header field of the requests, such as 'Accept-Encoding: gzip'. May be given more than once.
     #[arg(long, value_name = "NAME: VALUE")]
     pub header: Vec<Header>,
@@ -48,12 +56,27 @@ impl WebOptions {
             popularity: shared.popularity,
             method: self.method.clone(),
             headers: self.header.clone(),
+            body: self.body()?,
             verify: shared.verify.unwrap_or_default(),
             requests_per_connection: self.requests_per_connection,
             seed,
         };
         config.check()?;
         Ok(config)
+    }
+
+    /// Errors: a file that cannot be read; more than a request carries.
+    fn body(&self) -> Result<Option<Body>> {
+        if let Some(file) = &self.body {
+            let name = file.display().to_string();
+            let about = || format!("cannot read the body of requests {name}");
+            // One byte more than allowed tells that it is too long, however long a device would go on.
+            let open = std::fs::File::open(file).with_context(about)?;
+            let mut content = Vec::new();
+            open.take(Body::MAX.0 + 1).read_to_end(&mut content).with_context(about)?;
+            return Ok(Some(Body::new(&name, content)?));
+        }
+        Ok(self.body_size.map(Body::of_size).transpose()?)
     }
 
     fn pages(&self) -> Result<Pages> {

@@ -20,4 +20,5 @@ mod study;
 mod tune;
 mod view;
 mod web;
+mod web_bodies;
 mod web_lab;

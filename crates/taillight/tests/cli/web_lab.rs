@@ -115,7 +115,8 @@ fn a_cache_is_compared_with_no_web_server() {
 #[test]
 fn the_chapter_on_web_servers_is_true() {
     let explained = text(&finish(&mut taillight(&["explain", "web"])));
-    for part in ["done - intended", "connection wait", "--requests-per-connection", "status_404", "p99<20ms"] {
+    for part in ["done - intended", "connection wait", "--requests-per-connection", "status_404", "p99<20ms"]
+    {
         assert!(explained.contains(part), "it does not say '{part}': {explained}");
     }
     let help = text(&finish(&mut taillight(&["load", "web", "--help"])));

@@ -6,7 +6,7 @@ use proto_http::{Header, Method, Url};
 use serde::{Serialize, Serializer};
 use units::ParseError;
 
-use crate::web::Pages;
+use crate::web::{Body, Pages};
 
 /// Every parameter of the web workload; what a result records.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -26,6 +26,9 @@ pub struct WebConfig {
     /// Fields that are sent besides those that HTTP needs.
     #[serde(serialize_with = "texts")]
     pub headers: Vec<Header>,
+    /// What every request carries; `None`: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
     /// What is checked of each answer.
     #[serde(serialize_with = "text")]
     pub verify: Verify,
@@ -66,6 +69,15 @@ impl WebConfig {
                 given: url.to_string(),
                 problem: "paths are put behind it, and it ends in a query".into(),
                 lever: "leave out what begins with '?'",
+            });
+        }
+        let without = ["GET", "HEAD", "TRACE"].contains(&self.method.to_string().as_str());
+        if self.body.is_some() && without {
+            return Err(ParseError {
+                what: "method",
+                given: self.method.to_string(),
+                problem: "its requests carry no body, which servers refuse or pass over".into(),
+                lever: "use --method POST or PUT, or leave out --body and --body-size",
             });
         }
         if self.verify != Verify::Checksum {
@@ -141,6 +153,7 @@ pub(super) mod tests {
             popularity: Popularity::Uniform,
             method: Method::get(),
             headers: Vec::new(),
+            body: None,
             verify: Verify::Length,
             requests_per_connection: None,
             seed: 5,
@@ -162,6 +175,20 @@ pub(super) mod tests {
         check(|config| config.pages = Pages::One, Some("file set"));
         check(|config| config.method = "HEAD".parse().unwrap(), Some("GET"));
         check(|config| config.headers = vec!["range: bytes=0-9".parse().unwrap()], Some("Range"));
+    }
+
+    #[test]
+    fn a_body_takes_a_method_that_has_one() {
+        let check = |method: &str, expect: bool| {
+            let body = Some(Body::new("f", b"x".to_vec()).unwrap());
+            let config = WebConfig { method: method.parse().unwrap(), body, ..config() };
+            assert_eq!(config.check().is_ok(), expect, "{method}");
+        };
+        check("POST", true);
+        check("PUT", true);
+        check("PROPFIND", true);
+        check("GET", false);
+        check("HEAD", false);
     }
 
     #[test]

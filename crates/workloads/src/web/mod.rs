@@ -4,6 +4,7 @@
 //! A [`FileSet`] is the same description on both sides: whoever makes the files and whoever checks them need no list.
 
 mod answers;
+mod body;
 mod config;
 mod files;
 mod folder;
@@ -13,6 +14,7 @@ mod requests;
 mod status;
 
 pub use answers::Wire;
+pub use body::Body;
 pub use config::{Verify, WebConfig};
 pub use files::{Content, FileSet};
 pub use folder::{FolderError, MARKER, Marker, PARTIAL};

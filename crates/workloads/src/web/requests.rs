@@ -7,7 +7,7 @@ use rand::RngExt;
 use units::ParseError;
 
 use crate::web::answers::{Counts, Judge, Wire};
-use crate::web::{Pages, Verify, WebConfig};
+use crate::web::{Body, Pages, Verify, WebConfig};
 
 /// One generator thread's requests to web servers.
 ///
@@ -81,7 +81,8 @@ impl Web {
 /// The requests to each server.
 pub(super) fn templates(config: &WebConfig) -> Vec<Template> {
     // A server waits for the body of these until it is told that there is none.
-    let body = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str()).then_some(&b""[..]);
+    let needs = ["POST", "PUT", "PATCH"].contains(&config.method.to_string().as_str());
+    let body = config.body.as_ref().map(Body::content).or(needs.then_some(&b""[..]));
     let template = |url: &proto_http::Url| {
         let prefix = match config.pages {
             Pages::One if url.path.is_empty() => "/",
@@ -183,6 +184,8 @@ mod tests {
         assert_eq!(written(&root, 0, 1), ["GET / HTTP/1.1\r\nHost: h\r\n\r\n"]);
         let post = WebConfig { method: "POST".parse().unwrap(), ..root };
         assert_eq!(written(&post, 0, 1), ["POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n"]);
+        let form = WebConfig { body: Some(Body::new("f", b"a=b".to_vec()).unwrap()), ..post };
+        assert_eq!(written(&form, 0, 1), ["POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\na=b"]);
     }
 
     #[test]

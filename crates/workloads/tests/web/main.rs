@@ -29,6 +29,7 @@ fn config() -> WebConfig {
         popularity: Popularity::zipf(0.99).unwrap(),
         method: Method::get(),
         headers: Vec::new(),
+        body: None,
         verify: Verify::Length,
         requests_per_connection: None,
         seed: 1,
