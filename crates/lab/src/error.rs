@@ -27,6 +27,8 @@ pub enum Error {
     NoFiles { files: String, message: String },
     #[error("{server} has no files to serve; say which: {lever}")]
     NothingToServe { server: String, lever: &'static str },
+    #[error("{name} cannot be had on another machine: {message}")]
+    Elsewhere { name: String, message: String },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
     #[error("{name} was not started here, so it cannot be restarted; name sphinx, memcached or nginx")]

@@ -33,8 +33,8 @@ enum Role {
 /// Generate load on this machine for a coordinator, taillight load … --agents HOST:PORT; or with --role server run
 /// the server that is measured, for taillight load … --server-agent HOST:PORT.
 ///
-/// Whoever can open a session can have load sent from here, to any address, or have Sphinx and memcached started, and
-/// no other program but those of --allow. Beyond loopback it wants to know who asks: by certificates of both sides, or by a token (also from the environment variable TAILLIGHT_TOKEN).
+/// Whoever can open a session can have load sent from here, to any address, or have Sphinx, memcached and nginx started,
+/// over files that are made for it, and no other program but those of --allow. Beyond loopback it wants to know who asks: by certificates of both sides, or by a token (also from the environment variable TAILLIGHT_TOKEN).
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
     /// Address to listen on; port 0 takes a free one.

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod check;
+mod elsewhere;
 mod list;
 mod run;
 mod vocabulary;

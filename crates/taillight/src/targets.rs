@@ -1,6 +1,6 @@
 //! The servers under test, as the command line names them.
 
-mod remote;
+pub(crate) mod remote;
 
 use std::path::{Path, PathBuf};
 
@@ -113,7 +113,10 @@ impl ServerArgs {
         for (i, target) in targets.iter().enumerate() {
             let mut server = match (&self.server_agent, agents) {
                 (Some(agent), Some(agents)) if !matches!(target, TargetName::Foreign(_)) => {
-                    remote::start(agent, agents, target, self, connections)?
+                    // Which processors that machine has is not known here.
+                    let cpus = self.server_cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+                    let options = self.options(target, &exe, cpus, connections);
+                    remote::start(agent, agents, (target, &options), &self.server_knob)?
                 }
                 (Some(_), None) => bail!("--server-agent is for load, sweep, peak and compare; leave it out"),
                 _ => {
@@ -159,20 +162,16 @@ impl ServerArgs {
         }
     }
 
-    /// These options as they could have been typed, for an agent.
-    fn words(&self) -> Vec<String> {
-        let mut words = vec![
-            format!("--form={}", self.form),
-            format!("--server-instances={}", self.server_instances),
-            format!("--server-threads={}", self.server_threads),
-            format!("--server-memory={}", self.server_memory.0),
-        ];
-        words.extend(self.server_cpus.iter().map(|cpus| format!("--server-cpus={cpus}")));
-        words.extend(self.server_binary.iter().map(|binary| format!("--server-binary={}", binary.display())));
-        words.extend(self.server_image.iter().map(|image| format!("--server-image={image}")));
-        words.extend(self.memcached_arg.iter().map(|arg| format!("--memcached-arg={arg}")));
-        words.extend(self.sphinx_arg.iter().map(|arg| format!("--sphinx-arg={arg}")));
-        words
+    /// Has it serve a set of files that a coordinator asks for. Errors: in a place that is not for others to choose.
+    pub(crate) fn serve_set(&mut self, files: String, seed: u64) -> Result<(), String> {
+        if let FilesPlace::Below(folder) = &self.files_in {
+            return Err(format!(
+                "it makes files in memory or on disk, and not in {}, as a coordinator may not choose folders here",
+                folder.display()
+            ));
+        }
+        self.files = Some(Files::Set { files, seed, place: self.files_in.clone() });
+        Ok(())
     }
 
     /// Whether these servers can be started so.

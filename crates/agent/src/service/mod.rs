@@ -40,8 +40,8 @@ const END_WAIT: Duration = Duration::from_secs(10);
 /// A connection that answers nothing for twice this long is closed; sessions have their lease, which is shorter.
 const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// Sessions at once of an agent that starts servers only: those that are compared run side by side, each waiting for its
-/// turn. One that generates load has one, as two loads would disturb each other.
-const SERVERS: usize = 4;
+/// turn, and a study has one for each of its configurations, of which the largest has under 40. One that generates load has one, as two loads would disturb each other.
+const SERVERS: usize = 64;
 /// The leases that are given: shorter ones a busy machine would break, longer ones leave load running for nobody.
 const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 

@@ -7,13 +7,14 @@ use knobs::Engine;
 use results::{Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial, Verdict};
 use serde_json::Value;
 
+use super::elsewhere::Elsewhere;
 use super::experiment::{Cpus, Experiment, Offer};
 use super::hold::Hold;
 use super::plan::BenchPlan;
 use crate::seeds::Seeds;
 use crate::{
     Error, Generator, Interrupt, MaxSearch, PeakSearch, Placement, Request, Search, Server, ServerOptions,
-    Session, Span, Unwatched, Vote, allowed_cpus, met, sustained,
+    Session, Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -32,6 +33,10 @@ pub struct Setup {
     pub now: fn() -> String,
     /// Facts about the machine, for the record.
     pub host: Value,
+    /// Where servers are started, if not here.
+    pub elsewhere: Option<Box<dyn Elsewhere>>,
+    /// Further words for every generator.
+    pub words: Vec<String>,
 }
 
 /// The width of the interval of a peak throughput under QoS, as a share of the maximum.
@@ -40,7 +45,8 @@ const PEAK_TOLERANCE: f64 = 0.05;
 /// One of them.
 pub(super) struct Bench {
     session: Session,
-    pub(super) placement: Placement,
+    /// Where server and generator ran.
+    pub(super) note: String,
     folder: String,
     seeds: Seeds,
     search: Span,
@@ -62,7 +68,11 @@ impl Bench {
         let experiment = &plan.experiment;
         let placement = placement(experiment, &allowed_cpus());
         let mut words = experiment.generator_words();
-        if placement.is_shared() && !experiment.generator.contains_key("pace") {
+        words.extend_from_slice(&setup.words);
+        let target = &experiment.target;
+        let foreign = matches!(target.server, TargetName::Foreign(_));
+        let elsewhere = setup.elsewhere.as_deref().filter(|_| !foreign);
+        if elsewhere.is_none() && placement.is_shared() && !experiment.generator.contains_key("pace") {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
         }
@@ -70,7 +80,6 @@ impl Bench {
         let span = experiment.time.span();
         let generator =
             Generator::new(&setup.exe, experiment.kind.name(), &words, &placement.generator, span)?;
-        let target = &experiment.target;
         let options = ServerOptions {
             form: target.form,
             binary: target.binary.as_ref().map(PathBuf::from),
@@ -78,16 +87,31 @@ impl Bench {
             threads: target.threads as usize,
             memory: target.memory,
             connections: generator.connections(),
-            cpus: placement.server.clone(),
+            cpus: match (elsewhere, &target.cpus) {
+                (None, _) => placement.server.clone(),
+                (Some(_), Cpus::List(list)) => list.as_slice().to_vec(),
+                // Which they are is not known here.
+                (Some(_), _) => Vec::new(),
+            },
             extra: target.args.clone(),
             files,
             ..ServerOptions::new(&setup.exe)
         };
-        let server = Server::start(&experiment.target.server, &options)?;
-        let hold = Hold::new(experiment, &plan.name, &server, &placement, engine)?;
+        let (server, hold) = match elsewhere {
+            None => {
+                let server = Server::start(&target.server, &options)?;
+                let hold = Hold::here(experiment, &plan.name, &server, &placement, engine)?;
+                (server, hold)
+            }
+            Some(elsewhere) => {
+                let (server, tuner) = elsewhere.start(&target.server, &options)?;
+                (server, Hold::there(experiment, tuner)?)
+            }
+        };
+        let note = elsewhere.map_or_else(|| placement.note(), |there| there.note());
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let record = record(&name, experiment, &placement, setup);
+        let record = record(&name, experiment, &note, setup);
         let interrupt = setup.interrupt.clone();
         let mut session =
             Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
@@ -95,7 +119,7 @@ impl Bench {
         let search = experiment.time.search;
         Ok(Bench {
             session,
-            placement,
+            note,
             folder: name,
             seeds: Seeds(setup.seed),
             search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
@@ -280,7 +304,7 @@ pub(super) fn placement(experiment: &Experiment, allowed: &[usize]) -> Placement
     }
 }
 
-fn record(name: &str, experiment: &Experiment, placement: &Placement, setup: &Setup) -> results::Experiment {
+fn record(name: &str, experiment: &Experiment, note: &str, setup: &Setup) -> results::Experiment {
     results::Experiment {
         schema: SCHEMA,
         kind: Kind::Sweep,
@@ -296,7 +320,7 @@ fn record(name: &str, experiment: &Experiment, placement: &Placement, setup: &Se
         qos_basis: experiment.qos.basis.unwrap_or(units::QosBasis::Windowed),
         qos_basis_reason: "as the study has it".into(),
         host: setup.host.clone(),
-        notes: vec![placement.note()],
+        notes: vec![note.into()],
         targets: Vec::new(),
         trials: Vec::new(),
     }

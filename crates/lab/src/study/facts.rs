@@ -1,5 +1,6 @@
 //! What of the host decides whether a part of a study can be measured here.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -54,6 +55,32 @@ impl Facts {
             queues: queues(root),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
             no_stages: probes::no_stages(),
+            programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+        }
+    }
+
+    /// Those of another machine, as far as it tells them: the one on which the servers run.
+    pub fn of(host: &host::Host) -> Facts {
+        let programs = PROGRAMS.iter().filter(|(name, program, _)| {
+            let file = Some(OsStr::new(program));
+            host.software.iter().any(|one| one.name == *name || one.path.file_name() == file)
+        });
+        Facts {
+            cores: host.cpu.allowed.len(),
+            smt: host.cpu.smt_on(),
+            resctrl: host.resctrl.offered,
+            root: host.privileges.root,
+            queues: host
+                .nics
+                .iter()
+                .filter(|nic| nic.is_hardware())
+                .map(|nic| nic.receive.len())
+                .max()
+                .unwrap_or(0),
+            memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
+            no_stages: Some(
+                "the server runs on another machine: its kernel is not looked into from here".into(),
+            ),
             programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
         }
     }
@@ -193,6 +220,19 @@ mod tests {
         check("resctrl", "CAT");
         check("root", "takes root");
         check("stages", "it takes root");
+    }
+
+    #[test]
+    fn another_machine_is_known_by_what_it_tells() {
+        let here = host::Host::here();
+        let told: host::Host = serde_json::from_value(serde_json::to_value(&here).unwrap()).unwrap();
+        let (there, own) = (Facts::of(&told), Facts::here());
+        assert_eq!((there.cores, there.smt, there.root), (own.cores, own.smt, own.root));
+        let known = |facts: &Facts, name: &str| facts.programs.iter().any(|there| there == name);
+        for name in ["memcached", "nginx", "lxc", "podman"] {
+            assert_eq!(known(&there, name), known(&own, name), "{name}");
+        }
+        assert!(there.lacks("stages").unwrap().unwrap().contains("another machine"));
     }
 
     #[test]

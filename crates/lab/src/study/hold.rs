@@ -2,19 +2,36 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Engine, Setting, Subject, plan};
+use knobs::{Action, Engine, Setting, Subject, plan};
 use launch::Form;
 use results::{Invalid, Reason};
 
+use super::elsewhere::Tuner;
 use super::experiment::Experiment;
 use crate::{Error, Interrupt, Placement, Server};
 
-/// The settings of a bench and the one engine that applies those of all.
+/// The settings of a bench, and who applies them.
 #[derive(Clone)]
 pub(super) struct Hold {
+    settings: Vec<String>,
+    by: By,
+}
+
+#[derive(Clone)]
+enum By {
+    /// The one engine that applies those of all benches.
+    Engine(Box<Here>),
+    /// Whoever runs the server on another machine.
+    Tuner(Arc<dyn Tuner>),
+}
+
+/// What settings of this machine act on.
+#[derive(Clone)]
+struct Here {
     engine: Option<Engine>,
     settings: Vec<Setting>,
     subject: Subject,
@@ -25,7 +42,7 @@ impl Hold {
     /// What `experiment` asks for, for this server.
     ///
     /// Errors: the host lacks it, or the engine cannot be had; nothing was changed.
-    pub(super) fn new(
+    pub(super) fn here(
         experiment: &Experiment,
         name: &str,
         server: &Server,
@@ -47,9 +64,20 @@ impl Hold {
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
         };
-        let hold = Hold { engine: engine.cloned(), settings, subject, host: Host::here() };
-        plan(&hold.settings, &hold.host, &hold.subject)?;
-        Ok(hold)
+        let here = Here { engine: engine.cloned(), settings, subject, host: Host::here() };
+        here.plan()?;
+        Ok(Hold { settings: experiment.knobs.clone(), by: By::Engine(Box::new(here)) })
+    }
+
+    /// The same of the machine on which `tuner` has its server.
+    ///
+    /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
+    pub(super) fn there(experiment: &Experiment, tuner: Arc<dyn Tuner>) -> Result<Hold, Error> {
+        settings(&experiment.knobs)?;
+        if !experiment.knobs.is_empty() {
+            tuner.plan(&experiment.knobs)?;
+        }
+        Ok(Hold { settings: experiment.knobs.clone(), by: By::Tuner(tuner) })
     }
 
     /// Runs `work` under the settings; with what somebody else has changed meanwhile.
@@ -59,34 +87,58 @@ impl Hold {
         &self,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(T, Option<Invalid>), Error> {
-        let Some(engine) = self.engine.as_ref().filter(|_| !self.settings.is_empty()) else {
+        if self.settings.is_empty() {
             return Ok((work()?, None));
+        }
+        let (done, drifts) = match &self.by {
+            By::Engine(here) => {
+                let Some(engine) = &here.engine else { return Ok((work()?, None)) };
+                let applied = engine.apply(&here.plan()?)?;
+                let done = work();
+                let drifts = applied.check();
+                applied.revert()?;
+                (done, drifts?.iter().map(ToString::to_string).collect())
+            }
+            By::Tuner(tuner) => {
+                tuner.apply(&self.settings)?;
+                let done = work();
+                (done, tuner.undo()?)
+            }
         };
-        let applied = engine.apply(&plan(&self.settings, &self.host, &self.subject)?)?;
-        let done = work();
-        let drifts = applied.check();
-        applied.revert()?;
-        let drifts: Vec<String> = drifts?.iter().map(ToString::to_string).collect();
         let drift =
             (!drifts.is_empty()).then(|| Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") });
         Ok((done?, drift))
     }
 
     /// How long it takes to apply the settings, over so many times.
+    ///
+    /// Errors: they are those of another machine, to which each order would take longer than the setting.
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
-        let Some(engine) = self.engine.as_ref().filter(|_| !self.settings.is_empty()) else {
+        let here = match &self.by {
+            By::Engine(here) => here,
+            By::Tuner(_) => {
+                let message = "to tell what applying them costs takes this program on that machine".into();
+                return Err(Error::Elsewhere { name: self.settings.join(", "), message });
+            }
+        };
+        let Some(engine) = here.engine.as_ref().filter(|_| !self.settings.is_empty()) else {
             return Ok(None);
         };
-        let plan = plan(&self.settings, &self.host, &self.subject)?;
         let go_on = |_| match interrupt.cause() {
             Some(_) => ControlFlow::Break(()),
             None => ControlFlow::Continue(()),
         };
-        let measured = measure(engine, &plan, u64::from(times), go_on)?;
+        let measured = measure(engine, &here.plan()?, u64::from(times), go_on)?;
         match interrupt.cause() {
             Some(cause) => Err(Error::Interrupted(cause)),
             None => Ok(Some(measured)),
         }
+    }
+}
+
+impl Here {
+    fn plan(&self) -> Result<Vec<Action>, Error> {
+        Ok(plan(&self.settings, &self.host, &self.subject)?)
     }
 }
 

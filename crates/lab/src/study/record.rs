@@ -35,6 +35,13 @@ pub fn new_record(
     }
     let mut config = plan.to_json();
     config[LACKING] = json!(lacking);
+    if let Some(elsewhere) = &setup.elsewhere {
+        // What was measured on one machine is not gone on with on another.
+        config["elsewhere"] = json!(elsewhere.note());
+    }
+    if !setup.words.is_empty() {
+        config["generator_words"] = json!(setup.words);
+    }
     let mut knobs: Vec<String> =
         plan.benches.iter().flat_map(|bench| bench.experiment.knobs.iter().cloned()).collect();
     knobs.sort();

@@ -91,7 +91,9 @@ impl<'a> Runner<'a> {
 
     fn start_benches(&mut self, watcher: &mut dyn Watcher) -> Result<(), Error> {
         let root = self.folder.path().join("experiments");
-        let engine = match self.plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty()) {
+        let has_knobs = self.plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty());
+        // Those of another machine are its agent's to apply.
+        let engine = match has_knobs && self.setup.elsewhere.is_none() {
             true => Some(knobs::Engine::here()?),
             false => None,
         };
@@ -112,7 +114,7 @@ impl<'a> Runner<'a> {
                 }
             };
             if let Some(bench) = &bench {
-                self.limit(bench.placement.note());
+                self.limit(bench.note.clone());
                 self.limit_of_version(&bench.version());
             }
             self.benches.push(bench);

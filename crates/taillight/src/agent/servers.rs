@@ -10,7 +10,7 @@ use ::agent::{Serve, Served, Servers, Tune};
 use clap::parser::ValueSource;
 use clap::{Args, Command, FromArgMatches};
 use lab::{Server, ServerOptions, TargetName, allowed_cpus};
-use launch::Form;
+use launch::{Form, nginx};
 
 use super::settings::Settings;
 use crate::targets::ServerArgs;
@@ -52,7 +52,20 @@ const EXTENDED: [&str; 17] = [
     "read_buf_mem_limit",
 ];
 
-/// Servers of this machine: Sphinx, memcached, and programs that the agent's operator allowed.
+/// How a coordinator describes a server.
+#[derive(Args)]
+struct Wanted {
+    #[command(flatten)]
+    server: ServerArgs,
+    /// The files of a web server, which are made for it.
+    #[arg(long)]
+    files: Option<String>,
+    /// What they are drawn from.
+    #[arg(long, default_value_t = 1, requires = "files")]
+    files_seed: u64,
+}
+
+/// Servers of this machine: Sphinx, memcached, nginx, and programs that the agent's operator allowed.
 pub(super) struct Launches {
     pub(super) exe: PathBuf,
     pub(super) allowed: Vec<PathBuf>,
@@ -68,25 +81,24 @@ impl Launches {
     /// The server that is asked for: what came over the network becomes a command line here.
     fn options(&self, serve: &Serve) -> Result<(TargetName, ServerOptions), String> {
         let target = match serve.target.parse() {
-            Ok(target @ (TargetName::Sphinx | TargetName::Memcached)) => target,
-            Ok(TargetName::Nginx) => {
-                return Err(
-                    "it starts no nginx, whose files would have to be there: start one on that machine by \
-                            `taillight serve nginx` and name its HOST:PORT"
-                        .into(),
-                );
-            }
-            _ => return Err(format!("it starts sphinx and memcached, not '{}'", serve.target)),
+            Ok(target @ (TargetName::Sphinx | TargetName::Memcached | TargetName::Nginx)) => target,
+            _ => return Err(format!("it starts sphinx, memcached and nginx, not '{}'", serve.target)),
         };
-        let command = ServerArgs::augment_args(Command::new("server"))
+        let command = Wanted::augment_args(Command::new("server"))
             .no_binary_name(true)
             .disable_help_flag(true)
             .try_get_matches_from(&serve.options)
-            .and_then(|matches| ServerArgs::from_arg_matches(&matches));
-        let args = command.map_err(|error| {
+            .and_then(|matches| Wanted::from_arg_matches(&matches));
+        let wanted = command.map_err(|error| {
             let text = error.to_string();
             format!("it is asked for what is not for it: {}", text.lines().next().unwrap_or_default())
         })?;
+        let mut args = wanted.server;
+        match wanted.files {
+            Some(files) if target == TargetName::Nginx => args.serve_set(files, wanted.files_seed)?,
+            Some(_) => return Err(format!("{target} is a cache and serves no files")),
+            None => {}
+        }
         let cpus = args.placement(None).server;
         let mut options = args.options(&target, &self.exe, cpus, serve.connections as usize);
         options.listen = self.listen;
@@ -112,6 +124,10 @@ impl Launches {
         let extra = options.extra.iter().map(String::as_str);
         match target {
             TargetName::Memcached => check_memcached(extra)?,
+            // All that there are change how it serves, and write to its own folder alone.
+            TargetName::Nginx => {
+                nginx::Settings::read(&options.extra).map_err(|error| error.to_string())?;
+            }
             _ => check_sphinx(extra)?,
         }
         Ok((target, options))
@@ -237,8 +253,13 @@ mod tests {
         check("memcached", "--memcached-arg=-ohashpower=20 --memcached-arg=-R200", None);
         check("memcached", "--server-binary /opt/memcached", None);
         check("memcached", "--server-binary /bin/sh", Some("--allow /bin/sh"));
-        check("10.0.0.9:1", "", Some("sphinx and memcached"));
-        check("/bin/sh", "", Some("sphinx and memcached"));
+        check("10.0.0.9:1", "", Some("sphinx, memcached and nginx"));
+        check("/bin/sh", "", Some("sphinx, memcached and nginx"));
+        check("nginx", "--files 10x4KiB --files-seed 3 --nginx-set=gzip=6 --files-in disk", None);
+        check("nginx", "--files 10x4KiB --files-in /etc/x", Some("may not choose folders"));
+        check("nginx", "--nginx-set=include=/x", Some("none called 'include'"));
+        check("nginx", "--file-set /etc", Some("not for it"));
+        check("memcached", "--files 10x4KiB", Some("serves no files"));
         check("memcached", "--form lxc", Some("own machine only"));
         check("memcached", "--server-cpus 1000", Some("no processor 1000"));
         check("memcached", "--agents x:1", Some("not for it"));

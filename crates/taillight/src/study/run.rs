@@ -8,14 +8,17 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
-use lab::study::{Definition, Facts, Plan, Runner, Setup, Source, new_record};
+use lab::study::{Definition, Elsewhere, Facts, Plan, Runner, Setup, Source, new_record};
 use results::Study;
 use results::study::{Form, StudyFolder};
 
 use super::check::gate;
+use super::elsewhere::Agent;
 use super::vocabulary::vocabulary;
 use super::watcher::Lines;
 use super::{FormArgs, OutArgs};
+use crate::from_agents::AgentsOptions;
+use crate::handed_on::handed_on;
 use crate::progress::clock;
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
@@ -44,8 +47,14 @@ pub(crate) struct StudyRunArgs {
     /// Exit with 99 if a claim that is expected to reproduce differs.
     #[arg(long)]
     gate: bool,
+    /// Have the servers started on another machine, where 'taillight agent --role server' runs; bare ones only. Settings
+    /// of that machine are applied and put back by its agent, which must allow it.
+    #[arg(long, value_name = "HOST:PORT")]
+    server_agent: Option<String>,
     #[command(flatten)]
     out: OutArgs,
+    #[command(flatten)]
+    agents: AgentsOptions,
 }
 
 /// Run one experiment from its TOML file: target, workload, knobs, loads, repeats, QoS.
@@ -66,13 +75,20 @@ pub(crate) struct RunArgs {
 pub(crate) fn run_study(args: &StudyRunArgs) -> Result<ExitCode> {
     let definition = Source::find(&args.name)?.read(&vocabulary())?;
     let form = args.form.form();
-    let facts = Facts::here();
+    let agent = args.server_agent.as_deref().map(|address| Agent::new(address, &args.agents));
+    // What can be measured is decided by the machine that the servers run on.
+    let facts = match &agent {
+        Some(agent) => Facts::of(&agent.host()?),
+        None => Facts::here(),
+    };
     let plan = Plan::new(&definition, form, &facts, &vocabulary())?;
     announce(&definition, form, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let setup = setup(args.seed)?;
+    let mut setup = setup(args.seed)?;
+    setup.elsewhere = agent.map(|agent| Box::new(agent) as Box<dyn Elsewhere>);
+    setup.words = handed_on::<StudyRunArgs>(&setup.command);
     let fresh = new_record(&definition, &plan, &facts, &setup)?;
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
     let (code, study) = measure(&definition, &plan, &setup, fresh, earlier, &args.out.out)?;
@@ -117,6 +133,8 @@ fn setup(seed: u64) -> Result<Setup> {
         version: env!("CARGO_PKG_VERSION").into(),
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: serde_json::to_value(host::Host::here())?,
+        elsewhere: None,
+        words: Vec::new(),
     })
 }
 

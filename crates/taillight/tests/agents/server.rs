@@ -7,7 +7,7 @@ use results::Experiment;
 use rustix::process::Signal;
 
 use crate::net::Net;
-use crate::program::{LONG, await_end, kill, serve, start};
+use crate::program::{LONG, agent, await_end, kill, serve, start};
 
 const SERVER: usize = 0;
 
@@ -41,10 +41,14 @@ impl Lab {
     }
 
     fn load(&self, words: &str) -> Process {
+        self.run(&format!("load cache --keys 1000 --warmup 100ms --pace sleep --no-live {words}"))
+    }
+
+    /// A command of the laboratory whose servers the agent starts.
+    fn run(&self, words: &str) -> Process {
         let out = self.folder.path().display().to_string();
-        let mut all = vec!["load", "cache", "--server-agent", &self.address, "--agents-insecure-token"];
-        all.extend(["--out", &out, "--keys", "1000", "--warmup", "100ms", "--pace", "sleep", "--no-live"]);
-        all.extend(words.split_whitespace());
+        let mut all: Vec<&str> = words.split_whitespace().collect();
+        all.extend(["--server-agent", &self.address, "--agents-insecure-token", "--out", &out]);
         start(&[], &all)
     }
 
@@ -170,4 +174,126 @@ fn what_it_may_not_start_is_refused() {
     check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "'pidfile'");
     check("--target 127.0.0.1:1", "already runs");
     assert_eq!(lab.servers(), BTreeSet::new());
+}
+
+#[test]
+fn pages_are_served_from_files_that_are_made_there() {
+    let Some(lab) = Lab::new() else { return };
+    if launch::find_program("nginx").is_none() {
+        return println!("skipped: there is no nginx here");
+    }
+    let load = |words: &str, name: &str| {
+        let words = format!(
+            "load web --target nginx --warmup 100ms --window 500ms --rate 500 --pace sleep --no-live --name {name} {words}"
+        );
+        lab.run(&words)
+    };
+    let words = "--files 50x1KiB --files-seed 3 --verify checksum --server-threads 2 --nginx-set gzip=1";
+    load(words, "pages").wait_success(LONG).unwrap();
+    let result = lab.result("pages");
+    let (target, trial) = (&result.targets[0], &result.trials[0]);
+    assert!(target.agent.as_deref().is_some_and(|agent| agent.starts_with("s (")), "{:?}", target.agent);
+    assert!(target.address.starts_with(&format!("{}:", lab.net.address(SERVER))), "{}", target.address);
+    assert_eq!((trial.arrivals.errors, trial.counters["verify_failures"]), (0, 0.0), "{:?}", trial.errors);
+    assert!(trial.arrivals.completed > 0 && trial.counters["success_ratio"] == 1.0);
+    assert_eq!(lab.servers(), BTreeSet::new());
+    // A folder of this machine is none of that one.
+    let set = lab.folder.path().join("set").display().to_string();
+    start(&[], &["fileset", "make", &set, "--files", "10x1KiB"]).wait_success(LONG).unwrap();
+    let error = load(&format!("--file-set {set}"), "folder").wait_success(LONG).unwrap_err().to_string();
+    assert!(error.contains("is one of this machine"), "{error}");
+    let error =
+        load("--files 50x1KiB --files-in /etc/none", "place").wait_success(LONG).unwrap_err().to_string();
+    assert!(error.contains("may not choose folders"), "{error}");
+}
+
+/// Two series that differ by a setting of the server's machine.
+const STUDY: &str = "\
+title = 'Elsewhere'
+question = 'Q?'
+source = 'S'
+method = 'M'
+[experiment.workload]
+keys = 100
+[experiment.target]
+memory = '64MiB'
+[experiment.generator]
+connections = 4
+pace = 'sleep'
+drain = '50ms'
+[experiment.time]
+warmup = '50ms'
+window = '600ms'
+[x]
+label = 'load'
+unit = 'rps'
+sets = 'load.rate'
+values.smoke = ['500rps']
+values.quick = ['500rps']
+values.full = ['500rps']
+[[series]]
+name = 'as it is'
+[[series]]
+name = 'reno'
+set.knobs = ['congestion-control=reno']
+[[series]]
+name = 'behind a bridge'
+set.target.form = 'bridged'
+[form.smoke]
+blocks = 2
+[form.quick]
+blocks = 2
+[form.full]
+blocks = 2
+[[figure]]
+id = 'p50'
+title = 'Median'
+metric = 'latency_us_p50'
+label = 'median'
+unit = 'µs'
+";
+
+#[test]
+fn a_study_has_its_servers_and_their_settings_on_another_machine() {
+    let Some(lab) = Lab::new() else { return };
+    let before = congestion_control(&lab.net);
+    assert_ne!(before, "reno", "it would show nothing");
+    let study = lab.folder.path().join("definition");
+    std::fs::create_dir(&study).unwrap();
+    std::fs::write(study.join("study.toml"), STUDY).unwrap();
+    std::fs::write(study.join("claims.toml"), "").unwrap();
+    // The load comes from a third one, as far as processes go.
+    let (_client, client) = agent(&[], "127.0.0.1", "c");
+    let mut run = lab.run(&format!("study run {} --smoke --agents {client}", study.display()));
+    // The setting is in force for the trials that ask for it, and for no others.
+    let mut seen = BTreeSet::new();
+    while run.is_running() {
+        seen.insert(congestion_control(&lab.net));
+    }
+    run.wait_success(LONG).unwrap();
+    assert_eq!(seen, BTreeSet::from([before.clone(), "reno".into()]));
+    assert_eq!(congestion_control(&lab.net), before);
+    assert_eq!(lab.servers(), BTreeSet::new());
+    let mut folders = std::fs::read_dir(lab.folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let folder = folders.find(|folder| *folder != study).expect("a result");
+    let record = results::study::StudyFolder::open(&folder).unwrap().load().unwrap();
+    assert!(record.complete);
+    let cells: Vec<&str> = record.cells.iter().map(|cell| cell.series.as_str()).collect();
+    assert_eq!((cells.len(), cells.contains(&"as it is"), cells.contains(&"reno")), (4, true, true));
+    assert!(
+        record.limits.iter().any(|limit| limit.contains("started by the agent at")),
+        "{:?}",
+        record.limits
+    );
+    // What an agent does not do is left out, with its words.
+    let [skipped] = &record.skipped[..] else { panic!("{:?}", record.skipped) };
+    assert_eq!(skipped.what, "behind a bridge");
+    assert!(skipped.reason.contains("own machine only"), "{}", skipped.reason);
+    for bench in std::fs::read_dir(folder.join("experiments")).unwrap() {
+        let result = results::ResultFolder::open(&bench.unwrap().path()).unwrap().load().unwrap();
+        let target = &result.targets[0];
+        assert!(result.trials.iter().all(|trial| trial.agents.len() == 1 && trial.agents[0].name == "c"));
+        assert_eq!(target.agent.as_deref(), Some(format!("s ({})", lab.address).as_str()));
+        assert!(target.address.starts_with(&format!("{}:", lab.net.address(SERVER))), "{}", target.address);
+    }
 }

@@ -137,6 +137,8 @@ fn bench(behave: &[(&str, &str)]) -> Bench {
         version: "1".into(),
         now: || "2026-03-14T09:26:53Z".into(),
         host: Value::Null,
+        elsewhere: None,
+        words: Vec::new(),
     };
     let fresh = new_record(&definition, &plan, &facts, &setup).unwrap();
     Bench { root: TempDir::new().unwrap(), setup, definition, plan, fresh }

@@ -1,0 +1,28 @@
+//! Servers of a study that run on another machine, and that machine's settings.
+
+use std::sync::Arc;
+
+use crate::{Error, Server, ServerOptions, TargetName};
+
+/// Has the servers of a study started on another machine.
+pub trait Elsewhere: Send + Sync {
+    /// Starts `target` there. Where `options` name no processors, that machine chooses them.
+    ///
+    /// Errors: it cannot be had there.
+    fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error>;
+
+    /// What a reader must know of it.
+    fn note(&self) -> String;
+}
+
+/// Changes the settings of the machine that a server runs on.
+pub trait Tuner: Send + Sync {
+    /// Whether these can be had there, without changing anything.
+    fn plan(&self, settings: &[String]) -> Result<(), Error>;
+
+    /// Applies them.
+    fn apply(&self, settings: &[String]) -> Result<(), Error>;
+
+    /// Puts back what was applied; what somebody else has changed meanwhile.
+    fn undo(&self) -> Result<Vec<String>, Error>;
+}

@@ -1,0 +1,73 @@
+//! The servers of a study on another machine, where an agent starts them.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use host::Host;
+use lab::study::{Elsewhere, Tuner};
+use lab::{Error, Server, ServerOptions, TargetName};
+
+use crate::from_agents::AgentsOptions;
+use crate::targets::remote::{Session, tenanted, tune};
+
+/// The agent that starts them.
+pub(super) struct Agent {
+    address: String,
+    credentials: AgentsOptions,
+}
+
+impl Agent {
+    pub(super) fn new(address: &str, credentials: &AgentsOptions) -> Agent {
+        Agent { address: address.into(), credentials: credentials.clone() }
+    }
+
+    /// What its machine tells of itself.
+    ///
+    /// Errors: it cannot be had, or is of another release.
+    pub(super) fn host(&self) -> Result<Host> {
+        let mut tenant = ::agent::Tenant::open(&self.credentials.party_of(vec![self.address.clone()])?)?;
+        serde_json::from_str(&tenant.facts()?).context("the agent's facts of its machine are damaged")
+    }
+}
+
+impl Elsewhere for Agent {
+    fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
+        let (server, session) = tenanted(&self.address, &self.credentials, (target, options))
+            .map_err(|error| failed(&target.to_string(), &error))?;
+        Ok((server, Arc::new(Settings { session })))
+    }
+
+    fn note(&self) -> String {
+        format!("The servers ran on another machine, started by the agent at {}.", self.address)
+    }
+}
+
+/// The settings of the agent's machine, for one server.
+struct Settings {
+    session: Session,
+}
+
+impl Settings {
+    fn tune(&self, action: &str, settings: &[String]) -> Result<String, Error> {
+        let about = || if settings.is_empty() { "the settings".into() } else { settings.join(", ") };
+        tune(&self.session, action, settings).map_err(|error| failed(&about(), &error))
+    }
+}
+
+impl Tuner for Settings {
+    fn plan(&self, settings: &[String]) -> Result<(), Error> {
+        self.tune("plan", settings).map(drop)
+    }
+
+    fn apply(&self, settings: &[String]) -> Result<(), Error> {
+        self.tune("apply", settings).map(drop)
+    }
+
+    fn undo(&self) -> Result<Vec<String>, Error> {
+        Ok(self.tune("undo", &[])?.lines().map(str::to_owned).collect())
+    }
+}
+
+fn failed(name: &str, error: &anyhow::Error) -> Error {
+    Error::Elsewhere { name: name.into(), message: format!("{error:#}") }
+}
