@@ -16,17 +16,9 @@ use crate::subject::Subject;
 /// `src/bpf/stages.bpf.c`, compiled.
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
 
-/// TCP begins to see last, so that no message is taken note of whose read goes unseen.
-const BY_CALLS: [&str; 6] = [
-    "on_sys_exit",
-    "on_sys_enter",
-    "on_net_dev_queue",
-    "on_netif_rx",
-    "on_netif_receive_skb",
-    "on_tcp_probe",
-];
-/// The same for a server with a ring, whose operations are seen beside its calls.
-const BY_RING: [&str; 11] = [
+/// TCP begins to see last, so that no message is taken note of whose read goes unseen. The first ones see the operations of
+/// a server with a ring, beside its calls.
+static ORDER: [&str; 11] = [
     "on_turn",
     "on_sched_switch",
     "on_sock_send_length",
@@ -39,6 +31,8 @@ const BY_RING: [&str; 11] = [
     "on_netif_receive_skb",
     "on_tcp_probe",
 ];
+/// How many of them a server without a ring has no use for.
+const OF_RINGS: usize = 5;
 /// So many connections at least are held against packets, if there are so many.
 const CHECKED: usize = 2;
 
@@ -82,7 +76,7 @@ impl Kernel {
     pub(crate) fn open(subject: &Subject, limits: Limits) -> libbpf_rs::Result<Kernel> {
         let sizes = [("connections", limits.connections)];
         let by_ring = subject.pids.iter().any(|pid| has_ring(*pid));
-        let order: &[&str] = if by_ring { &BY_RING } else { &BY_CALLS };
+        let order = if by_ring { &ORDER[..] } else { &ORDER[OF_RINGS..] };
         let programs = Programs::load(PROGRAMS, order, &subject.pids, &sizes)?;
         let capture = Err("it did not look yet".into());
         Ok(Kernel {
