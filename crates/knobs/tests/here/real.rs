@@ -91,17 +91,23 @@ fn a_value_that_the_kernel_refuses_leaves_nothing() {
     assert_eq!(snapshot(&victim), before);
 }
 
-#[test]
-fn a_daemon_is_stopped_and_runs_again_as_before() {
-    let _alone = alone();
+/// This machine, if a test may run an irqbalance of its own on it.
+fn without_irqbalance() -> Option<Here> {
     if !may_change() {
-        return;
+        return None;
     }
     let here = Here::new(std::path::Path::new("/"));
     if here.daemon("irqbalance").unwrap().is_some() {
         println!("skipped: irqbalance runs, and is not a test's to stop");
-        return;
+        return None;
     }
+    Some(here)
+}
+
+#[test]
+fn a_daemon_is_stopped_and_runs_again_as_before() {
+    let _alone = alone();
+    let Some(here) = without_irqbalance() else { return };
     // Any program is a daemon that runs under this name.
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("irqbalance");
@@ -125,14 +131,7 @@ fn a_daemon_is_stopped_and_runs_again_as_before() {
 #[test]
 fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
     let _alone = alone();
-    if !may_change() {
-        return;
-    }
-    let here = Here::new(std::path::Path::new("/"));
-    if here.daemon("irqbalance").unwrap().is_some() {
-        println!("skipped: irqbalance runs, and is not a test's to stop");
-        return;
-    }
+    let Some(here) = without_irqbalance() else { return };
     let host = host::Host::here();
     let Some(card) = host.nics.iter().find(|nic| nic.is_hardware()) else {
         println!("skipped: no card");
