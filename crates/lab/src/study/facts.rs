@@ -1,8 +1,6 @@
 //! What of the host decides whether a part of a study can be measured here.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::path::Path;
 
 use launch::find_program;
 use units::Bytes;
@@ -44,18 +42,12 @@ const PROGRAMS: [(&str, &str, &str); 6] = [
 impl Facts {
     /// Those of this machine.
     pub fn here() -> Facts {
-        let host = host::Host::here();
-        let root = Path::new("/");
         let programs = PROGRAMS.iter().filter(|(_, program, _)| find_program(program).is_some());
         Facts {
             cores: allowed_cpus().len(),
-            smt: host.cpu.smt_on(),
-            resctrl: resctrl(root),
-            root: rustix::process::geteuid().is_root(),
-            queues: queues(root),
-            memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
             no_stages: probes::no_stages(),
             programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+            ..Facts::of(&host::Host::here())
         }
     }
 
@@ -68,7 +60,7 @@ impl Facts {
         Facts {
             cores: host.cpu.allowed.len(),
             smt: host.cpu.smt_on(),
-            resctrl: host.resctrl.offered,
+            resctrl: gives_out_ways(host),
             root: host.privileges.root,
             queues: host
                 .nics
@@ -158,24 +150,9 @@ impl Facts {
 }
 
 /// Whether the kernel was built with it and the processor has it: mounted, or told by its flags.
-fn resctrl(root: &Path) -> bool {
-    let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-    let known = text("proc/filesystems").lines().any(|line| line.trim_end().ends_with("resctrl"));
-    let mounted = fs::read_dir(root.join("sys/fs/resctrl")).is_ok_and(|mut entries| entries.next().is_some());
-    let flags = text("proc/cpuinfo");
-    known && (mounted || flags.contains(" cat_l3") || flags.contains(" cat_l2"))
-}
-
-/// The most receive queues that a device other than loopback has.
-fn queues(root: &Path) -> usize {
-    let Ok(devices) = fs::read_dir(root.join("sys/class/net")) else { return 0 };
-    let of = |device: fs::DirEntry| {
-        let real = device.path().join("device").exists();
-        let queues = fs::read_dir(device.path().join("queues")).ok()?;
-        let receive = queues.flatten().filter(|queue| queue.file_name().to_string_lossy().starts_with("rx-"));
-        real.then(|| receive.count())
-    };
-    devices.flatten().filter_map(of).max().unwrap_or(0)
+fn gives_out_ways(host: &host::Host) -> bool {
+    let has = |flag: &str| host.cpu.features.iter().any(|feature| feature == flag);
+    host.resctrl.offered && (host.resctrl.mount.is_some() || has("cat_l3") || has("cat_l2"))
 }
 
 #[cfg(test)]
@@ -244,22 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn queues_and_cache_ways_are_read_from_the_tree() {
-        let root = tempfile::tempdir().unwrap();
-        let make = |path: &str| fs::create_dir_all(root.path().join(path)).unwrap();
-        assert_eq!((queues(root.path()), resctrl(root.path())), (0, false));
-        for queue in 0..4 {
-            make(&format!("sys/class/net/lo/queues/rx-{queue}"));
-        }
-        make("sys/class/net/eth0/device");
-        make("sys/class/net/eth0/queues/rx-0");
-        make("sys/class/net/eth0/queues/rx-1");
-        make("sys/class/net/eth0/queues/tx-0");
-        make("proc");
-        fs::write(root.path().join("proc/filesystems"), "nodev\tsysfs\nnodev\tresctrl\n").unwrap();
-        // The kernel was built with it; the processor has none.
-        assert_eq!((queues(root.path()), resctrl(root.path())), (2, false));
-        fs::write(root.path().join("proc/cpuinfo"), "flags\t\t: fpu cat_l3 cdp_l3\n").unwrap();
-        assert!(resctrl(root.path()));
+    fn cache_ways_take_a_kernel_and_a_processor_that_have_them() {
+        let check = |offered: bool, mount: Option<&str>, feature: &str, expect: bool| {
+            let mut host = host::Host::here();
+            (host.resctrl.offered, host.resctrl.mount) = (offered, mount.map(Into::into));
+            host.cpu.features = vec!["fpu".into(), feature.into()];
+            assert_eq!(Facts::of(&host).resctrl, expect, "{offered} {mount:?} {feature}");
+        };
+        check(false, None, "cat_l3", false);
+        check(true, None, "cdp_l3", false);
+        check(true, None, "cat_l3", true);
+        check(true, None, "cat_l2", true);
+        check(true, Some("/sys/fs/resctrl"), "", true);
     }
 }
