@@ -46,6 +46,17 @@ pub enum Event<'a> {
         /// What was received; never empty.
         bytes: &'a [u8],
     },
+    /// Bytes came in, and were put where [`Handler::room`] said.
+    Filled {
+        /// The connection.
+        conn: Conn,
+        /// As in [`Event::Data`].
+        at: Time,
+        /// How many; never 0.
+        length: usize,
+        /// What came behind them, as in [`Event::Data`]; often empty.
+        bytes: &'a [u8],
+    },
     /// The peer sends no more, and may still be reading: the connection stands until it is closed or breaks. Comes only
     /// after [`Reactor::tell_half_closes`]; what came before has been shown.
     ReadClosed {
@@ -88,6 +99,16 @@ pub trait Waker: Clone + Send + Sync + 'static {
 pub trait Handler<R: Reactor> {
     /// Called once per event, in order; may call back into the reactor.
     fn event(&mut self, reactor: &mut R, event: Event<'_>);
+
+    /// Where the next bytes of a connection are to go, so that they need not be copied there; empty for
+    /// [`Event::Data`], as always with a handler that does not say otherwise.
+    ///
+    /// [`Event::Filled`] says how many came. A backend that receives elsewhere anyhow does not ask.
+    #[inline]
+    fn room(&mut self, conn: Conn) -> &mut [u8] {
+        let _ = conn;
+        &mut []
+    }
 }
 
 /// One thread's sockets, time and wake-ups.

@@ -237,6 +237,9 @@ struct Chaos {
     /// Connections of which the first bytes, the number, have not come yet.
     unnamed: HashMap<Conn, Vec<u8>>,
     over: Vec<Side>,
+    /// Where the next bytes are to go, and how often that was asked.
+    place: Vec<u8>,
+    asked: usize,
 }
 
 impl Chaos {
@@ -244,6 +247,15 @@ impl Chaos {
         let mut side = self.sides.remove(&conn).expect("a connection ends once");
         (side.closed, side.open) = (closed, false);
         self.over.push(side);
+    }
+
+    /// Bytes came in.
+    fn take(&mut self, conn: Conn, bytes: &[u8]) {
+        let bytes = self.name(conn, bytes);
+        if let Some(side) = self.sides.get_mut(&conn) {
+            check(side.number, true, side.received, bytes);
+            side.received += bytes.len();
+        }
     }
 
     /// Takes the number that each peer sends first off the bytes.
@@ -265,12 +277,10 @@ impl<R: Reactor> Handler<R> for Chaos {
         match event {
             Event::Accepted { conn } => drop(self.unnamed.insert(conn, Vec::new())),
             Event::Connected { conn } => drop(self.unnamed.insert(conn, Vec::new())),
-            Event::Data { conn, bytes, .. } => {
-                let bytes = self.name(conn, bytes);
-                if let Some(side) = self.sides.get_mut(&conn) {
-                    check(side.number, true, side.received, bytes);
-                    side.received += bytes.len();
-                }
+            Event::Data { conn, bytes, .. } => self.take(conn, bytes),
+            Event::Filled { conn, length, bytes, .. } => {
+                let place = std::mem::take(&mut self.place);
+                self.take(conn, &[&place[..length], bytes].concat());
             }
             Event::Closed { conn, error } => {
                 self.end(conn, Some(error.map_or(Ok(()), |error| Err(error.kind()))));
@@ -278,6 +288,14 @@ impl<R: Reactor> Handler<R> for Chaos {
             Event::AcceptFailed { error } => panic!("{error}"),
             Event::Drained { .. } | Event::ReadClosed { .. } | Event::Woken => {}
         }
+    }
+
+    /// Every other time somewhere, larger than what can come or smaller.
+    fn room(&mut self, _: Conn) -> &mut [u8] {
+        self.asked += 1;
+        let length = [0, 1, 0, 5_000, 0, 100_000, 0, 2 << 20][self.asked % 8];
+        self.place = vec![0; length];
+        &mut self.place
     }
 }
 

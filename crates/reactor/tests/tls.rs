@@ -91,6 +91,7 @@ impl<R: Reactor> Handler<R> for Witness {
             Event::Drained { .. } => self.drained += 1,
             Event::Closed { error, .. } => self.closed.push(error.map(|e| (e.kind(), e.to_string()))),
             Event::ReadClosed { .. } => self.read_closed += 1,
+            Event::Filled { .. } => unreachable!("it names no room"),
             Event::Woken => {}
         }
     }

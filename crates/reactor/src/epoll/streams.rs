@@ -1,11 +1,12 @@
 //! Streams on `epoll`: accepting, connecting and receiving.
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use rustix::event::epoll::{self as sys, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
 use units::Time;
 
 use crate::epoll::listener::Listener;
@@ -13,6 +14,10 @@ use crate::epoll::table::State;
 use crate::epoll::{Epoll, LISTENER, socket};
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
+
+/// What goes by one call into the place that a handler names, so that the others have their turn: some 25 µs at 10 GB/s.
+/// Units: bytes.
+const AT_ONCE: usize = 256 * 1024;
 
 impl Epoll {
     /// Connects to a Unix socket under a connection that waits for it.
@@ -205,8 +210,13 @@ impl Epoll {
         if entry.paused && !broken {
             return;
         }
-        let received = match &mut self.stamps {
-            Some(stamps) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
+        let mut room = 0;
+        let received = match (&mut self.stamps, handler.room(conn)) {
+            (Some(stamps), _) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
+            (_, place @ [_, ..]) => {
+                room = place.len();
+                receive_into(fd, place, buffer)
+            }
             _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
         match received {
@@ -221,10 +231,23 @@ impl Epoll {
                 if let Some(stamps) = &mut self.stamps {
                     stamps.received(conn, at);
                 }
-                handler.event(self, Event::Data { conn, at, bytes: &buffer[..n] });
+                let event = match n.min(room) {
+                    0 => Event::Data { conn, at, bytes: &buffer[..n] },
+                    length => Event::Filled { conn, at, length, bytes: &buffer[..n - length] },
+                };
+                handler.event(self, event);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => self.closed(conn, Some(error.into()), handler),
         }
     }
+}
+
+/// Receives into `room`, and what comes behind it into `buffer`.
+fn receive_into(fd: &OwnedFd, room: &mut [u8], buffer: &mut [u8]) -> Result<usize, Errno> {
+    if room.len() > AT_ONCE {
+        return recv(fd, &mut room[..AT_ONCE], RecvFlags::DONTWAIT).map(|(n, _)| n);
+    }
+    let mut parts = [IoSliceMut::new(room), IoSliceMut::new(buffer)];
+    recvmsg(fd, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT).map(|taken| taken.bytes)
 }

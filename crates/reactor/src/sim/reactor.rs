@@ -201,7 +201,15 @@ impl SimReactor {
                 }
                 self.datagrams.received += u64::from(slot.link.is_datagram());
                 let at = self.now();
-                handler.event(self, Event::Data { conn, at, bytes: &bytes });
+                let room = handler.room(conn);
+                let length = room.len().min(bytes.len());
+                let (first, bytes) = bytes.split_at(length);
+                room[..length].copy_from_slice(first);
+                let event = match length {
+                    0 => Event::Data { conn, at, bytes },
+                    length => Event::Filled { conn, at, length, bytes },
+                };
+                handler.event(self, event);
             }
             Delivery::Ready { conn } => {
                 if self.slot(conn).is_some() {

@@ -177,6 +177,7 @@ impl<R: Reactor> Handler<R> for Layer<'_> {
                 }
             }
             Event::Data { conn, at, bytes } => self.receive(inner, conn, at, bytes),
+            Event::Filled { .. } => unreachable!("this layer names no room"),
             Event::Drained { conn } => {
                 if find(self.sessions, conn).is_none_or(|session| session.stands && session.out.is_empty()) {
                     self.incoming.happened.push(Happened::Drained(conn));

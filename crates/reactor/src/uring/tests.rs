@@ -39,7 +39,7 @@ impl Handler<Uring> for Counter {
             Event::Drained { .. } => self.drained += 1,
             Event::Closed { .. } => self.closed += 1,
             Event::Woken => self.woken += 1,
-            Event::Connected { .. } | Event::ReadClosed { .. } => {}
+            Event::Connected { .. } | Event::ReadClosed { .. } | Event::Filled { .. } => {}
         }
     }
 }

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::thread;
 
-use reactor::{Address, Wait, Waker};
+use reactor::{Address, Epoll, Reactor, Wait, Waker};
 use units::Nanos;
 
 use crate::Backend;
@@ -22,6 +22,7 @@ macro_rules! streams {
             $crate::streams!(@ $backend, $net, { $($before)? },
                 echoes_and_notices_the_end
                 connects_sends_and_receives
+                what_comes_goes_where_the_handler_says
                 output_larger_than_the_socket_drains_in_time
                 output_given_before_the_connection_stands_follows
                 a_flush_of_nothing_sends_nothing
@@ -76,6 +77,22 @@ pub(crate) fn server<R: Backend>(net: Net) -> Option<(R, Address, Place)> {
 /// A byte that tells where in a long stream it was.
 pub(crate) fn pattern(i: usize) -> u8 {
     (i % 251) as u8
+}
+
+/// A backend need not ask; but no byte is lost or shown twice, and `epoll` does ask.
+pub(crate) fn what_comes_goes_where_the_handler_says<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let sent: Vec<u8> = (0..3_000_000).map(pattern).collect();
+    let client = thread::spawn({
+        let sent = sent.clone();
+        move || peer::connect(&address).write_all(&sent).unwrap()
+    });
+    let places = [1, 10, 0, 900_000, 70_000, 0, 1_000_000];
+    let mut witness = Witness { places: places.into(), ..Witness::default() };
+    witness.until(&mut reactor, |w| !w.closed.is_empty());
+    client.join().unwrap();
+    assert!(witness.bytes() == sent, "all of it, in order");
+    assert!(witness.placed == places.iter().sum() || R::NAME != Epoll::NAME && witness.placed == 0);
 }
 
 pub(crate) fn echoes_and_notices_the_end<R: Backend>(net: Net) {

@@ -1,3 +1,4 @@
+use std::collections::VecDeque;
 use std::io;
 
 use reactor::{Conn, Event, Handler, Reactor, Wait};
@@ -18,6 +19,12 @@ pub(crate) struct Witness {
     pub(crate) closed: Vec<(Conn, Option<io::ErrorKind>)>,
     /// Each receive's connection and bytes.
     pub(crate) data: Vec<(Conn, Vec<u8>)>,
+    /// Lengths of the places where bytes are to go, one after the other; 0 for nowhere, once.
+    pub(crate) places: VecDeque<usize>,
+    /// What is left of the present one.
+    pub(crate) place: Vec<u8>,
+    /// How many bytes went there.
+    pub(crate) placed: usize,
 }
 
 impl Witness {
@@ -60,11 +67,26 @@ impl<R: Reactor> Handler<R> for Witness {
                     reactor.flush(conn);
                 }
             }
+            Event::Filled { conn, length, bytes, at } => {
+                assert!(length > 0 && at <= reactor.now());
+                assert!(length == self.place.len() || bytes.is_empty(), "the place comes first");
+                let mut data: Vec<u8> = self.place.drain(..length).collect();
+                data.extend_from_slice(bytes);
+                self.placed += length;
+                self.data.push((conn, data));
+            }
             Event::Drained { .. } => self.drained += 1,
             Event::ReadClosed { conn } => self.read_closed.push(conn),
             Event::Woken => self.woken += 1,
             Event::Closed { conn, error } => self.closed.push((conn, error.map(|e| e.kind()))),
             Event::AcceptFailed { error } => panic!("{error}"),
         }
+    }
+
+    fn room(&mut self, _: Conn) -> &mut [u8] {
+        if self.place.is_empty() {
+            self.place = vec![0; self.places.pop_front().unwrap_or(0)];
+        }
+        &mut self.place
     }
 }
