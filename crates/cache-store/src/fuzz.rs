@@ -7,7 +7,9 @@ use std::collections::{HashMap, VecDeque};
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Store, Stored};
+use crate::{
+    Claim, Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Store, Stored,
+};
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
@@ -45,6 +47,21 @@ pub enum Op {
     Pin(u8),
     /// Lets go of the value that was kept first.
     Unpin,
+    /// Makes room for a value that comes later: made of `seed`, of this length.
+    Claim {
+        /// Which key.
+        key: u8,
+        /// Makes values differ.
+        seed: u8,
+        /// The value's length. Units: bytes.
+        length: u16,
+        /// As in the protocol.
+        exptime: i32,
+    },
+    /// The value comes whole for which room was made first, in pieces of so many bytes.
+    Commit(u8),
+    /// It does not come.
+    Abandon,
 }
 
 /// The store's length of a segment here. Units: bytes.
@@ -69,6 +86,8 @@ struct Model {
     map: HashMap<u8, Entry>,
     /// Values that are kept, and what they were.
     pinned: VecDeque<(Pinned, Vec<u8>)>,
+    /// Values that are on their way, and what they will be.
+    claims: VecDeque<(Claim, u8, Entry)>,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
@@ -94,6 +113,7 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
         reader,
         map: HashMap::new(),
         pinned: VecDeque::new(),
+        claims: VecDeque::new(),
         flush_at: None,
         now: 1_700_000_000,
         last_cas: 0,
@@ -145,9 +165,16 @@ fn decode(chunk: &[u8]) -> Op {
         14 => Op::Wait(a % 4),
         _ if d % 8 == 0 => Op::Flush(wide % 4),
         _ if d % 8 == 1 => Op::Tend,
-        _ if d % 8 < 5 => Op::Pin(key),
-        _ if d % 8 == 5 => Op::Unpin,
-        _ => Op::Get(key),
+        _ if d % 8 < 4 => Op::Pin(key),
+        _ if d % 8 == 4 => Op::Unpin,
+        _ if d % 8 == 5 => Op::Commit(b),
+        _ if d % 8 == 6 && d > 200 => Op::Abandon,
+        _ => Op::Claim {
+            key,
+            seed: a,
+            length: u16::from_le_bytes([b, c]) % 1200,
+            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d >> 5)],
+        },
     }
 }
 
@@ -158,13 +185,16 @@ fn key_bytes(key: u8) -> Vec<u8> {
     bytes
 }
 
+fn value_of(seed: u8, length: u16) -> Vec<u8> {
+    (0..length).map(|i| seed.wrapping_add((i % 251) as u8)).collect()
+}
+
 impl Model {
     fn step(&mut self, op: &Op) {
         match *op {
             Op::Get(key) => self.check_get(key),
             Op::Store { verb, key, seed, length, exptime } => {
-                let value = (0..length).map(|i| seed.wrapping_add((i % 251) as u8)).collect::<Vec<_>>();
-                self.store_value(verb, key, u32::from(seed) << 8, exptime, value);
+                self.store_value(verb, key, u32::from(seed) << 8, exptime, value_of(seed, length));
             }
             Op::SetNumber(key, number) => {
                 self.store_value(StoreVerb::Set, key, 3, 0, number.to_string().into_bytes());
@@ -210,6 +240,43 @@ impl Model {
                 }
             }
             Op::Unpin => _ = self.pinned.pop_front(),
+            Op::Claim { key, seed, length, exptime } => self.claim(key, seed, length, exptime),
+            Op::Commit(piece) => self.commit(usize::from(piece) + 1),
+            Op::Abandon => {
+                if let Some((claim, ..)) = self.claims.pop_front() {
+                    self.store.abandon(claim);
+                }
+            }
+        }
+    }
+
+    fn claim(&mut self, key: u8, seed: u8, length: u16, exptime: i32) {
+        let (flags, expiry) = (u32::from(seed) << 8, Expiry::from_exptime(exptime, self.now));
+        let bytes = key_bytes(key);
+        let key_and_hash = self.store.hasher().key(&bytes);
+        if let Some(mut claim) = self.store.claim(key_and_hash, flags, expiry, usize::from(length), self.now)
+        {
+            assert!(proto_memcache::limits::item_size(bytes.len(), flags, length.into()) <= ITEM_MAX);
+            let entry = Entry { value: value_of(seed, length), flags, expiry, cas: 0 };
+            let half = &entry.value[..entry.value.len() / 2];
+            claim.rest()[..half.len()].copy_from_slice(half);
+            claim.fill(half.len());
+            self.claims.push_back((claim, key, entry));
+        }
+        // Nothing has come of it yet.
+        self.check_get(key);
+    }
+
+    fn commit(&mut self, piece: usize) {
+        let Some((mut claim, key, entry)) = self.claims.pop_front() else { return };
+        for bytes in entry.value[entry.value.len() / 2..].chunks(piece) {
+            claim.rest()[..bytes.len()].copy_from_slice(bytes);
+            claim.fill(bytes.len());
+        }
+        match self.store.commit(claim, self.now) {
+            Stored::Stored => self.remember(key, entry),
+            Stored::NoMemory => _ = self.map.remove(&key),
+            other => panic!("a value of key {key} that has come whole: {other:?}"),
         }
     }
 

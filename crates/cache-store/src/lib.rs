@@ -55,5 +55,5 @@ pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Store, Stored, View,
+    Cas, Claim, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Store, Stored, View,
 };

@@ -25,9 +25,12 @@ pub(crate) struct Segment {
     pub(crate) queue: Queue,
     /// No item in it ends by itself before this, in seconds of Unix time.
     pub(crate) soonest: u32,
-    /// Segments that were begun before it, of either queue.
+    /// Segments that were begun before it, of either queue; [`GONE`] once it was taken back.
     pub(crate) birth: u64,
 }
+
+/// The birth of a segment that is not in use.
+const GONE: u64 = u64::MAX;
 
 /// What a segment is filled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +203,7 @@ impl Log {
     fn close(&mut self, segment: usize, index_bytes: usize) {
         let Segment { live, queue, .. } = self.segments[segment];
         match live {
-            0 => self.supply.give_back(segment, index_bytes),
+            0 => self.give_back(segment, index_bytes),
             _ => self.order[queue as usize].push_back(segment),
         }
     }
@@ -240,6 +243,7 @@ impl Log {
     /// Takes a segment in that the index does not point into any more.
     pub(crate) fn give_back(&mut self, segment: usize, index_bytes: usize) {
         debug_assert_eq!(self.segments[segment].live, 0);
+        self.segments[segment].birth = GONE;
         self.supply.give_back(segment, index_bytes);
     }
 
@@ -254,6 +258,15 @@ impl Log {
         body[..header.key].copy_from_slice(key);
         body[header.key..][..header.value].copy_from_slice(value);
         Location((offset / record::ALIGN) as u64)
+    }
+
+    /// Appends a record whose value is still to be written.
+    pub(crate) fn append_head(&mut self, header: &Header, key: &[u8]) {
+        let offset = self.claim(self.active, header);
+        // SAFETY: nobody has a slice of what was claimed just now.
+        let bytes = unsafe { self.records.draft(offset, header.length() + header.key) };
+        header.write(bytes);
+        bytes[header.length()..].copy_from_slice(key);
     }
 
     /// Appends the record at `from` again, as `header` has it; the caller has made sure of the room.

@@ -99,6 +99,16 @@ pub struct Pinned {
     at: Location,
 }
 
+impl Pinned {
+    pub(crate) fn records(&self) -> &Records {
+        &self.records
+    }
+
+    pub(crate) fn at(&self) -> Location {
+        self.at
+    }
+}
+
 impl AsRef<[u8]> for Pinned {
     fn as_ref(&self) -> &[u8] {
         self.records.value(self.at, &self.records.header(self.at))

@@ -1,4 +1,5 @@
 mod audit;
+mod claim;
 mod compact;
 mod count;
 mod meta;
@@ -24,6 +25,7 @@ use reclaim::{Effort, Sweep};
 use tend::{Ageing, Walk};
 use view::Shared;
 
+pub use claim::Claim;
 pub use count::{Counted, MetaCount};
 pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
@@ -50,6 +52,8 @@ pub struct Store {
     turn: u32,
     walk: Walk,
     ageing: Ageing,
+    /// Values on their way that count as alive in their segments.
+    claims: usize,
     stats: Stats,
     /// Kept for its memory.
     scratch: Vec<u8>,
@@ -113,6 +117,7 @@ impl Store {
             turn: 0,
             walk: Walk::default(),
             ageing: Ageing::default(),
+            claims: 0,
             stats: Stats::default(),
             scratch: Vec::new(),
         })

@@ -6,7 +6,7 @@ impl Store {
     /// Walks everything and compares; for tests.
     #[doc(hidden)]
     pub fn audit(&self) {
-        let (mut live, mut bytes, mut uniques) = (0, 0, HashSet::new());
+        let (mut live, mut claims, mut bytes, mut uniques) = (0, 0, 0, HashSet::new());
         let in_line = self.log.order.iter().flatten().copied();
         let others = [Some(self.log.active), self.log.keeping, self.sweep.map(|sweep| sweep.segment)];
         let numbers: Vec<usize> = in_line.chain(others.into_iter().flatten()).collect();
@@ -34,19 +34,22 @@ impl Store {
                 at += header.size();
             }
             assert_eq!(at, segment.used, "records fill segment {number}");
+            let claims_here = segment.live - live_here;
             assert_eq!(
-                (live_here, bytes_here),
-                (segment.live, segment.live_bytes),
-                "live records of {number}"
+                claims_here == 0,
+                segment.live_bytes == bytes_here,
+                "live records of {number}, and {claims_here} claims"
             );
+            claims += claims_here;
             assert!(
-                live_here > 0 || number == self.log.active || Some(number) == self.log.keeping,
+                segment.live > 0 || number == self.log.active || Some(number) == self.log.keeping,
                 "segment {number} waits without a live record"
             );
             live += live_here;
-            bytes += bytes_here as u64;
+            bytes += segment.live_bytes as u64;
         }
         assert_eq!(live, self.index.len(), "every entry of the index has its record");
+        assert_eq!(claims, self.claims, "claims that stand");
         assert_eq!(bytes, self.stats.bytes, "bytes of live records");
         self.log.audit(self.index.bytes());
     }

@@ -146,6 +146,10 @@ impl Store {
         let end = start.saturating_add(bytes);
         // The last live record's release ends the sweep and gives the segment back.
         while at < end && self.sweep.is_some() {
+            if at >= self.log.segments[segment].used {
+                self.take_from_claims(segment);
+                break;
+            }
             let location = self.log.location(segment, at);
             let header = self.log.header(location);
             at += header.size();

@@ -175,7 +175,7 @@ impl Store {
 
     /// Makes `value` the item of `key`.
     #[inline]
-    fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
+    pub(super) fn put(&mut self, key: Key, flags: u32, expiry: Expiry, value: &[u8], now: u32) -> Stored {
         match self.put_with(key, Fields { flags, expiry, marks: Marks::NONE, cas: None }, value, now) {
             Some(_) => Stored::Stored,
             None => Stored::NoMemory,
@@ -226,6 +226,12 @@ impl Store {
         let size = self.log.header(at).size();
         self.log.count(at, size);
         self.stats.bytes += size as u64;
+        self.link(key, at, usage);
+    }
+
+    /// The same for a record that is counted already.
+    #[inline]
+    pub(super) fn link(&mut self, key: Key, at: Location, usage: Usage) {
         match self.find(key) {
             Some(old) => {
                 self.index.replace(old.slot, key.hash, at, usage);
