@@ -30,6 +30,7 @@ pub mod reply;
 mod request;
 
 pub use base64::BINARY_KEY_MAX;
+pub use line::StoreLine;
 pub use meta::{Meta, MetaKey, MetaVerb};
 pub use meta_flags::MetaFlags;
 pub use number::read_counter;

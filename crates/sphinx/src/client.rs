@@ -1,6 +1,7 @@
 use proto_memcache::server::RequestParser;
 use reactor::Conn;
 
+use crate::arriving::Arriving;
 use crate::config::Config;
 use crate::frames::Frames;
 use crate::replies::Replies;
@@ -12,6 +13,8 @@ pub(crate) struct Client {
     pub(crate) parser: RequestParser,
     /// Bytes that came and are not yet a whole request, or have to wait.
     pub(crate) input: Vec<u8>,
+    /// A value that is under way, of which `input` has nothing.
+    pub(crate) arriving: Option<Box<Arriving>>,
     /// Replies that have to wait for those before them.
     pub(crate) replies: Replies,
     /// What is left of a `get` that had to stop between two keys.
@@ -109,6 +112,7 @@ impl Client {
             conn,
             parser: RequestParser::with_item_max(config.item_max),
             input: Vec::new(),
+            arriving: None,
             replies: Replies::default(),
             get: None,
             waits: false,

@@ -4,6 +4,7 @@
 //! sleep only when there was nothing to do. While a receive is handled, replies gather in the connection's
 //! output and leave with one send, and each peer that was asked for something is told once.
 
+mod arrival;
 mod authenticate;
 mod datagrams;
 mod dispatch;
@@ -272,6 +273,7 @@ impl<R: Reactor> Core<R> {
             && let Some(client) = self.clients[conn.slot as usize].take()
         {
             self.rounds.slow -= usize::from(client.is_slow);
+            self.give_up_value(client.arriving);
             if client.frames.is_none() {
                 self.stats.connections -= 1;
                 self.common.connections.fetch_sub(1, Ordering::Release);
@@ -374,6 +376,14 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.receive(reactor, conn, bytes);
                 self.ring();
             }
+            Event::Filled { conn, at, length, bytes } => {
+                self.tell_time(at);
+                self.stats.bytes_read += (length + bytes.len()) as u64;
+                self.received = at;
+                self.fill(conn, length);
+                self.receive(reactor, conn, bytes);
+                self.ring();
+            }
             Event::Drained { conn } => {
                 self.go_on(reactor, conn);
                 self.ring();
@@ -382,6 +392,14 @@ impl<R: Reactor> Handler<R> for Core<R> {
             Event::Closed { conn, .. } => self.forget(conn),
             Event::Woken => self.answer_scrape(reactor),
             Event::Connected { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn room(&mut self, conn: Conn) -> &mut [u8] {
+        match self.client(conn) {
+            Some(Client { arriving: Some(arriving), .. }) => arriving.claim.rest(),
+            _ => &mut [],
         }
     }
 }

@@ -39,6 +39,7 @@
 //!
 #![doc = include_str!("../DIFFERENCES.md")]
 
+mod arriving;
 mod auth;
 mod buffers;
 mod client;

@@ -69,18 +69,7 @@ impl Operation {
                 b""
             }
             Operation::Store { verb, flags, exptime, .. } => {
-                match store.store(verb, key, flags, Expiry::from_exptime(exptime, now), value, now) {
-                    Stored::Stored => reply::STORED,
-                    Stored::NotStored => reply::NOT_STORED,
-                    Stored::Exists => reply::EXISTS,
-                    Stored::NotFound => reply::NOT_FOUND,
-                    // memcached says no more than this when the old and the new value are too large together.
-                    Stored::TooLarge if matches!(verb, StoreVerb::Append | StoreVerb::Prepend) => {
-                        reply::NOT_STORED
-                    }
-                    Stored::TooLarge => Refusal::TooLarge.line(),
-                    Stored::NoMemory => Refusal::OutOfMemory.line(),
-                }
+                stored(verb, store.store(verb, key, flags, Expiry::from_exptime(exptime, now), value, now))
             }
             Operation::Delete { .. } if store.delete(key, now) => reply::DELETED,
             Operation::Delete { .. } => reply::NOT_FOUND,
@@ -109,6 +98,20 @@ impl Operation {
         if self.reply() == Reply::Wanted {
             out.extend_from_slice(line);
         }
+    }
+}
+
+/// The line that says what became of a storage command.
+pub(crate) fn stored(verb: StoreVerb, stored: Stored) -> &'static [u8] {
+    match stored {
+        Stored::Stored => reply::STORED,
+        Stored::NotStored => reply::NOT_STORED,
+        Stored::Exists => reply::EXISTS,
+        Stored::NotFound => reply::NOT_FOUND,
+        // memcached says no more than this when the old and the new value are too large together.
+        Stored::TooLarge if matches!(verb, StoreVerb::Append | StoreVerb::Prepend) => reply::NOT_STORED,
+        Stored::TooLarge => Refusal::TooLarge.line(),
+        Stored::NoMemory => Refusal::OutOfMemory.line(),
     }
 }
 

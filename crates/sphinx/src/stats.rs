@@ -52,6 +52,8 @@ core_stats! {
     bytes_written,
     /// Values that were sent from where they are stored.
     values_lent,
+    /// Values that were received where they are stored.
+    values_placed,
     /// `me` commands.
     cmd_meta,
     /// Requests passed to other threads.
@@ -129,6 +131,7 @@ impl CoreStats {
             ("segments_reclaimed", store.reclaimed_segments),
             ("segments_pinned", store.pinned_segments),
             ("values_lent", self.values_lent),
+            ("values_placed", self.values_placed),
             ("index_bytes", store.index_bytes),
             ("hugepages_pool_bytes", store.pool_bytes),
             ("hugepages_thp_bytes", store.thp_bytes),

@@ -4,9 +4,10 @@
 mod support;
 
 use std::thread;
+use std::time::Instant;
 
 use support::client::Client;
-use support::{MODES, sphinxd};
+use support::{MODES, PATIENCE, sphinxd};
 
 /// A value that tells which it is in each of its bytes.
 fn value(length: usize, version: usize) -> Vec<u8> {
@@ -111,5 +112,77 @@ fn what_is_on_its_way_is_not_written_over() {
             reader.join().unwrap();
         }
         assert_eq!(writer.stat("total_items"), 320, "{args}");
+    }
+}
+
+/// Where the connection's thread has the key, a value in pieces goes straight to its place; nobody sees it before it is whole.
+#[test]
+fn values_arrive_where_they_are_stored() {
+    for args in servers() {
+        let server = sphinxd(&format!("-m 96 --lazy-memory {args}"));
+        let (mut writer, mut reader) = (Client::connect(server.address), Client::connect(server.address));
+        for (i, length) in LENGTHS.into_iter().enumerate() {
+            let key = format!("key-{length}");
+            let (old, new) = (value(length, i), value(length, i + 9));
+            writer.set(&key, &old);
+            let request =
+                [format!("set {key} 0 0 {length}\r\n").as_bytes(), &new, b"\r\nversion\r\n"].concat();
+            // The line's end and the value's are cut, too.
+            let cuts = [17, 18, request.len() / 3, request.len() - 11, request.len() - 10, request.len()];
+            let mut sent = 0;
+            for cut in cuts {
+                assert!(reader.get(&key).unwrap() == old, "{args} {length} up to {cut}");
+                writer.send(&request[sent..cut]);
+                sent = cut;
+            }
+            assert_eq!(writer.text(), "STORED", "{args} {length}");
+            assert!(writer.text().starts_with("VERSION "));
+            assert!(reader.get(&key).unwrap() == new, "{args} {length}");
+            // One that is longer than it says leaves the old one, and what follows is read as it is by memcached.
+            let (half, rest) = old.split_at(length / 2);
+            writer.send([format!("set {key} 0 0 {length}\r\n").as_bytes(), half].concat());
+            assert!(reader.get(&key).unwrap() == new, "{args} {length}");
+            writer.send([rest, b"xx\r\nversion\r\n"].concat());
+            assert_eq!(writer.text(), "CLIENT_ERROR bad data chunk", "{args} {length}");
+            assert_eq!(writer.text(), "ERROR", "{args} {length}");
+            assert!(writer.text().starts_with("VERSION "));
+            assert!(reader.get(&key).unwrap() == new, "{args} {length}");
+        }
+        let placed = writer.stat("values_placed");
+        let large = LENGTHS.iter().filter(|&&length| length > 16 << 10).count() as u64;
+        assert!(placed <= 2 * large, "{args}: {placed}");
+        assert!(placed >= large || args.starts_with("-t 2") || args.starts_with("-t 3"), "{args}: {placed}");
+        assert_eq!(writer.stat("segments_pinned"), 0, "{args}");
+    }
+}
+
+#[test]
+fn a_client_that_goes_in_the_midst_of_a_value_leaves_nothing() {
+    const LENGTH: usize = 500_000;
+    for args in servers() {
+        let server = sphinxd(&format!("-m 48 --lazy-memory {args}"));
+        let mut other = Client::connect(server.address);
+        other.set("key", b"old");
+        let before = other.stat("bytes");
+        for round in 0..3 {
+            let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(server.address)).collect();
+            for client in &mut clients {
+                client.send([format!("set key 0 0 {LENGTH}\r\n").as_bytes(), &value(LENGTH / 2, 1)].concat());
+            }
+            // All memory is written again meanwhile.
+            for i in 0..if round == 1 { 200 } else { 0 } {
+                other.set(&format!("key-{}", i % 10), value(LENGTH, i));
+            }
+            drop(clients);
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while other.stat("curr_connections") > 1 {
+            assert!(Instant::now() < deadline, "{args}: clients that have gone are still there");
+        }
+        (0..10).for_each(|i| {
+            assert!(["DELETED", "NOT_FOUND"].contains(&&*other.ask(&format!("delete key-{i}"))))
+        });
+        other.set("key", b"old");
+        assert_eq!((other.stat("bytes"), other.stat("segments_pinned")), (before, 0), "{args}");
     }
 }

@@ -21,14 +21,20 @@ pub(super) enum Line<'b> {
 }
 
 /// A storage command without its value.
-#[derive(Clone, Copy)]
-pub(super) struct StoreLine<'b> {
-    pub(super) verb: StoreVerb,
-    pub(super) key: &'b [u8],
-    pub(super) flags: u32,
-    pub(super) exptime: i32,
-    pub(super) length: usize,
-    pub(super) reply: Reply,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreLine<'b> {
+    /// Which command.
+    pub verb: StoreVerb,
+    /// The key.
+    pub key: &'b [u8],
+    /// What the client keeps beside the value.
+    pub flags: u32,
+    /// As in the protocol.
+    pub exptime: i32,
+    /// The value's length. Units: bytes.
+    pub length: usize,
+    /// Whether the client wants an answer.
+    pub reply: Reply,
 }
 
 /// More words than any command but `get` takes.

@@ -112,6 +112,18 @@ impl RequestParser {
         self.need
     }
 
+    /// The storage command whose value [`parse`](Self::parse) waits for, and where in these bytes the value starts.
+    ///
+    /// Whoever takes the value from there on calls [`put_back`](Self::put_back), and looks for its `\r\n` himself.
+    pub fn awaited<'b>(&self, bytes: &'b [u8]) -> Option<(StoreLine<'b>, usize)> {
+        // Where it waits for a line, it has searched all that there is.
+        let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
+        match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Line::Value(store) => Some((store, self.searched + 1)),
+            _ => None,
+        }
+    }
+
     /// Makes the last request one that was not read: it will be shown again, from its first byte on.
     pub fn put_back(&mut self) {
         *self = RequestParser::with_item_max(self.item_max);

@@ -78,6 +78,12 @@ impl<R: Reactor> Core<R> {
                 return used;
             }
         }
+        if client.arriving.is_some() {
+            used += self.go_on_with_value(reactor, client, &bytes[used..]);
+            if client.arriving.is_some() {
+                return used;
+            }
+        }
         let mut requests = 0;
         loop {
             if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
@@ -89,6 +95,7 @@ impl<R: Reactor> Core<R> {
                 return used;
             }
             let (consumed, request) = match client.parser.parse(&bytes[used..]) {
+                Parse::NeedMore { .. } if self.begin_value(client, &bytes[used..]) => return bytes.len(),
                 Parse::NeedMore { .. } => return used,
                 Parse::Skipped { consumed } => {
                     used += consumed;

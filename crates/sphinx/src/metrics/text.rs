@@ -88,6 +88,7 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_read_bytes", "Bytes received", None, |s| s.bytes_read),
     counter("sphinx_written_bytes", "Bytes of replies", None, |s| s.bytes_written),
     counter("sphinx_values_lent", "Values sent from where they are stored", None, |s| s.values_lent),
+    counter("sphinx_values_placed", "Values received where they are stored", None, |s| s.values_placed),
     counter("sphinx_messages", "Requests passed to other threads", None, |s| s.asks),
     counter("sphinx_wakeups", "Sleeping threads woken", None, |s| s.wakeups),
     counter("sphinx_sleeps", "Times that the thread slept", None, |s| s.sleeps),
