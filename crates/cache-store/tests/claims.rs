@@ -134,3 +134,22 @@ fn what_cannot_be_stored_or_must_not_evict_is_not_claimed() {
     assert!(claim(&mut small(40, Policy::Never), "k", 1000).is_none());
     assert!(claim(&mut small(40, Policy::Fifo), "k", 2048).is_none(), "over the largest item");
 }
+
+#[test]
+fn a_value_that_ends_before_it_has_come_is_found_by_whoever_looks_for_what_has_ended() {
+    let mut store = small(40, Policy::TwoQueues);
+    let soon = Expiry::from_exptime(2, NOW);
+    let key = store.hasher().key(b"k");
+    let mut value = store.claim(key, 0, soon, 3, NOW).unwrap();
+    store.store(StoreVerb::Set, store.hasher().key(b"other"), 0, soon, b"ends", NOW);
+    set(&mut store, "stays", b"stays");
+    let look = |store: &mut Store| (0..100).for_each(|_| _ = store.tend(NOW + 5));
+    look(&mut store);
+    assert_eq!(store.stats().items, 1);
+    fill(&mut value, b"new");
+    assert_eq!(store.commit(value, NOW + 5), Stored::Stored);
+    store.audit();
+    look(&mut store);
+    assert_eq!((store.stats().items, store.stats().expired), (1, 2));
+    store.audit();
+}

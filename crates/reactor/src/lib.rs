@@ -21,6 +21,7 @@ mod loans;
 mod peers;
 mod pin;
 pub mod queue;
+mod room;
 mod seam;
 pub mod sim;
 mod sync;

@@ -1,23 +1,19 @@
 //! Streams on `epoll`: accepting, connecting and receiving.
 
-use std::io::{self, IoSliceMut};
-use std::os::fd::OwnedFd;
+use std::io;
 use std::path::PathBuf;
 
 use rustix::event::epoll::{self as sys, EventData, EventFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
+use rustix::net::{RecvFlags, recv};
 use units::Time;
 
 use crate::epoll::listener::Listener;
 use crate::epoll::table::State;
 use crate::epoll::{Epoll, LISTENER, socket};
+use crate::room::receive_into;
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
-
-/// What goes by one call into the place that a handler names, so that the others have their turn: some 25 µs at 10 GB/s.
-/// Units: bytes.
-const AT_ONCE: usize = 256 * 1024;
 
 impl Epoll {
     /// Connects to a Unix socket under a connection that waits for it.
@@ -241,13 +237,4 @@ impl Epoll {
             Err(error) => self.closed(conn, Some(error.into()), handler),
         }
     }
-}
-
-/// Receives into `room`, and what comes behind it into `buffer`.
-fn receive_into(fd: &OwnedFd, room: &mut [u8], buffer: &mut [u8]) -> Result<usize, Errno> {
-    if room.len() > AT_ONCE {
-        return recv(fd, &mut room[..AT_ONCE], RecvFlags::DONTWAIT).map(|(n, _)| n);
-    }
-    let mut parts = [IoSliceMut::new(room), IoSliceMut::new(buffer)];
-    recvmsg(fd, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT).map(|taken| taken.bytes)
 }

@@ -69,6 +69,7 @@ impl Uring {
         let conn = done.token.conn;
         match done.token.op {
             Op::Receive => self.received(done, memory, handler),
+            Op::Room => self.fill_room(conn, handler),
             Op::Connect => self.connected(conn, done.result, handler),
             Op::Watch => self.ended_unread(conn, done.result),
             Op::Accept => self.accepted(done, handler),
@@ -106,6 +107,9 @@ impl Uring {
                         // nothing, while nobody looks.
                         probe::probe!(reactor, turn, entry.number().0);
                         handler.event(self, Event::Data { conn, at: done.at, bytes });
+                        if !handler.room(conn).is_empty() {
+                            self.leave_for_room(conn, handler)?;
+                        }
                         events = 1;
                     } else {
                         entry.held.extend_from_slice(bytes);
@@ -125,20 +129,30 @@ impl Uring {
             self.buffers.give_back(id);
         }
         if !done.more() {
-            self.arm_receive(conn)?;
-            if self
-                .table
-                .get(conn)
-                .is_some_and(|entry| entry.receive == Receive::Idle && entry.ended.is_none())
-            {
-                self.arm_watch(conn)?;
-            }
+            self.receive_on(conn, handler)?;
         }
         Ok(events)
     }
 
+    /// Goes on to receive from a connection whose last receive has ended, or to watch for its end.
+    pub(super) fn receive_on(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<()> {
+        if !self.wait_for_room(conn, handler)? {
+            self.arm_receive(conn)?;
+        }
+        let entry = self.table.get(conn);
+        if entry.is_some_and(|entry| entry.receive == Receive::Idle && entry.ended.is_none()) {
+            self.arm_watch(conn)?;
+        }
+        Ok(())
+    }
+
     /// A connection came to its end; what of it was held back, and what the handler does not read yet, goes first.
-    fn ended(&mut self, conn: Conn, error: Option<Errno>, handler: &mut impl Handler<Self>) -> usize {
+    pub(super) fn ended(
+        &mut self,
+        conn: Conn,
+        error: Option<Errno>,
+        handler: &mut impl Handler<Self>,
+    ) -> usize {
         match self.table.get_mut(conn) {
             Some(entry) if !entry.held.is_empty() || (!entry.reads() && error.is_none()) => {
                 entry.ended = Some(error);

@@ -17,6 +17,7 @@ mod end;
 mod gather;
 mod operations;
 mod ring;
+mod room;
 mod sends;
 mod socket;
 mod table;
@@ -80,7 +81,7 @@ pub struct Uring {
     wake: Arc<OwnedFd>,
     /// Given up for a moment to turn a client away when descriptors have run out.
     spare: Option<OwnedFd>,
-    /// Where datagrams are received; lent to the handler's `Data` events, hence taken out then.
+    /// Where datagrams are received, and what comes behind the place that a handler names; lent to the handler's `Data` events, hence taken out then.
     scratch: Vec<u8>,
     datagrams: Datagrams,
     /// Datagram connections that the handler has not been told of.

@@ -62,11 +62,19 @@ impl Uring {
         unsafe { self.ring.push(receive, Token::of(op, conn)) }
     }
 
+    /// Starts to wait for input of a connection that does not receive.
+    pub(super) fn arm_room(&mut self, conn: Conn) -> io::Result<()> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
+        entry.receive = Receive::Waiting;
+        let input = opcode::PollAdd::new(entry.number(), READABLE).build();
+        // SAFETY: it points at nothing.
+        unsafe { self.ring.push(input, Token::of(Op::Room, conn)) }
+    }
+
     /// Stops or resumes reading from a connection.
     pub(super) fn set_paused(&mut self, conn: Conn, pause: bool) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         entry.paused = pause;
-        let cancels = entry.receive == Receive::Armed && entry.state == State::Open;
         let held = !entry.held.is_empty() || entry.ended.is_some();
         // What fails here is the ring, which every poll reports.
         if !pause {
@@ -74,10 +82,19 @@ impl Uring {
                 self.resumed.push_back(conn);
             }
             let _ = self.arm_receive(conn);
-        } else if cancels {
-            entry.receive = Receive::Ending;
-            let _ = self.cancel(Op::Receive, conn);
+        } else {
+            let _ = self.end_receive(conn);
         }
+    }
+
+    /// Asks for the end of a receive that goes on by itself.
+    pub(super) fn end_receive(&mut self, conn: Conn) -> io::Result<()> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
+        if entry.receive != Receive::Armed || entry.state != State::Open {
+            return Ok(());
+        }
+        entry.receive = Receive::Ending;
+        self.cancel(Op::Receive, conn)
     }
 
     /// Watches a connection that is not read from for its end.

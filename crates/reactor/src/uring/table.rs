@@ -35,6 +35,8 @@ pub(super) enum Receive {
     Armed,
     /// One is, and its cancellation was asked for.
     Ending,
+    /// One that only waits, see [`Op::Room`].
+    Waiting,
 }
 
 /// One connection's state.
@@ -45,6 +47,8 @@ pub(super) struct Entry {
     /// The listener by which it came, or 0.
     pub(super) listener: u32,
     pub(super) receive: Receive,
+    /// Receives that go by a system call even where no large place is named, as one was a moment ago.
+    pub(super) direct: u8,
     /// Whether the handler does not want to read.
     pub(super) paused: bool,
     /// The peer sends no more.
@@ -82,6 +86,7 @@ impl Entry {
             state,
             listener: 0,
             receive: Receive::Idle,
+            direct: 0,
             paused: false,
             read_closed: false,
             broken: false,
@@ -125,7 +130,11 @@ impl Entry {
 
     /// The operations that the kernel has not finished.
     pub(super) fn under_way(&self) -> impl Iterator<Item = Op> + use<> {
-        let incoming = if self.state == State::Datagrams { Op::Datagrams } else { Op::Receive };
+        let incoming = match (self.state, self.receive) {
+            (State::Datagrams, _) => Op::Datagrams,
+            (_, Receive::Waiting) => Op::Room,
+            _ => Op::Receive,
+        };
         let operations = [
             (incoming, self.receive != Receive::Idle),
             (Op::Send, self.sends),

@@ -6,6 +6,8 @@ use crate::Conn;
 pub(super) enum Op {
     /// A multishot receive of a connection.
     Receive,
+    /// Waits for input of a connection that is then received by a system call, to where the handler says.
+    Room,
     /// A send of a connection.
     Send,
     /// A connect.
@@ -26,8 +28,9 @@ pub(super) enum Op {
     Cancel,
 }
 
-const OPS: [Op; 10] = [
+const OPS: [Op; 11] = [
     Op::Receive,
+    Op::Room,
     Op::Send,
     Op::Connect,
     Op::Watch,

@@ -79,7 +79,7 @@ pub(crate) fn pattern(i: usize) -> u8 {
     (i % 251) as u8
 }
 
-/// A backend need not ask; but no byte is lost or shown twice, and `epoll` does ask.
+/// No byte is lost or shown twice. `epoll` asks each time, `io_uring` where it is worth it.
 pub(crate) fn what_comes_goes_where_the_handler_says<R: Backend>(net: Net) {
     let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
     let sent: Vec<u8> = (0..3_000_000).map(pattern).collect();
@@ -87,12 +87,13 @@ pub(crate) fn what_comes_goes_where_the_handler_says<R: Backend>(net: Net) {
         let sent = sent.clone();
         move || peer::connect(&address).write_all(&sent).unwrap()
     });
-    let places = [1, 10, 0, 900_000, 70_000, 0, 1_000_000];
+    let places = [900_000, 1, 10, 0, 70_000, 0, 1_000_000];
     let mut witness = Witness { places: places.into(), ..Witness::default() };
     witness.until(&mut reactor, |w| !w.closed.is_empty());
     client.join().unwrap();
     assert!(witness.bytes() == sent, "all of it, in order");
-    assert!(witness.placed == places.iter().sum() || R::NAME != Epoll::NAME && witness.placed == 0);
+    let all = places.iter().sum();
+    assert!(witness.placed == all || R::NAME != Epoll::NAME && (1..all).contains(&witness.placed));
 }
 
 pub(crate) fn echoes_and_notices_the_end<R: Backend>(net: Net) {

@@ -1,0 +1,92 @@
+//! Receiving to where the handler says.
+//!
+//! A multishot receive fills the ring's buffers, from which a large value would have to be copied. So where the handler
+//! names a large place, that receive is ended; what it has taken is shown as always; and from then on the reactor waits for
+//! input and receives it by a system call, as `epoll` does, until no such place was named for a while.
+
+use std::io;
+
+use rustix::io::Errno;
+
+use crate::room::receive_into;
+use crate::uring::Uring;
+use crate::uring::table::{Receive, State};
+use crate::{Conn, Event, Handler, monotonic_now, udp};
+
+/// From this on it is worth it: the ways there and back are some operations of the ring, together about 2 µs, and the copy
+/// of so many bytes from memory takes about 5. Units: bytes.
+const LARGE: usize = 32 << 10;
+/// Receives that still go by a system call: whoever sends one large value often sends another, of which the ring would have taken
+/// half a MB before it could be stopped.
+const STAY: u8 = 16;
+
+impl Uring {
+    /// Ends the connection's receive if a large place is named.
+    pub(super) fn leave_for_room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<()> {
+        if handler.room(conn).len() < LARGE {
+            return Ok(());
+        }
+        self.end_receive(conn)
+    }
+
+    /// Waits for input if a large place is named for it, or was a moment ago; returns whether it does.
+    pub(super) fn wait_for_room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<bool> {
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
+        let may = entry.receives()
+            && entry.receive == Receive::Idle
+            && entry.state == State::Open
+            // What was held back comes first, and is put behind by a receive as always.
+            && entry.held.is_empty();
+        if !may {
+            return Ok(false);
+        }
+        if handler.room(conn).len() >= LARGE {
+            entry.direct = STAY;
+        }
+        if entry.direct > 0 {
+            self.arm_room(conn)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// There is input for the place that the handler names, if any.
+    pub(super) fn fill_room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<usize> {
+        let Some(entry) = self.table.get_mut(conn) else {
+            self.table.finished(conn);
+            return Ok(0);
+        };
+        entry.receive = Receive::Idle;
+        entry.direct -= 1;
+        let mut events = 0;
+        if entry.receives()
+            && entry.held.is_empty()
+            && let Some(fd) = &entry.fd
+        {
+            let mut behind = std::mem::take(&mut self.scratch);
+            behind.resize(udp::LARGEST, 0);
+            let place = handler.room(conn);
+            let room = place.len();
+            let received = receive_into(fd, place, &mut behind);
+            let at = monotonic_now();
+            match received {
+                Ok(0) => events = self.ended(conn, None, handler),
+                Ok(n) => {
+                    // As where the ring receives.
+                    probe::probe!(reactor, turn, entry.number().0);
+                    let event = match n.min(room) {
+                        0 => Event::Data { conn, at, bytes: &behind[..n] },
+                        length => Event::Filled { conn, at, length, bytes: &behind[..n - length] },
+                    };
+                    handler.event(self, event);
+                    events = 1;
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => events = self.ended(conn, Some(error), handler),
+            }
+            self.scratch = behind;
+        }
+        self.receive_on(conn, handler)?;
+        Ok(events)
+    }
+}
