@@ -287,7 +287,9 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
                     self.lost(reactor, index, error);
                 }
             }
-            Event::Drained { .. }
+            // It names no place for what comes.
+            Event::Filled { .. }
+            | Event::Drained { .. }
             | Event::ReadClosed { .. }
             | Event::Accepted { .. }
             | Event::AcceptFailed { .. }
