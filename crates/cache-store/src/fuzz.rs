@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use proto_memcache::{StoreVerb, server};
 
 use crate::{
-    Claim, Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Store, Stored,
+    Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Reservation, Store, Stored,
 };
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
@@ -48,7 +48,7 @@ pub enum Op {
     /// Lets go of the value that was kept first.
     Unpin,
     /// Makes room for a value that comes later: made of `seed`, of this length.
-    Claim {
+    Reserve {
         /// Which key.
         key: u8,
         /// Makes values differ.
@@ -87,7 +87,7 @@ struct Model {
     /// Values that are kept, and what they were.
     pinned: VecDeque<(Pinned, Vec<u8>)>,
     /// Values that are on their way, and what they will be.
-    claims: VecDeque<(Claim, u8, Entry)>,
+    reservations: VecDeque<(Reservation, u8, Entry)>,
     flush_at: Option<u32>,
     now: u32,
     last_cas: u64,
@@ -113,7 +113,7 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
         reader,
         map: HashMap::new(),
         pinned: VecDeque::new(),
-        claims: VecDeque::new(),
+        reservations: VecDeque::new(),
         flush_at: None,
         now: 1_700_000_000,
         last_cas: 0,
@@ -169,7 +169,7 @@ fn decode(chunk: &[u8]) -> Op {
         _ if d % 8 == 4 => Op::Unpin,
         _ if d % 8 == 5 => Op::Commit(b),
         _ if d % 8 == 6 && d > 200 => Op::Abandon,
-        _ => Op::Claim {
+        _ => Op::Reserve {
             key,
             seed: a,
             length: u16::from_le_bytes([b, c]) % 1200,
@@ -240,40 +240,41 @@ impl Model {
                 }
             }
             Op::Unpin => _ = self.pinned.pop_front(),
-            Op::Claim { key, seed, length, exptime } => self.claim(key, seed, length, exptime),
+            Op::Reserve { key, seed, length, exptime } => self.reserve(key, seed, length, exptime),
             Op::Commit(piece) => self.commit(usize::from(piece) + 1),
             Op::Abandon => {
-                if let Some((claim, ..)) = self.claims.pop_front() {
-                    self.store.abandon(claim);
+                if let Some((reservation, ..)) = self.reservations.pop_front() {
+                    self.store.abandon(reservation);
                 }
             }
         }
     }
 
-    fn claim(&mut self, key: u8, seed: u8, length: u16, exptime: i32) {
+    fn reserve(&mut self, key: u8, seed: u8, length: u16, exptime: i32) {
         let (flags, expiry) = (u32::from(seed) << 8, Expiry::from_exptime(exptime, self.now));
         let bytes = key_bytes(key);
         let key_and_hash = self.store.hasher().key(&bytes);
-        if let Some(mut claim) = self.store.claim(key_and_hash, flags, expiry, usize::from(length), self.now)
+        if let Some(mut reservation) =
+            self.store.reserve(key_and_hash, flags, expiry, usize::from(length), self.now)
         {
             assert!(proto_memcache::limits::item_size(bytes.len(), flags, length.into()) <= ITEM_MAX);
             let entry = Entry { value: value_of(seed, length), flags, expiry, cas: 0 };
             let half = &entry.value[..entry.value.len() / 2];
-            claim.rest()[..half.len()].copy_from_slice(half);
-            claim.fill(half.len());
-            self.claims.push_back((claim, key, entry));
+            reservation.rest()[..half.len()].copy_from_slice(half);
+            reservation.fill(half.len());
+            self.reservations.push_back((reservation, key, entry));
         }
         // Nothing has come of it yet.
         self.check_get(key);
     }
 
     fn commit(&mut self, piece: usize) {
-        let Some((mut claim, key, entry)) = self.claims.pop_front() else { return };
+        let Some((mut reservation, key, entry)) = self.reservations.pop_front() else { return };
         for bytes in entry.value[entry.value.len() / 2..].chunks(piece) {
-            claim.rest()[..bytes.len()].copy_from_slice(bytes);
-            claim.fill(bytes.len());
+            reservation.rest()[..bytes.len()].copy_from_slice(bytes);
+            reservation.fill(bytes.len());
         }
-        match self.store.commit(claim, self.now) {
+        match self.store.commit(reservation, self.now) {
             Stored::Stored => self.remember(key, entry),
             Stored::NoMemory => _ = self.map.remove(&key),
             other => panic!("a value of key {key} that has come whole: {other:?}"),

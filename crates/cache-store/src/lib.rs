@@ -55,5 +55,6 @@ pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Claim, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Store, Stored, View,
+    Cas, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Reservation, Store, Stored,
+    View,
 };

@@ -1,10 +1,10 @@
 mod audit;
-mod claim;
 mod compact;
 mod count;
 mod meta;
 mod read;
 mod reclaim;
+mod reservation;
 mod tend;
 mod victim;
 mod view;
@@ -25,10 +25,10 @@ use reclaim::{Effort, Sweep};
 use tend::{Ageing, Walk};
 use view::Shared;
 
-pub use claim::Claim;
 pub use count::{Counted, MetaCount};
 pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
+pub use reservation::Reservation;
 pub use view::View;
 pub use write::Stored;
 
@@ -53,7 +53,7 @@ pub struct Store {
     walk: Walk,
     ageing: Ageing,
     /// Values on their way that count as alive in their segments.
-    claims: usize,
+    reservations: usize,
     stats: Stats,
     /// Kept for its memory.
     scratch: Vec<u8>,
@@ -117,7 +117,7 @@ impl Store {
             turn: 0,
             walk: Walk::default(),
             ageing: Ageing::default(),
-            claims: 0,
+            reservations: 0,
             stats: Stats::default(),
             scratch: Vec::new(),
         })

@@ -17,7 +17,7 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
     ];
     let exptime = prop_oneof![6 => Just(0), 1 => -1..8, 1 => Just(2_592_000), 1 => Just(1_700_000_009)];
     let length = prop_oneof![3 => 0u16..40, 2 => 0u16..400, 1 => 0u16..1200];
-    let (claimed, any_exptime) = (length.clone(), exptime.clone());
+    let (reserved, any_exptime) = (length.clone(), exptime.clone());
     prop_oneof![
         8 => key.clone().prop_map(Op::Get),
         16 => (verb, key.clone(), any::<u8>(), length, exptime.clone())
@@ -29,7 +29,7 @@ fn any_op(keys: u8) -> impl Strategy<Value = Op> {
         2 => (key.clone(), exptime).prop_map(|(k, e)| Op::Touch(k, e)),
         2 => key.clone().prop_map(Op::Pin),
         1 => Just(Op::Unpin),
-        4 => (key, any::<u8>(), claimed, any_exptime).prop_map(|(key, seed, length, exptime)| Op::Claim { key, seed, length, exptime }),
+        4 => (key, any::<u8>(), reserved, any_exptime).prop_map(|(key, seed, length, exptime)| Op::Reserve { key, seed, length, exptime }),
         4 => any::<u8>().prop_map(Op::Commit),
         1 => Just(Op::Abandon),
         2 => (0u8..4).prop_map(Op::Wait),

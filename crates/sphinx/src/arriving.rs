@@ -1,10 +1,10 @@
-use cache_store::Claim;
+use cache_store::Reservation;
 use proto_memcache::Reply;
 
 /// A large value that is written where it will be read, as it arrives.
 pub(crate) struct Arriving {
     /// Its place.
-    pub(crate) claim: Claim,
+    pub(crate) reservation: Reservation,
     /// The partition that the place is in.
     pub(crate) partition: usize,
     /// Whether the client wants an answer.
@@ -14,17 +14,17 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    pub(crate) fn new(claim: Claim, partition: usize, reply: Reply) -> Arriving {
-        Arriving { claim, partition, reply, end: Vec::new() }
+    pub(crate) fn new(reservation: Reservation, partition: usize, reply: Reply) -> Arriving {
+        Arriving { reservation, partition, reply, end: Vec::new() }
     }
 
     /// Takes what is its own of the bytes that came next; returns how many.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> usize {
-        let rest = self.claim.rest();
+        let rest = self.reservation.rest();
         let (value, behind) = bytes.split_at(bytes.len().min(rest.len()));
         rest[..value.len()].copy_from_slice(value);
-        self.claim.fill(value.len());
-        let is_whole = self.claim.rest().is_empty();
+        self.reservation.fill(value.len());
+        let is_whole = self.reservation.rest().is_empty();
         let end = &behind[..if is_whole { behind.len().min(2 - self.end.len()) } else { 0 }];
         self.end.extend_from_slice(end);
         value.len() + end.len()
@@ -50,15 +50,15 @@ mod tests {
             for cuts in 1..all.len() {
                 let mut store = Store::new(Config::new(64 << 20, 1)).unwrap();
                 let key = store.hasher().key(b"k");
-                let claim = store.claim(key, 0, Expiry::NEVER, 10, 1).unwrap();
-                let mut arriving = Arriving::new(claim, 0, Reply::Wanted);
+                let reservation = store.reserve(key, 0, Expiry::NEVER, 10, 1).unwrap();
+                let mut arriving = Arriving::new(reservation, 0, Reply::Wanted);
                 let mut taken = 0;
                 for piece in all.as_bytes().chunks(cuts) {
                     assert_eq!(arriving.ends_well().is_none(), taken < value.len(), "{cuts}");
                     taken += arriving.take(piece);
                 }
                 assert_eq!((taken, arriving.ends_well()), (value.len(), Some(expect)), "{cuts}");
-                store.commit(arriving.claim, 1);
+                store.commit(arriving.reservation, 1);
                 assert_eq!(store.get(store.hasher().key(b"k"), 1).unwrap().value, b"0123456789");
             }
         };

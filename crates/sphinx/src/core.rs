@@ -398,7 +398,7 @@ impl<R: Reactor> Handler<R> for Core<R> {
     #[inline]
     fn room(&mut self, conn: Conn) -> &mut [u8] {
         match self.client(conn) {
-            Some(Client { arriving: Some(arriving), .. }) => arriving.claim.rest(),
+            Some(Client { arriving: Some(arriving), .. }) => arriving.reservation.rest(),
             _ => &mut [],
         }
     }

@@ -6,7 +6,7 @@ impl Store {
     /// Walks everything and compares; for tests.
     #[doc(hidden)]
     pub fn audit(&self) {
-        let (mut live, mut claims, mut bytes, mut uniques) = (0, 0, 0, HashSet::new());
+        let (mut live, mut reservations, mut bytes, mut uniques) = (0, 0, 0, HashSet::new());
         let in_line = self.log.order.iter().flatten().copied();
         let others = [Some(self.log.active), self.log.keeping, self.sweep.map(|sweep| sweep.segment)];
         let numbers: Vec<usize> = in_line.chain(others.into_iter().flatten()).collect();
@@ -34,13 +34,13 @@ impl Store {
                 at += header.size();
             }
             assert_eq!(at, segment.used, "records fill segment {number}");
-            let claims_here = segment.live - live_here;
+            let reserved_here = segment.live - live_here;
             assert_eq!(
-                claims_here == 0,
+                reserved_here == 0,
                 segment.live_bytes == bytes_here,
-                "live records of {number}, and {claims_here} claims"
+                "live records of {number}, and {reserved_here} reservations"
             );
-            claims += claims_here;
+            reservations += reserved_here;
             assert!(
                 segment.live > 0 || number == self.log.active || Some(number) == self.log.keeping,
                 "segment {number} waits without a live record"
@@ -49,7 +49,7 @@ impl Store {
             bytes += segment.live_bytes as u64;
         }
         assert_eq!(live, self.index.len(), "every entry of the index has its record");
-        assert_eq!(claims, self.claims, "claims that stand");
+        assert_eq!(reservations, self.reservations, "reservations that stand");
         assert_eq!(bytes, self.stats.bytes, "bytes of live records");
         self.log.audit(self.index.bytes());
     }

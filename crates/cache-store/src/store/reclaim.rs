@@ -147,7 +147,7 @@ impl Store {
         // The last live record's release ends the sweep and gives the segment back.
         while at < end && self.sweep.is_some() {
             if at >= self.log.segments[segment].used {
-                self.take_from_claims(segment);
+                self.take_from_reservations(segment);
                 break;
             }
             let location = self.log.location(segment, at);

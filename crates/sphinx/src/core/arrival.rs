@@ -39,13 +39,13 @@ impl<R: Reactor> Core<R> {
         // As before every write.
         self.partitions.leave();
         let (now, expiry) = (self.now, Expiry::from_exptime(line.exptime, self.now));
-        let claim =
-            self.partitions.with(partition, |store| store.claim(key, line.flags, expiry, line.length, now));
-        let Some(claim) = claim else { return false };
+        let reservation =
+            self.partitions.with(partition, |store| store.reserve(key, line.flags, expiry, line.length, now));
+        let Some(reservation) = reservation else { return false };
         if self.prefixes.on {
             self.count_detail(Some(Detail::Set), line.key);
         }
-        let mut arriving = Box::new(Arriving::new(claim, partition, line.reply));
+        let mut arriving = Box::new(Arriving::new(reservation, partition, line.reply));
         let taken = arriving.take(&bytes[value..]);
         debug_assert_eq!(value + taken, bytes.len(), "the parser would have taken a whole one");
         client.arriving = Some(arriving);
@@ -56,7 +56,7 @@ impl<R: Reactor> Core<R> {
     /// Says that the reactor has put bytes where the value goes.
     pub(super) fn fill(&mut self, conn: Conn, length: usize) {
         if let Some(Client { arriving: Some(arriving), .. }) = self.client(conn) {
-            arriving.claim.fill(length);
+            arriving.reservation.fill(length);
         }
     }
 
@@ -71,12 +71,12 @@ impl<R: Reactor> Core<R> {
         };
         self.partitions.leave();
         let now = self.now;
-        let Arriving { claim, partition, reply, .. } = *arriving;
+        let Arriving { reservation, partition, reply, .. } = *arriving;
         let line = self.partitions.with(partition, |store| {
             if well {
-                return operation::stored(StoreVerb::Set, store.commit(claim, now));
+                return operation::stored(StoreVerb::Set, store.commit(reservation, now));
             }
-            store.abandon(claim);
+            store.abandon(reservation);
             Refusal::BadChunk.line()
         });
         self.stats.values_placed += u64::from(well);
@@ -90,8 +90,8 @@ impl<R: Reactor> Core<R> {
     /// The rest of the value will not come.
     pub(super) fn give_up_value(&mut self, arriving: Option<Box<Arriving>>) {
         if let Some(arriving) = arriving {
-            let Arriving { claim, partition, .. } = *arriving;
-            self.partitions.with(partition, |store| store.abandon(claim));
+            let Arriving { reservation, partition, .. } = *arriving;
+            self.partitions.with(partition, |store| store.abandon(reservation));
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Values that are written into the log while they arrive.
 //!
 //! ```text
-//!   claim ──▶ fill ──▶ fill ──▶ commit     the index points at the record, or at a copy if its segment went meanwhile
-//!               └──────────────▶ abandon   the record is garbage
+//!   reserve ──▶ fill ──▶ fill ──▶ commit      the index points at the record, or at a copy if its segment went meanwhile
+//!                └──────────────▶ abandon     the record is garbage
 //! ```
 //!
 //! A large value that comes in pieces would otherwise be gathered elsewhere first, and copied once more. Its record stands
-//! in the log from the claim on, with its header and key, so that its segment can be walked; the index does not point
+//! in the log from the reservation on, with its header and key, so that its segment can be walked; the index does not point
 //! at it, so that nobody reads it. It counts as alive, so that its segment does not go for being empty; when the
-//! segment's turn comes it goes all the same, but is not written again as long as the claim pins it.
+//! segment's turn comes it goes all the same, but is not written again as long as the reservation pins it.
 
 use proto_memcache::limits;
 
@@ -24,24 +24,24 @@ use crate::record::Header;
 ///
 /// Bounds: a quarter of a store's segments can be held by these and by values of replies. One that is dropped without
 /// [`Store::commit`] or [`Store::abandon`] counts as alive until its segment's turn comes.
-pub struct Claim {
+pub struct Reservation {
     pinned: Pinned,
     header: Header,
-    /// Of the segment when it was claimed.
+    /// Of the segment when it was reserved.
     birth: u64,
     /// How much of the value has come. Units: bytes.
     filled: usize,
 }
 
-impl Claim {
+impl Reservation {
     /// Where what is still to come of the value goes.
     pub fn rest(&mut self) -> &mut [u8] {
         let value = self.pinned.at().offset() + self.header.length() + self.header.key;
-        // SAFETY: nothing points at the record before it is committed, which takes the claim; and its segment is pinned.
+        // SAFETY: nothing points at the record before it is committed, which takes the reservation; and its segment is pinned.
         unsafe { self.pinned.records().draft(value + self.filled, self.header.value - self.filled) }
     }
 
-    /// Says that the first `n` bytes of [`Claim::rest`] have been written.
+    /// Says that the first `n` bytes of [`Reservation::rest`] have been written.
     pub fn fill(&mut self, n: usize) {
         assert!(n <= self.header.value - self.filled, "a value is filled up to its length");
         self.filled += n;
@@ -54,7 +54,14 @@ const EMPTY: Header = Header { expiry: Expiry::NEVER, flags: 0, cas: None, marks
 impl Store {
     /// Makes room for a value of `length` bytes that is to become the item of `key`; none where too much is held by
     /// others already, where nothing may be evicted, and where the item is too large: [`Store::store`] will then say so.
-    pub fn claim(&mut self, key: Key, flags: u32, expiry: Expiry, length: usize, now: u32) -> Option<Claim> {
+    pub fn reserve(
+        &mut self,
+        key: Key,
+        flags: u32,
+        expiry: Expiry,
+        length: usize,
+        now: u32,
+    ) -> Option<Reservation> {
         self.tick(now);
         if self.policy == Policy::Never || limits::item_size(key.bytes.len(), flags, length) > self.item_max {
             return None;
@@ -70,22 +77,22 @@ impl Store {
         self.log.append_head(&header, key.bytes);
         self.log.count(at, header.size());
         self.stats.bytes += header.size() as u64;
-        self.claims += 1;
-        Some(Claim { pinned, header, birth: segment.birth, filled: 0 })
+        self.reservations += 1;
+        Some(Reservation { pinned, header, birth: segment.birth, filled: 0 })
     }
 
     /// Makes a value that has come whole the item of its key, as [`Store::store`] does for a `set`.
-    pub fn commit(&mut self, claim: Claim, now: u32) -> Stored {
-        assert_eq!(claim.filled, claim.header.value, "a value is committed when it is whole");
+    pub fn commit(&mut self, reservation: Reservation, now: u32) -> Stored {
+        assert_eq!(reservation.filled, reservation.header.value, "a value is committed when it is whole");
         self.stats.cmd_set += 1;
         self.tick(now);
-        let (at, header) = (claim.pinned.at(), claim.header);
+        let (at, header) = (reservation.pinned.at(), reservation.header);
         let records = self.log.records();
         let key = self.hasher.key(records.key(at, &header));
-        if !self.make_room(EMPTY.size(), now) || !self.stands(&claim, now) {
-            self.withdraw(&claim);
+        if !self.make_room(EMPTY.size(), now) || !self.stands(&reservation, now) {
+            self.withdraw(&reservation);
             // Its place may be anybody's by now, but is not written to while it is pinned.
-            return self.put(key, header.flags, header.expiry, claim.pinned.as_ref(), now);
+            return self.put(key, header.flags, header.expiry, reservation.pinned.as_ref(), now);
         }
         let number = self.log.append(&EMPTY, b"", b"");
         let header = Header { cas: Some(self.log.cas(number, &EMPTY)), ..header };
@@ -94,41 +101,41 @@ impl Store {
         let segment = self.log.segment_of(at);
         let segment = &mut self.log.segments[segment];
         segment.soonest = segment.soonest.min(header.expiry.moment());
-        self.claims -= 1;
+        self.reservations -= 1;
         self.stats.total_items += 1;
         self.link(key, at, Usage::stored(now));
         Stored::Stored
     }
 
     /// Gives up a value that will not come.
-    pub fn abandon(&mut self, claim: Claim) {
-        self.withdraw(&claim);
+    pub fn abandon(&mut self, reservation: Reservation) {
+        self.withdraw(&reservation);
     }
 
     /// Whether the index may be pointed at the record.
-    fn stands(&self, claim: &Claim, now: u32) -> bool {
-        let at = claim.pinned.at();
+    fn stands(&self, reservation: &Reservation, now: u32) -> bool {
+        let at = reservation.pinned.at();
         let segment = self.log.segment_of(at);
-        // Whatever is swept goes, and what was flushed since the claim is older than this `set`.
-        self.log.segments[segment].birth == claim.birth
+        // Whatever is swept goes, and what was flushed since the reservation is older than this `set`.
+        self.log.segments[segment].birth == reservation.birth
             && self.sweep.is_none_or(|sweep| sweep.segment != segment)
-            && self.shared.gone(at, &claim.header, now) != Some(Gone::Flushed)
+            && self.shared.gone(at, &reservation.header, now) != Some(Gone::Flushed)
     }
 
     /// Counts the record as garbage, unless its segment has gone.
-    fn withdraw(&mut self, claim: &Claim) {
-        let at = claim.pinned.at();
-        if self.log.segments[self.log.segment_of(at)].birth == claim.birth {
-            self.claims -= 1;
-            self.release(at, &claim.header);
+    fn withdraw(&mut self, reservation: &Reservation) {
+        let at = reservation.pinned.at();
+        if self.log.segments[self.log.segment_of(at)].birth == reservation.birth {
+            self.reservations -= 1;
+            self.release(at, &reservation.header);
         }
     }
 
-    /// Takes a segment back in which nothing is left but what was claimed; that will be copied when it is whole.
+    /// Takes a segment back in which nothing is left but what was reserved; that will be copied when it is whole.
     #[cold]
-    pub(super) fn take_from_claims(&mut self, number: usize) {
+    pub(super) fn take_from_reservations(&mut self, number: usize) {
         let segment = &mut self.log.segments[number];
-        self.claims -= std::mem::take(&mut segment.live);
+        self.reservations -= std::mem::take(&mut segment.live);
         self.stats.bytes -= std::mem::take(&mut segment.live_bytes) as u64;
         self.sweep = None;
         self.stats.reclaimed_segments += 1;

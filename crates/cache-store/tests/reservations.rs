@@ -1,6 +1,6 @@
 //! Values that are written into the log while they arrive, and what may happen meanwhile.
 
-use cache_store::{Claim, Config, Expiry, Policy, Store, Stored};
+use cache_store::{Config, Expiry, Policy, Reservation, Store, Stored};
 use proto_memcache::StoreVerb;
 
 const NOW: u32 = 1_700_000_000;
@@ -12,13 +12,13 @@ fn small(segments: usize, policy: Policy) -> Store {
     Store::new(Config { memory, segment: 4096, item_max: 2048, policy, ..Config::new(0, 1) }).unwrap()
 }
 
-fn claim(store: &mut Store, key: &str, length: usize) -> Option<Claim> {
-    store.claim(store.hasher().key(key.as_bytes()), 7, Expiry::NEVER, length, NOW)
+fn reserve(store: &mut Store, key: &str, length: usize) -> Option<Reservation> {
+    store.reserve(store.hasher().key(key.as_bytes()), 7, Expiry::NEVER, length, NOW)
 }
 
-fn fill(claim: &mut Claim, bytes: &[u8]) {
-    claim.rest()[..bytes.len()].copy_from_slice(bytes);
-    claim.fill(bytes.len());
+fn fill(reservation: &mut Reservation, bytes: &[u8]) {
+    reservation.rest()[..bytes.len()].copy_from_slice(bytes);
+    reservation.fill(bytes.len());
 }
 
 fn set(store: &mut Store, key: &str, value: &[u8]) {
@@ -44,7 +44,7 @@ fn overwrite(store: &mut Store, segments: usize, times: usize) {
 fn a_value_is_there_when_it_is_committed_and_not_before() {
     let mut store = small(40, Policy::TwoQueues);
     set(&mut store, "k", b"old");
-    let mut value = claim(&mut store, "k", 1500).unwrap();
+    let mut value = reserve(&mut store, "k", 1500).unwrap();
     fill(&mut value, &[b'a'; 1000]);
     assert_eq!(get(&mut store, "k").unwrap().0, b"old");
     set(&mut store, "other", b"meanwhile");
@@ -64,7 +64,7 @@ fn a_value_comes_whole_though_all_memory_is_written_again_meanwhile() {
     for policy in POLICIES {
         for segments in [4, 8, 40] {
             let mut store = small(segments, policy);
-            let mut value = claim(&mut store, "k", 1500).unwrap();
+            let mut value = reserve(&mut store, "k", 1500).unwrap();
             fill(&mut value, &[b'a'; 700]);
             overwrite(&mut store, segments, 3);
             fill(&mut value, &[b'b'; 800]);
@@ -82,7 +82,7 @@ fn a_value_comes_whole_though_all_memory_is_written_again_meanwhile() {
 #[test]
 fn a_flush_is_for_what_was_stored_before() {
     let mut store = small(40, Policy::TwoQueues);
-    let mut value = claim(&mut store, "k", 3).unwrap();
+    let mut value = reserve(&mut store, "k", 3).unwrap();
     fill(&mut value, b"new");
     store.flush_all(0, NOW);
     assert_eq!(store.commit(value, NOW), Stored::Stored);
@@ -94,12 +94,13 @@ fn a_flush_is_for_what_was_stored_before() {
 fn a_value_that_does_not_come_leaves_nothing() {
     for policy in POLICIES {
         let mut store = small(8, policy);
-        let (first, second) = (claim(&mut store, "k", 1500).unwrap(), claim(&mut store, "k", 1500).unwrap());
+        let (first, second) =
+            (reserve(&mut store, "k", 1500).unwrap(), reserve(&mut store, "k", 1500).unwrap());
         store.abandon(second);
         assert!(store.stats().bytes > 1500);
         store.abandon(first);
         assert_eq!(store.stats().bytes, 0);
-        let late = claim(&mut store, "k", 1500).unwrap();
+        let late = reserve(&mut store, "k", 1500).unwrap();
         overwrite(&mut store, 8, 3);
         store.abandon(late);
         store.audit();
@@ -110,29 +111,33 @@ fn a_value_that_does_not_come_leaves_nothing() {
 }
 
 #[test]
-fn only_so_much_can_be_claimed_that_writes_go_on() {
+fn only_so_much_can_be_reserved_that_writes_go_on() {
     const SEGMENTS: usize = 40;
     for policy in POLICIES {
         let mut store = small(SEGMENTS, policy);
-        let mut claims = Vec::new();
-        // Nothing of what was claimed ever comes.
+        let mut reservations = Vec::new();
+        // Nothing of what was reserved ever comes.
         for i in 0..SEGMENTS * 30 {
-            claims.extend(claim(&mut store, &format!("slow-{i}"), 1000));
+            reservations.extend(reserve(&mut store, &format!("slow-{i}"), 1000));
             set(&mut store, &format!("other-{i}"), &[b'x'; 1000]);
         }
         store.audit();
         // Four fit into a segment; the memory of the index would be 16 more.
-        assert!((16..=(SEGMENTS + 16) / 4 * 4).contains(&claims.len()), "{policy}: {}", claims.len());
-        claims.into_iter().for_each(|claim| store.abandon(claim));
+        assert!(
+            (16..=(SEGMENTS + 16) / 4 * 4).contains(&reservations.len()),
+            "{policy}: {}",
+            reservations.len()
+        );
+        reservations.into_iter().for_each(|reservation| store.abandon(reservation));
         overwrite(&mut store, SEGMENTS, 3);
-        assert!(claim(&mut store, "k", 1000).is_some(), "{policy}");
+        assert!(reserve(&mut store, "k", 1000).is_some(), "{policy}");
     }
 }
 
 #[test]
-fn what_cannot_be_stored_or_must_not_evict_is_not_claimed() {
-    assert!(claim(&mut small(40, Policy::Never), "k", 1000).is_none());
-    assert!(claim(&mut small(40, Policy::Fifo), "k", 2048).is_none(), "over the largest item");
+fn what_cannot_be_stored_or_must_not_evict_is_not_reserved() {
+    assert!(reserve(&mut small(40, Policy::Never), "k", 1000).is_none());
+    assert!(reserve(&mut small(40, Policy::Fifo), "k", 2048).is_none(), "over the largest item");
 }
 
 #[test]
@@ -140,7 +145,7 @@ fn a_value_that_ends_before_it_has_come_is_found_by_whoever_looks_for_what_has_e
     let mut store = small(40, Policy::TwoQueues);
     let soon = Expiry::from_exptime(2, NOW);
     let key = store.hasher().key(b"k");
-    let mut value = store.claim(key, 0, soon, 3, NOW).unwrap();
+    let mut value = store.reserve(key, 0, soon, 3, NOW).unwrap();
     store.store(StoreVerb::Set, store.hasher().key(b"other"), 0, soon, b"ends", NOW);
     set(&mut store, "stays", b"stays");
     let look = |store: &mut Store| (0..100).for_each(|_| _ = store.tend(NOW + 5));
