@@ -2,6 +2,7 @@
 
 mod claims;
 mod comparison;
+mod cost;
 mod measurements;
 mod setting;
 mod stages;
@@ -23,9 +24,10 @@ use crate::tips::Tips;
 /// The report of `study` as one HTML file that opens offline; the pages of its experiments lie in the folders beside
 /// it, and are linked.
 ///
-/// Nothing is computed here: figures, tables and verdicts are those of the record.
+/// Nothing is computed here but what looking cost over the blocks: figures, tables and verdicts are those of the record.
 pub fn study_html(study: &Study) -> String {
     let mut tips = Tips::none();
+    let costs = cost::costs(study);
     let figures: Vec<Markup> = study
         .figures
         .iter()
@@ -33,13 +35,14 @@ pub fn study_html(study: &Study) -> String {
         .map(|(i, figure)| figure::study_figure(figure, i, &mut tips))
         .collect();
     let body = html! {
-        (header(study))
+        (header(study, cost::note(&costs)))
         (claims::claims(study))
         @if !figures.is_empty() {
             (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
         }
         (stages::stages(&study.tables))
         (tables::tables(&study.tables))
+        (cost::section(&costs))
         (setting::skipped(study))
         (setting::limits(study))
         (setting::method(study))
@@ -51,7 +54,7 @@ pub fn study_html(study: &Study) -> String {
     page::shell(&format!("{} – {}", study.title, tally_words(study)), &body, &tips)
 }
 
-fn header(study: &Study) -> Markup {
+fn header(study: &Study, looking: Option<String>) -> Markup {
     let facts = [
         format!("{} form", study.form.words()),
         number::plural(study.blocks as usize, "block"),
@@ -67,6 +70,7 @@ fn header(study: &Study) -> Markup {
     if study.form == results::study::Form::Smoke {
         notes.push("The smoke form only shows that the study runs: its figures mean nothing.".into());
     }
+    notes.extend(looking);
     notes.extend(study.notes.iter().cloned());
     html! {
         header #summary {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use results::Study;
-use results::study::Cell;
+use results::study::{Cell, X};
 
 use super::setting::folder_of;
 use crate::number;
@@ -48,7 +48,7 @@ fn row(cell: &Cell, columns: &[&str]) -> Markup {
     html! {
         tr.hatched[!cell.verdict.is_usable()] {
             th.text scope="row" { (cell.series) }
-            td.text { (place(cell)) }
+            td.text { (place(&cell.x)) }
             td { (cell.block) }
             @for column in columns {
                 td { (cell.metrics.get(*column).map_or(number::NONE.into(), |value| figure(column, *value))) }
@@ -67,9 +67,9 @@ fn row(cell: &Cell, columns: &[&str]) -> Markup {
     }
 }
 
-fn place(cell: &Cell) -> String {
-    cell.x.number().map_or_else(
-        || cell.x.to_string(),
+pub(super) fn place(x: &X) -> String {
+    x.number().map_or_else(
+        || x.to_string(),
         |x| if x >= 10_000.0 { number::thousands(x) } else { number::short(x) },
     )
 }
@@ -93,10 +93,10 @@ fn words(metric: &str) -> String {
     metric.split('_').filter(|word| *word != unit).collect::<Vec<_>>().join(" ")
 }
 
-/// The unit that a metric's name has in it.
+/// The unit that a metric's name has in it, before what it is held to.
 fn unit(metric: &str) -> &str {
     const UNITS: [&str; 6] = ["us", "ms", "s", "rps", "share", "bytes"];
-    metric.split('_').find(|word| UNITS.contains(word)).unwrap_or("")
+    metric.split('_').take_while(|word| *word != "per").find(|word| UNITS.contains(word)).unwrap_or("")
 }
 
 fn figure(metric: &str, value: f64) -> String {
@@ -119,6 +119,7 @@ mod tests {
         check("achieved_rps", 672e3, "achieved", "672 krps");
         check("within_1ms_share", 0.9862, "within 1ms", "99 %");
         check("server_cpu_us_per_request", 4.2, "server cpu per request", "4.20 µs");
+        check("socket_resent_per_s", 2.0, "socket resent per s", "2");
         check("connections", 600.0, "connections", "600");
     }
 

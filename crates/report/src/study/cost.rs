@@ -1,0 +1,182 @@
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use results::Study;
+use results::probes::Overhead;
+use results::study::{Cell, X};
+
+use super::measurements::place;
+use crate::number;
+use crate::page;
+use crate::quantity::quantity;
+
+/// What looking with one probe cost at one place: the medians over the blocks.
+pub(super) struct Cost {
+    series: String,
+    place: String,
+    blocks: usize,
+    overhead: Overhead,
+    flags: Vec<String>,
+}
+
+/// The costs of all probes at all places; empty where nobody looked.
+///
+/// One trial has some ten windows of each kind, too few for its p99: so a probe is flagged by the median over the blocks.
+pub(super) fn costs(study: &Study) -> Vec<Cost> {
+    let metrics = study.cells.iter().flat_map(|cell| cell.metrics.keys());
+    let probes: BTreeSet<&str> = metrics
+        .filter_map(|name| name.strip_prefix("probe_cost_")?.split_once("_share_"))
+        .map(|(_, of)| of)
+        .collect();
+    let mut places: Vec<(&str, &X)> = Vec::new();
+    for cell in &study.cells {
+        if !places.contains(&(&cell.series, &cell.x)) {
+            places.push((&cell.series, &cell.x));
+        }
+    }
+    let unit = study.figures.first().map_or("", |figure| figure.x.unit.as_str());
+    let mut costs = Vec::new();
+    for (series, x) in places {
+        let at = |cell: &&Cell| cell.series == series && cell.x == *x && cell.verdict.is_usable();
+        let cells: Vec<&Cell> = study.cells.iter().filter(at).collect();
+        for probe in &probes {
+            let median = |what: &str| {
+                let name = format!("probe_cost_{what}_share_{probe}");
+                let shares: Vec<f64> =
+                    cells.iter().filter_map(|cell| cell.metrics.get(&name).copied()).collect();
+                Some((shares.len(), 1.0 + stats::median(&shares)?))
+            };
+            let medians = [median("p99"), median("throughput"), median("cpu")];
+            let [p99_ratio, throughput_ratio, cpu_per_request_ratio] =
+                medians.map(|m| m.map(|(_, ratio)| ratio));
+            let Some(blocks) = medians.iter().flatten().map(|(n, _)| *n).max() else { continue };
+            let overhead = Overhead {
+                probe: (*probe).to_owned(),
+                p99_ratio,
+                throughput_ratio,
+                cpu_per_request_ratio,
+                ..Overhead::default()
+            };
+            let place = x.number().map_or_else(|| place(x), |x| quantity(x, unit));
+            let flags = overhead.flags();
+            costs.push(Cost { series: series.to_owned(), place, blocks, overhead, flags });
+        }
+    }
+    costs
+}
+
+/// What the head of the page says of it; `None` where nothing cost too much.
+pub(super) fn note(costs: &[Cost]) -> Option<String> {
+    let flagged: Vec<&Cost> = costs.iter().filter(|cost| !cost.flags.is_empty()).collect();
+    let mut probes: Vec<&str> = flagged.iter().map(|cost| cost.overhead.probe.as_str()).collect();
+    probes.sort_unstable();
+    probes.dedup();
+    (!flagged.is_empty()).then(|| {
+        format!(
+            "Looking cost more than it may at {} of {} (probe {}): see What looking cost.",
+            flagged.len(),
+            number::plural(costs.len(), "place"),
+            probes.join(", ")
+        )
+    })
+}
+
+/// The section; nothing where nobody looked.
+pub(super) fn section(costs: &[Cost]) -> Markup {
+    let body = html! {
+        p.lead {
+            "Windows of 100 ms in which a probe looked over those in which it did not, as the median over the blocks. More than "
+            (number::percent(Overhead::P99_LIMIT)) " of the p99, or " (number::percent(Overhead::THROUGHPUT_LIMIT))
+            " of throughput or processor time, is flagged."
+        }
+        @for cost in costs.iter().filter(|cost| !cost.flags.is_empty()) {
+            p.hatched-note {
+                (page::unbroken(&format!(
+                    "{} at {}: looking with {} cost more than it may: {}.",
+                    cost.series, cost.place, cost.overhead.probe, cost.flags.join(", ")
+                )))
+            }
+        }
+        div.scroll {
+            table {
+                thead { tr {
+                    th.text { "series" } th.text { "at" } th.text { "probe" } th { "blocks" }
+                    th { "p99" } th { "throughput" } th { "processor time a request" } th.text { "more than it may" }
+                } }
+                tbody { @for cost in costs {
+                    @let ratio = |ratio: Option<f64>| ratio.map_or(number::NONE.into(), number::ratio);
+                    tr {
+                        th.text scope="row" { (cost.series) }
+                        td.text { (cost.place) }
+                        td.text { (cost.overhead.probe) }
+                        td { (cost.blocks) }
+                        td { (ratio(cost.overhead.p99_ratio)) }
+                        td { (ratio(cost.overhead.throughput_ratio)) }
+                        td { (ratio(cost.overhead.cpu_per_request_ratio)) }
+                        td.text { (if cost.flags.is_empty() { "no" } else { "yes" }) }
+                    }
+                } }
+            }
+        }
+    };
+    html! { @if !costs.is_empty() { (page::section("looking", "What looking cost", body)) } }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Invalid, Reason, Verdict};
+
+    use super::*;
+
+    fn cell(block: u32, shares: &[(&str, f64)], verdict: Verdict) -> Cell {
+        Cell {
+            series: "memcached".into(),
+            x: X::Number(50.0),
+            block,
+            metrics: shares.iter().map(|(name, share)| (format!("probe_cost_{name}"), *share)).collect(),
+            verdict,
+            ..Cell::default()
+        }
+    }
+
+    #[test]
+    fn a_probe_that_cost_too_much_in_most_blocks_is_flagged() {
+        let both = |p99: f64, cpu: f64| {
+            [("p99_share_stages", p99), ("cpu_share_stages", cpu), ("cpu_share_io", 0.001)]
+        };
+        let reasons = vec![Invalid { reason: Reason::ProbeLoss, detail: "1 % lost".into() }];
+        let invalid = Verdict::Invalid { reasons };
+        let study = Study {
+            cells: vec![
+                cell(0, &both(0.5, 0.2), Verdict::Valid),
+                cell(1, &both(0.01, 0.22), Verdict::Valid),
+                cell(2, &both(0.02, 0.19), Verdict::Valid),
+                cell(3, &both(9.0, 9.0), invalid),
+            ],
+            ..Study::default()
+        };
+        let costs = costs(&study);
+        let seen: Vec<(&str, usize, bool)> =
+            costs.iter().map(|c| (c.overhead.probe.as_str(), c.blocks, c.flags.is_empty())).collect();
+        assert_eq!(seen, [("io", 3, true), ("stages", 3, false)]);
+        assert_eq!(costs[1].overhead.p99_ratio, Some(1.02));
+        assert_eq!(costs[1].overhead.throughput_ratio, None);
+        let html = section(&costs).into_string().replace('\u{a0}', " ");
+        assert!(
+            html.contains("stages cost more than it may: processor time per request higher by 20.0 %"),
+            "{html}"
+        );
+        assert!(!html.contains("p99 higher by"), "{html}");
+        assert_eq!(
+            note(&costs).as_deref(),
+            Some("Looking cost more than it may at 1 of 2 places (probe stages): see What looking cost.")
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_where_nobody_looked() {
+        let study = Study { cells: vec![cell(0, &[], Verdict::Valid)], ..Study::default() };
+        let costs = costs(&study);
+        assert!(note(&costs).is_none() && section(&costs).into_string().is_empty());
+    }
+}
