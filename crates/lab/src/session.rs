@@ -1,13 +1,15 @@
 //! One run in the making: it runs trials one after the other and keeps all that is known on disk.
 
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use probes::{Observer, ProbeSet, Subject};
+use reactor::Address;
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
 use crate::{
-    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis,
+    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, TargetName, Where,
+    choose_basis,
 };
 
 /// One run: its servers, its generator, its result so far.
@@ -235,11 +237,13 @@ impl Session {
 /// What probes look at: the server's processes, or whoever listens at its address, if that is one of this machine.
 fn subject(server: &Server) -> Subject {
     let pids = server.pids();
+    // A host that is not known was so to the generator, which said it.
+    let servers = TargetName::addresses(server.address()).unwrap_or_default();
     let is_here = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
-    let addresses = server.address().split(',').filter_map(|one| one.to_socket_addrs().ok()).flatten();
+    let addresses = servers.iter().filter_map(Address::socket);
     let addresses: Vec<SocketAddr> =
         addresses.filter(|address| !pids.is_empty() || is_here(address)).collect();
-    Subject::new(pids, &addresses)
+    Subject::new(pids, &addresses).asked_at(servers)
 }
 
 #[cfg(test)]

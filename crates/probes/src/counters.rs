@@ -218,7 +218,7 @@ mod tests {
         let mut missing = Vec::new();
         let lacks = open(&nobody, &mut missing).err().unwrap();
         assert!(lacks[0].what.contains("none is known to listen"), "{lacks:?}");
-        let own = Subject { pids: vec![std::process::id()], ports: Vec::new() };
+        let own = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
         match open(&own, &mut missing) {
             Ok(mut probe) => {
                 probe.resume().unwrap();

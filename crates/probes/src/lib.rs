@@ -10,6 +10,7 @@
 //! | `runqueue` | how the server's threads come to run; interrupts | `/proc`, without privilege |
 //! | `cpu` | which code uses the processors | sampling by `perf_event_open(2)` |
 //! | `sockets` | how long requests stand unread, round trips, what held answers back | netlink, without privilege |
+//! | `server` | what the server counts itself | its `stats`, NGINX's `stub_status`, Sphinx's metrics |
 //! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
 //! | `io` | disks and page cache | `/proc` |
 //!
@@ -30,6 +31,7 @@ mod perf;
 mod proc;
 mod processor;
 mod scheduling;
+mod server;
 mod set;
 mod slots;
 mod sockets;

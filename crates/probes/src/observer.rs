@@ -12,7 +12,7 @@ use crate::instrument::{Instrument, Reading};
 use crate::set::{Probe, ProbeSet};
 use crate::slots::Slots;
 use crate::subject::Subject;
-use crate::{counters, input_output, overhead, processor, scheduling, sockets, stages};
+use crate::{counters, input_output, overhead, processor, scheduling, server, sockets, stages};
 
 /// Probes at work beside a trial.
 ///
@@ -133,13 +133,18 @@ fn watch(
     ready: &Sender<()>,
 ) -> (Vec<Slot>, Vec<Missing>) {
     let mut missing = Vec::new();
+    let mut own_ports = Vec::new();
     let mut instruments: Vec<(usize, Box<dyn Instrument>)> = Vec::new();
-    for (j, &probe) in probes.iter().enumerate() {
+    // Who asks the server begins first and ends last, so that no other probe sees the questions.
+    let (asking, others): (Vec<_>, Vec<_>) =
+        probes.iter().enumerate().partition(|(_, probe)| **probe == Probe::Server);
+    for (j, &probe) in asking.into_iter().chain(others) {
         let opened: Result<Box<dyn Instrument>, Vec<Missing>> = match probe {
             Probe::Stages => stages::open(subject),
             Probe::Cpu => processor::open(subject),
             Probe::RunQueue => scheduling::open(subject, &mut missing),
-            Probe::Sockets => sockets::open(subject),
+            Probe::Sockets => sockets::open(subject, &own_ports),
+            Probe::Server => server::open(subject, &mut own_ports, &mut missing),
             Probe::Counters => counters::open(subject, &mut missing),
             Probe::Io => input_output::open(subject),
         };
@@ -171,7 +176,7 @@ fn watch(
         let to = monotonic_now();
         let server_ns = server.zip(running()).map(|(before, now)| now.saturating_sub(before));
         let mut slot = Slot { from, to, looked: Vec::new(), readings: Vec::new(), server_ns };
-        for (_, instrument) in instruments.iter_mut().filter(|(j, _)| looking.contains(j)) {
+        for (_, instrument) in instruments.iter_mut().rev().filter(|(j, _)| looking.contains(j)) {
             slot.looked.push(instrument.probe());
             slot.readings.push((instrument.probe(), instrument.pause()));
         }
@@ -192,7 +197,7 @@ mod tests {
     }
 
     fn own() -> Subject {
-        Subject { pids: vec![std::process::id()], ports: vec![1] }
+        Subject { pids: vec![std::process::id()], ports: vec![1], ..Subject::default() }
     }
 
     #[test]
@@ -203,7 +208,7 @@ mod tests {
         thread::sleep(Duration::from_secs_f64(trial.window_s));
         observer.finish(&mut trial);
         let probes = trial.probes.unwrap();
-        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "counters", "io"]);
+        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "counters", "io"]);
         assert!(probes.slots >= 3, "{probes:?}");
         let scheduling = probes.scheduling.as_ref().unwrap();
         assert!(scheduling.observed_s >= probes.slot_s && scheduling.observed_s <= 4.0, "{scheduling:?}");

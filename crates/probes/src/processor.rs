@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn sees_its_own_work() {
-        let own = Subject { pids: vec![std::process::id()], ports: Vec::new() };
+        let own = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
         let mut probe = match open(&own) {
             Ok(probe) => probe,
             Err(lacks) => return println!("skipped: this user may not sample: {}", lacks[0].what),

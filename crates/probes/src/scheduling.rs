@@ -318,13 +318,13 @@ mod tests {
     #[test]
     fn sees_its_own_process() {
         let mut missing = Vec::new();
-        let subject = Subject { pids: vec![std::process::id()], ports: Vec::new() };
+        let subject = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
         let mut probe = open(&subject, &mut missing).unwrap_or_else(|lacks| panic!("{lacks:?}"));
         probe.resume().unwrap();
         let mut record = Probes::default();
         probe.pause().enter(1.0, &mut record);
         assert!(!record.scheduling.unwrap().cores.is_empty());
-        let nobody = Subject { pids: Vec::new(), ports: vec![1] };
+        let nobody = Subject { pids: Vec::new(), ports: vec![1], ..Subject::default() };
         let lacks = open(&nobody, &mut missing).err().unwrap();
         assert!(
             lacks[0].what.contains("none is known to listen") && lacks[0].disables.contains("migrations")

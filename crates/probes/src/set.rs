@@ -14,6 +14,8 @@ pub enum Probe {
     RunQueue,
     /// What TCP knows of the server's connections.
     Sockets,
+    /// What the server itself counts.
+    Server,
     /// Instructions, misses, faults.
     Counters,
     /// Disks and page cache.
@@ -22,8 +24,15 @@ pub enum Probe {
 
 impl Probe {
     /// All, the dearest first.
-    pub const ALL: [Probe; 6] =
-        [Probe::Stages, Probe::Cpu, Probe::RunQueue, Probe::Sockets, Probe::Counters, Probe::Io];
+    pub const ALL: [Probe; 7] = [
+        Probe::Stages,
+        Probe::Cpu,
+        Probe::RunQueue,
+        Probe::Sockets,
+        Probe::Server,
+        Probe::Counters,
+        Probe::Io,
+    ];
 
     /// Its name on the command line and in records.
     pub fn name(self) -> &'static str {
@@ -32,6 +41,7 @@ impl Probe {
             Probe::Cpu => "cpu",
             Probe::RunQueue => "runqueue",
             Probe::Sockets => "sockets",
+            Probe::Server => "server",
             Probe::Counters => "counters",
             Probe::Io => "io",
         }
@@ -68,7 +78,7 @@ impl FromStr for ProbeSet {
                 what: "probe",
                 given: name.into(),
                 problem: "there is none of that name".into(),
-                lever: "write some of stages, cpu, runqueue, sockets, counters and io with commas between, or all",
+                lever: "write some of stages, cpu, runqueue, sockets, server, counters and io with commas between, or all",
             })
         };
         let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;
@@ -95,7 +105,7 @@ mod tests {
             |text: &str, expect: &str| assert_eq!(text.parse::<ProbeSet>().unwrap().to_string(), expect);
         check("stages", "stages");
         check("io,stages,io", "stages,io");
-        check("all", "stages,cpu,runqueue,sockets,counters,io");
+        check("all", "stages,cpu,runqueue,sockets,server,counters,io");
         for text in ["", "stage", "all,io", "stages,"] {
             let error = text.parse::<ProbeSet>().unwrap_err().to_string();
             assert!(error.contains("stages, cpu, runqueue"), "{text}: {error}");

@@ -24,6 +24,8 @@ use sampler::{Queues, Sampler, chosen};
 struct Sockets {
     diag: Diag,
     ports: Vec<u16>,
+    /// From which probes ask the server themselves: no client's.
+    own_ports: Vec<u16>,
     before: Vec<Connection>,
     sampler: Option<Sampler>,
 }
@@ -42,12 +44,12 @@ struct Counts {
 }
 
 /// Opens it.
-pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+pub(crate) fn open(subject: &Subject, own_ports: &[u16]) -> Result<Box<dyn Instrument>, Vec<Missing>> {
     let opened = Diag::open().and_then(|mut diag| diag.connections(&subject.ports).map(|_| diag));
     match opened {
         Ok(diag) => {
-            let ports = subject.ports.clone();
-            Ok(Box::new(Sockets { diag, ports, before: Vec::new(), sampler: None }))
+            let (ports, own_ports) = (subject.ports.clone(), own_ports.to_vec());
+            Ok(Box::new(Sockets { diag, ports, own_ports, before: Vec::new(), sampler: None }))
         }
         Err(error) => {
             Err(vec![missing(&format!("a kernel that tells of its sockets (CONFIG_INET_DIAG): {error}"))])
@@ -63,20 +65,29 @@ fn missing(what: &str) -> Missing {
     }
 }
 
+impl Sockets {
+    /// The clients' connections.
+    fn connections(&mut self) -> io::Result<Vec<Connection>> {
+        let mut found = self.diag.connections(&self.ports)?;
+        found.retain(|connection| !self.own_ports.contains(&connection.client_port()));
+        Ok(found)
+    }
+}
+
 impl Instrument for Sockets {
     fn probe(&self) -> Probe {
         Probe::Sockets
     }
 
     fn resume(&mut self) -> io::Result<()> {
-        self.before = self.diag.connections(&self.ports)?;
+        self.before = self.connections()?;
         self.sampler = Some(Sampler::start(&self.before)?);
         Ok(())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
         let queues = self.sampler.take().map_or(Queues::default(), Sampler::finish);
-        let now = self.diag.connections(&self.ports).unwrap_or_default();
+        let now = self.connections().unwrap_or_default();
         let now: HashMap<Id, Info> = now.iter().map(|connection| (connection.id, connection.info)).collect();
         let since = |connection: &Connection| Some(now.get(&connection.id)?.since(&connection.info));
         let mut counts = Counts { slots: 1, queues, ..Counts::default() };

@@ -46,7 +46,7 @@ pub(crate) fn open(_: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
 /// Why it cannot be opened on whatever server.
 pub(crate) fn lack() -> Option<String> {
     // Nobody has the number 0.
-    let nobody = Subject { pids: vec![0], ports: vec![1] };
+    let nobody = Subject { pids: vec![0], ports: vec![1], ..Subject::default() };
     open(&nobody)
         .err()
         .map(|lacks| format!("a request's stages cannot be followed here: it takes {}", lacks[0].what))

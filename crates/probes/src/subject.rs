@@ -1,7 +1,9 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
+
+use reactor::Address;
 
 use crate::proc;
 
@@ -12,6 +14,8 @@ pub struct Subject {
     pub pids: Vec<u32>,
     /// The ports at which it is asked, as it sees them.
     pub ports: Vec<u16>,
+    /// Where it can be asked itself, on whatever machine.
+    pub servers: Vec<Address>,
 }
 
 impl Subject {
@@ -21,24 +25,44 @@ impl Subject {
         ports.sort_unstable();
         ports.dedup();
         let pids = if pids.is_empty() { listeners(Path::new("/proc"), &ports) } else { pids };
-        Subject { pids, ports }
+        Subject { pids, ports, servers: Vec::new() }
+    }
+
+    /// The same, which is asked at `servers` for what it counts itself.
+    pub fn asked_at(self, servers: Vec<Address>) -> Subject {
+        Subject { servers, ..self }
     }
 }
 
 /// The processes that listen on any of `ports`, as far as their open files may be read.
 fn listeners(proc: &Path, ports: &[u16]) -> Vec<u32> {
-    let mut inodes = BTreeSet::new();
+    let inodes = listening(proc, &|port| ports.contains(&port));
+    let has_one = |pid: &u32| open_files(proc, *pid).iter().any(|file| inodes.contains_key(file));
+    host::threads::numbers(proc).into_iter().filter(has_one).collect()
+}
+
+/// The ports at which the process `pid` listens, as far as its open files may be read.
+pub(crate) fn listened(proc: &Path, pid: u32) -> BTreeSet<u16> {
+    let inodes = listening(proc, &|_| true);
+    open_files(proc, pid).iter().filter_map(|file| inodes.get(file).copied()).collect()
+}
+
+/// The sockets that listen at ports of this kind, by how `/proc/PID/fd` calls them.
+fn listening(proc: &Path, wanted: &dyn Fn(u16) -> bool) -> BTreeMap<String, u16> {
+    let mut inodes = BTreeMap::new();
     for table in ["net/tcp", "net/tcp6"] {
         let text = fs::read_to_string(proc.join(table)).unwrap_or_default();
-        let listening = proc::sockets(&text).filter(|socket| socket.listens && ports.contains(&socket.local));
-        inodes.extend(listening.map(|socket| format!("socket:[{}]", socket.inode)));
+        let listening = proc::sockets(&text).filter(|socket| socket.listens && wanted(socket.local));
+        inodes.extend(listening.map(|socket| (format!("socket:[{}]", socket.inode), socket.local)));
     }
-    let has_one = |pid: &u32| {
-        let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
-        let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
-        links.any(|link| inodes.contains(link.to_string_lossy().as_ref()))
-    };
-    host::threads::numbers(proc).into_iter().filter(has_one).collect()
+    inodes
+}
+
+/// What the open files of a process are called; nothing where they may not be read.
+fn open_files(proc: &Path, pid: u32) -> Vec<String> {
+    let files = fs::read_dir(proc.join(format!("{pid}/fd"))).into_iter().flatten().flatten();
+    let links = files.filter_map(|file| fs::read_link(file.path()).ok());
+    links.map(|link| link.to_string_lossy().into_owned()).collect()
 }
 
 #[cfg(test)]
@@ -51,11 +75,13 @@ mod tests {
         let address = listener.local_addr().unwrap();
         assert_eq!(
             Subject::new(Vec::new(), &[address]),
-            Subject { pids: vec![std::process::id()], ports: vec![address.port()] }
+            Subject { pids: vec![std::process::id()], ports: vec![address.port()], servers: Vec::new() }
         );
         assert_eq!(
             Subject::new(vec![7], &[address, address]),
-            Subject { pids: vec![7], ports: vec![address.port()] }
+            Subject { pids: vec![7], ports: vec![address.port()], servers: Vec::new() }
         );
+        assert!(listened(Path::new("/proc"), std::process::id()).contains(&address.port()));
+        assert!(listened(Path::new("/proc"), u32::MAX).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! What probes saw: where the time goes, who used the processors, and what looking cost.
 
 mod published;
+mod server;
 mod tables;
 mod words;
 
@@ -53,6 +54,7 @@ pub(crate) fn observed(subjects: &[Subject]) -> Markup {
         (tables::stages(&staged))
         (tables::independent(&staged))
         (tables::without_privilege(&looked))
+        (server::server(&looked))
         (tables::sockets(&looked))
         (tables::threads(&looked))
         (tables::waits(&looked))

@@ -7,6 +7,7 @@ mod input_output;
 mod overhead;
 mod processor;
 mod scheduling;
+mod server;
 mod sockets;
 mod stages;
 
@@ -17,13 +18,14 @@ pub use input_output::InputOutput;
 pub use overhead::Overhead;
 pub use processor::{CodeShare, Counter, Processor, Stack};
 pub use scheduling::{CoreActivity, Scheduling, ThreadScheduling};
+pub use server::{ServerCounters, ServerTime};
 pub use sockets::Sockets;
 pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 
 /// Everything that was asked of probes in one trial, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
-    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `counters`, `io`.
+    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `counters`, `io`.
     pub asked: Vec<String>,
     /// The slots of the window.
     pub slots: u32,
@@ -38,6 +40,9 @@ pub struct Probes {
     /// What TCP knows of the server's connections.
     #[serde(default)]
     pub sockets: Option<Sockets>,
+    /// What the server itself counted.
+    #[serde(default)]
+    pub server: Option<ServerCounters>,
     /// Which code used the processors.
     pub processor: Option<Processor>,
     /// Counters of the processor and of the kernel, those that are there.

@@ -68,9 +68,20 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
         seen.push(("socket_round_trip_us_mean".into(), sockets.round_trip_us_mean));
         seen.push(("socket_resent_per_s".into(), sockets.resent_per_s));
     }
+    if let Some(server) = &probes.server {
+        seen.extend(server.figures.iter().map(|figure| (format!("own_{}", figure.name), figure.value)));
+        seen.push(("own_answer_us_mean".into(), server.answer_us_mean));
+        seen.extend(server.service.iter().map(|time| ("own_service_us_mean".into(), time.mean_us)));
+    }
     for cost in &probes.overhead {
-        let share = cost.cpu_per_request_ratio.map(|ratio| ratio - 1.0);
-        seen.extend(share.map(|share| (format!("probe_cost_cpu_share_{}", cost.probe), share)));
+        for (what, ratio) in [
+            ("cpu", cost.cpu_per_request_ratio),
+            ("p99", cost.p99_ratio),
+            ("throughput", cost.throughput_ratio),
+        ] {
+            let share = ratio.map(|ratio| ratio - 1.0);
+            seen.extend(share.map(|share| (format!("probe_cost_{what}_share_{}", cost.probe), share)));
+        }
     }
     let waits = probes.scheduling.iter().flat_map(|scheduling| &scheduling.threads);
     // Of the thread that runs most: the others wait for what hardly ever comes.

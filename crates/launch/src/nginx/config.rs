@@ -16,6 +16,9 @@ const TEMPORARY: [(&str, &str); 5] = [
     ("scgi_temp_path", "--without-http_scgi_module"),
 ];
 
+/// How a build has the page that tells of it. Source: nginx.org/en/docs/http/ngx_http_stub_status_module.html.
+const STUB_STATUS: &str = "--with-http_stub_status_module";
+
 /// What `nginx` is told to serve at `address`, with all that it writes in `folder`.
 pub fn configuration(nginx: &Nginx, address: SocketAddr, folder: &Path, options: &Options) -> String {
     let mut file = File::default();
@@ -176,7 +179,7 @@ fn http(file: &mut File, nginx: &Nginx, address: SocketAddr, folder: &Path, opti
             _ => file.also(directive),
         }
     }
-    server(file, address, options);
+    server(file, nginx, address, options);
     file.close();
 }
 
@@ -199,7 +202,7 @@ fn open_file_cache(file: &mut File, options: &Options) {
     file.also("open_file_cache_min_uses 1");
 }
 
-fn server(file: &mut File, address: SocketAddr, options: &Options) {
+fn server(file: &mut File, nginx: &Nginx, address: SocketAddr, options: &Options) {
     let reuseport = if options.settings.reuseport { " reuseport" } else { "" };
     file.open("", "server");
     file.line(
@@ -212,6 +215,19 @@ fn server(file: &mut File, address: SocketAddr, options: &Options) {
     file.open("What says which file set this is, is not part of it.", "location ^~ /.");
     file.also("return 404");
     file.close();
+    let built = |option: &str| nginx.built.iter().any(|built| built == option);
+    if built(STUB_STATUS) && !built("--without-http_access_module") {
+        file.open(
+            "What it counts itself, for `--probe server` on this machine: such a build counts whether it is asked or not.",
+            "location = /.status",
+        );
+        file.also("stub_status");
+        file.also("access_log off");
+        for from in ["allow 127.0.0.0/8", "allow ::1", "deny all"] {
+            file.also(from);
+        }
+        file.close();
+    }
     file.close();
 }
 
@@ -303,6 +319,8 @@ mod tests {
         check("1.22.1", &[], "scgi_temp_path", true);
         check("1.22.1", &["--with-threads", "--without-http_scgi_module"], "scgi_temp_path", false);
         check("1.22.1", &["--without-http_scgi_module"], "uwsgi_temp_path", true);
+        check("1.22.1", &["--with-http_stub_status_module"], "location = /.status {", true);
+        check("1.22.1", &[], "stub_status", false);
     }
 
     #[test]

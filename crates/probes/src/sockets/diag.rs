@@ -43,6 +43,13 @@ pub(super) struct Connection {
     pub info: Info,
 }
 
+impl Connection {
+    /// The port of its other end. Source: `struct inet_diag_sockid`: the own port, then this one.
+    pub(super) fn client_port(&self) -> u16 {
+        u16::from_be_bytes([self.id[2], self.id[3]])
+    }
+}
+
 /// A socket to ask.
 pub(super) struct Diag {
     socket: OwnedFd,
@@ -180,6 +187,7 @@ mod tests {
         let found = diag.connections(&[address.port()]).unwrap();
         let [one] = &found[..] else { panic!("{found:?}") };
         assert_eq!((one.unread, one.info.received), (100, 100));
+        assert_eq!(one.client_port(), client.local_addr().unwrap().port());
         server.read_exact(&mut [0; 60]).unwrap();
         assert_eq!(diag.again(one).unwrap().map(|now| now.unread), Some(40));
         server.read_exact(&mut [0; 40]).unwrap();

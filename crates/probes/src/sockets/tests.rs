@@ -29,8 +29,9 @@ fn a_wait_before_the_read_follows_from_what_stands_unread() {
         // A connection that is closed is one no more.
         (waits, server)
     });
-    let subject = Subject { pids: vec![std::process::id()], ports: vec![address.port()] };
-    let mut probe = open(&subject).unwrap_or_else(|lacks| panic!("{lacks:?}"));
+    let subject =
+        Subject { pids: vec![std::process::id()], ports: vec![address.port()], ..Subject::default() };
+    let mut probe = open(&subject, &[]).unwrap_or_else(|lacks| panic!("{lacks:?}"));
     probe.resume().unwrap();
     let start = Instant::now();
     for _ in 0..REQUESTS {

@@ -97,7 +97,9 @@ impl Reading for Seen {
         ];
         if self.by_ring {
             let turns = if self.tells {
-                "and from the call's return to the request's turn, which the server tells by a static probe"
+                "and from the call's return to the request's turn, which the server tells by a static probe: while this one \
+                 looks that traps into the kernel once for each piece of data, which these times contain and which is part of \
+                 what looking cost; else it is one instruction that does nothing"
             } else {
                 "and the turns of others after the call has returned are in “application”, since this server does not tell of \
                  them"

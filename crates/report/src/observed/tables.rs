@@ -8,7 +8,7 @@ use crate::figure::STAGES;
 use crate::number;
 
 /// A table with a caption; nothing without rows. The first `words` columns are text.
-fn table(caption: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> Markup {
+pub(super) fn table(caption: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> Markup {
     let class = |i: usize| (i < words).then_some("text");
     html! {
         @if !rows.is_empty() {
@@ -29,7 +29,7 @@ fn table(caption: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) ->
     }
 }
 
-fn name(load: &Looked) -> String {
+pub(super) fn name(load: &Looked) -> String {
     format!("{} · {}", load.subject, load.label)
 }
 

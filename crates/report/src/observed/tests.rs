@@ -1,4 +1,7 @@
-use results::probes::{IndependentTime, Overhead, Processor, Span, Stack, Stage, Stages, Uncorrelated};
+use results::probes::{
+    Counter, IndependentTime, Overhead, Processor, ServerCounters, ServerTime, Span, Stack, Stage, Stages,
+    Uncorrelated,
+};
 use results::{Probes, Trial, Verdict};
 
 use super::*;
@@ -111,4 +114,49 @@ fn what_was_lost_missing_or_dear_is_told() {
         );
     }
     assert_eq!(html.matches("Not known for want of it: IPC").count(), 1);
+}
+
+#[test]
+fn what_the_server_counts_is_told_with_its_meaning() {
+    let figure = |name: &str, value: f64| Counter { name: name.into(), value };
+    let server = ServerCounters {
+        program: "sphinx 0.1".into(),
+        answers: 8,
+        answer_us_mean: 250.0,
+        figures: vec![
+            figure("requests_per_s", 50_500.0),
+            figure("requests_per_wait", 3.5),
+            figure("evictions_per_s", 0.0),
+            figure("rejected_per_s", 2.0),
+        ],
+        service: Some(ServerTime {
+            requests: 12_345,
+            mean_us: 1.6,
+            p50_at_most_us: Some(2.0),
+            p99_at_most_us: None,
+        }),
+        ..ServerCounters::default()
+    };
+    let probes = Probes {
+        stages: Some(stages([8.0, 10.0, 1.0, 2.0, 2.0, 7.0])),
+        server: Some(server),
+        ..Probes::default()
+    };
+    let html = page(&[trial(0.5, Some(probes))]).replace('\u{a0}', " ");
+    for expect in [
+        "What the server counts itself (sphinx 0.1)",
+        "50.5 krps",
+        "3.50",
+        "answered between two waits",
+        "None at any load: evictions/s.",
+        "connections turned away/s",
+        "250 µs",
+        "1.60 µs",
+        "+25.0 %",
+        "≤ 2.00 µs",
+    ] {
+        assert!(html.contains(expect), "{expect} is not in {html}");
+    }
+    // What it does not tell has no row.
+    assert!(!html.contains("a copy") && !html.contains("getrusage"), "{html}");
 }

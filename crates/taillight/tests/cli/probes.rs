@@ -3,10 +3,11 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
+use results::probes::ServerCounters;
 use results::study::StudyFolder;
-use results::{Experiment, Reason, ResultFolder, Verdict};
+use results::{Experiment, Reason, ResultFolder, Trial, Verdict};
 
-use crate::run::{finish, refuses, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text};
 
 /// A load on memcached with probes; `None` where there is no memcached, which is said.
 fn observed(out: &Path, probes: &str) -> Option<Experiment> {
@@ -14,14 +15,29 @@ fn observed(out: &Path, probes: &str) -> Option<Experiment> {
         println!("skipped: {error}");
         return None;
     }
-    let words =
-        ["load", "cache", "--target", "memcached", "--keys", "1000", "--rate", "2k", "--connections", "8"];
-    let mut command = taillight(&words);
+    Some(loaded(out, probes, &["cache", "--target", "memcached", "--keys", "1000"]))
+}
+
+/// A load of 2 krps with probes, and the result.
+fn loaded(out: &Path, probes: &str, on: &[&str]) -> Experiment {
+    let mut command = taillight(&["load"]);
+    command.args(on).args(["--rate", "2k", "--connections", "8"]);
     command.args(["--warmup", "100ms", "--window", "3s", "--pace", "sleep", "--name", "observed"]);
     command.args(["--probe", probes, "--out"]).arg(out);
     let output = finish(&mut command);
     assert!(output.status.success(), "{}", text(&output));
-    Some(ResultFolder::open(&out.join("observed")).unwrap().load().unwrap())
+    ResultFolder::open(&out.join("observed")).unwrap().load().unwrap()
+}
+
+/// What the server counted itself, which is about what the client sent.
+fn own_counters<'a>(trial: &'a Trial, program: &str) -> &'a ServerCounters {
+    let probes = trial.probes.as_ref().unwrap();
+    let server = probes.server.as_ref().unwrap_or_else(|| panic!("{probes:?}"));
+    assert!(server.program.starts_with(program) && server.servers == 1 && server.answers > 3, "{server:?}");
+    let ratio = server.figure("requests_per_s").unwrap() / trial.achieved_rps;
+    // It counted in some slots only, and machines that test stall.
+    assert!((0.5..2.0).contains(&ratio), "{ratio}: {server:?}");
+    server
 }
 
 #[test]
@@ -30,7 +46,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     let Some(experiment) = observed(out.path(), "all") else { return };
     let trial = &experiment.trials[0];
     let probes = trial.probes.as_ref().unwrap();
-    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "counters", "io"]);
+    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "counters", "io"]);
     assert!(probes.slots >= 4, "{probes:?}");
     // Everything that was asked for was seen or is missing, with what to do.
     let seen = [
@@ -38,6 +54,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
         ("cpu", probes.processor.is_some()),
         ("runqueue", probes.scheduling.is_some()),
         ("sockets", probes.sockets.is_some()),
+        ("server", probes.server.is_some()),
         ("counters", !probes.counters.is_empty()),
         ("io", probes.io.is_some()),
     ];
@@ -65,8 +82,52 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
         );
         assert!(stages.correlated > 0, "{stages:?}");
     }
+    let server = own_counters(trial, "memcached 1.");
+    for figure in ["cpu_us_per_request", "proc_cpu_us_per_request", "requests_per_wait", "hit_share"] {
+        assert!(server.figure(figure).is_some_and(|value| value > 0.0), "{figure}: {server:?}");
+    }
     let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
-    assert!(page.contains("Where the time goes") && page.contains("What looking cost"));
+    for part in ["Where the time goes", "What looking cost", "What the server counts itself (memcached"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn sphinx_tells_its_own_service_times_where_it_has_metrics() {
+    let out = tempfile::tempdir().unwrap();
+    let metrics = "--sphinx-arg=--metrics=127.0.0.1:0";
+    let cache = ["cache", "--target", "sphinx", "--keys", "1000"];
+    let with: Vec<&str> = cache.iter().copied().chain([metrics]).collect();
+    let experiment = loaded(out.path(), "server", &with);
+    let own = own_counters(&experiment.trials[0], "sphinx ").service.unwrap();
+    assert!(own.requests > 100 && own.mean_us > 0.0 && own.p50_at_most_us.is_some(), "{own:?}");
+    let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
+    assert!(page.contains("Service time by the server’s own clock"));
+    // Without the port the rest is told all the same, and what is missing.
+    let without = tempfile::tempdir().unwrap();
+    let experiment = loaded(without.path(), "server", &cache);
+    let trial = &experiment.trials[0];
+    assert_eq!(own_counters(trial, "sphinx ").service, None);
+    let missing = &trial.probes.as_ref().unwrap().missing;
+    assert!(missing.len() == 1 && missing[0].what.contains("--metrics"), "{missing:?}");
+}
+
+#[test]
+fn nginx_tells_its_requests_and_a_server_without_counters_is_said() {
+    if let Err(error) = launch::nginx::find() {
+        return println!("skipped: {error}");
+    }
+    let out = tempfile::tempdir().unwrap();
+    let experiment = loaded(out.path(), "server", &["web", "--target", "nginx", "--files", "100x1KiB"]);
+    let server = own_counters(&experiment.trials[0], "nginx");
+    assert_eq!(server.figure("dropped_per_s"), Some(0.0), "{server:?}");
+    // One that serves pages and nothing about itself.
+    let null = Served::start(&["serve", "null", "--dialect", "http"], "null server ready on ");
+    let url = format!("http://{}/", null.address);
+    let out = tempfile::tempdir().unwrap();
+    let experiment = loaded(out.path(), "server", &["web", "--target", &url]);
+    let probes = experiment.trials[0].probes.as_ref().unwrap();
+    assert!(probes.server.is_none() && probes.missing[0].what.contains("answers 'stats'"), "{probes:?}");
 }
 
 /// Debian's user without any rights, and group.
@@ -125,5 +186,5 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
 #[test]
 fn an_unknown_probe_is_refused() {
     let mut command = taillight(&["load", "cache", "--rate", "1k", "--probe", "stage"]);
-    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, counters and io"]);
+    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, server, counters and io"]);
 }

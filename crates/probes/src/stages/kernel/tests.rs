@@ -162,7 +162,8 @@ fn ask(plant: Plant, address: SocketAddr, requests: usize) {
 
 /// The programs on this process and `address`; `None` where this user may not load any, which is said.
 fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
-    let subject = Subject { pids: vec![std::process::id()], ports: vec![address.port()] };
+    let subject =
+        Subject { pids: vec![std::process::id()], ports: vec![address.port()], ..Subject::default() };
     match Kernel::open(&subject, limits) {
         Ok(kernel) => Some(kernel),
         Err(error) if !may_load() => {
@@ -407,7 +408,7 @@ fn lost_requests_are_never_passed_over() {
 fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
     // Another process's number: nobody who is watched reads.
     let server = serve(Plant::Nothing);
-    let subject = Subject { pids: vec![1], ports: vec![server.address.port()] };
+    let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
     let seen = programs(server.address, Limits::default()).map(|_| {
         let mut kernel = Kernel::open(&subject, Limits::default()).unwrap();
         kernel.resume().unwrap();

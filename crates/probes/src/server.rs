@@ -1,0 +1,114 @@
+//! What the server itself counts, asked over a connection of the probe's own at both ends of each slot.
+//!
+//! It is asked between slots, when no other probe looks: an answer costs the server some 50 µs, which none of them should
+//! see. So what looking costs the windows is not in it; how long the answers took is in the record.
+
+mod answer;
+mod connection;
+mod counts;
+mod metrics;
+mod questioned;
+
+use std::any::Any;
+use std::io;
+use std::path::Path;
+
+use host::threads::{self, Thread};
+use results::Probes;
+use results::probes::Missing;
+
+use crate::instrument::{Instrument, Reading};
+use crate::set::Probe;
+use crate::subject::Subject;
+use counts::{Counts, Moment};
+use questioned::Questioned;
+
+struct Server {
+    servers: Vec<Questioned>,
+    pids: Vec<u32>,
+    before: Option<Moment>,
+}
+
+/// Opens it; `own_ports` gets the ports from which it asks, which are no client's.
+pub(crate) fn open(
+    subject: &Subject,
+    own_ports: &mut Vec<u16>,
+    missing: &mut Vec<Missing>,
+) -> Result<Box<dyn Instrument>, Vec<Missing>> {
+    let lacks = |what: String| {
+        let disables = "requests, processor time, yields and evictions as the server counts them".into();
+        vec![Missing { probe: Probe::Server.name().into(), what, disables }]
+    };
+    if subject.servers.is_empty() {
+        return Err(lacks("the address of a server".into()));
+    }
+    let servers: Result<Vec<Questioned>, String> = subject.servers.iter().map(Questioned::open).collect();
+    let mut servers = servers.map_err(lacks)?;
+    for server in servers.iter_mut().filter(|server| server.is_sphinx()) {
+        server.find_metrics(Path::new("/proc"), subject);
+    }
+    if servers.iter().any(|server| server.is_sphinx() && !server.has_metrics()) {
+        missing.push(Missing {
+            probe: format!("{}: service times", Probe::Server.name()),
+            what: "the port where Sphinx tells its metrics, on this machine: start it with --metrics 127.0.0.1:0 \
+                   (--sphinx-arg=--metrics=127.0.0.1:0), as a user whose /proc/PID/fd may be read"
+                .into(),
+            disables: "service times by Sphinx's own clock".into(),
+        });
+    }
+    own_ports.extend(servers.iter().filter_map(Questioned::own_port));
+    Ok(Box::new(Server { servers, pids: subject.pids.clone(), before: None }))
+}
+
+impl Server {
+    fn ask(&mut self) -> io::Result<Moment> {
+        let said = self.servers.iter_mut().map(Questioned::ask).collect::<io::Result<_>>()?;
+        let root = Path::new("/");
+        let used = threads::of(root, &self.pids)
+            .into_iter()
+            .filter_map(|(pid, tid)| Thread::read(root, pid, tid))
+            .reduce(Thread::plus);
+        Ok(Moment { said, used })
+    }
+}
+
+impl Instrument for Server {
+    fn probe(&self) -> Probe {
+        Probe::Server
+    }
+
+    fn resume(&mut self) -> io::Result<()> {
+        self.before = Some(self.ask()?);
+        Ok(())
+    }
+
+    fn pause(&mut self) -> Box<dyn Reading> {
+        // A server that did not answer now will not at the next beginning, which tells why.
+        let both = self.before.take().zip(self.ask().ok());
+        let program = self.servers.first().map_or(String::new(), |server| server.program().to_owned());
+        Box::new(both.map_or(Counts::default(), |(before, now)| now.since(&before, program)))
+    }
+}
+
+impl Reading for Counts {
+    fn add(&mut self, other: &dyn Reading) {
+        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+        self.plus(other);
+    }
+
+    fn same(&self) -> Box<dyn Reading> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn enter(&self, _: f64, into: &mut Probes) -> Option<String> {
+        into.server = self.record();
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+use maud::{Markup, html};
+use results::probes::ServerCounters;
+
+use super::{Looked, tables};
+use crate::number;
+
+/// A figure as it is shown.
+struct Shown {
+    /// As records name it.
+    name: &'static str,
+    label: &'static str,
+    as_words: fn(f64) -> String,
+    meaning: &'static str,
+}
+
+const fn shown(
+    name: &'static str,
+    label: &'static str,
+    as_words: fn(f64) -> String,
+    meaning: &'static str,
+) -> Shown {
+    Shown { name, label, as_words, meaning }
+}
+
+fn us(us: f64) -> String {
+    number::micros(Some(us))
+}
+
+fn rate(rps: f64) -> String {
+    number::rate(Some(rps))
+}
+
+/// In the order of the page; what a server does not tell has no row.
+const FIGURES: [Shown; 20] = [
+    shown("requests_per_s", "requests, by the server", rate, "each key of a get counts as one"),
+    shown(
+        "requests_per_wait",
+        "requests a wait",
+        number::three,
+        "answered between two waits of a thread (voluntary switches in /proc): 1 where each request wakes it, more where \
+         they come in batches",
+    ),
+    shown("requests_per_sleep", "requests a sleep", number::three, "the same by Sphinx’s own count"),
+    shown("cpu_us_per_request", "processor time a request, by the server", us, "its own getrusage"),
+    shown(
+        "proc_cpu_us_per_request",
+        "processor time a request, by /proc",
+        us,
+        "the kernel’s account of the server’s threads in the same time",
+    ),
+    shown(
+        "cpu_kernel_share",
+        "of it in the kernel",
+        number::percent,
+        "system calls, and the packets that they carry",
+    ),
+    shown(
+        "received_bytes_per_request",
+        "received a request",
+        number::bytes,
+        "commands and values as they came",
+    ),
+    shown("sent_bytes_per_request", "sent a request", number::bytes, "answers"),
+    shown(
+        "yields_per_kilo_request",
+        "yields in 1000 requests",
+        number::three,
+        "a connection had more to do than it is given in one turn, and others came first",
+    ),
+    shown(
+        "passed_on_per_request",
+        "passed on a request",
+        number::three,
+        "asked of the thread that has the key",
+    ),
+    shown(
+        "wakeups_per_request",
+        "wake-ups a request",
+        number::three,
+        "sleeping threads that another had to wake",
+    ),
+    shown(
+        "lent_per_request",
+        "lent a request",
+        number::three,
+        "values sent from where they are stored, without a copy",
+    ),
+    shown("spinning_share", "spinning", number::percent, "share of its threads’ time spent looking for work"),
+    shown("hit_share", "hits", number::percent_of_all, "gets that found their key"),
+    shown("connections", "connections", number::three, "open, the probe’s own among them"),
+    shown("idle_connections", "idle connections", number::three, "open, without a request"),
+    shown(
+        "answering",
+        "being answered",
+        number::three,
+        "requests at a moment: over their rate, the time of one",
+    ),
+    shown("threads", "threads", number::three, "that serve"),
+    shown(
+        "accepted_per_s",
+        "connections accepted/s",
+        number::three,
+        "a generator that keeps its own adds none",
+    ),
+    shown(
+        "hash_expanding_share",
+        "index growing",
+        number::percent,
+        "share of the moments at which memcached moved its hash table to a larger one",
+    ),
+];
+
+/// What is no figure of its own while it is 0: events that should not be.
+const EVENTS: [(&str, &str); 11] = [
+    ("evictions_per_s", "evictions/s"),
+    ("reclaimed_per_s", "expired items reused/s"),
+    ("segments_reclaimed_per_s", "segments taken back/s"),
+    ("rejected_per_s", "connections turned away/s"),
+    ("dropped_per_s", "connections dropped/s"),
+    ("listen_disabled_per_s", "stops of accepting/s"),
+    ("slow_reader_kicks_per_s", "slow readers closed/s"),
+    ("read_buffers_missing_per_s", "read buffers that were missing/s"),
+    ("response_objects_missing_per_s", "response objects that were missing/s"),
+    ("queue_waits_per_kilo_request", "waits for a full queue in 1000 requests"),
+    ("output_waits_per_kilo_request", "waits for output in 1000 requests"),
+];
+
+/// What the server counted itself.
+pub(super) fn server(looked: &[Looked]) -> Markup {
+    let all: Vec<(&Looked, &ServerCounters)> =
+        looked.iter().filter_map(|load| Some((load, load.trial.probes.as_ref()?.server.as_ref()?))).collect();
+    let cells = |name: &str, words: &dyn Fn(f64) -> String| -> Option<Vec<String>> {
+        let values: Vec<Option<f64>> = all.iter().map(|(_, counters)| counters.figure(name)).collect();
+        let cell = |value: Option<f64>| value.map_or(number::NONE.into(), words);
+        values.iter().any(Option::is_some).then(|| values.into_iter().map(cell).collect())
+    };
+    let mut rows: Vec<(&str, Vec<String>, &str)> = vec![(
+        "requests, by the client",
+        all.iter().map(|(load, _)| rate(load.trial.achieved_rps)).collect(),
+        "over the whole window",
+    )];
+    rows.extend(
+        FIGURES.iter().filter_map(|one| Some((one.label, cells(one.name, &one.as_words)?, one.meaning))),
+    );
+    let mut quiet = Vec::new();
+    for (name, label) in EVENTS {
+        let Some(cells) = cells(name, &number::three) else { continue };
+        if all.iter().all(|(_, counters)| counters.figure(name).is_none_or(|value| value == 0.0)) {
+            quiet.push(label);
+        } else {
+            rows.push((label, cells, ""));
+        }
+    }
+    rows.push((
+        "answer to the probe, mean",
+        all.iter().map(|(_, counters)| us(counters.answer_us_mean)).collect(),
+        "a request like any other, in the same queues, though a dear one; asked between the slots, so that none of the other \
+         figures has it",
+    ));
+    html! {
+        @if let Some((_, first)) = all.first() {
+            div.scroll {
+                table {
+                    caption { "What the server counts itself (" (first.program) "), from the beginning to the end of each slot" }
+                    thead { tr {
+                        th.text { "figure" }
+                        @for (load, _) in &all { th { (tables::name(load)) } }
+                        th.text { "what it means" }
+                    } }
+                    tbody { @for (label, cells, meaning) in &rows {
+                        tr {
+                            th.text scope="row" { (label) }
+                            @for cell in cells { td { (cell) } }
+                            td.text.words { (meaning) }
+                        }
+                    } }
+                }
+            }
+            @if !quiet.is_empty() { p.muted { "None at any load: " (quiet.join(", ")) "." } }
+            (service(&all))
+        }
+    }
+}
+
+/// The server's own clock beside the stages between the same two moments.
+fn service(all: &[(&Looked, &ServerCounters)]) -> Markup {
+    let row = |(load, counters): &(&Looked, &ServerCounters)| {
+        let own = counters.service?;
+        let stages = load.stages();
+        let stage = stages.and_then(|s| Some(s.mean_us("application")? + s.mean_us("open").unwrap_or(0.0)));
+        let at_most = |us: Option<f64>| us.map_or(number::NONE.into(), |us| format!("≤ {}", self::us(us)));
+        Some(vec![
+            tables::name(load),
+            number::count(own.requests),
+            us(own.mean_us),
+            number::micros(stage),
+            stage.map_or(number::NONE.into(), |stage| {
+                format!("{:+.1} %", 100.0 * (stage / own.mean_us - 1.0))
+            }),
+            at_most(own.p50_at_most_us),
+            at_most(own.p99_at_most_us),
+        ])
+    };
+    let heads = [
+        "load",
+        "requests",
+        "mean by the server",
+        "application stage",
+        "the stage is longer by",
+        "p50",
+        "p99",
+    ];
+    let caption = "Service time by the server’s own clock, from the return of the receive to just before the send, and the stage \
+                   between the same two moments by programs in the kernel, which have no part of that clock";
+    tables::table(caption, &heads, 1, all.iter().filter_map(row).collect())
+}

@@ -1,0 +1,44 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Counter;
+
+/// What the server itself counted, asked at the beginning and the end of each slot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerCounters {
+    /// From the first answer of a slot to its last, all slots together.
+    pub observed_s: f64,
+    /// What answered: `memcached 1.6.18`, `nginx`; one of several alike.
+    pub program: String,
+    /// Servers that were asked.
+    pub servers: u32,
+    /// Answers, of all of them together.
+    pub answers: u64,
+    /// From a question to its whole answer.
+    pub answer_us_mean: f64,
+    /// `requests_per_s`, `requests_per_wait`, `cpu_us_per_request` and the like; those that this server tells. In a cache a
+    /// get of several keys counts once for each, as the server counts it.
+    pub figures: Vec<Counter>,
+    /// How long requests took by the server's own clock, where it says so.
+    pub service: Option<ServerTime>,
+}
+
+/// A server's own histogram of its service times, with steps of one octave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServerTime {
+    /// Requests that it timed.
+    pub requests: u64,
+    /// Their mean: from the return of a receive to just before the send of the answer.
+    pub mean_us: f64,
+    /// The end of the step that has the median; `None` beyond the last step.
+    pub p50_at_most_us: Option<f64>,
+    /// The end of the step that has the 99th percentile; `None` beyond the last step.
+    pub p99_at_most_us: Option<f64>,
+}
+
+impl ServerCounters {
+    /// The figure `name`.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.figures.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    }
+}
