@@ -50,6 +50,8 @@ pub struct Load {
     pub seed: u64,
     /// Warm-up and window.
     pub span: Span,
+    /// Whether the kernel is to stamp some of the connections.
+    pub stamps: bool,
 }
 
 impl Generator {
@@ -225,6 +227,7 @@ impl Generator {
         // Wherever it is: started for this, it holds nobody else's items.
         let agreed = self.options.iter().any(|option| option == AGREE);
         let spec = spec.args((server.is_started() && !agreed).then_some(AGREE));
+        let spec = spec.args(load.stamps.then_some("--stamps"));
         spec.arg("--trial").arg(file.display().to_string())
     }
 }

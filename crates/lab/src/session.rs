@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use probes::{Observer, ProbeSet, Subject};
+use probes::{Observer, Probe, ProbeSet, Subject};
 use reactor::Address;
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
@@ -161,7 +161,9 @@ impl Session {
         let about = self.whereabouts();
         let step = Step { target: &name, purpose, load_share, rate_rps };
         self.progress.event(&Event::Started(&step), &about);
-        let load = Load { rate_rps, seed, span };
+        let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
+        let observed = !self.probes.is_empty() && !is_search;
+        let load = Load { rate_rps, seed, span, stamps: observed && self.probes.has(Probe::Client) };
         let started = Instant::now();
         let progress = &mut self.progress;
         let tick = |lines: &[String]| {
@@ -169,8 +171,6 @@ impl Session {
             progress.event(&Event::Tick(lines), &Where { left, ..about });
         };
         let server = &mut self.servers[request.target];
-        let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
-        let observed = !self.probes.is_empty() && !is_search;
         let observer = observed.then(|| Observer::start(&self.probes, subject(server), span.window));
         let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
         if let Some(observer) = observer {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use reactor::queue::{Consumer, Producer, bounded};
-use reactor::{Address, Backend, Epoll, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers};
+use reactor::{
+    Address, Backend, Epoll, Exchange, Reactor, Submit, Tls, Uring, monotonic_now, pin_to, sharpen_timers,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
@@ -70,8 +72,20 @@ pub struct Generator {
     pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// Says when to start, once all connections of all threads stand; `None`: at once.
     pub gate: Option<Gate>,
+    /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
+    pub stamps: Option<Stamps>,
     /// Where the threads show what they do; see [`Generator::watch`].
     shown_to: Mutex<Vec<Producer<LivePoint>>>,
+    stamped: Mutex<Vec<Exchange>>,
+}
+
+/// Connections whose requests and answers the kernel stamps; see [`Epoll::with_timestamps`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamps {
+    /// One in so many.
+    pub one_in: usize,
+    /// Exchanges that each thread keeps at most.
+    pub room: usize,
 }
 
 /// Waits until the start is agreed on, and returns its moment on the clock of [`monotonic_now`], or why there is
@@ -84,8 +98,23 @@ const SHOWN: usize = 128;
 impl Generator {
     /// A generator of `threads` threads that starts as soon as it can.
     pub fn new(plan: Plan, threads: u32, cpus: Vec<usize>, stop: Arc<AtomicBool>) -> Generator {
-        let shown_to = Mutex::new(Vec::new());
-        Generator { plan, threads, cpus, stop, backend: Backend::Epoll, tls: None, gate: None, shown_to }
+        Generator {
+            plan,
+            threads,
+            cpus,
+            stop,
+            backend: Backend::Epoll,
+            tls: None,
+            gate: None,
+            stamps: None,
+            shown_to: Mutex::default(),
+            stamped: Mutex::default(),
+        }
+    }
+
+    /// What the kernel stamped in the runs so far, each thread's in the order in which it ended; once.
+    pub fn take_stamped(&self) -> Vec<Exchange> {
+        std::mem::take(&mut *self.stamped.lock().expect("nobody panics with it"))
     }
 
     /// What each thread shows while it runs, for a thread that looks on. Call it before [`Generator::run`].
@@ -111,9 +140,14 @@ impl Generator {
                     scope.spawn(move || {
                         let together = (start, failed, barrier);
                         let ring = || Uring::new(Submit::AtOnce);
-                        match self.backend {
-                            Backend::Epoll => self.wrapped(thread, workload(thread), Epoll::new, together),
-                            Backend::Uring => self.wrapped(thread, workload(thread), ring, together),
+                        match (self.backend, self.stamps.filter(|_| self.tls.is_none())) {
+                            (Backend::Epoll, Some(stamps)) => {
+                                self.stamped_thread(thread, workload(thread), stamps, together)
+                            }
+                            (Backend::Epoll, None) => {
+                                self.wrapped(thread, workload(thread), Epoll::new, together)
+                            }
+                            (Backend::Uring, _) => self.wrapped(thread, workload(thread), ring, together),
                         }
                     })
                 })
@@ -154,12 +188,26 @@ impl Generator {
         together: (&AtomicU64, &AtomicBool, &Barrier),
     ) -> Result<Recording, Failure> {
         match self.tls.clone() {
-            None => self.thread(thread, workload, reactor, together),
+            None => self.thread(thread, workload, reactor, together).map(|(recording, _)| recording),
             Some((config, name)) => {
                 let encrypted = || Ok(Tls::client(reactor()?, config, name));
-                self.thread(thread, workload, encrypted, together)
+                self.thread(thread, workload, encrypted, together).map(|(recording, _)| recording)
             }
         }
+    }
+
+    /// Runs a thread on an event loop that the kernel gives its stamps to, and keeps these.
+    fn stamped_thread<W: Workload>(
+        &self,
+        thread: u32,
+        workload: W,
+        Stamps { one_in, room }: Stamps,
+        together: (&AtomicU64, &AtomicBool, &Barrier),
+    ) -> Result<Recording, Failure> {
+        let reactor = || Epoll::with_timestamps(room, one_in);
+        let (recording, mut reactor) = self.thread(thread, workload, reactor, together)?;
+        self.stamped.lock().expect("nobody panics with it").extend(reactor.take_exchanges());
+        Ok(recording)
     }
 
     fn thread<R: Reactor, W: Workload>(
@@ -168,7 +216,7 @@ impl Generator {
         workload: W,
         reactor: impl FnOnce() -> io::Result<R>,
         (start, failed, barrier): (&AtomicU64, &AtomicBool, &Barrier),
-    ) -> Result<Recording, Failure> {
+    ) -> Result<(Recording, R), Failure> {
         let prepared = self.prepare(thread, workload, reactor);
         if prepared.is_err() {
             failed.store(true, Ordering::Relaxed);
@@ -190,11 +238,11 @@ impl Generator {
             return Err(called_off);
         }
         if failed.load(Ordering::Relaxed) {
-            return Ok(engine.finish(Time(0)));
+            return Ok((engine.finish(Time(0)), reactor));
         }
         engine.start(Time(start.load(Ordering::Relaxed)));
         while engine.step(&mut reactor)? {}
-        Ok(engine.finish(reactor.now()))
+        Ok((engine.finish(reactor.now()), reactor))
     }
 
     fn prepare<R: Reactor, W: Workload>(

@@ -11,6 +11,7 @@
 //! | `cpu` | which code uses the processors | sampling by `perf_event_open(2)` |
 //! | `sockets` | how long requests stand unread, round trips, what held answers back | netlink, without privilege |
 //! | `server` | what the server counts itself | its `stats`, NGINX's `stub_status`, Sphinx's metrics |
+//! | `client` | when requests left the client's machine, and answers came to it | `SO_TIMESTAMPING` in the generator |
 //! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
 //! | `io` | disks and page cache | `/proc` |
 //!

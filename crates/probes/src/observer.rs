@@ -40,10 +40,10 @@ impl Observer {
     ///
     /// What cannot be had is told by [`Observer::finish`].
     pub fn start(wanted: &ProbeSet, subject: Subject, window: Duration) -> Observer {
-        let slots = Slots::new(wanted.probes().len(), window);
+        let probes = wanted.in_slots();
+        let slots = Slots::new(probes.len(), window);
         let (stop, stopped) = channel();
         let (ready, is_ready) = channel();
-        let probes = wanted.probes().to_vec();
         let thread = thread::spawn(move || watch(&probes, &subject, slots, &stopped, &ready));
         // A thread that dies drops its end, which wakes this one; what it died of is told when it is joined.
         let _ = is_ready.recv();
@@ -61,8 +61,19 @@ impl Observer {
         let mut record = Probes {
             asked: self.wanted.probes().iter().map(|probe| probe.name().to_owned()).collect(),
             slot_s: self.slots.length.as_secs_f64(),
+            // Which the generator wrote.
+            client: trial.probes.take().and_then(|probes| probes.client),
             ..Probes::default()
         };
+        if self.wanted.has(Probe::Client) && record.client.is_none() {
+            missing.push(Missing {
+                probe: Probe::Client.name().into(),
+                what: "a generator on this machine with the event loop epoll, and connections over TCP without TLS on which \
+                       a request waits for the answer to the one before (--depth 1)"
+                    .into(),
+                disables: "what of the response time is the client's own".into(),
+            });
+        }
         let Some(opened) = trial.window_opened_monotonic_ns.map(Time) else {
             missing.push(Missing {
                 probe: "all".into(),
@@ -79,7 +90,7 @@ impl Observer {
             slots.iter().filter(|slot| slot.from >= opened && slot.to <= closed).collect();
         record.slots = within.len() as u32;
         let mut lost = Vec::new();
-        for &probe in self.wanted.probes() {
+        for probe in self.wanted.in_slots() {
             if missing.iter().any(|missing| missing.probe == probe.name()) {
                 continue;
             }
@@ -147,6 +158,8 @@ fn watch(
             Probe::Server => server::open(subject, &mut own_ports, &mut missing),
             Probe::Counters => counters::open(subject, &mut missing),
             Probe::Io => input_output::open(subject),
+            // The generator's.
+            Probe::Client => continue,
         };
         match opened {
             Ok(instrument) => instruments.push((j, instrument)),
@@ -208,7 +221,10 @@ mod tests {
         thread::sleep(Duration::from_secs_f64(trial.window_s));
         observer.finish(&mut trial);
         let probes = trial.probes.unwrap();
-        assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "counters", "io"]);
+        assert_eq!(
+            probes.asked,
+            ["stages", "cpu", "runqueue", "sockets", "server", "client", "counters", "io"]
+        );
         assert!(probes.slots >= 3, "{probes:?}");
         let scheduling = probes.scheduling.as_ref().unwrap();
         assert!(scheduling.observed_s >= probes.slot_s && scheduling.observed_s <= 4.0, "{scheduling:?}");

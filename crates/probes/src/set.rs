@@ -16,6 +16,8 @@ pub enum Probe {
     Sockets,
     /// What the server itself counts.
     Server,
+    /// When requests left the client's machine, and answers came to it. The generator does that, throughout.
+    Client,
     /// Instructions, misses, faults.
     Counters,
     /// Disks and page cache.
@@ -24,12 +26,13 @@ pub enum Probe {
 
 impl Probe {
     /// All, the dearest first.
-    pub const ALL: [Probe; 7] = [
+    pub const ALL: [Probe; 8] = [
         Probe::Stages,
         Probe::Cpu,
         Probe::RunQueue,
         Probe::Sockets,
         Probe::Server,
+        Probe::Client,
         Probe::Counters,
         Probe::Io,
     ];
@@ -42,6 +45,7 @@ impl Probe {
             Probe::RunQueue => "runqueue",
             Probe::Sockets => "sockets",
             Probe::Server => "server",
+            Probe::Client => "client",
             Probe::Counters => "counters",
             Probe::Io => "io",
         }
@@ -56,6 +60,16 @@ impl ProbeSet {
     /// Those, the dearest first.
     pub fn probes(&self) -> &[Probe] {
         &self.0
+    }
+
+    /// Whether this one is asked for.
+    pub fn has(&self, probe: Probe) -> bool {
+        self.0.contains(&probe)
+    }
+
+    /// Those that look in slots, the dearest first.
+    pub(crate) fn in_slots(&self) -> Vec<Probe> {
+        self.0.iter().copied().filter(|probe| *probe != Probe::Client).collect()
     }
 
     /// Whether none is asked for.
@@ -78,7 +92,7 @@ impl FromStr for ProbeSet {
                 what: "probe",
                 given: name.into(),
                 problem: "there is none of that name".into(),
-                lever: "write some of stages, cpu, runqueue, sockets, server, counters and io with commas between, or all",
+                lever: "write some of stages, cpu, runqueue, sockets, server, client, counters and io with commas between, or all",
             })
         };
         let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;
@@ -105,7 +119,7 @@ mod tests {
             |text: &str, expect: &str| assert_eq!(text.parse::<ProbeSet>().unwrap().to_string(), expect);
         check("stages", "stages");
         check("io,stages,io", "stages,io");
-        check("all", "stages,cpu,runqueue,sockets,server,counters,io");
+        check("all", "stages,cpu,runqueue,sockets,server,client,counters,io");
         for text in ["", "stage", "all,io", "stages,"] {
             let error = text.parse::<ProbeSet>().unwrap_err().to_string();
             assert!(error.contains("stages, cpu, runqueue"), "{text}: {error}");

@@ -1,5 +1,6 @@
 //! What probes saw: where the time goes, who used the processors, and what looking cost.
 
+mod client;
 mod published;
 mod server;
 mod tables;
@@ -54,6 +55,7 @@ pub(crate) fn observed(subjects: &[Subject]) -> Markup {
         (tables::stages(&staged))
         (tables::independent(&staged))
         (tables::without_privilege(&looked))
+        (client::client(&looked))
         (server::server(&looked))
         (tables::sockets(&looked))
         (tables::threads(&looked))

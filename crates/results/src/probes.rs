@@ -3,6 +3,7 @@
 //! A probe looks in some slots of the window and not in the others, so that the two kinds can be held against each
 //! other: that is its [`Overhead`]. Everything here was summed up over the slots in which it looked.
 
+mod client;
 mod input_output;
 mod overhead;
 mod processor;
@@ -14,6 +15,7 @@ mod stages;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use client::ClientTimes;
 pub use input_output::InputOutput;
 pub use overhead::Overhead;
 pub use processor::{CodeShare, Counter, Processor, Stack};
@@ -25,7 +27,7 @@ pub use stages::{IndependentTime, Span, Stage, Stages, Uncorrelated};
 /// Everything that was asked of probes in one trial, and what came of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Probes {
-    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `counters`, `io`.
+    /// What was asked for: `stages`, `cpu`, `runqueue`, `sockets`, `server`, `client`, `counters`, `io`.
     pub asked: Vec<String>,
     /// The slots of the window.
     pub slots: u32,
@@ -43,6 +45,9 @@ pub struct Probes {
     /// What the server itself counted.
     #[serde(default)]
     pub server: Option<ServerCounters>,
+    /// What the kernel stamped in the client.
+    #[serde(default)]
+    pub client: Option<ClientTimes>,
     /// Which code used the processors.
     pub processor: Option<Processor>,
     /// Counters of the processor and of the kernel, those that are there.

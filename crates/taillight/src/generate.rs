@@ -4,6 +4,7 @@
 //! observes it, and reads the file that it leaves.
 
 pub(crate) mod live;
+mod stamps;
 mod start;
 mod web;
 
@@ -49,6 +50,8 @@ pub(crate) struct Task {
     pub start_on_stdin: bool,
     /// Whether somebody on standard output looks on.
     pub live: bool,
+    /// Whether the kernel stamps some of the connections.
+    pub stamps: bool,
     /// The servers' processes, where they are known and on this machine: their processor time is not foreign.
     pub server_pids: Vec<u32>,
 }
@@ -91,6 +94,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let io = task.load.io.choose(reactor::Io::FOR_GENERATORS)?;
     generator.backend = io.backend;
     generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
+    let stamped = task.stamps.then(|| stamps::Stamped::begin(&mut generator, task));
     if task.start_on_stdin {
         generator.gate = Some(Box::new(start::on_stdin));
     }
@@ -181,6 +185,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut trial = trial::record(&recording, about);
     // Agents count from a moment of their own.
     trial.window_opened_monotonic_ns = agents.is_none().then_some(recording.window_start.0);
+    trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
     trial.agents = agents.map_or(Vec::new(), Agents::records);
     Ok(Done { trial, recording, resolved })
 }

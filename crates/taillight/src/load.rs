@@ -78,6 +78,9 @@ pub(crate) struct LoadArgs {
     /// With --trial: print a line of JSON on standard output for each 100 ms.
     #[arg(long, hide = true)]
     live: bool,
+    /// With --trial: have the kernel stamp some of the connections.
+    #[arg(long, hide = true)]
+    stamps: bool,
     /// The servers' processes, so that their processor time does not count as foreign.
     #[arg(long, value_name = "PID,…", value_delimiter = ',', hide = true)]
     server_pid: Vec<u32>,
@@ -170,6 +173,7 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
         share: args.share.unwrap_or((0, 1)),
         start_on_stdin: args.start_on_stdin,
         live: args.live,
+        stamps: args.stamps,
         server_pids,
     };
     let done = generate::run(&task, &stop);

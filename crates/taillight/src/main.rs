@@ -5,6 +5,7 @@
 mod accuracy;
 mod agent;
 mod args;
+mod clocks;
 mod compare;
 mod compare_studies;
 mod data_set;

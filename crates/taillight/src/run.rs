@@ -71,8 +71,9 @@ pub(crate) struct Setting {
     #[command(flatten)]
     pub workload: WorkloadOptions,
     /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
-    /// processors), runqueue, sockets (queues at the server, without privilege), server (what it counts itself), counters
-    /// and io with commas between, or all. What looking costs is measured and shown.
+    /// processors), runqueue, sockets (queues at the server, without privilege), server (what it counts itself), client
+    /// (when requests left it and answers came), counters and io with commas between, or all. What looking costs is
+    /// measured and shown.
     #[arg(long, value_name = "LIST", help_heading = "Result")]
     pub probe: Option<ProbeSet>,
 }

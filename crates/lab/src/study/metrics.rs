@@ -73,6 +73,14 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
         seen.push(("own_answer_us_mean".into(), server.answer_us_mean));
         seen.extend(server.service.iter().map(|time| ("own_service_us_mean".into(), time.mean_us)));
     }
+    if let Some(client) = &probes.client {
+        let parts =
+            [("to_device", &client.to_device), ("away", &client.away), ("to_reader", &client.to_reader)];
+        for (part, times) in parts {
+            seen.extend(times.mean_us.map(|us| (format!("client_{part}_us_mean"), us)));
+            seen.extend(times.p99_us.map(|us| (format!("client_{part}_us_p99"), us)));
+        }
+    }
     for cost in &probes.overhead {
         for (what, ratio) in [
             ("cpu", cost.cpu_per_request_ratio),

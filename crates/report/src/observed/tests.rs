@@ -1,8 +1,8 @@
 use results::probes::{
-    Counter, IndependentTime, Overhead, Processor, ServerCounters, ServerTime, Span, Stack, Stage, Stages,
-    Uncorrelated,
+    ClientTimes, Counter, IndependentTime, Overhead, Processor, ServerCounters, ServerTime, Span, Stack,
+    Stage, Stages, Uncorrelated,
 };
-use results::{Probes, Trial, Verdict};
+use results::{LatencySummary, Probes, Trial, Verdict};
 
 use super::*;
 use crate::load_point::LoadPoint;
@@ -159,4 +159,38 @@ fn what_the_server_counts_is_told_with_its_meaning() {
     }
     // What it does not tell has no row.
     assert!(!html.contains("a copy") && !html.contains("getrusage"), "{html}");
+}
+
+#[test]
+fn the_clients_own_part_of_the_response_time_is_told() {
+    let of = |us: f64| LatencySummary {
+        count: 500,
+        mean_us: Some(us),
+        p50_us: Some(us),
+        ..LatencySummary::default()
+    };
+    let client = ClientTimes {
+        one_in: 8,
+        requests: 500,
+        to_device: of(4.0),
+        away: of(41.0),
+        to_reader: of(6.5),
+        service_time: of(51.5),
+        clocks_us: 0.04,
+    };
+    let mut trial = trial(0.5, Some(Probes { client: Some(client), ..Probes::default() }));
+    trial.all.generator_lag = of(1.25);
+    let html = page(&[trial]).replace('\u{a0}', " ");
+    for expect in [
+        "one connection in 8",
+        "agree to 40.0 ns",
+        "1.25 µs",
+        "4.00 µs",
+        "41.0 µs",
+        "6.50 µs",
+        "51.5 µs",
+        "p99.9",
+    ] {
+        assert!(html.contains(expect), "{expect} is not in {html}");
+    }
 }

@@ -13,12 +13,13 @@ use proto_http::Method;
 use reactor::{Epoll, Exchange, Reactor, WallClock, pin_to, sharpen_timers};
 use results::{Noise, Verdict};
 use serde::Serialize;
-use units::{Nanos, Time};
+use units::Nanos;
 use workloads::null::Null;
 use workloads::web::{Checked, Pages, Verify, Web, WebConfig};
 
 use crate::accuracy::table::Table;
 use crate::accuracy::{Setting, noise_words, us};
+use crate::clocks::Clocks;
 use crate::known::{self, Server};
 use crate::noise::Watch;
 
@@ -203,27 +204,6 @@ fn drive<W: Workload + Send + 'static>(
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// The wall clock's lead before and after a run.
-struct Clocks {
-    before: WallClock,
-    after: WallClock,
-}
-
-impl Clocks {
-    /// A moment of the wall clock on the engine's, by the lead between the two samples.
-    fn monotonic(&self, wall: Time) -> Time {
-        let span = self.after.at.since(self.before.at).0.max(1);
-        let into = self.before.monotonic(wall).since(self.before.at).0.min(span);
-        let drift = self.after.ahead_ns - self.before.ahead_ns;
-        let ahead_ns = self.before.ahead_ns + (drift as f64 * into as f64 / span as f64) as i64;
-        WallClock { ahead_ns, ..self.before }.monotonic(wall)
-    }
-
-    fn error_us(&self) -> f64 {
-        self.before.error.max(self.after.error).as_micros_f64()
-    }
-}
-
 #[allow(clippy::too_many_arguments, reason = "it only puts together what one run gave")]
 fn row(
     share: f64,
@@ -322,17 +302,9 @@ pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use units::Time;
 
-    #[test]
-    fn the_lead_of_the_wall_clock_is_taken_between_its_two_samples() {
-        let sample = |at: u64, ahead_ns: i64| WallClock { at: Time(at), ahead_ns, error: Nanos(3) };
-        let clocks = Clocks { before: sample(1_000_000, 500), after: sample(2_000_000, 600) };
-        let check = |wall: u64, expect: u64| assert_eq!(clocks.monotonic(Time(wall)), Time(expect));
-        check(1_000_500, 1_000_000);
-        check(1_500_550, 1_500_000);
-        check(2_000_600, 2_000_000);
-    }
+    use super::*;
 
     #[test]
     fn tells_which_requests_a_stall_hit() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use results::probes::ServerCounters;
 use results::study::StudyFolder;
-use results::{Experiment, Reason, ResultFolder, Trial, Verdict};
+use results::{Experiment, LatencySummary, Reason, ResultFolder, Trial, Verdict};
 
 use crate::run::{Served, finish, refuses, taillight, text};
 
@@ -46,7 +46,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     let Some(experiment) = observed(out.path(), "all") else { return };
     let trial = &experiment.trials[0];
     let probes = trial.probes.as_ref().unwrap();
-    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "counters", "io"]);
+    assert_eq!(probes.asked, ["stages", "cpu", "runqueue", "sockets", "server", "client", "counters", "io"]);
     assert!(probes.slots >= 4, "{probes:?}");
     // Everything that was asked for was seen or is missing, with what to do.
     let seen = [
@@ -55,6 +55,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
         ("runqueue", probes.scheduling.is_some()),
         ("sockets", probes.sockets.is_some()),
         ("server", probes.server.is_some()),
+        ("client", probes.client.is_some()),
         ("counters", !probes.counters.is_empty()),
         ("io", probes.io.is_some()),
     ];
@@ -69,7 +70,8 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     assert!(scheduling.threads.iter().any(|thread| thread.switches_per_s > 0.0), "{scheduling:?}");
     let costs: Vec<&str> = probes.overhead.iter().map(|overhead| overhead.probe.as_str()).collect();
     let seen: Vec<&str> = seen.iter().filter(|(_, is_seen)| *is_seen).map(|(probe, _)| *probe).collect();
-    assert_eq!(costs, seen, "what looks is held against its absence");
+    let in_slots: Vec<&str> = seen.into_iter().filter(|probe| *probe != "client").collect();
+    assert_eq!(costs, in_slots, "what looks in slots is held against its absence");
     if let Some(stages) = &probes.stages {
         let lost = |verdict: &Verdict| match verdict {
             Verdict::Invalid { reasons } => reasons.iter().any(|one| one.reason == Reason::ProbeLoss),
@@ -86,8 +88,19 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     for figure in ["cpu_us_per_request", "proc_cpu_us_per_request", "requests_per_wait", "hit_share"] {
         assert!(server.figure(figure).is_some_and(|value| value > 0.0), "{figure}: {server:?}");
     }
+    let client = probes.client.as_ref().unwrap();
+    let mean = |part: &LatencySummary| part.mean_us.unwrap();
+    let sum = mean(&client.to_device) + mean(&client.away) + mean(&client.to_reader);
+    // The parts are contiguous; the clocks' error moves time between them, and a histogram's steps are 0.1 %.
+    let off = (sum / mean(&client.service_time) - 1.0).abs();
+    assert!(client.requests > 100 && off < 0.01, "{off}: {client:?}");
     let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
-    for part in ["Where the time goes", "What looking cost", "What the server counts itself (memcached"] {
+    for part in [
+        "Where the time goes",
+        "What looking cost",
+        "stamps in the client",
+        "What the server counts itself (memcached",
+    ] {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -165,9 +178,14 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     // And the rest.
     assert_eq!(study.cells.len(), 2, "{printed}");
     for cell in &study.cells {
-        for metric in
-            ["latency_us_mean", "service_us_mean", "server_cpu_us_per_request", "socket_round_trip_us_mean"]
-        {
+        for metric in [
+            "latency_us_mean",
+            "service_us_mean",
+            "server_cpu_us_per_request",
+            "socket_round_trip_us_mean",
+            "own_cpu_us_per_request",
+            "own_requests_per_wait",
+        ] {
             assert!(
                 cell.metrics.get(metric).is_some_and(|value| *value > 0.0),
                 "{metric}: {:?}",
@@ -186,5 +204,5 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
 #[test]
 fn an_unknown_probe_is_refused() {
     let mut command = taillight(&["load", "cache", "--rate", "1k", "--probe", "stage"]);
-    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, server, counters and io"]);
+    refuses(&mut command, 2, &["stage", "stages, cpu, runqueue, sockets, server, client, counters and io"]);
 }

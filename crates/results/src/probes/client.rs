@@ -1,0 +1,25 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::LatencySummary;
+
+/// Where requests spent their time by the kernel's stamps in the client (`SO_TIMESTAMPING`), on some of the connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ClientTimes {
+    /// One connection in so many was stamped.
+    pub one_in: u32,
+    /// Requests sent in the window of which all four moments are known: those that left after the answer to the one
+    /// before had come.
+    pub requests: u64,
+    /// From just before the write to the network device.
+    pub to_device: LatencySummary,
+    /// From the device until the answer's last packet came from there: the network and the server.
+    pub away: LatencySummary,
+    /// From there to the return of the receive: the client's own reading.
+    pub to_reader: LatencySummary,
+    /// All three: the service time of these requests.
+    pub service_time: LatencySummary,
+    /// By so much the border between the first two may be off, and that between the last two: how far the stamps' clock
+    /// is known against the client's. Units: µs.
+    pub clocks_us: f64,
+}
