@@ -50,6 +50,9 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
         if figure.kind == FigureKind::Matrix {
             parts.push(ink.dim(&line(&matrix_key(figure), 2)));
         }
+        if figure.series.iter().flat_map(|series| &series.points).any(|point| !point.valid) {
+            parts.push(ink.dim("!: not all trials there were valid."));
+        }
     }
     for table in &study.tables {
         parts.push(String::new());
