@@ -35,7 +35,7 @@ pub fn study_html(study: &Study) -> String {
         .map(|(i, figure)| figure::study_figure(figure, i, &mut tips))
         .collect();
     let body = html! {
-        (header(study, cost::note(&costs)))
+        (header(study, cost::notes(&costs)))
         (claims::claims(study))
         @if !figures.is_empty() {
             (page::section("figures", "Figures", html! { div.figures { @for figure in &figures { (figure) } } }))
@@ -54,7 +54,7 @@ pub fn study_html(study: &Study) -> String {
     page::shell(&format!("{} – {}", study.title, tally_words(study)), &body, &tips)
 }
 
-fn header(study: &Study, looking: Option<String>) -> Markup {
+fn header(study: &Study, looking: Vec<String>) -> Markup {
     let facts = [
         format!("{} form", study.form.words()),
         number::plural(study.blocks as usize, "block"),

@@ -19,13 +19,13 @@ const fn look(name: &'static str, label: &'static str, class: &'static str) -> L
 
 /// In the order in which a request passes them. Waiting in the warm colours, work in the cold ones.
 pub(crate) const STAGES: [Look; 7] = [
-    look("network", "network", "l1"),
+    look("network", "network", "l0"),
     look("epoll", "epoll", "s1"),
     look("event_library", "event library", "s3"),
-    look("read", "read", "l3"),
+    look("read", "read", "l2"),
     look("open", "open", "s4"),
     look("application", "application", "s2"),
-    look("send", "send", "l0"),
+    look("send", "send", "l4"),
 ];
 
 /// A request's time in the server at one load.

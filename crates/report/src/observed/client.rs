@@ -20,10 +20,11 @@ pub(super) fn client(looked: &[Looked]) -> Markup {
         let client = load.trial.probes.as_ref().and_then(|probes| probes.client.as_ref());
         client.into_iter().flat_map(move |client| {
             let all = &load.trial.all;
-            FIGURES.into_iter().map(move |(name, of)| {
+            FIGURES.into_iter().enumerate().map(move |(i, (name, of))| {
                 let us = |times: &LatencySummary| number::micros(of(times));
                 vec![
-                    tables::name(load),
+                    // A load stands once, at its first row.
+                    if i == 0 { tables::name(load) } else { String::new() },
                     name.to_owned(),
                     us(&all.connection_wait),
                     us(&all.generator_lag),

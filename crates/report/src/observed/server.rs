@@ -3,6 +3,7 @@ use results::probes::ServerCounters;
 
 use super::{Looked, tables};
 use crate::number;
+use crate::page;
 
 /// A figure as it is shown.
 struct Shown {
@@ -11,6 +12,8 @@ struct Shown {
     label: &'static str,
     as_words: fn(f64) -> String,
     meaning: &'static str,
+    /// Whether it counts what should not be: no row of its own while it is 0.
+    event: bool,
 }
 
 const fn shown(
@@ -19,7 +22,11 @@ const fn shown(
     as_words: fn(f64) -> String,
     meaning: &'static str,
 ) -> Shown {
-    Shown { name, label, as_words, meaning }
+    Shown { name, label, as_words, meaning, event: false }
+}
+
+const fn event(name: &'static str, label: &'static str, meaning: &'static str) -> Shown {
+    Shown { name, label, as_words: number::three, meaning, event: true }
 }
 
 fn us(us: f64) -> String {
@@ -31,7 +38,7 @@ fn rate(rps: f64) -> String {
 }
 
 /// In the order of the page; what a server does not tell has no row.
-const FIGURES: [Shown; 20] = [
+const FIGURES: [Shown; 31] = [
     shown("requests_per_s", "requests, by the server", rate, "each key of a get counts as one"),
     shown(
         "requests_per_wait",
@@ -62,12 +69,6 @@ const FIGURES: [Shown; 20] = [
     ),
     shown("sent_bytes_per_request", "sent a request", number::bytes, "answers"),
     shown(
-        "yields_per_kilo_request",
-        "yields in 1000 requests",
-        number::three,
-        "a connection had more to do than it is given in one turn, and others came first",
-    ),
-    shown(
         "passed_on_per_request",
         "passed on a request",
         number::three,
@@ -87,91 +88,88 @@ const FIGURES: [Shown; 20] = [
     ),
     shown("spinning_share", "spinning", number::percent, "share of its threads’ time spent looking for work"),
     shown("hit_share", "hits", number::percent_of_all, "gets that found their key"),
-    shown("connections", "connections", number::three, "open, the probe’s own among them"),
-    shown("idle_connections", "idle connections", number::three, "open, without a request"),
+    shown("connections", "connections", number::short, "open, the probe’s own among them"),
+    shown("idle_connections", "idle connections", number::short, "open, without a request"),
     shown(
         "answering",
         "being answered",
         number::three,
         "requests at a moment: over their rate, the time of one",
     ),
-    shown("threads", "threads", number::three, "that serve"),
-    shown(
-        "accepted_per_s",
-        "connections accepted/s",
-        number::three,
-        "a generator that keeps its own adds none",
+    shown("threads", "threads", number::short, "that serve"),
+    event(
+        "yields_per_kilo_request",
+        "yields in 1000 requests",
+        "a connection had more to do than it is given in one turn, and others came first",
     ),
-    shown(
+    event(
+        "evictions_per_s",
+        "evictions/s",
+        "items that made room for others: what was stored is not all there",
+    ),
+    event("reclaimed_per_s", "expired items reused/s", ""),
+    event("segments_reclaimed_per_s", "segments taken back/s", ""),
+    event("accepted_per_s", "connections accepted/s", "a generator that keeps its own adds none"),
+    event("rejected_per_s", "connections turned away/s", "there were too many"),
+    event("dropped_per_s", "connections dropped/s", "accepted and not served"),
+    event("listen_disabled_per_s", "stops of accepting/s", "there were too many connections"),
+    event("slow_reader_kicks_per_s", "slow readers closed/s", ""),
+    event("read_buffers_missing_per_s", "read buffers that were missing/s", ""),
+    event("response_objects_missing_per_s", "response objects that were missing/s", ""),
+    event(
+        "queue_waits_per_kilo_request",
+        "waits for a full queue in 1000 requests",
+        "another thread could not keep up",
+    ),
+    event(
+        "output_waits_per_kilo_request",
+        "waits for output in 1000 requests",
+        "the client does not read its answers",
+    ),
+    event(
         "hash_expanding_share",
         "index growing",
-        number::percent,
         "share of the moments at which memcached moved its hash table to a larger one",
     ),
-];
-
-/// What is no figure of its own while it is 0: events that should not be.
-const EVENTS: [(&str, &str); 11] = [
-    ("evictions_per_s", "evictions/s"),
-    ("reclaimed_per_s", "expired items reused/s"),
-    ("segments_reclaimed_per_s", "segments taken back/s"),
-    ("rejected_per_s", "connections turned away/s"),
-    ("dropped_per_s", "connections dropped/s"),
-    ("listen_disabled_per_s", "stops of accepting/s"),
-    ("slow_reader_kicks_per_s", "slow readers closed/s"),
-    ("read_buffers_missing_per_s", "read buffers that were missing/s"),
-    ("response_objects_missing_per_s", "response objects that were missing/s"),
-    ("queue_waits_per_kilo_request", "waits for a full queue in 1000 requests"),
-    ("output_waits_per_kilo_request", "waits for output in 1000 requests"),
 ];
 
 /// What the server counted itself.
 pub(super) fn server(looked: &[Looked]) -> Markup {
     let all: Vec<(&Looked, &ServerCounters)> =
         looked.iter().filter_map(|load| Some((load, load.trial.probes.as_ref()?.server.as_ref()?))).collect();
-    let cells = |name: &str, words: &dyn Fn(f64) -> String| -> Option<Vec<String>> {
-        let values: Vec<Option<f64>> = all.iter().map(|(_, counters)| counters.figure(name)).collect();
-        let cell = |value: Option<f64>| value.map_or(number::NONE.into(), words);
-        values.iter().any(Option::is_some).then(|| values.into_iter().map(cell).collect())
-    };
-    let mut rows: Vec<(&str, Vec<String>, &str)> = vec![(
-        "requests, by the client",
-        all.iter().map(|(load, _)| rate(load.trial.achieved_rps)).collect(),
-        "over the whole window",
-    )];
-    rows.extend(
-        FIGURES.iter().filter_map(|one| Some((one.label, cells(one.name, &one.as_words)?, one.meaning))),
-    );
+    let mut rows: Vec<(&str, Vec<String>, &str)> = Vec::new();
+    let by_client = all.iter().map(|(load, _)| rate(load.trial.achieved_rps)).collect();
+    rows.push(("requests, by the client", by_client, "over the whole window"));
     let mut quiet = Vec::new();
-    for (name, label) in EVENTS {
-        let Some(cells) = cells(name, &number::three) else { continue };
-        if all.iter().all(|(_, counters)| counters.figure(name).is_none_or(|value| value == 0.0)) {
-            quiet.push(label);
-        } else {
-            rows.push((label, cells, ""));
+    for shown in &FIGURES {
+        let values: Vec<Option<f64>> = all.iter().map(|(_, counters)| counters.figure(shown.name)).collect();
+        if values.iter().all(Option::is_none) {
+            continue;
         }
+        if shown.event && values.iter().flatten().all(|value| *value == 0.0) {
+            quiet.push(shown.label);
+            continue;
+        }
+        let cell = |value: Option<f64>| value.map_or(number::NONE.into(), shown.as_words);
+        rows.push((shown.label, values.into_iter().map(cell).collect(), shown.meaning));
     }
-    rows.push((
-        "answer to the probe, mean",
-        all.iter().map(|(_, counters)| us(counters.answer_us_mean)).collect(),
-        "a request like any other, in the same queues, though a dear one; asked between the slots, so that none of the other \
-         figures has it",
-    ));
+    let answers = all.iter().map(|(_, counters)| us(counters.answer_us_mean)).collect();
+    let meaning = "a request like any other, in the same queues, though a dear one; asked between the slots, so that no other \
+                   figure has it";
+    rows.push(("answer to the probe, mean", answers, meaning));
     html! {
         @if let Some((_, first)) = all.first() {
             div.scroll {
-                table {
+                table.looked {
                     caption { "What the server counts itself (" (first.program) "), from the beginning to the end of each slot" }
                     thead { tr {
                         th.text { "figure" }
-                        @for (load, _) in &all { th { (tables::name(load)) } }
-                        th.text { "what it means" }
+                        @for (load, _) in &all { th { (page::unbroken(&tables::name(load))) } }
                     } }
                     tbody { @for (label, cells, meaning) in &rows {
                         tr {
-                            th.text scope="row" { (label) }
+                            th.text.words scope="row" { (label) @if !meaning.is_empty() { small { (meaning) } } }
                             @for cell in cells { td { (cell) } }
-                            td.text.words { (meaning) }
                         }
                     } }
                 }

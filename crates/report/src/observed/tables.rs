@@ -13,7 +13,7 @@ pub(super) fn table(caption: &str, heads: &[&str], words: usize, rows: Vec<Vec<S
     html! {
         @if !rows.is_empty() {
             div.scroll {
-                table {
+                table.looked {
                     caption { (caption) }
                     thead { tr { @for (i, head) in heads.iter().enumerate() { th class=[class(i)] { (head) } } } }
                     tbody {
@@ -45,7 +45,7 @@ pub(super) fn stages(staged: &[&Looked]) -> Markup {
     html! {
         @if !staged.is_empty() {
             div.scroll {
-                table {
+                table.looked {
                     caption { "Mean time of a request in each stage, in µs; in grey as published (IISWC'17 Tables II and III)" }
                     thead { tr {
                         th.text { "stage" }

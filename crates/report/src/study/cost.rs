@@ -19,6 +19,19 @@ pub(super) struct Cost {
     flags: Vec<String>,
 }
 
+impl Cost {
+    /// The largest of its three shares.
+    fn worst(&self) -> f64 {
+        let Overhead { p99_ratio, throughput_ratio, cpu_per_request_ratio, .. } = &self.overhead;
+        let shares = [
+            p99_ratio.map(|r| r - 1.0),
+            throughput_ratio.map(|r| 1.0 - r),
+            cpu_per_request_ratio.map(|r| r - 1.0),
+        ];
+        shares.into_iter().flatten().fold(0.0, f64::max)
+    }
+}
+
 /// The costs of all probes at all places; empty where nobody looked.
 ///
 /// One trial has some ten windows of each kind, too few for its p99: so a probe is flagged by the median over the blocks.
@@ -34,6 +47,10 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
             places.push((&cell.series, &cell.x));
         }
     }
+    // Cells stand in the order of running, which is drawn.
+    let series: Vec<&str> = places.iter().map(|(series, _)| *series).collect();
+    let rank = |name: &str| series.iter().position(|series| *series == name);
+    places.sort_by(|(a, at), (b, bt)| rank(a).cmp(&rank(b)).then_with(|| at.total_cmp(bt)));
     let unit = study.figures.first().map_or("", |figure| figure.x.unit.as_str());
     let mut costs = Vec::new();
     for (series, x) in places {
@@ -65,20 +82,45 @@ pub(super) fn costs(study: &Study) -> Vec<Cost> {
     costs
 }
 
-/// What the head of the page says of it; `None` where nothing cost too much.
-pub(super) fn note(costs: &[Cost]) -> Option<String> {
-    let flagged: Vec<&Cost> = costs.iter().filter(|cost| !cost.flags.is_empty()).collect();
-    let mut probes: Vec<&str> = flagged.iter().map(|cost| cost.overhead.probe.as_str()).collect();
+/// The probes that cost too much: each with the places where it did, and the number of places at which it looked.
+fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
+    let mut probes: Vec<&str> = costs.iter().map(|cost| cost.overhead.probe.as_str()).collect();
     probes.sort_unstable();
     probes.dedup();
-    (!flagged.is_empty()).then(|| {
+    let each = probes.into_iter().map(|probe| {
+        let all: Vec<&Cost> = costs.iter().filter(|cost| cost.overhead.probe == probe).collect();
+        let places = all.len();
+        (probe, all.into_iter().filter(|cost| !cost.flags.is_empty()).collect::<Vec<_>>(), places)
+    });
+    each.filter(|(_, flagged, _)| !flagged.is_empty()).collect()
+}
+
+/// What the head of the page says of it.
+pub(super) fn notes(costs: &[Cost]) -> Vec<String> {
+    let note = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
         format!(
-            "Looking cost more than it may at {} of {} (probe {}): see What looking cost.",
+            "Looking with {probe} cost more than it may at {} of {}: see What looking cost.",
             flagged.len(),
-            number::plural(costs.len(), "place"),
-            probes.join(", ")
+            number::plural(all, "place")
         )
-    })
+    };
+    flagged(costs).into_iter().map(note).collect()
+}
+
+/// Of each probe that cost too much: at how many places, and where the most.
+fn sentences(costs: &[Cost]) -> Vec<String> {
+    let sentence = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
+        let worst = flagged.iter().max_by(|a, b| a.worst().total_cmp(&b.worst()))?;
+        Some(format!(
+            "Looking with {probe} cost more than it may at {} of {}; the most at {} of {}: {}.",
+            flagged.len(),
+            number::plural(all, "place"),
+            worst.place,
+            worst.series,
+            worst.flags.join(", ")
+        ))
+    };
+    flagged(costs).into_iter().filter_map(sentence).collect()
 }
 
 /// The section; nothing where nobody looked.
@@ -89,16 +131,9 @@ pub(super) fn section(costs: &[Cost]) -> Markup {
             (number::percent(Overhead::P99_LIMIT)) " of the p99, or " (number::percent(Overhead::THROUGHPUT_LIMIT))
             " of throughput or processor time, is flagged."
         }
-        @for cost in costs.iter().filter(|cost| !cost.flags.is_empty()) {
-            p.hatched-note {
-                (page::unbroken(&format!(
-                    "{} at {}: looking with {} cost more than it may: {}.",
-                    cost.series, cost.place, cost.overhead.probe, cost.flags.join(", ")
-                )))
-            }
-        }
+        @for sentence in sentences(costs) { p.hatched-note { (page::unbroken(&sentence)) } }
         div.scroll {
-            table {
+            table.looked {
                 thead { tr {
                     th.text { "series" } th.text { "at" } th.text { "probe" } th { "blocks" }
                     th { "p99" } th { "throughput" } th { "processor time a request" } th.text { "more than it may" }
@@ -106,14 +141,14 @@ pub(super) fn section(costs: &[Cost]) -> Markup {
                 tbody { @for cost in costs {
                     @let ratio = |ratio: Option<f64>| ratio.map_or(number::NONE.into(), number::ratio);
                     tr {
-                        th.text scope="row" { (cost.series) }
+                        th.text.words scope="row" { (cost.series) }
                         td.text { (cost.place) }
                         td.text { (cost.overhead.probe) }
                         td { (cost.blocks) }
                         td { (ratio(cost.overhead.p99_ratio)) }
                         td { (ratio(cost.overhead.throughput_ratio)) }
                         td { (ratio(cost.overhead.cpu_per_request_ratio)) }
-                        td.text { (if cost.flags.is_empty() { "no" } else { "yes" }) }
+                        td.text.words { (if cost.flags.is_empty() { "no".into() } else { page::unbroken(&cost.flags.join(", ")) }) }
                     }
                 } }
             }
@@ -163,13 +198,13 @@ mod tests {
         assert_eq!(costs[1].overhead.throughput_ratio, None);
         let html = section(&costs).into_string().replace('\u{a0}', " ");
         assert!(
-            html.contains("stages cost more than it may: processor time per request higher by 20.0 %"),
+            html.contains("stages cost more than it may at 1 of 1 place; the most at 50 of memcached: processor time per request higher by 20.0 %"),
             "{html}"
         );
         assert!(!html.contains("p99 higher by"), "{html}");
         assert_eq!(
-            note(&costs).as_deref(),
-            Some("Looking cost more than it may at 1 of 2 places (probe stages): see What looking cost.")
+            notes(&costs),
+            ["Looking with stages cost more than it may at 1 of 1 place: see What looking cost."]
         );
     }
 
@@ -177,6 +212,6 @@ mod tests {
     fn nothing_is_said_where_nobody_looked() {
         let study = Study { cells: vec![cell(0, &[], Verdict::Valid)], ..Study::default() };
         let costs = costs(&study);
-        assert!(note(&costs).is_none() && section(&costs).into_string().is_empty());
+        assert!(notes(&costs).is_empty() && section(&costs).into_string().is_empty());
     }
 }
