@@ -3,6 +3,8 @@
 //! The store may forget an item only once it counts evictions. Whatever it returns must be the map's.
 //! Try it: `cargo test -p cache-store --test model`.
 
+mod op;
+
 use std::collections::{HashMap, VecDeque};
 
 use proto_memcache::{StoreVerb, server};
@@ -11,58 +13,7 @@ use crate::{
     Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Reservation, Store, Stored,
 };
 
-/// One operation. Keys are numbers, of which few exist so that they meet.
-#[derive(Clone, Debug)]
-pub enum Op {
-    /// Looks a key up.
-    Get(u8),
-    /// Stores a value: made of `seed`, of this length.
-    Store {
-        /// Which command; `Cas(0)` stands for the item's present number.
-        verb: StoreVerb,
-        /// Which key.
-        key: u8,
-        /// Makes values differ.
-        seed: u8,
-        /// The value's length. Units: bytes.
-        length: u16,
-        /// As in the protocol.
-        exptime: i32,
-    },
-    /// Stores a number as digits, so that there is something to count.
-    SetNumber(u8, u64),
-    /// Removes.
-    Delete(u8),
-    /// Counts up or down.
-    Count(u8, bool, u64),
-    /// Gives another expiry.
-    Touch(u8, i32),
-    /// Lets seconds pass.
-    Wait(u8),
-    /// Flushes, now or later.
-    Flush(i32),
-    /// Looks for what has ended.
-    Tend,
-    /// Keeps a value where it is, as a reply does that has not left.
-    Pin(u8),
-    /// Lets go of the value that was kept first.
-    Unpin,
-    /// Makes room for a value that comes later: made of `seed`, of this length.
-    Reserve {
-        /// Which key.
-        key: u8,
-        /// Makes values differ.
-        seed: u8,
-        /// The value's length. Units: bytes.
-        length: u16,
-        /// As in the protocol.
-        exptime: i32,
-    },
-    /// The value comes whole for which room was made first, in pieces of so many bytes.
-    Commit(u8),
-    /// It does not come.
-    Abandon,
-}
+pub use op::Op;
 
 /// The store's length of a segment here. Units: bytes.
 const SEGMENT: usize = 2048;
@@ -134,48 +85,10 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
 /// Reads operations from `bytes`, as a fuzzer makes them, and runs them.
 pub fn operations_from_bytes(bytes: &[u8]) {
     let [shape, rest @ ..] = bytes else { return };
-    let ops: Vec<Op> = rest.chunks_exact(6).map(decode).collect();
+    let ops: Vec<Op> = rest.chunks_exact(6).map(op::decode).collect();
     let policies = [Policy::TwoQueues, Policy::Fifo, Policy::SecondChance, Policy::Never];
     let policy = policies[usize::from(shape >> 3) % policies.len()];
     operations(2 + usize::from(shape % 8) * 2, policy, shape & 0x80 != 0, &ops);
-}
-
-fn decode(chunk: &[u8]) -> Op {
-    let [kind, key, a, b, c, d] = *chunk else { unreachable!("chunks of six") };
-    let wide = i32::from_le_bytes([b, c, d, a]);
-    match kind % 16 {
-        0..=3 => Op::Get(key),
-        4..=9 => Op::Store {
-            verb: match kind % 16 {
-                4 | 5 => StoreVerb::Set,
-                6 => StoreVerb::Add,
-                7 => StoreVerb::Replace,
-                8 => [StoreVerb::Append, StoreVerb::Prepend][usize::from(a % 2)],
-                _ => StoreVerb::Cas(u64::from(a % 2)),
-            },
-            key,
-            seed: a,
-            length: u16::from_le_bytes([b, c]) % 1200,
-            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d % 8)],
-        },
-        10 => Op::SetNumber(key, u64::from(wide as u32) << (c % 33)),
-        11 => Op::Delete(key),
-        12 => Op::Count(key, a % 2 == 0, u64::from(wide as u32) << (c % 33)),
-        13 => Op::Touch(key, wide % 8),
-        14 => Op::Wait(a % 4),
-        _ if d % 8 == 0 => Op::Flush(wide % 4),
-        _ if d % 8 == 1 => Op::Tend,
-        _ if d % 8 < 4 => Op::Pin(key),
-        _ if d % 8 == 4 => Op::Unpin,
-        _ if d % 8 == 5 => Op::Commit(b),
-        _ if d % 8 == 6 && d > 200 => Op::Abandon,
-        _ => Op::Reserve {
-            key,
-            seed: a,
-            length: u16::from_le_bytes([b, c]) % 1200,
-            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d >> 5)],
-        },
-    }
 }
 
 fn key_bytes(key: u8) -> Vec<u8> {

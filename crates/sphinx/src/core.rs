@@ -8,6 +8,7 @@ mod arrival;
 mod authenticate;
 mod datagrams;
 mod dispatch;
+mod events;
 mod get;
 mod lifecycle;
 mod messages;
@@ -22,7 +23,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 
 use cache_store::KeyHasher;
-use reactor::{Conn, Doorbell, Event, Handler, Loan, Reactor, Wait};
+use reactor::{Conn, Doorbell, Loan, Reactor, Wait};
 use units::Time;
 
 use crate::auth::Users;
@@ -359,47 +360,6 @@ impl<R: Reactor> Core<R> {
         self.partitions.leave();
         for link in self.links.iter_mut().flatten() {
             self.stats.wakeups += u64::from(link.ring());
-        }
-    }
-}
-
-impl<R: Reactor> Handler<R> for Core<R> {
-    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
-        self.wake_up();
-        match event {
-            Event::Accepted { conn } => self.accept(reactor, conn),
-            Event::AcceptFailed { error } => self.accept_failed(&error),
-            Event::Data { conn, at, bytes } => {
-                self.tell_time(at);
-                self.stats.bytes_read += bytes.len() as u64;
-                self.received = at;
-                self.receive(reactor, conn, bytes);
-                self.ring();
-            }
-            Event::Filled { conn, at, length, bytes } => {
-                self.tell_time(at);
-                self.stats.bytes_read += (length + bytes.len()) as u64;
-                self.received = at;
-                self.fill(conn, length);
-                self.receive(reactor, conn, bytes);
-                self.ring();
-            }
-            Event::Drained { conn } => {
-                self.go_on(reactor, conn);
-                self.ring();
-            }
-            Event::ReadClosed { conn } => self.end_input(reactor, conn),
-            Event::Closed { conn, .. } => self.forget(conn),
-            Event::Woken => self.answer_scrape(reactor),
-            Event::Connected { .. } => {}
-        }
-    }
-
-    #[inline]
-    fn room(&mut self, conn: Conn) -> &mut [u8] {
-        match self.client(conn) {
-            Some(Client { arriving: Some(arriving), .. }) => arriving.reservation.rest(),
-            _ => &mut [],
         }
     }
 }
