@@ -1,9 +1,11 @@
 //! What a load on web servers takes besides the load.
 
+use std::io;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Error, Result};
 use openloop::{Generator, Recording};
+use reactor::Address;
 use workloads::web::{Checked, Pages, Probe, Web, WebConfig};
 
 use crate::args::{TlsClient, stream};
@@ -15,13 +17,25 @@ use crate::generate::{Task, seat};
 pub(super) fn probe(task: &Task, config: &WebConfig, tls: Option<&TlsClient>) -> Result<Option<String>> {
     let mut first = None;
     for (server, address) in task.addresses.iter().enumerate() {
-        let mut stream = stream(address, tls).with_context(|| {
-            format!("cannot connect to {address}; start the server there, or give another --target")
+        let mut stream = stream(address, tls).map_err(|error| {
+            let what = refused(address, &error);
+            Error::new(error).context(what)
         })?;
         let probe = Probe::ask(config, server, &mut stream)?;
         first.get_or_insert(probe);
     }
     Ok(first.and_then(|probe| probe.server))
+}
+
+/// What to do about a server that cannot be connected to.
+fn refused(address: &Address, error: &io::Error) -> String {
+    match error.kind() {
+        // There is somebody, who may be as quick as that.
+        io::ErrorKind::ConnectionReset => {
+            format!("{address} closed the connection at once; is it an HTTP server?")
+        }
+        _ => format!("cannot connect to {address}; start the server there, or give another --target"),
+    }
 }
 
 /// Generates the load here.

@@ -157,7 +157,8 @@ fn an_interrupted_set_is_known_as_such() {
     let folder = outer.path().join("set");
     // A million files take some seconds on any machine.
     let child = making(&folder, "1000000x1");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // Where it has ended already, as for want of room on the disk, what it said tells.
+    let _ = kill_process(Pid::from_child(&child), Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
     let said = text(&output);
