@@ -3,6 +3,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recv, recvmsg};
+use units::Time;
+
+use crate::{Conn, Event};
 
 /// What goes by one call into the place that a handler names, so that the others have their turn: some 25 µs at 10 GB/s.
 /// Units: bytes.
@@ -15,4 +18,13 @@ pub(crate) fn receive_into(fd: &OwnedFd, room: &mut [u8], behind: &mut [u8]) -> 
     }
     let mut parts = [IoSliceMut::new(room), IoSliceMut::new(behind)];
     recvmsg(fd, &mut parts, &mut RecvAncillaryBuffer::default(), RecvFlags::DONTWAIT).map(|taken| taken.bytes)
+}
+
+/// What to tell of `n` bytes of which the first went to a place of `room` bytes, and the others to `behind`.
+#[inline]
+pub(crate) fn received(conn: Conn, at: Time, n: usize, room: usize, behind: &[u8]) -> Event<'_> {
+    match n.min(room) {
+        0 => Event::Data { conn, at, bytes: &behind[..n] },
+        length => Event::Filled { conn, at, length, bytes: &behind[..n - length] },
+    }
 }

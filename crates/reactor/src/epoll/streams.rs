@@ -11,7 +11,7 @@ use units::Time;
 use crate::epoll::listener::Listener;
 use crate::epoll::table::State;
 use crate::epoll::{Epoll, LISTENER, socket};
-use crate::room::receive_into;
+use crate::room::{receive_into, received};
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
 
@@ -207,7 +207,7 @@ impl Epoll {
             return;
         }
         let mut room = 0;
-        let received = match (&mut self.stamps, handler.room(conn)) {
+        let taken = match (&mut self.stamps, handler.room(conn)) {
             (Some(stamps), _) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
             (_, place @ [_, ..]) => {
                 room = place.len();
@@ -215,7 +215,7 @@ impl Epoll {
             }
             _ => recv(fd, &mut *buffer, RecvFlags::DONTWAIT).map(|(n, _)| n),
         };
-        match received {
+        match taken {
             Ok(0) if self.half_closes && !entry.read_closed && !broken => {
                 entry.read_closed = true;
                 self.watch(conn);
@@ -227,11 +227,7 @@ impl Epoll {
                 if let Some(stamps) = &mut self.stamps {
                     stamps.received(conn, at);
                 }
-                let event = match n.min(room) {
-                    0 => Event::Data { conn, at, bytes: &buffer[..n] },
-                    length => Event::Filled { conn, at, length, bytes: &buffer[..n - length] },
-                };
-                handler.event(self, event);
+                handler.event(self, received(conn, at, n, room, buffer));
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => self.closed(conn, Some(error.into()), handler),

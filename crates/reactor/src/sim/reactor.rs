@@ -8,6 +8,7 @@ use units::{Nanos, Time};
 
 use crate::loans::{self, Loan, Loans};
 use crate::peers::Peers;
+use crate::room::received;
 use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
 use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker};
@@ -203,13 +204,9 @@ impl SimReactor {
                 let at = self.now();
                 let room = handler.room(conn);
                 let length = room.len().min(bytes.len());
-                let (first, bytes) = bytes.split_at(length);
+                let (first, behind) = bytes.split_at(length);
                 room[..length].copy_from_slice(first);
-                let event = match length {
-                    0 => Event::Data { conn, at, bytes },
-                    length => Event::Filled { conn, at, length, bytes },
-                };
-                handler.event(self, event);
+                handler.event(self, received(conn, at, bytes.len(), length, behind));
             }
             Delivery::Ready { conn } => {
                 if self.slot(conn).is_some() {

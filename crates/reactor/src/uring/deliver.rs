@@ -107,9 +107,7 @@ impl Uring {
                         // nothing, while nobody looks.
                         probe::probe!(reactor, turn, entry.number().0);
                         handler.event(self, Event::Data { conn, at: done.at, bytes });
-                        if !handler.room(conn).is_empty() {
-                            self.leave_for_room(conn, handler)?;
-                        }
+                        self.leave_for_room(conn, handler)?;
                         events = 1;
                     } else {
                         entry.held.extend_from_slice(bytes);

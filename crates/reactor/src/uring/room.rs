@@ -8,10 +8,10 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::room::receive_into;
+use crate::room::{receive_into, received};
 use crate::uring::Uring;
 use crate::uring::table::{Receive, State};
-use crate::{Conn, Event, Handler, monotonic_now, udp};
+use crate::{Conn, Handler, monotonic_now, udp};
 
 /// From this on it is worth it: the ways there and back are some operations of the ring, together about 2 µs, and the copy
 /// of so many bytes from memory takes about 5. Units: bytes.
@@ -22,6 +22,7 @@ const STAY: u8 = 16;
 
 impl Uring {
     /// Ends the connection's receive if a large place is named.
+    #[inline]
     pub(super) fn leave_for_room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<()> {
         if handler.room(conn).len() < LARGE {
             return Ok(());
@@ -67,18 +68,14 @@ impl Uring {
             behind.resize(udp::LARGEST, 0);
             let place = handler.room(conn);
             let room = place.len();
-            let received = receive_into(fd, place, &mut behind);
+            let taken = receive_into(fd, place, &mut behind);
             let at = monotonic_now();
-            match received {
+            match taken {
                 Ok(0) => events = self.ended(conn, None, handler),
                 Ok(n) => {
                     // As where the ring receives.
                     probe::probe!(reactor, turn, entry.number().0);
-                    let event = match n.min(room) {
-                        0 => Event::Data { conn, at, bytes: &behind[..n] },
-                        length => Event::Filled { conn, at, length, bytes: &behind[..n - length] },
-                    };
-                    handler.event(self, event);
+                    handler.event(self, received(conn, at, n, room, &behind));
                     events = 1;
                 }
                 Err(Errno::AGAIN | Errno::INTR) => {}
