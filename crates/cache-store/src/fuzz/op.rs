@@ -53,10 +53,14 @@ pub enum Op {
     Abandon,
 }
 
+/// As in the protocol: never, over, soon, the longest that counts from now, and a moment.
+const EXPTIMES: [i32; 8] = [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003];
+
 /// Reads one of six bytes, as a fuzzer makes them.
 pub(super) fn decode(chunk: &[u8]) -> Op {
     let [kind, key, a, b, c, d] = *chunk else { unreachable!("chunks of six") };
     let wide = i32::from_le_bytes([b, c, d, a]);
+    let length = u16::from_le_bytes([b, c]) % 1200;
     match kind % 16 {
         0..=3 => Op::Get(key),
         4..=9 => Op::Store {
@@ -69,8 +73,8 @@ pub(super) fn decode(chunk: &[u8]) -> Op {
             },
             key,
             seed: a,
-            length: u16::from_le_bytes([b, c]) % 1200,
-            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d % 8)],
+            length,
+            exptime: EXPTIMES[usize::from(d % 8)],
         },
         10 => Op::SetNumber(key, u64::from(wide as u32) << (c % 33)),
         11 => Op::Delete(key),
@@ -83,11 +87,6 @@ pub(super) fn decode(chunk: &[u8]) -> Op {
         _ if d % 8 == 4 => Op::Unpin,
         _ if d % 8 == 5 => Op::Commit(b),
         _ if d % 8 == 6 && d > 200 => Op::Abandon,
-        _ => Op::Reserve {
-            key,
-            seed: a,
-            length: u16::from_le_bytes([b, c]) % 1200,
-            exptime: [0, 0, 0, -1, 1, 5, 30 * 86_400, 1_700_000_003][usize::from(d >> 5)],
-        },
+        _ => Op::Reserve { key, seed: a, length, exptime: EXPTIMES[usize::from(d >> 5)] },
     }
 }
