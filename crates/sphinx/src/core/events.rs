@@ -1,9 +1,21 @@
 //! From the reactor's events to what the thread does.
 
 use reactor::{Conn, Event, Handler, Reactor};
+use units::Time;
 
 use super::Core;
 use crate::client::Client;
+
+impl<R: Reactor> Core<R> {
+    #[inline]
+    fn bytes_came(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+        self.tell_time(at);
+        self.stats.bytes_read += bytes.len() as u64;
+        self.received = at;
+        self.receive(reactor, conn, bytes);
+        self.ring();
+    }
+}
 
 impl<R: Reactor> Handler<R> for Core<R> {
     fn event(&mut self, reactor: &mut R, event: Event<'_>) {
@@ -11,20 +23,11 @@ impl<R: Reactor> Handler<R> for Core<R> {
         match event {
             Event::Accepted { conn } => self.accept(reactor, conn),
             Event::AcceptFailed { error } => self.accept_failed(&error),
-            Event::Data { conn, at, bytes } => {
-                self.tell_time(at);
-                self.stats.bytes_read += bytes.len() as u64;
-                self.received = at;
-                self.receive(reactor, conn, bytes);
-                self.ring();
-            }
+            Event::Data { conn, at, bytes } => self.bytes_came(reactor, conn, at, bytes),
             Event::Filled { conn, at, length, bytes } => {
-                self.tell_time(at);
-                self.stats.bytes_read += (length + bytes.len()) as u64;
-                self.received = at;
+                self.stats.bytes_read += length as u64;
                 self.fill(conn, length);
-                self.receive(reactor, conn, bytes);
-                self.ring();
+                self.bytes_came(reactor, conn, at, bytes);
             }
             Event::Drained { conn } => {
                 self.go_on(reactor, conn);
