@@ -92,6 +92,24 @@ impl Verdict {
         !matches!(self, Verdict::Invalid { .. })
     }
 
+    /// Whether a second trial may well be usable: what spoiled this one came from around the server and passes.
+    pub fn may_pass(&self) -> bool {
+        let passes = |reason: Reason| match reason {
+            Reason::GeneratorLag
+            | Reason::GeneratorSaturated
+            | Reason::RateMissed
+            | Reason::NotSteady
+            | Reason::ProbeLoss => true,
+            Reason::ErrorRate
+            | Reason::FillFailed
+            | Reason::VerifyFailed
+            | Reason::KnobDrift
+            | Reason::AgentLost => false,
+        };
+        let Verdict::Invalid { reasons } = self else { return false };
+        !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))
+    }
+
     /// One word or two for a table: `valid`, `overloaded`, `generator lag`.
     pub fn label(&self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
 //! The record of a study: as it begins, and what follows from its cells.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use results::Study;
-use results::study::STUDY_SCHEMA;
+use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
 
 use super::bench::Setup;
@@ -79,4 +79,19 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
     record.figures = definition.figures(cells);
     record.tables = definition.tables(cells);
     record.claims = judge(&definition.claims, record.form, cells, &lacking);
+    let repeated = repeated(&record.cells);
+    record.notes.retain(|note| !note.starts_with(REPEATED));
+    record.notes.extend(repeated);
+}
+
+const REPEATED: &str = "Measured once more in the same block";
+
+/// Which trials were repeated, since the first were of no use.
+fn repeated(cells: &[Cell]) -> Option<String> {
+    let of: Vec<&Cell> = cells.iter().filter(|cell| cell.instead_of.is_some()).collect();
+    let saved = of.iter().filter(|cell| cell.verdict.is_usable()).count();
+    let causes: BTreeSet<&str> = of.iter().filter_map(|cell| cell.instead_of.as_deref()).collect();
+    let causes = causes.into_iter().collect::<Vec<_>>().join(", ");
+    let trials = if of.len() == 1 { "trial" } else { "trials" };
+    (!of.is_empty()).then(|| format!("{REPEATED}: {} {trials} ({causes}); {saved} then usable.", of.len()))
 }

@@ -28,6 +28,10 @@ pub struct Cell {
     pub trial: Option<String>,
     /// The same metrics at the reference point of its block; a ratio to it outlives the drift of the machine.
     pub reference: BTreeMap<String, f64>,
+    /// What was wrong with a first trial of the same block, where this is a second one in its place; its verdict's
+    /// label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<String>,
 }
 
 impl Cell {

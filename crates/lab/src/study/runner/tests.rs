@@ -110,7 +110,7 @@ impl Watcher for Counter {
 }
 
 fn bench(behave: &[(&str, &str)]) -> Bench {
-    let names = ["capacity", "behave", "from"].map(str::to_owned).to_vec();
+    let names = ["capacity", "behave", "from", "until"].map(str::to_owned).to_vec();
     let known = Vocabulary { cache: names, ..Vocabulary::default() };
     let facts = Facts {
         cores: 2,
@@ -211,6 +211,28 @@ fn an_interrupted_study_goes_on_after_its_last_whole_block() {
     assert_eq!((whole.blocks, whole.cells.len(), counter.steps), (6, 36, 4 * steps_of_block));
     assert_eq!(whole.cells[..12], kept[..]);
     assert!(whole.complete && whole.interrupted.is_none());
+}
+
+#[test]
+fn a_spoiled_trial_is_measured_once_more() {
+    let run = |from: &str, until: &str| {
+        let bench = bench(&[("behave", "spoiled"), ("from", from), ("until", until)]);
+        let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+        let (study, outcome, counter) = bench.run(&folder, bench.fresh.clone(), None);
+        outcome.unwrap();
+        let again: Vec<Cell> = study.cells.iter().filter(|cell| cell.instead_of.is_some()).cloned().collect();
+        assert_eq!((study.cells.len(), counter.steps), (36, bench.plan.steps() + again.len()));
+        assert!(again.iter().all(|cell| cell.instead_of.as_deref() == Some("generator lag")), "{again:#?}");
+        let usable = again.iter().filter(|cell| cell.verdict.is_usable()).count();
+        let note = study.notes.iter().find(|note| note.starts_with("Measured once more")).unwrap().clone();
+        (again.len(), usable, note)
+    };
+    // Each point of one series, in vain.
+    let always = "Measured once more in the same block: 18 trials (generator lag); 0 then usable.";
+    assert_eq!(run("1", "1000"), (18, 0, always.into()));
+    // Those of the first block: some of the second trials come after what spoiled the first.
+    let (again, usable, note) = run("1", "SOME");
+    assert!(again > 0 && usable > 0, "{note}");
 }
 
 #[test]
