@@ -4,6 +4,8 @@ pub(crate) mod prefixes;
 
 use std::ops::AddAssign;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
 use proto_memcache::server::reply;
 
 use crate::config::Config;
@@ -148,11 +150,21 @@ impl CoreStats {
         ];
         reply::stat(out, "version", crate::VERSION);
         reply::stat(out, "sharing", &config.sharing.to_string());
+        // Of all threads of the process, as memcached's.
+        if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+            reply::stat(out, "rusage_user", &seconds(usage.user_time()));
+            reply::stat(out, "rusage_system", &seconds(usage.system_time()));
+        }
         for (name, number) in numbers {
             reply::stat(out, name, &number.to_string());
         }
         out.extend_from_slice(reply::END);
     }
+}
+
+/// A time in seconds to the microsecond.
+fn seconds(time: TimeVal) -> String {
+    format!("{}.{:06}", time.tv_sec(), time.tv_usec())
 }
 
 #[cfg(test)]
@@ -192,6 +204,11 @@ mod tests {
         check("uptime", "60");
         check("time", "1700000000");
         check("version", crate::VERSION);
+        assert_eq!(seconds(TimeVal::new(12, 3_045)), "12.003045");
+        for name in ["rusage_user", "rusage_system"] {
+            let time = std::str::from_utf8(&stats[name]).unwrap();
+            assert!(time.split_once('.').is_some_and(|(_, micros)| micros.len() == 6), "{name} {time}");
+        }
         both.reset();
         assert_eq!((both.connections, both.asks, both.store.get_hits), (4, 0, 0));
     }
