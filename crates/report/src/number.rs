@@ -170,6 +170,10 @@ fn range(low: f64, high: f64, units: &Units) -> String {
         return NONE.into();
     }
     let (scale, unit) = unit_of(high, units);
+    if low != 0.0 && (low / scale).abs() < 0.1 {
+        let end = |value: f64| with_unit(value, value, units, three);
+        return format!("{}–{}", end(low), end(high));
+    }
     let (from, to) = (three(low / scale), three(high / scale));
     if from == to { format!("{to} {unit}") } else { format!("{from}–{to} {unit}") }
 }
@@ -205,6 +209,8 @@ mod tests {
         check(micros_short(1000.0), "1 ms");
         check(micros_range(390.0, 450.0), "390–450 µs");
         check(micros_range(950.0, 1450.0), "0.950–1.45 ms");
+        check(micros_range(370.0, 1_550_000.0), "370 µs–1.55 s");
+        check(micros_range(0.0, 1_550_000.0), "0–1.55 s");
         check(rate(Some(870.0)), "870 rps");
         check(rate_range(112_000.0, 118_400.0), "112–118 krps");
         check(rate_range(112_000.0, 112_010.0), "112 krps");

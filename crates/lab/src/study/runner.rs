@@ -34,6 +34,8 @@ pub struct Runner<'a> {
     started: Instant,
     before_s: f64,
     step: usize,
+    /// Where this run began: those before were of an earlier one.
+    first_step: usize,
 }
 
 impl<'a> Runner<'a> {
@@ -59,6 +61,7 @@ impl<'a> Runner<'a> {
             started: Instant::now(),
             before_s,
             step: 0,
+            first_step: 0,
         }
     }
 
@@ -81,6 +84,7 @@ impl<'a> Runner<'a> {
         self.start_benches(watcher)?;
         let steps_of_block = self.plan.steps() / self.plan.blocks.max(1) as usize;
         self.step = self.record.blocks as usize * steps_of_block;
+        self.first_step = self.step;
         for block in self.record.blocks..self.plan.blocks {
             self.block(block, watcher)?;
             self.record.blocks = block + 1;
@@ -188,10 +192,17 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
+    /// By the estimate at first; by the time that the steps really took once a whole block is done.
     fn left(&self) -> Duration {
-        let all = self.plan.estimate().as_secs_f64();
-        let share = 1.0 - (self.step.saturating_sub(1)) as f64 / self.plan.steps().max(1) as f64;
-        Duration::from_secs_f64((all * share).max(0.0))
+        let steps = self.plan.steps().max(1);
+        let done = self.step.saturating_sub(1);
+        let here = done.saturating_sub(self.first_step);
+        let blocks = self.plan.blocks.max(1) as usize;
+        let a_step = match here * blocks >= steps {
+            true => self.started.elapsed().as_secs_f64() / here as f64,
+            false => self.plan.estimate().as_secs_f64() / steps as f64,
+        };
+        Duration::from_secs_f64(a_step * steps.saturating_sub(done) as f64)
     }
 
     fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
