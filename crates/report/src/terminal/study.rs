@@ -30,14 +30,16 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     for claim in &study.claims {
         let verdict = claim.verdict.words();
         let source = bracketed(&claim.source);
-        let text = line(&format!("{verdict}: {}{source} – {}", claim.text, claim.measured), 4);
+        let measured = if claim.measured.is_empty() { "" } else { " – " };
+        let text = line(&format!("{verdict}: {}{source}{measured}{}", claim.text, claim.measured), 4);
         parts.push(match claim.verdict {
             ClaimVerdict::Reproduced => text,
             ClaimVerdict::Differs => ink.bad(&text),
             ClaimVerdict::NotMeasurable => ink.warn(&text),
         });
         if !claim.reason.is_empty() {
-            parts.push(ink.dim(&line(&format!("    {}", claim.reason), 4)));
+            let reason = wrapped(&harmless(&claim.reason), width.saturating_sub(4), 4);
+            parts.push(ink.dim(&format!("    {reason}")));
         }
     }
     for figure in &study.figures {
