@@ -44,6 +44,7 @@ mod user;
 pub use clean::clean_up;
 pub use error::Error;
 pub use form::Form;
+pub use netspace::network_note;
 pub use own_folder::OwnFolder;
 pub use place::{Image, Instance, Places};
 pub use port::free_port;

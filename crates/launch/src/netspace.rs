@@ -23,6 +23,35 @@ const SETTINGS: [&str; 12] = [
     "ipv4/tcp_no_metrics_save",
 ];
 
+/// The one of [`SETTINGS`] that is not always taken over.
+const CONTROL: &str = "ipv4/tcp_congestion_control";
+
+/// What a reader must know of the network behind the bridge; `None` where it is as this machine's own.
+pub fn network_note() -> Option<String> {
+    let (own, taken) = unpaced()?;
+    Some(format!(
+        "Behind the bridge TCP's congestion control is {taken}, not {own} as on this machine: {own} sends the segments of an \
+         answer at a rate that it believes in, which pauses between requests make it underestimate, so that some \
+         answers wait for milliseconds."
+    ))
+}
+
+/// This process's congestion control, where it paces, and the one that takes its place.
+fn unpaced() -> Option<(String, &'static str)> {
+    let read = |name: &str| fs::read_to_string(Path::new("/proc/sys/net").join(name)).ok();
+    let own = read(CONTROL)?.trim().to_owned();
+    let offered = read("ipv4/tcp_available_congestion_control")?;
+    let taken = without_pacing(&own, &offered)?;
+    Some((own, taken))
+}
+
+/// What takes the place of `own`; `None` where that does not pace, or nothing else is `offered`.
+fn without_pacing(own: &str, offered: &str) -> Option<&'static str> {
+    let known = ["cubic", "reno"];
+    let has = |name: &&str| offered.split_whitespace().any(|word| word == *name);
+    own.starts_with("bbr").then(|| known.into_iter().find(has))?
+}
+
 /// A network namespace without a name: it lives as long as this, and as the processes in it.
 ///
 /// One with a name (`ip netns add`) is a mount, which outlives its maker; this one goes by itself when the process
@@ -70,11 +99,16 @@ fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
 /// The values of [`SETTINGS`] in the calling thread's namespace: `/proc/sys/net` shows each thread its own.
 fn settings() -> Vec<(PathBuf, String)> {
     let file = |name: &&str| Path::new("/proc/sys/net").join(name);
-    SETTINGS
+    let mut settings: Vec<(PathBuf, String)> = SETTINGS
         .iter()
         .map(file)
         .filter_map(|file| Some((file.clone(), fs::read_to_string(file).ok()?)))
-        .collect()
+        .collect();
+    if let Some((_, taken)) = unpaced() {
+        let control = settings.iter_mut().filter(|(file, _)| file.ends_with(CONTROL));
+        control.for_each(|(_, value)| *value = format!("{taken}\n"));
+    }
+    settings
 }
 
 /// Writes those that differ. One that cannot be written is one for the whole machine, and the same already.
@@ -92,6 +126,17 @@ mod tests {
     use crate::User;
 
     #[test]
+    fn nothing_paces_behind_the_bridge() {
+        let check =
+            |own: &str, offered: &str, taken: Option<&str>| assert_eq!(without_pacing(own, offered), taken);
+        check("bbr", "reno bbr cubic\n", Some("cubic"));
+        check("bbr3", "reno bbr3\n", Some("reno"));
+        check("bbr", "bbr\n", None);
+        check("cubic", "reno cubic\n", None);
+        check("dctcp", "reno cubic dctcp\n", None);
+    }
+
+    #[test]
     fn a_namespace_has_a_network_of_its_own_and_the_same_settings() {
         if !User::is_root() {
             println!("skipped: needs root");
@@ -104,6 +149,8 @@ mod tests {
         let inside = File::open(space.path()).unwrap();
         let there = apart(move || {
             move_into_link_name_space(inside.as_fd(), Some(LinkNameSpaceType::Network))?;
+            let control = fs::read_to_string(Path::new("/proc/sys/net").join(CONTROL))?;
+            assert!(!control.starts_with("bbr"), "{control}");
             Ok(settings())
         });
         // A setting that the kernel keeps for the whole machine is missing inside.

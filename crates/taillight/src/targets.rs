@@ -238,6 +238,7 @@ impl ServerArgs {
                  differs by the container alone."
             )),
         });
+        notes.extend(launch::network_note().filter(|_| self.form != Form::Bare));
         notes
     }
 }

@@ -45,8 +45,8 @@ const PEAK_TOLERANCE: f64 = 0.05;
 /// One of them.
 pub(super) struct Bench {
     session: Session,
-    /// Where server and generator ran.
-    pub(super) note: String,
+    /// Where server and generator ran, and behind what network.
+    pub(super) notes: Vec<String>,
     folder: String,
     seeds: Seeds,
     search: Span,
@@ -108,10 +108,11 @@ impl Bench {
                 (server, Hold::there(experiment, tuner)?)
             }
         };
-        let note = elsewhere.map_or_else(|| placement.note(), |there| there.note());
+        let mut notes = vec![elsewhere.map_or_else(|| placement.note(), |there| there.note())];
+        notes.extend(launch::network_note().filter(|_| target.form != launch::Form::Bare));
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let record = record(&name, experiment, &note, setup);
+        let record = record(&name, experiment, &notes, setup);
         let interrupt = setup.interrupt.clone();
         let mut session =
             Session::begin(record, folder, generator, vec![server], interrupt, Box::new(Unwatched))?;
@@ -119,7 +120,7 @@ impl Bench {
         let search = experiment.time.search;
         Ok(Bench {
             session,
-            note,
+            notes,
             folder: name,
             seeds: Seeds(setup.seed),
             search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
@@ -304,7 +305,7 @@ pub(super) fn placement(experiment: &Experiment, allowed: &[usize]) -> Placement
     }
 }
 
-fn record(name: &str, experiment: &Experiment, note: &str, setup: &Setup) -> results::Experiment {
+fn record(name: &str, experiment: &Experiment, notes: &[String], setup: &Setup) -> results::Experiment {
     results::Experiment {
         schema: SCHEMA,
         kind: Kind::Sweep,
@@ -320,7 +321,7 @@ fn record(name: &str, experiment: &Experiment, note: &str, setup: &Setup) -> res
         qos_basis: experiment.qos.basis.unwrap_or(units::QosBasis::Windowed),
         qos_basis_reason: "as the study has it".into(),
         host: setup.host.clone(),
-        notes: vec![note.into()],
+        notes: notes.to_vec(),
         targets: Vec::new(),
         trials: Vec::new(),
     }

@@ -118,7 +118,7 @@ impl<'a> Runner<'a> {
                 }
             };
             if let Some(bench) = &bench {
-                self.limit(bench.note.clone());
+                bench.notes.iter().for_each(|note| self.limit(note.clone()));
                 self.limit_of_version(&bench.version());
             }
             self.benches.push(bench);
