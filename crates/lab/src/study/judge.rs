@@ -76,6 +76,7 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, Str
     let measured = evidence.words.clone();
     let worst = corrected.iter().copied().fold(0.0, f64::max);
     let least = corrected.iter().copied().fold(1.0, f64::min);
+    let blocks = evidence.blocks();
     let few = || {
         format!(
             "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",
@@ -90,18 +91,26 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, Str
         Finding::HoldsIfTested | Finding::Missed if corrected.is_empty() => {
             (ClaimVerdict::NotMeasurable, measured, few())
         }
+        // It speaks of every one of its places.
+        Finding::HoldsIfTested if !evidence.untested.is_empty() => {
+            let reason = format!(
+                "too few repeats to test it at {} ({MIN_TO_JUDGE} or more are needed at each place)",
+                evidence.untested.join(", ")
+            );
+            (ClaimVerdict::NotMeasurable, measured, reason)
+        }
         Finding::HoldsIfTested if worst <= LEVEL => {
-            (ClaimVerdict::Reproduced, measured, words::test(worst, evidence.n))
+            (ClaimVerdict::Reproduced, measured, words::test(worst, blocks))
         }
         Finding::HoldsIfTested => {
-            let reason = format!("it points that way, but {}", words::accident(worst, evidence.n));
+            let reason = format!("it points that way, but {}", words::accident(worst, blocks));
             (ClaimVerdict::NotMeasurable, measured, reason)
         }
         Finding::Missed if least <= LEVEL => {
-            (ClaimVerdict::Differs, measured, words::test(least, evidence.n))
+            (ClaimVerdict::Differs, measured, words::test(least, blocks))
         }
         Finding::Missed => {
-            let reason = format!("it is missed, but {}", words::accident(least, evidence.n));
+            let reason = format!("it is missed, but {}", words::accident(least, blocks));
             (ClaimVerdict::NotMeasurable, measured, reason)
         }
     }

@@ -14,6 +14,8 @@ pub(super) struct Evidence {
     pub(super) words: String,
     /// Blocks behind it.
     pub(super) n: usize,
+    /// Places that the claim speaks of and that have too few blocks to be tested, each with their number.
+    pub(super) untested: Vec<String>,
     /// The differences, block by block, of each comparison: their signs are what is tested.
     differences: Vec<Vec<f64>>,
 }
@@ -36,14 +38,28 @@ const SEED: u64 = 0x636c_6169_6d73;
 
 impl Evidence {
     fn nothing() -> Evidence {
-        Evidence { finding: Finding::Nothing, words: String::new(), n: 0, differences: Vec::new() }
+        Evidence::of(Finding::Nothing, String::new(), 0, Vec::new())
+    }
+
+    fn of(finding: Finding, words: String, n: usize, differences: Vec<Vec<f64>>) -> Evidence {
+        Evidence { finding, words, n, untested: Vec::new(), differences }
     }
 
     /// The chance of each comparison by accident; none where there are too few blocks.
     pub(super) fn p_values(&self) -> impl Iterator<Item = f64> + '_ {
-        let tested = self.differences.iter().filter(|differences| differences.len() >= MIN_TO_JUDGE);
-        tested.filter_map(|differences| sign_flip_test(differences, SEED))
+        self.differences.iter().filter_map(|differences| p_value(differences))
     }
+
+    /// The fewest blocks behind a comparison that was tested; where none was, behind the figures.
+    pub(super) fn blocks(&self) -> usize {
+        let tested = self.differences.iter().filter(|differences| p_value(differences).is_some());
+        tested.map(Vec::len).min().unwrap_or(self.n)
+    }
+}
+
+/// The chance of such differences by accident; `None` where there are too few.
+fn p_value(differences: &[f64]) -> Option<f64> {
+    (differences.len() >= MIN_TO_JUDGE).then(|| sign_flip_test(differences, SEED)).flatten()
 }
 
 pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
@@ -98,7 +114,7 @@ fn ratio(cells: Cells<'_>, metric: &str, of: &Spot, to: &Spot, bounds: Bounds) -
         spread(&ratios),
         asked(bounds)
     );
-    Evidence { finding, words, n: ratios.len(), differences }
+    Evidence::of(finding, words, ratios.len(), differences)
 }
 
 fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Evidence {
@@ -107,7 +123,7 @@ fn within(cells: Cells<'_>, metric: &str, of: &Spot, bounds: Bounds) -> Evidence
     let (finding, differences) = against(&values, bounds, |value, bound| value - bound);
     let words =
         format!("{metric} of {} at {}: {}; claimed: {}", of.series, of.x, spread(&values), asked(bounds));
-    Evidence { finding, words, n: values.len(), differences }
+    Evidence::of(finding, words, values.len(), differences)
 }
 
 fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> Evidence {
@@ -117,11 +133,15 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
     for x in at {
         let pairs = cells.pairs((series, x), (than, x), metric);
         let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
+        if p_value(&logs).is_none() {
+            evidence.untested.push(format!("{x} (n = {})", logs.len()));
+        }
         let Some(middle) = median(&ratios) else { continue };
         all_below &= middle < 1.0;
         n = n.min(ratios.len());
         words.push(format!("{} at {x}", spread(&ratios)));
-        evidence.differences.push(ratios.iter().map(|ratio| ratio.ln()).collect());
+        evidence.differences.push(logs);
     }
     if words.is_empty() {
         return evidence;
@@ -169,7 +189,7 @@ fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Evide
     }
     let finding = if differences.is_empty() { Finding::Holds } else { Finding::Missed };
     let n = course.iter().map(|(_, summary)| summary.n as usize).min().unwrap_or(0);
-    Evidence { finding, words: format!("{metric} of {series}: {}", told(&course)), n, differences }
+    Evidence::of(finding, format!("{metric} of {series}: {}", told(&course)), n, differences)
 }
 
 fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
@@ -191,10 +211,10 @@ fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
     );
     let n = logs.len();
     if ratio <= most {
-        return Evidence { finding: Finding::Holds, words, n, differences: Vec::new() };
+        return Evidence::of(Finding::Holds, words, n, Vec::new());
     }
     let differences = vec![logs.iter().map(|log| log - most.ln()).collect()];
-    Evidence { finding: Finding::Missed, words, n, differences }
+    Evidence::of(Finding::Missed, words, n, differences)
 }
 
 /// The last place up to which the figure keeps to a limit, block by block.
@@ -226,5 +246,5 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
         figure(from),
         figure(to)
     );
-    Evidence { finding, words, n: ends.len(), differences }
+    Evidence::of(finding, words, ends.len(), differences)
 }

@@ -101,6 +101,37 @@ fn below_needs_a_difference_at_every_place() {
 }
 
 #[test]
+fn below_is_known_only_where_each_of_its_places_can_be_tested() {
+    let eight_at = |series: &str, places: &[f64], value: f64| {
+        grid(series, &places.iter().map(|x| (*x, value)).collect::<Vec<_>>())
+    };
+    let judged = |all: &[Cell]| {
+        let at = vec![96.0.into(), 288.0.into()];
+        let check = Check::Below { metric: "m".into(), series: "a".into(), than: "b".into(), at };
+        judged(check, all)
+    };
+    let mut all = eight_at("a", &[96.0, 288.0], 10.0);
+    all.extend(eight_at("b", &[96.0, 288.0], 20.0));
+    assert_eq!(judged(&all).verdict, ClaimVerdict::Reproduced);
+    let without = |blocks: u32| -> Vec<Cell> {
+        all.iter().filter(|cell| cell.x != 288.0.into() || cell.block >= blocks).cloned().collect()
+    };
+    for (blocks, left) in [(4, "288 (n = 4)"), (8, "288 (n = 0)")] {
+        let result = judged(&without(blocks));
+        assert_eq!(result.verdict, ClaimVerdict::NotMeasurable, "{result:?}");
+        assert!(result.reason.contains(left), "{}", result.reason);
+    }
+    // Missed at a place that can be tested, it is missed; the test is that of this place.
+    let mut missed = without(4);
+    for cell in missed.iter_mut().filter(|cell| cell.series == "a" && cell.x == 96.0.into()) {
+        cell.metrics.insert("m".into(), 40.0);
+    }
+    let result = judged(&missed);
+    assert_eq!(result.verdict, ClaimVerdict::Differs, "{result:?}");
+    assert!(result.reason.contains("over 8 blocks"), "{}", result.reason);
+}
+
+#[test]
 fn rising_allows_for_the_intervals() {
     let check = |points: &[(f64, f64)], rising: bool, expect: ClaimVerdict| {
         let check = Check::Monotone { metric: "m".into(), series: "a".into(), rising };
