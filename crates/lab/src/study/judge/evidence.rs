@@ -224,18 +224,19 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
     blocks.sort_unstable();
     blocks.dedup();
     let last_met = |block: &u32| {
-        let mut last = Some(0.0);
-        for x in &places {
-            let cell = cells.at(series, x).find(|cell| cell.block == *block);
+        let (mut last, mut all_met) = (None, false);
+        for (i, x) in places.iter().enumerate() {
             // An invalid trial says nothing: the next load decides.
-            let Some(cell) = cell.filter(|cell| cell.verdict.is_usable()) else { continue };
-            let value = cell.metrics.get(metric)?;
-            if *value > limit {
-                return last;
+            let cell = cells.at(series, x).find(|cell| cell.block == *block && cell.verdict.is_usable());
+            match cell.and_then(|cell| cell.metrics.get(metric)) {
+                None => all_met = false,
+                // Not even the lowest is met; if that one is not known, nothing is.
+                Some(value) if *value > limit => return last.or((i == 0).then_some(0.0)),
+                Some(_) => (last, all_met) = (x.number(), true),
             }
-            last = x.number();
         }
-        last
+        // Where nothing is known above the last that was met, the end may be anywhere there.
+        last.filter(|_| all_met)
     };
     let ends: Vec<f64> = blocks.iter().filter_map(last_met).collect();
     let (finding, differences) = against(&ends, (Some(from), Some(to)), |end, bound| end - bound);

@@ -1,3 +1,4 @@
+use results::Verdict;
 use results::study::{Cell, X};
 
 use super::super::claim::{Check, Spot};
@@ -172,6 +173,36 @@ fn up_to_is_the_last_place_within_the_limit() {
     check(70.0, 70.0, ClaimVerdict::Reproduced);
     check(80.0, 90.0, ClaimVerdict::Differs);
     check(40.0, 60.0, ClaimVerdict::Differs);
+}
+
+#[test]
+fn a_block_that_cannot_tell_how_far_a_range_goes_does_not_count() {
+    let up_to = |invalid: &[f64], ends: &str| {
+        let mut all = grid("a", &[(50.0, 100.0), (60.0, 200.0), (70.0, 900.0), (80.0, 3000.0)]);
+        for cell in all.iter_mut().filter(|cell| cell.block == 3) {
+            if invalid.iter().any(|x| cell.x == (*x).into()) {
+                cell.verdict = Verdict::default();
+            }
+        }
+        let (from, to) = (70.0, 70.0);
+        let check = Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from, to };
+        let result = judged(check, &all);
+        assert!(result.measured.contains(&format!("up to {ends};")), "{invalid:?}: {}", result.measured);
+    };
+    up_to(&[], "70 (70 to 70, n = 8)");
+    // The next load decides.
+    up_to(&[60.0], "70 (70 to 70, n = 8)");
+    // Nothing is known above 60, of any load, or below 80: 0 and 60 would be made up.
+    up_to(&[70.0, 80.0], "70 (70 to 70, n = 7)");
+    up_to(&[50.0, 60.0, 70.0, 80.0], "70 (70 to 70, n = 7)");
+    up_to(&[50.0, 60.0, 70.0], "70 (70 to 70, n = 7)");
+    // Met at the highest load that there is, and not met at the lowest.
+    let ends = |value: f64| {
+        let check =
+            Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from: 0.0, to: 99.0 };
+        judged(check, &grid("a", &[(50.0, value), (60.0, value)])).measured
+    };
+    assert!(ends(1.0).contains("up to 60 (") && ends(9999.0).contains("up to 0 ("), "{}", ends(9999.0));
 }
 
 #[test]
