@@ -41,13 +41,16 @@ pub(super) fn judge(
         .zip(&evidence)
         .map(|(claim, evidence)| {
             let own: Vec<f64> = match evidence {
-                Some(evidence) => evidence.p_values().filter_map(|_| corrected.next()).collect(),
+                Some(evidence) => corrected.by_ref().take(evidence.p_values().len()).collect(),
                 None => Vec::new(),
             };
             let (verdict, measured, reason) = match evidence {
                 Some(evidence) => verdict(evidence, &own),
                 None => (ClaimVerdict::NotMeasurable, String::new(), why_not(claim, form, lacking)),
             };
+            // Of what is missed one comparison must show it, of what holds each.
+            let missed = evidence.as_ref().is_some_and(|evidence| evidence.finding == Finding::Missed);
+            let decides = if missed { f64::min } else { f64::max };
             ClaimResult {
                 id: claim.id.clone(),
                 text: claim.text.clone(),
@@ -55,7 +58,7 @@ pub(super) fn judge(
                 verdict,
                 measured,
                 reason,
-                p_value: own.iter().copied().reduce(f64::max),
+                p_value: own.iter().copied().reduce(decides),
             }
         })
         .collect()

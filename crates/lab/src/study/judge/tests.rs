@@ -161,6 +161,19 @@ fn flat_compares_the_largest_with_the_smallest() {
 }
 
 #[test]
+fn flat_counts_every_two_places_that_it_might_have_compared() {
+    // Six blocks that agree have p = 0.031, enough for the one comparison of two places and not for the three of three.
+    let judged = |places: &[(f64, f64)]| {
+        let all: Vec<Cell> = places.iter().flat_map(|(x, value)| cells("a", &[(*x, &[*value; 6])])).collect();
+        judged(Check::Flat { metric: "m".into(), series: "a".into(), most: 1.1 }, &all)
+    };
+    let two = judged(&[(1.0, 10.0), (2.0, 12.0)]);
+    assert_eq!((two.verdict, two.p_value), (ClaimVerdict::Differs, Some(2.0 / 64.0)), "{two:?}");
+    let three = judged(&[(1.0, 10.0), (2.0, 12.0), (3.0, 11.0)]);
+    assert_eq!((three.verdict, three.p_value), (ClaimVerdict::NotMeasurable, Some(6.0 / 64.0)), "{three:?}");
+}
+
+#[test]
 fn up_to_is_the_last_place_within_the_limit() {
     let all = grid("a", &[(50.0, 100.0), (60.0, 200.0), (70.0, 900.0), (80.0, 3000.0), (90.0, 100.0)]);
     let check = |from: f64, to: f64, expect: ClaimVerdict| {
