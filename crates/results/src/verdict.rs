@@ -110,6 +110,16 @@ impl Verdict {
         !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))
     }
 
+    /// The same with one reason more against it, the gravest.
+    #[must_use]
+    pub fn against(self, reason: Invalid) -> Verdict {
+        let mut reasons = vec![reason];
+        if let Verdict::Invalid { reasons: others } = self {
+            reasons.extend(others);
+        }
+        Verdict::Invalid { reasons }
+    }
+
     /// One word or two for a table: `valid`, `overloaded`, `generator lag`.
     pub fn label(&self) -> &'static str {
         match self {

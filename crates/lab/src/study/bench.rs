@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use knobs::Engine;
-use results::{Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial, Verdict};
+use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
 use serde_json::Value;
 
 use super::elsewhere::Elsewhere;
 use super::experiment::{Cpus, Experiment, Offer};
 use super::hold::Hold;
+use super::metrics;
 use super::plan::BenchPlan;
 use crate::seeds::Seeds;
 use crate::{
@@ -51,8 +52,22 @@ pub(super) struct Bench {
     seeds: Seeds,
     search: Span,
     maximum: Option<MaxThroughput>,
+    /// What somebody else changed of the host while that was searched.
+    drift: Option<Invalid>,
     hold: Hold,
     interrupt: Interrupt,
+}
+
+/// What a search for the peak throughput under QoS found.
+pub(super) struct Peak {
+    /// The highest load that met the target. Units: rps.
+    pub(super) low_rps: f64,
+    /// The lowest that did not; `None` where none did not. Units: rps.
+    pub(super) high_rps: Option<f64>,
+    /// The figures of a trial at `low_rps` that met the target; none where there is none.
+    pub(super) figures: BTreeMap<String, f64>,
+    /// What somebody else changed of the host meanwhile.
+    pub(super) drift: Option<Invalid>,
 }
 
 impl Bench {
@@ -125,6 +140,7 @@ impl Bench {
             seeds: Seeds(setup.seed),
             search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
             maximum: None,
+            drift: None,
             hold,
             interrupt: setup.interrupt.clone(),
         })
@@ -139,7 +155,8 @@ impl Bench {
         let mut n = 0;
         let (session, seeds, span) = (&mut self.session, self.seeds, self.search);
         let hold = self.hold.clone();
-        hold.during(|| {
+        let from = session.experiment().trials.len();
+        let ((), drift) = hold.during(|| {
             search.drive(|rate| {
                 let purpose = Purpose::MaxSearch;
                 let seed = seeds.trial(block, purpose, n);
@@ -149,6 +166,12 @@ impl Bench {
                 Ok::<_, Error>(sustained(session.run(&request)?))
             })
         })?;
+        self.spoil(from, drift.as_ref())?;
+        if let Some(drift) = &drift {
+            let detail = &drift.detail;
+            self.session.note(format!("Block {}: a setting changed while the maximum was searched: {detail}.", block + 1));
+        }
+        self.drift = drift;
         let found = search.interval(block).ok_or_else(|| Error::NoThroughput {
             target: self.folder.clone(),
             reason: search.note().unwrap_or_else(|| "it answered nothing".into()),
@@ -162,9 +185,24 @@ impl Bench {
         self.maximum = Some(MaxThroughput { block, low_rps: rps, high_rps: rps });
     }
 
+    /// Writes into the trials since number `from` that somebody had the host otherwise than it is told: what was measured
+    /// before that counts no more.
+    fn spoil(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
+        let Some(drift) = drift else { return Ok(()) };
+        for trial in &mut self.session.experiment_mut().trials[from..] {
+            trial.verdict = std::mem::take(&mut trial.verdict).against(drift.clone());
+        }
+        self.session.save()
+    }
+
     /// The maximum of this block.
     pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
         self.maximum.as_ref()
+    }
+
+    /// Why it is not to be believed, and no share of it.
+    pub(super) fn drift(&self) -> Option<&Invalid> {
+        self.drift.as_ref()
     }
 
     /// One trial; `n` tells trials of the same block apart.
@@ -191,18 +229,10 @@ impl Bench {
             seed: self.seeds.trial(block, purpose, n),
         };
         let hold = self.hold.clone();
-        let (mut trial, drift) = hold.during(|| Ok(self.session.run(&request)?.clone()))?;
-        if let Some(drift) = drift {
-            // Somebody else had the host otherwise than it is told: what was measured before that counts no more.
-            trial.verdict = match trial.verdict {
-                Verdict::Invalid { mut reasons } => {
-                    reasons.insert(0, drift);
-                    Verdict::Invalid { reasons }
-                }
-                _ => Verdict::Invalid { reasons: vec![drift] },
-            };
-        }
-        Ok(trial)
+        let from = self.session.experiment().trials.len();
+        let ((), drift) = hold.during(|| self.session.run(&request).map(drop))?;
+        self.spoil(from, drift.as_ref())?;
+        Ok(self.session.experiment().trials[from].clone())
     }
 
     /// How long the settings take to apply, or the server to restart, so many times.
@@ -235,20 +265,16 @@ impl Bench {
         Ok(figures.into_iter().map(|(name, us)| (name.to_owned(), us)).collect())
     }
 
-    /// Searches the peak throughput under QoS: its interval in rps, and the trial that met the target at its lower
-    /// end, where one did.
-    pub(super) fn search_peak(
-        &mut self,
-        experiment: &Experiment,
-        block: u32,
-    ) -> Result<(f64, Option<f64>, Option<&Trial>), Error> {
+    /// Searches the peak throughput under QoS.
+    pub(super) fn search_peak(&mut self, experiment: &Experiment, block: u32) -> Result<Peak, Error> {
         let reference = self.maximum.as_ref().map_or(0.0, MaxThroughput::reference_rps);
         let mut search = PeakSearch::new(1.0, PEAK_TOLERANCE, []);
         let span = experiment.time.span();
         let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
         let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
         let hold = self.hold.clone();
-        hold.during(|| {
+        let from = session.experiment().trials.len();
+        let ((), drift) = hold.during(|| {
             search.drive(|share| {
                 let purpose = Purpose::PeakSearch;
                 let seed = seeds.trial(block, purpose, n);
@@ -261,13 +287,13 @@ impl Bench {
         })?;
         let bracket = search.bracket();
         let at_peak = |trial: &&Trial| {
-            let of_peak = trial.purpose == Purpose::PeakSearch && trial.block == block;
-            of_peak
-                && trial.load_share == bracket.low
-                && met(trial, &experiment.qos, basis).vote == Vote::Pass
+            trial.load_share == bracket.low && met(trial, &experiment.qos, basis).vote == Vote::Pass
         };
-        let trial = self.session.experiment().trials.iter().rev().find(at_peak);
-        Ok((bracket.low.unwrap_or(0.0) * reference, bracket.high.map(|share| share * reference), trial))
+        let trial = self.session.experiment().trials[from..].iter().rev().find(at_peak);
+        let figures = trial.map(metrics::of_trial).unwrap_or_default();
+        self.spoil(from, drift.as_ref())?;
+        let low_rps = bracket.low.unwrap_or(0.0) * reference;
+        Ok(Peak { low_rps, high_rps: bracket.high.map(|share| share * reference), figures, drift })
     }
 
     /// Where the last trial is kept, relative to the study's folder.

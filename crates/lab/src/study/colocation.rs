@@ -51,7 +51,12 @@ pub(super) fn measure(
 
 fn trial(bench: &mut Bench, point: &Point, block: u32, n: usize) -> Result<Trial, Error> {
     let reference = bench.maximum().map_or(0.0, MaxThroughput::reference_rps);
-    bench.trial(&point.experiment, reference, block, n)
+    let mut trial = bench.trial(&point.experiment, reference, block, n)?;
+    if let Some(drift) = bench.drift() {
+        // A share of a maximum found under other settings is another load.
+        trial.verdict = trial.verdict.against(drift.clone());
+    }
+    Ok(trial)
 }
 
 fn share(point: &Point) -> f64 {

@@ -243,18 +243,25 @@ impl<'a> Runner<'a> {
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
         let needs = matches!(point.experiment.load, Offer::Share { .. } | Offer::Maximum | Offer::Peak);
+        // A load that is a share of a maximum found under other settings is not the one that it is called.
+        let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
+        let mut spoiled: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
         if needs && of.is_none() {
             return Ok(None);
         }
         let reference = of.as_ref().map_or(0.0, MaxThroughput::reference_rps);
+        if !matches!(point.experiment.load, Offer::Share { .. } | Offer::Rate(_) | Offer::Closed) {
+            cell.verdict = Verdict::Valid;
+        }
         let mut unseen = Vec::new();
         let done = match point.experiment.load {
             Offer::Maximum => Ok(()),
-            Offer::Peak => bench.search_peak(&point.experiment, block).map(|(low, high, trial)| {
-                cell.metrics.extend(trial.map(metrics::of_trial).unwrap_or_default());
-                cell.metrics.insert("peak_rps".into(), low);
-                cell.metrics.extend(high.map(|high| ("peak_rps_high".to_owned(), high)));
+            Offer::Peak => bench.search_peak(&point.experiment, block).map(|peak| {
+                cell.metrics.extend(peak.figures);
+                cell.metrics.insert("peak_rps".into(), peak.low_rps);
+                cell.metrics.extend(peak.high_rps.map(|high| ("peak_rps_high".to_owned(), high)));
+                spoiled.extend(peak.drift);
             }),
             Offer::Apply(_) | Offer::Restart(_) => {
                 bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
@@ -271,8 +278,8 @@ impl<'a> Runner<'a> {
             let reason = format!("it takes {}. Not known for want of it: {}", lack.what, lack.disables);
             self.leave_out(&format!("the probe {}", lack.probe), &reason);
         }
-        if !matches!(point.experiment.load, Offer::Share { .. } | Offer::Rate(_) | Offer::Closed) {
-            cell.verdict = Verdict::Valid;
+        for drift in spoiled {
+            cell.verdict = cell.verdict.against(drift);
         }
         if let Some(maximum) = &of {
             cell.metrics.insert("max_rps".into(), maximum.low_rps);

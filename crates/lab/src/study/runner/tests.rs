@@ -1,5 +1,7 @@
 //! Whole studies against a generator and servers that only pretend (`testdata/pretend.sh`).
 
+mod drift;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -110,24 +112,28 @@ impl Watcher for Counter {
 }
 
 fn bench(behave: &[(&str, &str)]) -> Bench {
+    let mut text = STUDY.to_owned();
+    for (option, value) in behave {
+        let line = format!("set.workload.capacity = 50000\nset.workload.{option} = '{value}'");
+        text = text.replace("set.workload.capacity = 50000", &line);
+    }
+    bench_of(&text, CLAIMS)
+}
+
+fn bench_of(text: &str, claims: &str) -> Bench {
     let names = ["capacity", "behave", "from", "until"].map(str::to_owned).to_vec();
     let known = Vocabulary { cache: names, ..Vocabulary::default() };
     let facts = Facts {
         cores: 2,
         smt: false,
         resctrl: false,
-        root: false,
+        root: true,
         queues: 1,
         memory: Bytes(1 << 34),
         no_stages: None,
         programs: Vec::new(),
     };
-    let mut text = STUDY.to_owned();
-    for (option, value) in behave {
-        let line = format!("set.workload.capacity = 50000\nset.workload.{option} = '{value}'");
-        text = text.replace("set.workload.capacity = 50000", &line);
-    }
-    let definition = Definition::read("t", &text, CLAIMS, &known).unwrap();
+    let definition = Definition::read("t", text, claims, &known).unwrap();
     let plan = Plan::new(&definition, Form::Quick, &facts, &known).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
