@@ -25,8 +25,14 @@ pub struct Session {
     progress: Box<dyn Progress>,
     agenda: Agenda,
     probes: ProbeSet,
+    /// Whether they look in searches, too.
+    searches: bool,
     started: Instant,
 }
+
+/// What a result says of searches that were looked at.
+const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
+                        server as it is looked at.";
 
 /// How long the load of a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +94,7 @@ impl Session {
             progress,
             agenda,
             probes: ProbeSet::default(),
+            searches: false,
             started: Instant::now(),
         })
     }
@@ -101,6 +108,12 @@ impl Session {
     /// would move what it finds.
     pub fn observe(&mut self, probes: ProbeSet) {
         self.probes = probes;
+    }
+
+    /// Looks in the steps of searches, too, and all the time: what is found is what the server can do while it is looked
+    /// at, so that a share of it is no overload of a server that is.
+    pub fn observe_searches(&mut self) {
+        self.searches = true;
     }
 
     /// Restarts a server; what it held is gone, and its address may be another.
@@ -162,8 +175,11 @@ impl Session {
         let step = Step { target: &name, purpose, load_share, rate_rps };
         self.progress.event(&Event::Started(&step), &about);
         let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
-        let observed = !self.probes.is_empty() && !is_search;
+        let observed = !self.probes.is_empty() && (!is_search || self.searches);
         let load = Load { rate_rps, seed, span, stamps: observed && self.probes.has(Probe::Client) };
+        if observed && is_search {
+            self.note(OBSERVED);
+        }
         let started = Instant::now();
         let progress = &mut self.progress;
         let tick = |lines: &[String]| {
@@ -171,13 +187,21 @@ impl Session {
             progress.event(&Event::Tick(lines), &Where { left, ..about });
         };
         let server = &mut self.servers[request.target];
-        let observer = observed.then(|| Observer::start(&self.probes, subject(server), span.window));
+        let observer = observed.then(|| match is_search {
+            true => Observer::throughout(&self.probes, subject(server)),
+            false => Observer::start(&self.probes, subject(server), span.window),
+        });
         let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
-        if let Some(observer) = observer {
-            // Also where there is no trial: nothing must go on looking.
-            observer.finish(ended.as_mut().unwrap_or(&mut Trial::default()));
+        // Also where there is no trial: nothing must go on looking.
+        match (observer, &mut ended) {
+            (Some(observer), Ok(trial)) if !is_search => observer.finish(trial),
+            (Some(observer), _) => observer.dismiss(),
+            (None, _) => {}
         }
         let mut trial = ended?;
+        if is_search {
+            trial.probes = None;
+        }
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share) = (request.block, load_share);

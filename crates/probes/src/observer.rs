@@ -40,8 +40,22 @@ impl Observer {
     ///
     /// What cannot be had is told by [`Observer::finish`].
     pub fn start(wanted: &ProbeSet, subject: Subject, window: Duration) -> Observer {
+        Observer::begin(wanted, subject, Slots::new(wanted.in_slots().len(), window))
+    }
+
+    /// The same with every probe looking all the time, for a trial that asks what the server can do while it is looked at;
+    /// what was seen is of no use, as nothing says when.
+    pub fn throughout(wanted: &ProbeSet, subject: Subject) -> Observer {
+        Observer::begin(wanted, subject, Slots::one())
+    }
+
+    /// Ends it and forgets what was seen.
+    pub fn dismiss(self) {
+        self.finish(&mut Trial::default());
+    }
+
+    fn begin(wanted: &ProbeSet, subject: Subject, slots: Slots) -> Observer {
         let probes = wanted.in_slots();
-        let slots = Slots::new(probes.len(), window);
         let (stop, stopped) = channel();
         let (ready, is_ready) = channel();
         let thread = thread::spawn(move || watch(&probes, &subject, slots, &stopped, &ready));
@@ -233,6 +247,21 @@ mod tests {
             "{probes:?}"
         );
         assert_eq!(trial.verdict, Verdict::Valid);
+    }
+
+    #[test]
+    fn throughout_a_trial_all_look_until_it_ends() {
+        let wanted: ProbeSet = "sockets,io".parse().unwrap();
+        let observer = Observer::throughout(&wanted, own());
+        // Longer than any slot of a window.
+        thread::sleep(Duration::from_millis(700));
+        drop(observer.stop);
+        let (slots, missing) = observer.thread.join().unwrap();
+        let [slot] = &slots[..] else { panic!("{} slots", slots.len()) };
+        assert!(slot.to.since(slot.from).as_secs_f64() >= 0.5);
+        let all = slot.looked.len() + missing.len();
+        assert!(all >= 2 && !slot.looked.is_empty(), "{:?} {missing:?}", slot.looked);
+        Observer::throughout(&wanted, own()).dismiss();
     }
 
     #[test]

@@ -27,6 +27,11 @@ impl Slots {
         Slots { length, last: count.ilog2() - 1 }
     }
 
+    /// One slot that is longer than any trial, in which all look.
+    pub(crate) fn one() -> Slots {
+        Slots { length: Duration::from_secs(86_400), last: 0 }
+    }
+
     /// Whether probe number `j` looks in slot `i`.
     pub(crate) fn looks(self, j: usize, i: usize) -> bool {
         let bit = u32::try_from(j).unwrap_or(u32::MAX).min(self.last);
@@ -49,6 +54,11 @@ mod tests {
         check(3, 6_400, 400);
         check(5, 2_000, 200);
         check(1, 0, 200);
+    }
+
+    #[test]
+    fn in_the_one_slot_all_look() {
+        assert!((0..8).all(|j| Slots::one().looks(j, 0)));
     }
 
     #[test]

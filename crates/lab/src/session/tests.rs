@@ -262,6 +262,26 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
 }
 
 #[test]
+fn searches_are_looked_at_where_that_is_asked_for() {
+    for searches in [false, true] {
+        let bench = Bench::new();
+        let mut session = bench.session(&["sphinx"], &[]);
+        session.observe("io".parse().unwrap());
+        if searches {
+            session.observe_searches();
+        }
+        let plan = Plan { loads: vec![0.5], repeats: 1, peak_tolerance: None, ..plan() };
+        let (outcome, result) = bench.run(&plan, session);
+        outcome.unwrap();
+        assert_eq!(result.notes.contains(&OBSERVED.to_owned()), searches, "{:?}", result.notes);
+        // What was seen in a search has no window to be laid beside.
+        for trial in &result.trials {
+            assert_eq!(trial.probes.is_some(), trial.purpose == Purpose::LoadPoint, "{:?}", trial.purpose);
+        }
+    }
+}
+
+#[test]
 fn a_version_that_only_the_generator_learns_is_kept() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);

@@ -242,6 +242,21 @@ fn a_spoiled_trial_is_measured_once_more() {
 }
 
 #[test]
+fn a_share_of_a_server_whose_stages_are_looked_at_is_one_of_what_it_can_do_then() {
+    for (probe, looked) in [("stages", true), ("io", false)] {
+        let text = STUDY.replace("[experiment.time]", &format!("[experiment]\nprobes = '{probe}'\n[experiment.time]"));
+        let bench = bench_of(&text.replace("blocks = 6", "blocks = 1"), "");
+        let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+        let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+        outcome.unwrap();
+        let (path, _) = study.cells[0].trial.as_ref().unwrap().split_once('#').unwrap();
+        let result = results::ResultFolder::open(&folder.path().join(path)).unwrap().load().unwrap();
+        let says = result.notes.iter().any(|note| note.contains("as it is looked at"));
+        assert_eq!(says, looked, "{probe}: {:?}", result.notes);
+    }
+}
+
+#[test]
 fn a_bench_that_fails_is_left_out_and_the_others_go_on() {
     let bench = bench(&[("behave", "fail"), ("from", "20")]);
     let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
