@@ -272,6 +272,8 @@ fn a_study_shows_all_that_its_record_has() {
         "href=\"memcached-0/report.html\"",
         "../elsewhere#0001",
         "generator lag over 100 µs",
+        "memcached at 100 %: 4 of 7 trials overloaded",
+        "memcached at 4: 2 of 7 trials overloaded",
     ] {
         assert!(page.contains(expected), "{expected}");
     }

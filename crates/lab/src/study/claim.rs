@@ -91,6 +91,18 @@ impl Claim {
 }
 
 impl Check {
+    /// The figure that it is about.
+    pub(super) fn metric(&self) -> &str {
+        match self {
+            Check::Ratio { metric, .. }
+            | Check::Below { metric, .. }
+            | Check::Monotone { metric, .. }
+            | Check::Flat { metric, .. }
+            | Check::UpTo { metric, .. }
+            | Check::Within { metric, .. } => metric,
+        }
+    }
+
     fn read(section: &mut Section, study: &Definition) -> Result<Check, DefinitionError> {
         let kind = section.needed("check")?;
         let metric = section.needed("metric")?;

@@ -21,11 +21,14 @@ impl Definition {
     fn figure(&self, asked: &FigureDef, cells: Cells<'_>) -> Figure {
         let mut series: Vec<Series> = match asked.kind {
             FigureKind::Matrix => super::matrix::rows(asked, cells),
-            _ => {
-                let chosen = |name: &String| asked.series.is_empty() || asked.series.contains(name);
-                let names = self.series.iter().map(|series| &series.name).filter(|name| chosen(name));
-                names.map(|name| self.series_of(asked, name, cells)).collect()
-            }
+            _ => self.chosen(&asked.series).map(|name| self.series_of(asked, name, cells)).collect(),
+        };
+        let at = asked.at.as_deref().map(|at| self.axis.x(at)).unwrap_or_default();
+        let overloaded = match asked.kind {
+            // There it is what the figure shows.
+            FigureKind::Matrix => None,
+            FigureKind::Percentiles => self.overloaded(&asked.series, cells, |x| *x == at),
+            FigureKind::Lines | FigureKind::Bars => self.overloaded(&asked.series, cells, |_| true),
         };
         series.retain(|series| !series.points.is_empty());
         if asked.kind != FigureKind::Matrix {
@@ -54,7 +57,33 @@ impl Definition {
             series,
             qos_us: limit.filter(|_| asked.qos).map(|us| us * asked.factor),
             caption: asked.caption.clone(),
+            overloaded,
         }
+    }
+
+    /// Where the server was overloaded, of the places of these series that `shown` lets pass.
+    fn overloaded(&self, asked: &[String], cells: Cells<'_>, shown: impl Fn(&X) -> bool) -> Option<String> {
+        let mut found = Vec::new();
+        for name in self.chosen(asked) {
+            let mut places = cells.places(name);
+            places.retain(&shown);
+            for x in places {
+                let at = match &x {
+                    X::Number(number) if !self.axis.axis.unit.is_empty() => {
+                        format!("{number} {}", self.axis.axis.unit)
+                    }
+                    x => x.to_string(),
+                };
+                found.extend(cells.overloaded(name, &x).map(|trials| format!("{name} at {at}: {trials}")));
+            }
+        }
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+
+    /// The names of the series that a figure or table asks for; all, where it names none.
+    fn chosen<'a>(&'a self, asked: &'a [String]) -> impl Iterator<Item = &'a String> {
+        let names = self.series.iter().map(|series| &series.name);
+        names.filter(move |name| asked.is_empty() || asked.contains(name))
     }
 
     /// The limit of the study's target. Units: µs.
@@ -95,7 +124,10 @@ impl Definition {
                             false => Some(asked.factor * cell.metrics.get(&asked.metric)?),
                         };
                         let summary = cells.summary(name, &x, value)?;
-                        Some(point(x, &summary))
+                        let overloaded = cells.overloaded(name, &x);
+                        let point = point(x, &summary);
+                        let note: Vec<String> = point.note.into_iter().chain(overloaded).collect();
+                        Some(Point { note: (!note.is_empty()).then(|| note.join("; ")), ..point })
                     })
                     .collect();
                 points
@@ -137,9 +169,8 @@ impl Definition {
             columns.insert(0, self.axis.axis.label.clone());
         }
         columns.insert(0, String::new());
-        let chosen = |name: &String| asked.series.is_empty() || asked.series.contains(name);
         let mut rows = Vec::new();
-        for name in self.series.iter().map(|series| &series.name).filter(|name| chosen(name)) {
+        for name in self.chosen(&asked.series) {
             let places = cells.places(name);
             if places.is_empty() {
                 continue;
@@ -166,12 +197,16 @@ impl Definition {
             .iter()
             .map(|cells| row(true, cells.iter().map(|cell| Entry::from(cell.as_str()))));
         rows.extend(published);
+        let named: Vec<X> =
+            asked.columns.iter().filter_map(|column| Some(self.axis.x(column.at.as_deref()?))).collect();
+        let shown = |x: &X| !asked.by_series || named.is_empty() || named.contains(x);
         Table {
             id: asked.id.clone(),
             title: asked.title.clone(),
             columns,
             rows,
             source: asked.source.clone(),
+            overloaded: self.overloaded(&asked.series, cells, shown),
         }
     }
 

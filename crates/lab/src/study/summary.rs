@@ -1,5 +1,6 @@
 //! What repeats of one point say together.
 
+use results::Verdict;
 use results::study::{Cell, X};
 use stats::Spread;
 
@@ -58,6 +59,13 @@ impl<'a> Cells<'a> {
         Some(Summary { median: spread.median, low, high, n, invalid: if valid { invalid } else { 0 }, valid })
     }
 
+    /// How many of the usable repeats at one point were overloaded, in words; `None` where none was.
+    pub(super) fn overloaded(self, series: &str, x: &X) -> Option<String> {
+        let usable: Vec<&Cell> = self.at(series, x).filter(|cell| cell.verdict.is_usable()).collect();
+        let overloaded = usable.iter().filter(|cell| is_overloaded(cell)).count();
+        (overloaded > 0).then(|| format!("{overloaded} of {} trials overloaded", usable.len()))
+    }
+
     /// The figure of each block at two points, over those blocks in which both were measured and usable.
     pub(super) fn pairs(self, a: (&'a str, &'a X), b: (&'a str, &'a X), metric: &str) -> Vec<(f64, f64)> {
         let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
@@ -74,10 +82,18 @@ impl<'a> Cells<'a> {
     }
 }
 
+/// Whether the queue of its server grew throughout: its response times are those of the trial's length.
+pub(super) fn is_overloaded(cell: &Cell) -> bool {
+    matches!(cell.verdict, Verdict::Overloaded { .. })
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use results::Verdict;
+
+    /// How a server fares that cannot keep up.
+    pub(crate) const OVERLOADED: Verdict =
+        Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 };
 
     /// Cells of one series: place, and the figure `m` of each block.
     pub(crate) fn cells(series: &str, points: &[(f64, &[f64])]) -> Vec<Cell> {
@@ -123,6 +139,17 @@ pub(super) mod tests {
         }
         let summary = Cells(&all).summary("a", &10.0.into(), metric).unwrap();
         assert_eq!((summary.median, summary.n, summary.valid), (2.0, 3, false));
+    }
+
+    #[test]
+    fn overloads_are_counted_among_what_is_usable() {
+        let mut all = cells("a", &[(10.0, &[1.0, 2.0, 3.0])]);
+        assert_eq!(Cells(&all).overloaded("a", &10.0.into()), None);
+        (all[0].verdict, all[1].verdict) = (OVERLOADED, Verdict::default());
+        assert_eq!(
+            Cells(&all).overloaded("a", &10.0.into()).as_deref(),
+            Some("1 of 2 trials overloaded")
+        );
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub(crate) fn study_figure(figure: &Figure, index: usize, tips: &mut Tips) -> Ma
     let caption = html! {
         @if !figure.caption.is_empty() { (figure.caption) " " }
         (keys(figure))
+        @if let Some(words) = &figure.overloaded { (words) ". " }
     };
     super::wide(&figure.title, false, caption, |size| draw(figure, index, size))
 }

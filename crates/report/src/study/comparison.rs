@@ -116,7 +116,7 @@ fn beside(comparison: &StudyComparison, compared: &ComparedFigure, studies: [&St
             series.push(published.clone());
         }
     }
-    vec![Figure { series, ..a.clone() }, ratio_figure(comparison, compared)]
+    vec![Figure { series, overloaded: None, ..a.clone() }, ratio_figure(comparison, compared)]
 }
 
 fn ratio_figure(comparison: &StudyComparison, compared: &ComparedFigure) -> Figure {
@@ -142,8 +142,8 @@ fn ratio_figure(comparison: &StudyComparison, compared: &ComparedFigure) -> Figu
         x: compared.x.clone(),
         y: Axis { label: "ratio".into(), unit: "x".into(), scale: Scale::Log, categories: Vec::new() },
         series: compared.series.iter().map(series).collect(),
-        qos_us: None,
         caption: "From the farthest ends of the two intervals.".into(),
+        ..Figure::default()
     }
 }
 

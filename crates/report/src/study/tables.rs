@@ -18,6 +18,7 @@ fn table(table: &Table) -> Markup {
                 caption {
                     (table.title)
                     @if !table.source.is_empty() { ". In italics the published rows: " (table.source) }
+                    @if let Some(words) = &table.overloaded { ". " (words) }
                 }
                 thead { tr {
                     @for (i, column) in table.columns.iter().enumerate() { th.text[words(table, i)] { (column) } }

@@ -55,11 +55,13 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
         if figure.series.iter().flat_map(|series| &series.points).any(|point| !point.valid) {
             parts.push(ink.dim("!: not all trials there were valid."));
         }
+        parts.extend(figure.overloaded.as_ref().map(|words| ink.warn(&line(words, 2))));
     }
     for table in &study.tables {
         parts.push(String::new());
         parts.push(ink.bold(&line(&format!("{}{}", table.title, bracketed(&table.source)), 2)));
         parts.push(grid_of_table(table).render(width, ink));
+        parts.extend(table.overloaded.as_ref().map(|words| ink.warn(&line(words, 2))));
     }
     if !study.skipped.is_empty() {
         parts.push(String::new());

@@ -44,6 +44,7 @@ fn lines() -> Figure {
         ],
         qos_us: Some(1000.0),
         caption: "The median over 7 blocks.".into(),
+        overloaded: Some("memcached at 100 %: 4 of 7 trials overloaded".into()),
     }
 }
 
@@ -202,6 +203,7 @@ pub fn study() -> Study {
                 },
             ],
             source: "Nobody'99 Table V".into(),
+            overloaded: Some("memcached at 4: 2 of 7 trials overloaded".into()),
         }],
         claims: vec![
             claim("first", ClaimVerdict::Reproduced, Some(0.004)),

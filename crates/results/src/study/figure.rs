@@ -22,6 +22,9 @@ pub struct Figure {
     pub qos_us: Option<f64>,
     /// What stands under it.
     pub caption: String,
+    /// At which of our points the server was overloaded in how many of the trials, in words; `None` where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded: Option<String>,
 }
 
 /// How a figure is drawn.

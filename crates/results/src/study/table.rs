@@ -14,6 +14,9 @@ pub struct Table {
     pub rows: Vec<Row>,
     /// The publication of the published rows; empty where there are none.
     pub source: String,
+    /// At which of our points the server was overloaded in how many of the trials, in words; `None` where it never was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overloaded: Option<String>,
 }
 
 /// A row of a table.

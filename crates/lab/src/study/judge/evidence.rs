@@ -4,7 +4,7 @@ use results::study::{Cell, X};
 use stats::{MIN_TO_JUDGE, median, sign_flip_test};
 
 use super::super::claim::{Check, Spot};
-use super::super::summary::{Cells, Summary};
+use super::super::summary::{Cells, Summary, is_overloaded};
 use super::words::{figure, spread};
 
 /// What was found about a claim.
@@ -68,7 +68,43 @@ fn p_value(differences: &[f64]) -> Option<f64> {
     (differences.len() >= MIN_TO_JUDGE).then(|| sign_flip_test(differences, SEED)).flatten()
 }
 
+/// What the cells say. How many of them were overloaded stands with the figures; where those are means that an overload
+/// has not, as its queue grows for as long as it lasts, such cells are left out.
 pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
+    let settles = is_of_waiting(check.metric());
+    let settled: Vec<Cell> =
+        cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
+    let mut evidence = asked_of(check, if settles { Cells(&settled) } else { cells });
+    let overloaded = points(check, cells).into_iter().filter_map(|(series, x)| {
+        let trials = cells.overloaded(series, &x)?;
+        Some(format!("{series} at {x}: {trials}{}", if settles { ", left out" } else { "" }))
+    });
+    let words: Vec<String> =
+        Some(evidence.words).into_iter().filter(|words| !words.is_empty()).chain(overloaded).collect();
+    evidence.words = words.join("; ");
+    evidence
+}
+
+/// Whether a metric is of what a request waits for in the server, as probes see it.
+fn is_of_waiting(metric: &str) -> bool {
+    metric.starts_with("stage") || metric.starts_with("socket_read_wait")
+}
+
+/// The points of the grid that a check is about.
+fn points<'a>(check: &'a Check, cells: Cells<'_>) -> Vec<(&'a str, X)> {
+    match check {
+        Check::Ratio { of, to, .. } => [of, to].map(|spot| (spot.series.as_str(), spot.x.clone())).into(),
+        Check::Within { of, .. } => vec![(of.series.as_str(), of.x.clone())],
+        Check::Below { series, than, at, .. } => {
+            at.iter().flat_map(|x| [series, than].map(|name| (name.as_str(), x.clone()))).collect()
+        }
+        Check::Monotone { series, .. } | Check::Flat { series, .. } | Check::UpTo { series, .. } => {
+            cells.places(series).into_iter().map(|x| (series.as_str(), x)).collect()
+        }
+    }
+}
+
+fn asked_of(check: &Check, cells: Cells<'_>) -> Evidence {
     match check {
         Check::Ratio { metric, of, to, least, most } => ratio(cells, metric, of, to, (*least, *most)),
         Check::Within { metric, of, least, most } => within(cells, metric, of, (*least, *most)),

@@ -2,7 +2,7 @@ use results::Verdict;
 use results::study::{Cell, X};
 
 use super::super::claim::{Check, Spot};
-use super::super::summary::tests::cells;
+use super::super::summary::tests::{OVERLOADED, cells};
 use super::*;
 
 fn claim(id: &str, check: Check) -> Claim {
@@ -216,6 +216,30 @@ fn a_block_that_cannot_tell_how_far_a_range_goes_does_not_count() {
         judged(check, &grid("a", &[(50.0, value), (60.0, value)])).measured
     };
     assert!(ends(1.0).contains("up to 60 (") && ends(9999.0).contains("up to 0 ("), "{}", ends(9999.0));
+}
+
+#[test]
+fn overloads_are_told_and_say_nothing_of_stages() {
+    let judged = |metric: &str| {
+        let mut all = grid("a", &[(10.0, 1.0), (90.0, 2.0)]);
+        for cell in &mut all {
+            let value = cell.metrics["m"];
+            if cell.x == 90.0.into() && cell.block < 2 {
+                cell.verdict = OVERLOADED;
+                cell.metrics.insert("m".into(), 1000.0 * value);
+            }
+            let value = cell.metrics.remove("m").unwrap();
+            cell.metrics.insert(metric.into(), value);
+        }
+        let (of, to) = (spot("a", 90.0), spot("a", 10.0));
+        judged(Check::Ratio { metric: metric.into(), of, to, least: None, most: None }, &all).measured
+    };
+    let waiting = judged("stage_us_queueing");
+    assert!(waiting.contains("2 (2 to 2, n = 6)"), "{waiting}");
+    assert!(waiting.ends_with("; a at 90: 2 of 8 trials overloaded, left out"), "{waiting}");
+    let throughput = judged("achieved_rps");
+    assert!(throughput.contains("to 2000, n = 8)"), "{throughput}");
+    assert!(throughput.ends_with("; a at 90: 2 of 8 trials overloaded"), "{throughput}");
 }
 
 #[test]

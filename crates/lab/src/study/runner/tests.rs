@@ -242,6 +242,25 @@ fn a_spoiled_trial_is_measured_once_more() {
 }
 
 #[test]
+fn what_is_drawn_says_where_the_server_was_overloaded() {
+    let of_a = STUDY.replace("capacity = 50000", "capacity = 60000\nset.load.of = 'A'").replace("blocks = 6", "blocks = 2");
+    let tables = "[[table]]\nid = 't'\ntitle = 't'\nrows = 'series'\n\
+                  [[table.column]]\nlabel = 'a'\nmetric = 'achieved_rps'\nat = '80%'\n\
+                  [[table]]\nid = 'u'\ntitle = 'u'\nrows = 'series'\n\
+                  [[table.column]]\nlabel = 'a'\nmetric = 'achieved_rps'\nat = '20%'\n";
+    let bench = bench_of(&(of_a + tables), "");
+    let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
+    let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
+    outcome.unwrap();
+    let words = Some("B at 80 %: 2 of 2 trials overloaded");
+    assert_eq!(study.figures[0].overloaded.as_deref(), words);
+    let told: Vec<Option<&str>> = study.tables.iter().map(|table| table.overloaded.as_deref()).collect();
+    assert_eq!(told, [words, None]);
+    let point = study.figures[0].series[1].points.iter().find(|point| point.x == 80.0.into()).unwrap();
+    assert_eq!(point.note.as_deref(), Some("2 of 2 trials overloaded"));
+}
+
+#[test]
 fn a_share_of_a_server_whose_stages_are_looked_at_is_one_of_what_it_can_do_then() {
     for (probe, looked) in [("stages", true), ("io", false)] {
         let text = STUDY.replace("[experiment.time]", &format!("[experiment]\nprobes = '{probe}'\n[experiment.time]"));
