@@ -66,7 +66,7 @@ pub struct Study {
     /// The study's definition with everything filled in: each series with its whole configuration.
     #[serde(default)]
     pub config: Value,
-    /// Facts about the machine, as `taillight host --json` prints them.
+    /// Facts about the machine that the servers ran on, as `taillight host --json` prints them.
     pub host: Value,
     /// The knobs that were applied, as they are written: `cpu.set=0`.
     pub knobs: Vec<String>,

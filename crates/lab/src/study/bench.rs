@@ -33,7 +33,7 @@ pub struct Setup {
     pub version: String,
     /// Now, as RFC 3339 in UTC.
     pub now: fn() -> String,
-    /// Facts about the machine, for the record.
+    /// Facts about this machine, for the record.
     pub host: Value,
     /// Where servers are started, if not here.
     pub elsewhere: Option<Box<dyn Elsewhere>>,

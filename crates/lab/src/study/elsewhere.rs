@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use host::Host;
+
 use crate::{Error, Server, ServerOptions, TargetName};
 
 /// Has the servers of a study started on another machine.
@@ -13,6 +15,9 @@ pub trait Elsewhere: Send + Sync {
 
     /// What a reader must know of it.
     fn note(&self) -> String;
+
+    /// That machine.
+    fn host(&self) -> &Host;
 }
 
 /// Changes the settings of the machine that a server runs on.

@@ -16,7 +16,7 @@ use super::{Definition, DefinitionError};
 /// Where in the record's configuration stands which claims this host cannot tell.
 const LACKING: &str = "claims_not_measurable";
 
-/// The record of a study of which nothing has been measured yet.
+/// The record of a study of which nothing has been measured yet. Its machine is that of the servers.
 ///
 /// Errors: a claim asks for something that nobody knows.
 pub fn new_record(
@@ -39,6 +39,10 @@ pub fn new_record(
         // What was measured on one machine is not gone on with on another.
         config["elsewhere"] = json!(elsewhere.note());
     }
+    let host = match &setup.elsewhere {
+        Some(elsewhere) => json!(elsewhere.host()),
+        None => setup.host.clone(),
+    };
     if !setup.words.is_empty() {
         config["generator_words"] = json!(setup.words);
     }
@@ -60,7 +64,7 @@ pub fn new_record(
         version: setup.version.clone(),
         seed: setup.seed,
         config,
-        host: setup.host.clone(),
+        host,
         knobs,
         notes: Vec::new(),
         limits: definition.limits.clone(),

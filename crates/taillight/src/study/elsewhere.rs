@@ -14,19 +14,18 @@ use crate::targets::remote::{Session, tenanted, tune};
 pub(super) struct Agent {
     address: String,
     credentials: AgentsOptions,
+    host: Host,
 }
 
 impl Agent {
-    pub(super) fn new(address: &str, credentials: &AgentsOptions) -> Agent {
-        Agent { address: address.into(), credentials: credentials.clone() }
-    }
-
-    /// What its machine tells of itself.
+    /// The agent at `address`, asked for what its machine tells of itself.
     ///
     /// Errors: it cannot be had, or is of another release.
-    pub(super) fn host(&self) -> Result<Host> {
-        let mut tenant = ::agent::Tenant::open(&self.credentials.party_of(vec![self.address.clone()])?)?;
-        serde_json::from_str(&tenant.facts()?).context("the agent's facts of its machine are damaged")
+    pub(super) fn ask(address: &str, credentials: &AgentsOptions) -> Result<Agent> {
+        let mut tenant = ::agent::Tenant::open(&credentials.party_of(vec![address.into()])?)?;
+        let host = serde_json::from_str(&tenant.facts()?);
+        let host = host.context("the agent's facts of its machine are damaged")?;
+        Ok(Agent { address: address.into(), credentials: credentials.clone(), host })
     }
 }
 
@@ -39,6 +38,10 @@ impl Elsewhere for Agent {
 
     fn note(&self) -> String {
         format!("The servers ran on another machine, started by the agent at {}.", self.address)
+    }
+
+    fn host(&self) -> &Host {
+        &self.host
     }
 }
 

@@ -75,12 +75,9 @@ pub(crate) struct RunArgs {
 pub(crate) fn run_study(args: &StudyRunArgs) -> Result<ExitCode> {
     let definition = Source::find(&args.name)?.read(&vocabulary())?;
     let form = args.form.form();
-    let agent = args.server_agent.as_deref().map(|address| Agent::new(address, &args.agents));
+    let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
     // What can be measured is decided by the machine that the servers run on.
-    let facts = match &agent {
-        Some(agent) => Facts::of(&agent.host()?),
-        None => Facts::here(),
-    };
+    let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
     let plan = Plan::new(&definition, form, &facts, &vocabulary())?;
     announce(&definition, form, &plan);
     if args.dry_run {

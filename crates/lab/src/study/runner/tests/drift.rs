@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use host::Host;
 use results::{Purpose, ResultFolder};
 
 use super::super::super::{Elsewhere, Tuner};
@@ -59,23 +60,30 @@ impl Tuner for Disturbed {
     }
 }
 
-struct There(usize);
+struct There {
+    at: usize,
+    host: Host,
+}
 
 impl Elsewhere for There {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
-        let tuner = Disturbed { at: self.0, held: AtomicUsize::new(0) };
+        let tuner = Disturbed { at: self.at, held: AtomicUsize::new(0) };
         Ok((Server::start(target, options)?, Arc::new(tuner)))
     }
 
     fn note(&self) -> String {
         "On a machine that is disturbed.".into()
     }
+
+    fn host(&self) -> &Host {
+        &self.host
+    }
 }
 
 /// The places whose cells are invalid, and why the trials are that are so on disk, where the `at`th hold is disturbed.
 fn disturbed(at: usize) -> (BTreeSet<String>, Vec<Purpose>) {
     let mut bench = bench_of(STUDY, "");
-    bench.setup.elsewhere = Some(Box::new(There(at)));
+    bench.setup.elsewhere = Some(Box::new(There { at, host: Host::default() }));
     let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
     let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
     outcome.unwrap();
@@ -105,4 +113,18 @@ fn what_was_measured_while_a_setting_was_changed_does_not_count() {
     );
     let undisturbed = (BTreeSet::new(), Vec::new());
     assert_eq!(disturbed(6), undisturbed);
+}
+
+#[test]
+fn the_machine_of_a_study_is_that_of_its_servers() {
+    let mut bench = bench_of(STUDY, "");
+    let host = Host { name: Some("there".into()), ..Host::default() };
+    bench.setup.host = serde_json::json!({ "name": "here" });
+    let name = |setup: &Setup| {
+        let record = new_record(&bench.definition, &bench.plan, &Facts::none(), setup).unwrap();
+        record.host["name"].as_str().map(str::to_owned)
+    };
+    assert_eq!(name(&bench.setup).as_deref(), Some("here"));
+    bench.setup.elsewhere = Some(Box::new(There { at: 0, host }));
+    assert_eq!(name(&bench.setup).as_deref(), Some("there"));
 }
