@@ -29,6 +29,8 @@ pub enum Error {
     NothingToServe { server: String, lever: &'static str },
     #[error("{name} cannot be had on another machine: {message}")]
     Elsewhere { name: String, message: String },
+    #[error("{asked} cannot be had: there are {here} such processors; choose fewer")]
+    TooFewProcessors { asked: String, here: usize },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
     #[error("{name} was not started here, so it cannot be restarted; name sphinx, memcached or nginx")]

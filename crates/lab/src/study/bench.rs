@@ -11,11 +11,11 @@ use serde_json::Value;
 use super::elsewhere::Elsewhere;
 use super::experiment::{Cpus, Experiment, Offer};
 use super::hold::Hold;
-use super::metrics;
 use super::plan::BenchPlan;
+use super::{metrics, processors};
 use crate::seeds::Seeds;
 use crate::{
-    Error, Generator, Interrupt, MaxSearch, PeakSearch, Placement, Request, Search, Server, ServerOptions,
+    Error, Generator, Interrupt, MaxSearch, PeakSearch, Request, Search, Server, ServerOptions,
     Session, Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
 };
 
@@ -82,12 +82,13 @@ impl Bench {
         engine: Option<&Engine>,
     ) -> Result<Bench, Error> {
         let experiment = &plan.experiment;
-        let placement = placement(experiment, &allowed_cpus());
         let mut words = experiment.generator_words();
         words.extend_from_slice(&setup.words);
         let target = &experiment.target;
         let foreign = matches!(target.server, TargetName::Foreign(_));
         let elsewhere = setup.elsewhere.as_deref().filter(|_| !foreign);
+        let cpus = processors::told(&target.cpus, elsewhere.map(|there| there.host()))?;
+        let placement = processors::placement(experiment, &cpus, &allowed_cpus());
         if elsewhere.is_none() && placement.is_shared() && !experiment.generator.contains_key("pace") {
             // A generator that spins on a core that it shares would starve the server.
             words.push("--pace=sleep".into());
@@ -103,7 +104,7 @@ impl Bench {
             threads: target.threads as usize,
             memory: target.memory,
             connections: generator.connections(),
-            cpus: match (elsewhere, &target.cpus) {
+            cpus: match (elsewhere, &cpus) {
                 (None, _) => placement.server.clone(),
                 (Some(_), Cpus::List(list)) => list.as_slice().to_vec(),
                 // Which they are is not known here.
@@ -318,24 +319,6 @@ impl Bench {
     }
 }
 
-/// The processors of each side.
-pub(super) fn placement(experiment: &Experiment, allowed: &[usize]) -> Placement {
-    let asked = experiment.generator_cpus.as_ref().map(|list| list.as_slice());
-    let threads = experiment.target.threads.max(experiment.target.instances) as usize;
-    let apart = Placement::new(allowed, threads, None, asked);
-    match &experiment.target.cpus {
-        Cpus::Apart => apart,
-        Cpus::OfGenerator => Placement { server: apart.generator.clone(), generator: apart.generator },
-        Cpus::List(list) => Placement::new(allowed, threads, Some(list.as_slice()), asked),
-        Cpus::PerThread => {
-            let own = allowed.iter().filter(|cpu| !apart.generator.contains(cpu));
-            let mut server: Vec<usize> = own.chain(&apart.generator).copied().take(threads).collect();
-            server.sort_unstable();
-            Placement { server, generator: apart.generator }
-        }
-    }
-}
-
 fn record(name: &str, experiment: &Experiment, notes: &[String], setup: &Setup) -> results::Experiment {
     results::Experiment {
         schema: SCHEMA,
@@ -355,28 +338,5 @@ fn record(name: &str, experiment: &Experiment, notes: &[String], setup: &Setup) 
         notes: notes.to_vec(),
         targets: Vec::new(),
         trials: Vec::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::experiment::Vocabulary;
-    use super::*;
-
-    #[test]
-    fn a_server_gets_the_processors_that_its_experiment_names() {
-        let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
-            let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
-            let placement = placement(&experiment, allowed);
-            assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
-        };
-        check("", &[0, 1], &[0], &[1]);
-        check("target.threads = 2", &[0, 1], &[0], &[1]);
-        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
-        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[3]);
-        check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
-        check("target.cpus = 'generator'", &[0, 1], &[1], &[1]);
-        check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[1]);
-        check("generator.cpus = '0'", &[0, 1], &[1], &[0]);
     }
 }

@@ -28,6 +28,7 @@ mod metrics;
 mod order;
 mod picture;
 mod plan;
+mod processors;
 mod record;
 mod runner;
 mod section;

@@ -39,6 +39,10 @@ pub enum Cpus {
     PerThread,
     /// The generator's own.
     OfGenerator,
+    /// One logical processor of each of so many physical cores.
+    Cores(usize),
+    /// So many logical processors, counted core by core, so that siblings are used up first.
+    Siblings(usize),
     /// These.
     List(CpuList),
 }
@@ -78,12 +82,20 @@ impl Target {
 
 impl Cpus {
     fn read(section: &mut Section) -> Result<Cpus, DefinitionError> {
-        Ok(match section.text("cpus")?.as_deref() {
-            None | Some("apart") => Cpus::Apart,
-            Some("per-thread") => Cpus::PerThread,
-            Some("generator") => Cpus::OfGenerator,
-            Some(list) => Cpus::List(list.parse().map_err(|e| {
-                DefinitionError(format!("{}: {e}, or apart, per-thread or generator", section.at("cpus")))
+        let Some(text) = section.text("cpus")? else { return Ok(Cpus::Apart) };
+        let count = |text: &str| {
+            let wrong = || format!("{}: '{text}' is no number of processors", section.at("cpus"));
+            text.parse().ok().filter(|n| *n > 0).ok_or_else(|| DefinitionError(wrong()))
+        };
+        Ok(match (text.as_str(), text.split_once(':')) {
+            ("apart", _) => Cpus::Apart,
+            ("per-thread", _) => Cpus::PerThread,
+            ("generator", _) => Cpus::OfGenerator,
+            (_, Some(("cores", n))) => Cpus::Cores(count(n)?),
+            (_, Some(("siblings", n))) => Cpus::Siblings(count(n)?),
+            (list, _) => Cpus::List(list.parse().map_err(|e| {
+                let others = "apart, per-thread, generator, cores:N or siblings:N";
+                DefinitionError(format!("{}: {e}, or {others}", section.at("cpus")))
             })?),
         })
     }
@@ -95,6 +107,8 @@ impl std::fmt::Display for Cpus {
             Cpus::Apart => f.write_str("apart"),
             Cpus::PerThread => f.write_str("per-thread"),
             Cpus::OfGenerator => f.write_str("generator"),
+            Cpus::Cores(n) => write!(f, "cores:{n}"),
+            Cpus::Siblings(n) => write!(f, "siblings:{n}"),
             Cpus::List(list) => list.fmt(f),
         }
     }

@@ -38,6 +38,9 @@ fn everything_that_is_written_counts() {
     let experiment = read(text).unwrap();
     assert_eq!(experiment.target.memory, Bytes(64 << 20));
     assert_eq!(experiment.target.cpus, Cpus::List("0-1".parse().unwrap()));
+    for cpus in ["apart", "per-thread", "generator", "cores:4", "siblings:7", "0-1"] {
+        assert_eq!(read(&format!("[target]\ncpus = '{cpus}'")).unwrap().target.cpus.to_string(), cpus);
+    }
     let words = "--key-size 40B --keys 1000 --verify --connections 16 --closed";
     assert_eq!(experiment.generator_words().join(" "), words);
     assert_eq!(experiment.knobs, ["irqbalance=off"]);
@@ -86,7 +89,8 @@ fn mistakes_are_named_with_what_to_write() {
     check("[workload]\nkind = 'video'", "'video' is not known; write \"cache\" or \"web\"");
     check("[target]\nfiles-in = 'ram'", "target.files-in: ");
     check("[target]\nform = 'lcx'", "lxc");
-    check("[target]\ncpus = 'x'", "apart, per-thread or generator");
+    check("[target]\ncpus = 'x'", "apart, per-thread, generator, cores:N or siblings:N");
+    check("[target]\ncpus = 'cores:0'", "target.cpus: '0' is no number of processors");
     check(
         "[workload]\nkey-sise = '30B'",
         "workload.key-sise: this key is not known; did you mean 'key-size'?",

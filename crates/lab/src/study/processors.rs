@@ -1,0 +1,98 @@
+//! The processors of an experiment's server and of its generator.
+
+use host::Host;
+use units::CpuList;
+
+use super::experiment::{Cpus, Experiment};
+use crate::{Error, Placement};
+
+/// Processors that are told by cores as a list of those of `there`, or of this machine; others as they are.
+///
+/// Errors: the machine has too few.
+pub(super) fn told(cpus: &Cpus, there: Option<&Host>) -> Result<Cpus, Error> {
+    let (Cpus::Cores(wanted) | Cpus::Siblings(wanted)) = cpus else { return Ok(cpus.clone()) };
+    let cpu = there.map_or_else(|| Host::here().cpu, |there| there.cpu.clone());
+    let cores = cpu.cores.iter().map(|core| -> Vec<usize> {
+        core.as_slice().iter().copied().filter(|one| cpu.allowed.contains(*one)).collect()
+    });
+    let all: Vec<usize> = match cpus {
+        Cpus::Cores(_) => cores.filter_map(|core| core.first().copied()).collect(),
+        _ => cores.flatten().collect(),
+    };
+    if all.len() < *wanted {
+        return Err(Error::TooFewProcessors { asked: cpus.to_string(), here: all.len() });
+    }
+    Ok(Cpus::List(all.into_iter().take(*wanted).collect::<CpuList>()))
+}
+
+/// The processors of each side, the server's being told by [`told`].
+pub(super) fn placement(experiment: &Experiment, cpus: &Cpus, allowed: &[usize]) -> Placement {
+    let asked = experiment.generator_cpus.as_ref().map(|list| list.as_slice());
+    let threads = experiment.target.threads.max(experiment.target.instances) as usize;
+    let apart = Placement::new(allowed, threads, None, asked);
+    match cpus {
+        // By cores they are lists already.
+        Cpus::Apart | Cpus::Cores(_) | Cpus::Siblings(_) => apart,
+        Cpus::OfGenerator => Placement { server: apart.generator.clone(), generator: apart.generator },
+        Cpus::List(list) => Placement::new(allowed, threads, Some(list.as_slice()), asked),
+        Cpus::PerThread => {
+            let own = allowed.iter().filter(|cpu| !apart.generator.contains(cpu));
+            let mut server: Vec<usize> = own.chain(&apart.generator).copied().take(threads).collect();
+            server.sort_unstable();
+            Placement { server, generator: apart.generator }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::Vocabulary;
+    use super::*;
+
+    #[test]
+    fn a_server_gets_the_processors_that_its_experiment_names() {
+        let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
+            let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+            let placement = placement(&experiment, &experiment.target.cpus, allowed);
+            assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
+        };
+        check("", &[0, 1], &[0], &[1]);
+        check("target.threads = 2", &[0, 1], &[0], &[1]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[3]);
+        check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
+        check("target.cpus = 'generator'", &[0, 1], &[1], &[1]);
+        check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[1]);
+        check("generator.cpus = '0'", &[0, 1], &[1], &[0]);
+    }
+
+    #[test]
+    fn processors_are_told_by_cores_however_they_are_numbered() {
+        let list = |text: &str| text.parse::<CpuList>().unwrap();
+        let machine = |cores: &[&str], allowed: &str| {
+            let cores = cores.iter().map(|core| list(core)).collect();
+            let cpu = host::Cpu { cores, allowed: list(allowed), ..host::Cpu::default() };
+            Host { cpu, ..Host::default() }
+        };
+        // Second threads from 4 on, and beside the first.
+        let far = machine(&["0,4", "1,5", "2,6", "3,7"], "0-7");
+        let near = machine(&["0-1", "2-3", "4-5", "6-7"], "0-7");
+        let check = |host: &Host, cpus: &Cpus, expect: Result<&str, &str>| {
+            let told = told(cpus, Some(host)).map_err(|e| e.to_string());
+            match expect {
+                Ok(text) => assert_eq!(told.unwrap(), Cpus::List(list(text))),
+                Err(words) => assert!(told.as_ref().is_err_and(|e| e.contains(words)), "{told:?}"),
+            }
+        };
+        check(&far, &Cpus::Cores(3), Ok("0-2"));
+        check(&near, &Cpus::Cores(3), Ok("0,2,4"));
+        check(&far, &Cpus::Siblings(5), Ok("0-2,4-5"));
+        check(&near, &Cpus::Siblings(5), Ok("0-4"));
+        check(&far, &Cpus::Cores(5), Err("cores:5 cannot be had: there are 4"));
+        check(&near, &Cpus::Siblings(9), Err("siblings:9 cannot be had: there are 8"));
+        // Of a core that this process may not use there is none.
+        check(&machine(&["0-1", "2-3"], "1-2"), &Cpus::Cores(2), Ok("1-2"));
+        check(&machine(&["0-1", "2-3"], "2-3"), &Cpus::Cores(2), Err("there are 1"));
+        assert_eq!(told(&Cpus::Apart, Some(&far)).unwrap(), Cpus::Apart);
+    }
+}
