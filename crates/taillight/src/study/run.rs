@@ -57,7 +57,8 @@ pub(crate) struct StudyRunArgs {
     agents: AgentsOptions,
 }
 
-/// Run one experiment from its TOML file: target, workload, knobs, loads, repeats, QoS.
+/// Run one experiment from its TOML file: target, workload, knobs, loads, repeats, QoS. One that was interrupted goes on
+/// after its last whole repeat.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// The file.
@@ -65,6 +66,9 @@ pub(crate) struct RunArgs {
     /// Seed of all random streams.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
+    /// Begin anew although an interrupted run is there.
+    #[arg(long)]
+    fresh: bool,
     /// Print the whole configuration as JSON and measure nothing.
     #[arg(long)]
     resolve: bool,
@@ -107,7 +111,8 @@ pub(crate) fn run_experiment(args: &RunArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     announce(&definition, Form::Full, &plan);
-    measure(&definition, &plan, &setup, record, None, &args.out.out).map(|(code, _)| code)
+    let earlier = if args.fresh { None } else { unfinished(&args.out.out, &record) };
+    measure(&definition, &plan, &setup, record, earlier, &args.out.out).map(|(code, _)| code)
 }
 
 /// Says what is to come. A study of which nothing can be measured here gets a record that says why.

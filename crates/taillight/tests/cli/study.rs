@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use results::Study;
 use results::study::{ClaimVerdict, Form, StudyFolder};
+use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 use crate::run::{finish, refuses, taillight, text};
@@ -25,6 +27,18 @@ fn only_folder(out: &Path) -> PathBuf {
 
 fn load(folder: &Path) -> Study {
     StudyFolder::open(folder).unwrap().load().unwrap()
+}
+
+/// The folder of a run that is under way, once its record is there.
+fn await_partial(out: &Path) -> PathBuf {
+    for _ in 0..6_000 {
+        let folders = fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.path());
+        if let Some(folder) = folders.into_iter().find(|folder| StudyFolder::is_one(folder)) {
+            return folder;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("nothing began");
 }
 
 /// The names that `study list` prints.
@@ -191,6 +205,26 @@ fn an_experiment_is_run_from_its_file() {
     let record = load(&only_folder(out.path()));
     assert_eq!((record.name.as_str(), record.cells.len(), record.blocks), ("mine", 2, 2));
     assert_eq!(record.config["points"][0]["experiment"]["load"], "2.00 krps");
+    // One that is interrupted in its second repeat goes on there.
+    let out = TempDir::new().unwrap();
+    fs::write(&file, experiment.replace("repeats = 2", "repeats = 3").replace("150ms", "700ms")).unwrap();
+    let mut command = taillight(&["run"]);
+    command.arg(&file).arg("--out").arg(out.path()).stderr(Stdio::null()).stdout(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let folder = await_partial(out.path());
+    while load(&folder).blocks == 0 {
+        assert!(run.try_wait().unwrap().is_none(), "it ended");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    rustix::process::kill_process(Pid::from_child(&run), Signal::INT).unwrap();
+    assert_eq!(run.wait().unwrap().code(), Some(130));
+    let (kept, partial) = (load(&folder).blocks, only_folder(out.path()));
+    assert!((1..3).contains(&kept) && partial == folder, "{kept} {partial:?}");
+    let output = finish(taillight(&["run"]).arg(&file).arg("--out").arg(out.path()));
+    assert!(text(&output).contains(&format!("{kept} blocks are whole")), "{}", text(&output));
+    let record = load(&only_folder(out.path()));
+    assert_eq!((record.complete, record.cells.len(), record.blocks), (true, 3, 3));
+
     fs::write(&file, experiment.replace("[load]", "[lode]")).unwrap();
     refuses(taillight(&["run"]).arg(&file), 1, &["lode", "did you mean 'load'?"]);
 }
