@@ -18,8 +18,6 @@ pub(super) struct SeriesDef {
     pub(super) sets: Vec<String>,
     /// What it needs of the host.
     pub(super) needs: Vec<String>,
-    /// Why it is left out on every machine so far; a series whose program does not exist yet.
-    pub(super) left_out: Option<String>,
 }
 
 impl SeriesDef {
@@ -30,7 +28,6 @@ impl SeriesDef {
             set_second: section.raw_table("set-second")?,
             sets: section.texts("sets")?,
             needs: section.texts("needs")?,
-            left_out: section.text("left-out")?,
         };
         section.end()?;
         Ok(series)
@@ -43,7 +40,6 @@ impl SeriesDef {
             set_second: Table::new(),
             sets: Vec::new(),
             needs: Vec::new(),
-            left_out: None,
         }
     }
 }

@@ -17,7 +17,6 @@ pub(super) struct Candidate {
     pub(super) x: X,
     pub(super) experiment: Experiment,
     pub(super) needs: Vec<String>,
-    left_out: Option<String>,
 }
 
 /// Every cell of a form, resolved.
@@ -118,13 +117,7 @@ fn candidate_of(
     needs.extend(implied(&experiment));
     needs.sort();
     needs.dedup();
-    Ok(Candidate {
-        series: series.name.clone(),
-        x: place.x.clone(),
-        experiment,
-        needs,
-        left_out: series.left_out.clone(),
-    })
+    Ok(Candidate { series: series.name.clone(), x: place.x.clone(), experiment, needs })
 }
 
 /// What a configuration needs without saying so.
@@ -171,9 +164,6 @@ pub(super) fn reason_against(
     candidate: &Candidate,
     facts: &Facts,
 ) -> Result<Option<String>, DefinitionError> {
-    if let Some(reason) = &candidate.left_out {
-        return Ok(Some(reason.clone()));
-    }
     for need in &candidate.needs {
         if let Some(reason) = facts.lacks(need)? {
             return Ok(Some(reason));
