@@ -31,6 +31,10 @@ pub(crate) struct CompareArgs {
     /// Exit with 99 if fewer than this share of the ratios agrees, in per cent.
     #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
     gate: Option<f64>,
+    /// Exit with 99 if an interval of the first run is wider than ± this share of its ratio, in per cent: any second run
+    /// agrees with what is wide enough.
+    #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+    gate_width: Option<f64>,
 }
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
@@ -60,11 +64,16 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         100.0 * share,
         100.0 * widest
     ))?;
+    let mut code = ExitCode::SUCCESS;
     if args.gate.is_some_and(|least| share < least) {
         tell(&format!("taillight: gate failed: {:.0} % of the ratios agree", 100.0 * share));
-        return Ok(ExitCode::from(GATE));
+        code = ExitCode::from(GATE);
     }
-    Ok(ExitCode::SUCCESS)
+    if args.gate_width.is_some_and(|most| widest > most) {
+        tell(&format!("taillight: gate failed: the widest interval is ± {:.1} %", 100.0 * widest));
+        code = ExitCode::from(GATE);
+    }
+    Ok(code)
 }
 
 fn load(path: &Path) -> Result<Study> {

@@ -165,10 +165,20 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     let gated = [beside.path().to_str().unwrap(), "--study", path, "--gate"];
     refuses(study(&["check"]).args(gated), 99, &["gate failed", "positive differs"]);
 
-    // And it agrees with itself.
+    // And it agrees with itself, as it does with a run whose intervals are too wide to say so.
     let both = [beside.path(), beside.path()];
     let output = finish(study(&["compare", "--metric", "achieved_rps", "--gate", "90"]).args(both));
     assert!(output.status.success() && text(&output).contains("2 of 2 ratios"), "{}", text(&output));
+    let gated = ["compare", "--metric", "achieved_rps", "--gate", "90", "--gate-width", "10"];
+    let output = finish(study(&gated).args(both));
+    assert!(output.status.success(), "{}", text(&output));
+    for cell in six.cells.iter_mut().filter(|cell| cell.block % 2 == 0) {
+        *cell.metrics.get_mut("achieved_rps").unwrap() *= 2.0;
+    }
+    let wide = StudyFolder::create(out.path(), "wide").unwrap();
+    wide.save(&six).unwrap();
+    let wide = wide.complete().unwrap();
+    refuses(study(&gated).args([wide.path(), wide.path()]), 99, &["gate failed: the widest interval is"]);
 }
 
 #[test]
