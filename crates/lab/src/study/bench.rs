@@ -15,8 +15,8 @@ use super::plan::BenchPlan;
 use super::{metrics, processors};
 use crate::seeds::Seeds;
 use crate::{
-    Error, Generator, Interrupt, MaxSearch, PeakSearch, Request, Search, Server, ServerOptions,
-    Session, Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
+    Error, Generator, Interrupt, MaxSearch, PeakSearch, Request, Search, Server, ServerOptions, Session,
+    Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -175,7 +175,10 @@ impl Bench {
         self.spoil(from, drift.as_ref())?;
         if let Some(drift) = &drift {
             let detail = &drift.detail;
-            self.session.note(format!("Block {}: a setting changed while the maximum was searched: {detail}.", block + 1));
+            self.session.note(format!(
+                "Block {}: a setting changed while the maximum was searched: {detail}.",
+                block + 1
+            ));
         }
         self.drift = drift;
         let found = search.interval(block).ok_or_else(|| Error::NoThroughput {

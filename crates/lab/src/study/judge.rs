@@ -109,9 +109,7 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, Str
             let reason = format!("it points that way, but {}", words::accident(worst, blocks));
             (ClaimVerdict::NotMeasurable, measured, reason)
         }
-        Finding::Missed if least <= LEVEL => {
-            (ClaimVerdict::Differs, measured, words::test(least, blocks))
-        }
+        Finding::Missed if least <= LEVEL => (ClaimVerdict::Differs, measured, words::test(least, blocks)),
         Finding::Missed => {
             let reason = format!("it is missed, but {}", words::accident(least, blocks));
             (ClaimVerdict::NotMeasurable, measured, reason)

@@ -146,10 +146,7 @@ pub(super) mod tests {
         let mut all = cells("a", &[(10.0, &[1.0, 2.0, 3.0])]);
         assert_eq!(Cells(&all).overloaded("a", &10.0.into()), None);
         (all[0].verdict, all[1].verdict) = (OVERLOADED, Verdict::default());
-        assert_eq!(
-            Cells(&all).overloaded("a", &10.0.into()).as_deref(),
-            Some("1 of 2 trials overloaded")
-        );
+        assert_eq!(Cells(&all).overloaded("a", &10.0.into()).as_deref(), Some("1 of 2 trials overloaded"));
     }
 
     #[test]

@@ -72,8 +72,7 @@ fn p_value(differences: &[f64]) -> Option<f64> {
 /// has not, as its queue grows for as long as it lasts, such cells are left out.
 pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
     let settles = is_of_waiting(check.metric());
-    let settled: Vec<Cell> =
-        cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
+    let settled: Vec<Cell> = cells.0.iter().filter(|cell| settles && !is_overloaded(cell)).cloned().collect();
     let mut evidence = asked_of(check, if settles { Cells(&settled) } else { cells });
     let overloaded = points(check, cells).into_iter().filter_map(|(series, x)| {
         let trials = cells.overloaded(series, &x)?;

@@ -243,7 +243,9 @@ fn a_spoiled_trial_is_measured_once_more() {
 
 #[test]
 fn what_is_drawn_says_where_the_server_was_overloaded() {
-    let of_a = STUDY.replace("capacity = 50000", "capacity = 60000\nset.load.of = 'A'").replace("blocks = 6", "blocks = 2");
+    let of_a = STUDY
+        .replace("capacity = 50000", "capacity = 60000\nset.load.of = 'A'")
+        .replace("blocks = 6", "blocks = 2");
     let tables = "[[table]]\nid = 't'\ntitle = 't'\nrows = 'series'\n\
                   [[table.column]]\nlabel = 'a'\nmetric = 'achieved_rps'\nat = '80%'\n\
                   [[table]]\nid = 'u'\ntitle = 'u'\nrows = 'series'\n\
@@ -263,7 +265,8 @@ fn what_is_drawn_says_where_the_server_was_overloaded() {
 #[test]
 fn a_share_of_a_server_whose_stages_are_looked_at_is_one_of_what_it_can_do_then() {
     for (probe, looked) in [("stages", true), ("io", false)] {
-        let text = STUDY.replace("[experiment.time]", &format!("[experiment]\nprobes = '{probe}'\n[experiment.time]"));
+        let text = STUDY
+            .replace("[experiment.time]", &format!("[experiment]\nprobes = '{probe}'\n[experiment.time]"));
         let bench = bench_of(&text.replace("blocks = 6", "blocks = 1"), "");
         let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
         let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);

@@ -89,7 +89,10 @@ fn disturbed(at: usize) -> (BTreeSet<String>, Vec<Purpose>) {
     outcome.unwrap();
     assert_eq!(study.cells.len(), 6);
     let invalid: Vec<&Cell> = study.cells.iter().filter(|cell| !cell.verdict.is_usable()).collect();
-    assert!(invalid.iter().all(|cell| cell.block == 0 && cell.verdict.label() == "knob drift"), "{invalid:#?}");
+    assert!(
+        invalid.iter().all(|cell| cell.block == 0 && cell.verdict.label() == "knob drift"),
+        "{invalid:#?}"
+    );
     let path = study.cells[0].trial.as_ref().unwrap().split_once('#').unwrap().0.to_owned();
     let result = ResultFolder::open(&folder.path().join(path)).unwrap().load().unwrap();
     let drifted = result.trials.iter().filter(|trial| trial.verdict.label() == "knob drift");
