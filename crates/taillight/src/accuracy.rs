@@ -100,7 +100,8 @@ impl Accuracy {
     /// How many bars were not met.
     fn missed(&self) -> usize {
         let kernel = self.kernel.iter().chain(&self.web_kernel);
-        kernel.filter(|row| !row.within).count() + self.servers.iter().filter(|row| !row.within).count()
+        kernel.filter(|row| !row.within).count()
+            + self.servers.iter().filter(|row| row.within == Some(false)).count()
     }
 
     fn tables(&self) -> Vec<Table> {

@@ -12,16 +12,16 @@ use results::{Comparison, Experiment, Kind, ResultFolder};
 use crate::args::WorkloadName;
 use crate::compare_studies;
 use crate::handed_on::handed_on;
+use crate::job::{self, Setting, Work};
 use crate::percent::parse_percent;
-use crate::run::{self, Setting, Work};
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
 
 /// Set two results side by side, or with --live run two servers in turn and compare those.
 ///
 /// A and B are result folders; FOLDER@TARGET chooses one of several targets in it. One folder alone compares the
-/// two targets of a live comparison. Two results of one study, from two machines, are compared point by point. With --live, A and B are servers: sphinx, memcached or HOST:PORT. Ratios are
-/// B over A.
+/// two targets of a live comparison. Two results of one study, from two machines, are compared point by point. With
+/// --live, A and B are servers, named as by --target of taillight load. Ratios are B over A.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
     /// A folder, or with --live a server.
@@ -68,14 +68,14 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
     let work = Work::Plan(Plan {
         loads: rising(args.loads),
         repeats: args.repeats,
-        search: run::search_span(point),
+        search: job::search_span(point),
         point,
         max_tolerance: 0.03,
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
     let job = args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, args.workload, work);
-    let finished = run::run(&job)?;
+    let finished = job::run(&job)?;
     finished.tell()?;
     if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {
         let page = report::comparison_html(&comparison, &finished.experiment, &finished.experiment);

@@ -9,7 +9,7 @@ use lab::{Plan, Span, TargetName};
 use results::Kind;
 use units::CpuList;
 
-use crate::run::{self, Job, ResultArgs, Work};
+use crate::job::{self, Job, ResultArgs, Work};
 use crate::targets::ServerArgs;
 
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
@@ -68,7 +68,7 @@ pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
         cpus: args.cpus,
         result: args.result,
     };
-    let finished = run::run(&job)?;
+    let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(false))
 }

@@ -15,7 +15,7 @@ use units::Rate;
 use crate::args::{WorkloadName, urls};
 use crate::generate::{self, Task};
 use crate::handed_on::{check_options, handed_on};
-use crate::run::{self, Setting, Work};
+use crate::job::{self, Setting, Work};
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -39,8 +39,8 @@ pub(crate) struct LoadArgs {
     /// What to send.
     #[arg(value_enum)]
     workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT or the URL of one
-    /// that runs.
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
+    /// one that runs, or several with commas between.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
@@ -110,7 +110,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         (None, true) => {
-            check_options(&std::env::args().collect::<Vec<_>>(), run::words(args.workload))?;
+            check_options(&std::env::args().collect::<Vec<_>>(), job::words(args.workload))?;
             println!("{}", serde_json::to_string_pretty(&one(args, rate)?.trial)?);
             Ok(ExitCode::SUCCESS)
         }
@@ -122,12 +122,12 @@ impl LoadArgs {
     /// Checks that the options go together.
     pub(crate) fn check(&self) -> Result<()> {
         self.setting.load.check()?;
-        run::check_targets(std::slice::from_ref(&self.target), run::words(self.workload))
+        job::check_targets(std::slice::from_ref(&self.target), job::words(self.workload))
     }
 }
 
 fn resolve(args: &LoadArgs) -> Result<ExitCode> {
-    check_options(&std::env::args().collect::<Vec<_>>(), run::words(args.workload))?;
+    check_options(&std::env::args().collect::<Vec<_>>(), job::words(args.workload))?;
     let Setting { load, workload, .. } = &args.setting;
     let sent = workload.sent(args.workload, load.seed, None, Vec::new())?;
     println!("{}", serde_json::to_string_pretty(&load.resolve(sent))?);
@@ -202,7 +202,7 @@ fn kept(args: LoadArgs, rate: Option<Rate>) -> Result<ExitCode> {
     for target in gates.iter().filter_map(|gate| gate.within_target()) {
         job.options.extend(["--target-latency".into(), format!("{}ns", target.0)]);
     }
-    let mut finished = run::run(&job)?;
+    let mut finished = job::run(&job)?;
     finished.judge(&gates)?;
     finished.tell()?;
     Ok(finished.code(args.gate.contains(&Asked::Qos)))

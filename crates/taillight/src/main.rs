@@ -16,6 +16,7 @@ mod from_agents;
 mod generate;
 mod handed_on;
 mod host;
+mod job;
 mod known;
 mod load;
 mod noise;
@@ -26,7 +27,6 @@ mod percent;
 mod preset;
 mod progress;
 mod report;
-mod run;
 mod selftest;
 mod serve;
 mod served;
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         if error.is::<generate::Interrupted>() {
             return ExitCode::from(INTERRUPTED);
         }
-        run::code_of(&error).or_else(|| tune::code_of(&error)).unwrap_or(ExitCode::FAILURE)
+        job::code_of(&error).or_else(|| tune::code_of(&error)).unwrap_or(ExitCode::FAILURE)
     })
 }
 

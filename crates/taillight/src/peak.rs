@@ -8,8 +8,8 @@ use lab::{Plan, TargetName};
 use results::Kind;
 
 use crate::args::WorkloadName;
+use crate::job::{self, Setting, Work};
 use crate::percent::parse_percent;
-use crate::run::{self, Setting, Work};
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
 ///
@@ -20,8 +20,8 @@ pub(crate) struct PeakArgs {
     /// What to send.
     #[arg(value_enum)]
     workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT or the URL of one
-    /// that runs.
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
+    /// one that runs, or several with commas between.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Width of the interval of the peak, in per cent of the maximum throughput.
@@ -42,14 +42,14 @@ pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
     let work = Work::Plan(Plan {
         loads: Vec::new(),
         repeats: 1,
-        search: run::search_span(point),
+        search: job::search_span(point),
         point,
         max_tolerance: args.max_tolerance,
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
     let job = args.setting.job::<PeakArgs>(Kind::Peak, "peak", vec![args.target], args.workload, work);
-    let finished = run::run(&job)?;
+    let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))
 }

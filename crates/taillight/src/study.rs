@@ -52,7 +52,7 @@ pub(crate) struct FormArgs {
     /// Seconds: only whether it runs; its figures mean nothing.
     #[arg(long)]
     smoke: bool,
-    /// As long as it takes: 7 repeats or more, from which differences are judged.
+    /// As long as it takes: 7 repeats or more, so that several differences can be judged at once (one from 6 on).
     #[arg(long)]
     full: bool,
 }

@@ -8,8 +8,8 @@ use lab::{Plan, TargetName};
 use results::Kind;
 
 use crate::args::WorkloadName;
+use crate::job::{self, Setting, Work};
 use crate::percent::parse_percent;
-use crate::run::{self, Setting, Work};
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
 ///
@@ -19,8 +19,8 @@ pub(crate) struct SweepArgs {
     /// What to send.
     #[arg(value_enum)]
     workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT or the URL of one
-    /// that runs.
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
+    /// one that runs, or several with commas between.
     #[arg(long, default_value = "sphinx", value_name = "TARGET")]
     target: TargetName,
     /// Loads in per cent of the maximum throughput.
@@ -44,14 +44,14 @@ pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
     let work = Work::Plan(Plan {
         loads: rising(args.loads),
         repeats: args.repeats,
-        search: run::search_span(point),
+        search: job::search_span(point),
         point,
         max_tolerance: args.max_tolerance,
         peak_tolerance: None,
         time: None,
     });
     let job = args.setting.job::<SweepArgs>(Kind::Sweep, "sweep", vec![args.target], args.workload, work);
-    let finished = run::run(&job)?;
+    let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))
 }

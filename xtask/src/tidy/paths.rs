@@ -6,8 +6,7 @@ use crate::metadata::Package;
 use crate::repository::Repository;
 
 /// Folders of this repository; what starts with one of them and a slash is a path in it.
-const FOLDERS: [&str; 10] =
-    ["crates", "deploy", "docs", "xtask", "fuzz", "studies", "apps", "tests", ".ci", ".cargo"];
+const FOLDERS: [&str; 8] = ["crates", "deploy", "docs", "xtask", "fuzz", "studies", ".ci", ".cargo"];
 
 /// History may name what is gone.
 const HISTORY: &str = "CHANGELOG.md";
@@ -61,6 +60,8 @@ fn resolve(file: &str, link: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::tidy::places;
 
@@ -80,6 +81,14 @@ mod tests {
         check_doc("see [c](c.md)", true);
         check_doc("see [r](../../README.md/x)", true);
         check_doc("such as `[c](c.md)`", false);
+    }
+
+    #[test]
+    fn the_folders_exist() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        for folder in FOLDERS {
+            assert!(root.join(folder).is_dir(), "{folder}");
+        }
     }
 
     #[test]

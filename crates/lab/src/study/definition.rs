@@ -52,8 +52,6 @@ pub enum StudyKind {
     Grid,
     /// Two servers under a load each, at once.
     Colocation,
-    /// The time that an isolation mechanism takes to apply.
-    Overhead,
 }
 
 impl Definition {
@@ -130,12 +128,8 @@ impl Definition {
 
     fn of_tables(name: &str, table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
         let mut section = Section::new("", table);
-        let kinds = [
-            ("grid", StudyKind::Grid),
-            ("colocation", StudyKind::Colocation),
-            ("overhead", StudyKind::Overhead),
-        ];
-        let kind = section.choice("kind", &kinds, "write \"grid\", \"colocation\" or \"overhead\"")?;
+        let kinds = [("grid", StudyKind::Grid), ("colocation", StudyKind::Colocation)];
+        let kind = section.choice("kind", &kinds, "write \"grid\" or \"colocation\"")?;
         let kind = kind.unwrap_or(StudyKind::Grid);
         let mut forms = section.below("form")?;
         let mut form = |key| FormDef::read(forms.below(key)?);
@@ -187,7 +181,7 @@ impl Definition {
         match self.kind {
             StudyKind::Colocation => super::matrix::loads(x)
                 .is_some_and(|(first, second)| self.axis.has(&first) && self.axis.has(&second)),
-            _ => self.axis.has(x),
+            StudyKind::Grid => self.axis.has(x),
         }
     }
 

@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::accuracy::table::Table;
 use crate::accuracy::{Setting, noise_words, us};
 use crate::known::Server;
-use known_peers::{PEERS, Peer};
+use known_peers::{PEERS, Peer, own_verdict};
 use truth::Truth;
 use watch::Watch;
 
@@ -254,7 +254,7 @@ fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<Told> {
         p99_9_us: times.p99_9_us,
         max_us: times.max_us,
     };
-    let (verdict, noise) = (trial.verdict.to_string(), Some(trial.noise));
+    let (verdict, noise) = (own_verdict(&trial, load.rps as f64), Some(trial.noise));
     Ok(Told { command, reported: Some(reported), verdict, noise })
 }
 
@@ -391,7 +391,7 @@ impl Comparison {
                 "noise",
             ],
             rows,
-            notes: Vec::new(),
+            notes: vec!["A verdict names the share of the load that was sent, or that Taillight's Poisson schedule drew, where it is under 99 %.".into()],
         }
     }
 }

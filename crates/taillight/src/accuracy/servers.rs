@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use dist::Gap;
+use hist::Latency;
 use null_server::{Service, Stalls};
 use openloop::judge;
 use results::{Noise, Verdict};
@@ -36,7 +37,8 @@ pub(crate) struct Row {
     allowed_us: Option<f64>,
     verdict: Verdict,
     noise: Noise,
-    pub(crate) within: bool,
+    /// Whether the two agree; `None` where too few requests lie beyond the percentile.
+    pub(crate) within: Option<bool>,
 }
 
 pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
@@ -63,7 +65,7 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
     let known = known::simulate(simulated, Service::Queue { time, stalls: Stalls::default(), seed });
     let (all, expected) = (measured.all().response_time, known.all().response_time);
     let row = |&percentile: &f64| {
-        let (expect, got) = (expected.value_at(percentile), all.value_at(percentile));
+        let (expect, got) = figures(&expected, &all, percentile);
         Row {
             service: name,
             utilisation,
@@ -75,10 +77,15 @@ fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) ->
             allowed_us: expect.map(|expect| allowed(expect).as_micros_f64()),
             verdict: verdict.clone(),
             noise: noise.clone(),
-            within: expect.zip(got).is_some_and(|(expect, got)| agree(expect, got)),
+            within: expect.zip(got).map(|(expect, got)| agree(expect, got)),
         }
     };
     Ok(PERCENTILES.iter().map(row).collect())
+}
+
+/// A percentile of both; neither where too few requests lie beyond it in one of them.
+fn figures(expected: &Latency, measured: &Latency, percentile: f64) -> (Option<Nanos>, Option<Nanos>) {
+    expected.percentile(percentile).zip(measured.percentile(percentile)).unzip()
 }
 
 fn allowed(expect: Nanos) -> Nanos {
@@ -110,12 +117,13 @@ pub(crate) fn table(rows: &[Row]) -> Table {
                 us(row.measured_us),
                 error.map_or("—".into(), |error| format!("{error:+.1}")),
                 us(row.allowed_us),
-                if row.within { "yes" } else { "NO" }.into(),
+                row.within.map_or("—", |within| if within { "yes" } else { "NO" }).into(),
                 row.verdict.to_string(),
                 noise_words(&row.noise),
             ]
         }).collect(),
         notes: vec![
+            "—: fewer than 10 requests lie beyond the percentile; p99.9 takes 10 000 requests.".into(),
             format!("*allowed*: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
             "Generator: 16 connections, depth 4096, Poisson arrivals, spinning; the server spins, too.".into(),
         ],
@@ -125,6 +133,23 @@ pub(crate) fn table(rows: &[Row]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_percentile_with_too_few_requests_beyond_it_is_no_figure() {
+        let check = |requests: u64, percentile: f64, expect: bool| {
+            let of = |us: u64| {
+                let mut latency = Latency::new();
+                latency.record_n(Nanos::from_micros(us), requests);
+                latency
+            };
+            let (expected, measured) = figures(&of(1_000), &of(1_010), percentile);
+            assert_eq!((expected.is_some(), measured.is_some()), (expect, expect), "{requests} {percentile}");
+        };
+        check(5_036, 99.0, true);
+        check(5_036, 99.9, false);
+        check(10_000, 99.9, true);
+        check(999, 99.0, false);
+    }
 
     #[test]
     fn the_error_is_bounded_by_the_histogram_and_a_constant() {

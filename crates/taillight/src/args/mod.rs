@@ -40,7 +40,8 @@ pub(crate) struct LoadOptions {
     /// Generator threads [default: one for each processor of --cpus, else 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
-    /// Processors to pin the threads to, such as 1 or 0,2-3 [default: not pinned].
+    /// Processors to pin the threads to, such as 1 or 0,2-3 [default: the last that --server-cpus leaves; with
+    /// load --json on a server that runs already, not pinned].
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuList>,
     /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each maybe with a profile over

@@ -117,6 +117,7 @@ fn mistakes_are_found_before_anything_starts() {
         assert!(error.starts_with("t/study.toml: "), "{error}");
     };
     check("title", "titel", "title: it is missing");
+    check("title = 'T'", "title = 'T'\nkind = 'overhead'", "kind: 'overhead' is not known; write \"grid\"");
     check(
         "keys = 1000",
         "kezs = 1000",

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io;
 
+use results::Trial;
+
 use crate::accuracy::peers::{ACHIEVED, Load, Reported, formats};
 
 /// A load generator.
@@ -23,13 +25,23 @@ pub(crate) struct Peer {
 
 impl Peer {
     pub(crate) fn verdict(&self, rps: f64, offered: f64) -> String {
-        let share = rps / offered;
-        match (self.paces, share >= ACHIEVED) {
-            (false, _) => "takes no rate; ran as fast as it could".into(),
-            (true, true) => "gives none".into(),
-            (true, false) => format!("gives none; sent {:.1} % of the load", 100.0 * share),
+        if self.paces {
+            marked("gives none".into(), "sent", rps / offered)
+        } else {
+            "takes no rate; ran as fast as it could".into()
         }
     }
+}
+
+/// Taillight's verdict on its own trial. What it draws of the load depends on the seed.
+pub(crate) fn own_verdict(trial: &Trial, offered: f64) -> String {
+    let drawn = trial.arrivals.intended as f64 / trial.window_s;
+    marked(trial.verdict.to_string(), "drew", drawn / offered)
+}
+
+/// `verdict` with the share of the load that was `done`, where that is too small.
+fn marked(verdict: String, done: &str, share: f64) -> String {
+    if share >= ACHIEVED { verdict } else { format!("{verdict}; {done} {:.1} % of the load", 100.0 * share) }
 }
 
 pub(crate) const PEERS: [Peer; 7] = [
@@ -187,6 +199,8 @@ fn rpc_perf(load: &Load) -> io::Result<Vec<String>> {
 
 #[cfg(test)]
 mod tests {
+    use results::{Arrivals, Verdict};
+
     use super::*;
 
     #[test]
@@ -223,5 +237,16 @@ mod tests {
         check(0, 1_990.0, "gives none");
         check(0, 1_000.0, "gives none; sent 50.0 % of the load");
         check(3, 50_000.0, "takes no rate; ran as fast as it could");
+    }
+
+    #[test]
+    fn a_draw_of_less_than_the_load_is_told_as_well() {
+        let check = |intended: u64, expect: &str| {
+            let arrivals = Arrivals { intended, ..Arrivals::default() };
+            let trial = Trial { arrivals, window_s: 10.0, verdict: Verdict::Valid, ..Trial::default() };
+            assert_eq!(own_verdict(&trial, 2_000.0), expect);
+        };
+        check(19_900, "valid");
+        check(19_726, "valid; drew 98.6 % of the load");
     }
 }
