@@ -243,11 +243,12 @@ fn a_handler_that_pauses_gets_the_rest_later_and_in_order() {
 fn who_is_not_trusted_is_refused_and_told_why() {
     let (papers, strangers) = (Papers::new(), Papers::new());
     let mut pair = Pair::new(strangers.client(None), papers.server(None), false);
-    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.refused.is_empty());
+    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.closed.is_empty());
     let (kind, text) = pair.ours.closed[0].clone().unwrap();
     assert_eq!(kind, io::ErrorKind::InvalidData);
     assert!(text.contains("handshake failed") && text.contains("certificate"), "{text}");
-    assert!(pair.ours.stand.is_empty() && pair.theirs.stand.is_empty() && pair.theirs.closed.is_empty());
+    assert!(pair.ours.stand.is_empty() && pair.theirs.stand.len() == 1);
+    assert_eq!(pair.theirs.closed[0].as_ref().unwrap().0, io::ErrorKind::InvalidData);
 
     // The right authority, the wrong name.
     let authority = papers.file("authority.pem");
@@ -271,8 +272,8 @@ fn a_server_can_ask_for_a_certificate() {
     pair.send(b"it is me");
     pair.until(|p| p.ours.data == b"it is me");
     let mut pair = Pair::new(papers.client(None), papers.server(Some(&clients)), false);
-    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.refused.is_empty());
-    assert!(pair.theirs.stand.is_empty());
+    pair.until(|p| !p.ours.closed.is_empty() && !p.theirs.closed.is_empty());
+    assert!(pair.theirs.data.is_empty());
 }
 
 #[test]
@@ -313,12 +314,36 @@ fn who_does_not_speak_tls_is_turned_away() {
     client.write_all(b"get a\r\nget b\r\n").unwrap();
     let mut witness = Witness::default();
     let deadline = server.now() + PATIENCE;
-    while witness.refused.is_empty() {
+    while witness.closed.is_empty() {
         assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
         server.poll(Wait::Sleep(deadline), &mut witness).unwrap();
     }
-    assert!(witness.refused[0].contains("TLS handshake failed"), "{}", witness.refused[0]);
-    assert!(witness.stand.is_empty() && witness.closed.is_empty());
+    let (kind, text) = witness.closed[0].clone().unwrap();
+    assert!(kind == io::ErrorKind::InvalidData && text.contains("TLS handshake failed"), "{text}");
+    assert!(witness.stand.len() == 1 && witness.data.is_empty() && witness.refused.is_empty());
+}
+
+#[test]
+fn who_says_nothing_is_known_and_can_be_closed() {
+    let papers = Papers::new();
+    let mut server = papers.server(None);
+    let address = server.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+    let mut client = TcpStream::connect(address.socket().unwrap()).unwrap();
+    client.set_read_timeout(Some(Duration::from_nanos(PATIENCE.0))).unwrap();
+    let mut witness = Witness::default();
+    let deadline = server.now() + PATIENCE;
+    while witness.stand.is_empty() {
+        assert!(server.now() < deadline, "nothing happened for {PATIENCE}");
+        server.poll(Wait::Sleep(deadline), &mut witness).unwrap();
+    }
+    // What is said to it meanwhile needs a handshake, and goes with it.
+    let conn = witness.stand[0];
+    server.output(conn).extend_from_slice(b"too many");
+    server.flush(conn);
+    server.close(conn);
+    let mut said = Vec::new();
+    client.read_to_end(&mut said).unwrap();
+    assert!(!said.windows(3).any(|part| part == b"too"), "{}", said.escape_ascii());
 }
 
 #[test]

@@ -135,6 +135,12 @@ impl Client {
         Client { frames: Some(Box::default()), ..Client::new(conn, config) }
     }
 
+    /// Whether nothing that it has asked for is still to be answered.
+    #[inline]
+    pub(crate) fn is_answered(&self) -> bool {
+        self.replies.is_empty() && self.get.is_none()
+    }
+
     /// Whether it may make more replies while that many bytes have not left.
     #[inline]
     pub(crate) fn has_room(&self, unsent: usize) -> bool {

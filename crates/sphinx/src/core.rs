@@ -301,14 +301,8 @@ impl<R: Reactor> Core<R> {
         if client.frames.is_some() {
             return self.put_back_datagrams(reactor, client);
         }
-        if reactor.unsent(conn) > 0 {
-            let at = reactor.flush(conn);
-            if let Some(service) = &mut self.service
-                && client.replies.is_empty()
-            {
-                service.leave(&mut client.batch, at);
-            }
-        }
+        let left = (reactor.unsent(conn) > 0).then(|| reactor.flush(conn));
+        self.note_times(reactor, &mut client, left);
         client.offered = reactor.unsent(conn);
         self.rounds.note_slow(&mut client);
         let hold = client.state == State::Held;
@@ -331,6 +325,18 @@ impl<R: Reactor> Core<R> {
         if over {
             self.forget(conn);
             reactor.close(conn);
+        }
+    }
+
+    /// Notes how long the client's requests took, if all are answered; the last of their output `left` just now, or before.
+    #[inline]
+    fn note_times(&mut self, reactor: &R, client: &mut Client, left: Option<Time>) {
+        if let Some(service) = &mut self.service
+            && !client.batch.is_empty()
+            && client.is_answered()
+        {
+            let at = left.or(client.batch.offered).unwrap_or_else(|| reactor.now());
+            service.leave(&mut client.batch, at);
         }
     }
 

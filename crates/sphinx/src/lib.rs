@@ -62,6 +62,7 @@ mod operation;
 mod options;
 mod partitions;
 mod phase;
+mod pidfile;
 mod privileges;
 mod refused;
 mod replies;

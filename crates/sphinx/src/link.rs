@@ -1,3 +1,5 @@
+use std::collections::VecDeque;
+
 use reactor::queue::{Consumer, Producer, bounded};
 use reactor::{Doorbell, Waker};
 
@@ -14,7 +16,8 @@ use crate::message::{Answer, Ask};
 ///
 /// That is the whole of the back-pressure: a thread that has `capacity` asks out reads no more requests that
 /// need the peer, and goes on answering the peer's, for which there is always room. So no two threads can wait
-/// for each other, and nothing is dropped.
+/// for each other, and nothing is dropped. The same holds for the bytes of large asks, so that values under way are
+/// little memory: an ask with a value is a copy of it.
 pub(crate) struct Link<W: Waker> {
     asks_out: Producer<Ask>,
     answers_in: Consumer<Answer>,
@@ -22,11 +25,22 @@ pub(crate) struct Link<W: Waker> {
     answers_out: Producer<Answer>,
     doorbell: Doorbell<W>,
     capacity: usize,
-    /// Asks that were sent and not answered.
-    unanswered: usize,
+    /// Asks that were sent, and those of them that were answered, in the same order.
+    asked: u64,
+    answered: u64,
+    /// The number and the length of each large ask that was not answered.
+    large: VecDeque<(u64, usize)>,
+    /// What those come to. Units: bytes.
+    large_bytes: usize,
     /// Something was pushed since the peer was last told.
     pushed: bool,
 }
+
+/// From here on an ask is large. Units: bytes. With the smaller ones, 1024 at most by default, come 4 MiB more.
+const LARGE: usize = 4 << 10;
+/// Bytes of large asks from which on no more is asked. Units: bytes. Source: a MiB is copied in some 0.1 ms, so the peer
+/// has work for longer than it takes to wake it.
+const LARGE_MAX: usize = 4 << 20;
 
 impl<W: Waker> Link<W> {
     /// The two ends of a link; each gets the doorbell of the other.
@@ -42,7 +56,10 @@ impl<W: Waker> Link<W> {
             answers_out,
             doorbell,
             capacity,
-            unanswered: 0,
+            asked: 0,
+            answered: 0,
+            large: VecDeque::new(),
+            large_bytes: 0,
             pushed: false,
         };
         (
@@ -52,20 +69,26 @@ impl<W: Waker> Link<W> {
     }
 
     /// Asks that were sent and not answered.
+    #[inline]
     pub(crate) fn unanswered(&self) -> usize {
-        self.unanswered
+        (self.asked - self.answered) as usize
     }
 
     /// Whether the peer can be asked for something more.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.unanswered < self.capacity
+        self.unanswered() < self.capacity && self.large_bytes < LARGE_MAX
     }
 
     /// Asks the peer; the caller has made sure of [`Link::has_room`].
     #[inline]
     pub(crate) fn ask(&mut self, ask: Ask) {
-        self.unanswered += 1;
+        let length = ask.buffer.len();
+        if length >= LARGE {
+            self.large.push_back((self.asked, length));
+            self.large_bytes += length;
+        }
+        self.asked += 1;
         self.pushed = true;
         let pushed = self.asks_out.push(ask);
         assert!(pushed.is_ok(), "the queue holds as many asks as may be unanswered");
@@ -86,7 +109,10 @@ impl<W: Waker> Link<W> {
     #[inline]
     pub(crate) fn next_answer(&mut self) -> Option<Answer> {
         let answer = self.answers_in.pop()?;
-        self.unanswered -= 1;
+        if let Some((_, length)) = self.large.pop_front_if(|(number, _)| *number == self.answered) {
+            self.large_bytes -= length;
+        }
+        self.answered += 1;
         Some(answer)
     }
 
@@ -155,6 +181,28 @@ mod tests {
                 assert!(link.next_answer().is_some() && link.next_answer().is_none());
                 assert!(link.is_quiet());
             }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_asks_are_bounded_until_they_are_answered() {
+        let bell = || Doorbell::new(Count(Arc::default()));
+        let (mut a, mut b) = Link::pair(1024, bell(), bell());
+        let large = LARGE_MAX / 4;
+        for round in 0..3 {
+            for n in 0..8 {
+                assert!(a.has_room(), "{round} {n}");
+                // Small ones between them are counted by their number alone.
+                let length = if n % 2 == 0 { LARGE - 1 } else { large };
+                a.ask(Ask { buffer: vec![0; length], ..ask(n) });
+            }
+            assert!(!a.has_room());
+            for n in 0..8 {
+                answer(&mut b, n);
+                assert!(a.next_answer().is_some());
+                assert_eq!(a.has_room(), n > 0, "{round} {n}");
+            }
+            assert_eq!((a.unanswered(), a.large_bytes, a.large.len()), (0, 0, 0));
         }
     }
 

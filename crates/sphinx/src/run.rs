@@ -1,6 +1,4 @@
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
@@ -24,7 +22,6 @@ pub fn run(config: Config) -> Result<()> {
     // Before anything is started, so that no signal finds the process without a handler.
     let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
     let exporter = config.metrics.map(metrics::Exporter::bind).transpose()?;
-    let _pidfile = config.pidfile.clone().map(Pidfile::write).transpose()?;
     let server = Server::start(config)?;
     let common = Arc::clone(server.common());
     // It sleeps until there is a signal: a thread that looked now and then would disturb the cores.
@@ -58,23 +55,6 @@ fn watch(mut signals: Signals, common: &Common) {
             Some(Err(error)) => warn!("SIGHUP: the users stay as they were: {error:#}"),
             None => info!("SIGHUP: there is nothing to read again"),
         }
-    }
-}
-
-/// The file with the process's number, which goes with it.
-struct Pidfile(PathBuf);
-
-impl Pidfile {
-    fn write(path: PathBuf) -> Result<Pidfile> {
-        fs::write(&path, format!("{}\n", std::process::id()))
-            .with_context(|| format!("cannot write {}; choose another file with -P", path.display()))?;
-        Ok(Pidfile(path))
-    }
-}
-
-impl Drop for Pidfile {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }
 

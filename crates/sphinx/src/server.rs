@@ -1,3 +1,5 @@
+use std::fs;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,6 +19,7 @@ use crate::link::Link;
 use crate::metrics::Scraper;
 use crate::partitions;
 use crate::phase::Phase;
+use crate::pidfile::Pidfile;
 use crate::privileges;
 use crate::thread::{CoreThread, Neighbours, Places, Waker, cannot_listen};
 
@@ -28,6 +31,7 @@ pub struct Server {
     threads: Vec<JoinHandle<()>>,
     wakers: Vec<Waker>,
     end: Receiver<End>,
+    _pidfile: Option<Pidfile>,
 }
 
 /// Why a server should not go on.
@@ -37,6 +41,17 @@ pub(crate) enum End {
     Interrupted,
     /// A thread has ended; why.
     Failed(String),
+}
+
+/// Threads that wait for the start of all. Where that fails they end, and their sockets' files are gone, before anybody
+/// learns of it: the process ends at once then.
+#[derive(Default)]
+struct Started(Vec<CoreThread>);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(CoreThread::give_up);
+    }
 }
 
 /// How often a stop looks whether all connections have ended.
@@ -63,15 +78,17 @@ impl Server {
 
         let epochs = partitions::epochs(&config);
         let (end_at, end) = channel();
-        let (mut started, mut wakers) = (Vec::new(), Vec::new());
+        let (mut started, mut wakers) = (Started::default(), Vec::new());
         for number in 0..config.cpus.len() {
             let (tls, epochs) = (tls.clone(), Arc::clone(&epochs));
             let thread = CoreThread::start(number, config.clone(), tls, seed, epochs, end_at.clone())?;
             // Port 0 becomes the port that the first thread got.
             take_ports(&mut config, &thread.places);
             wakers.push(thread.waker.clone());
-            started.push(thread);
+            started.0.push(thread);
         }
+        // Now that all listen there is no other server whose file it could be; who is no longer root may not write it.
+        let pidfile = config.pidfile.clone().map(Pidfile::write).transpose()?;
         if let Some(user) = &config.user {
             privileges::become_user(user)?;
         }
@@ -80,6 +97,7 @@ impl Server {
         let common = Arc::new(Common::new(config, users, now, end_at));
         let doorbells: Vec<_> = wakers.iter().cloned().map(Doorbell::new).collect();
         let links = links(&doorbells, common.config.queue);
+        let started = std::mem::take(&mut started.0);
         let offers: Arc<[_]> = started.iter().map(|thread| thread.offer.clone()).collect();
         let threads = started.into_iter().zip(links).zip(doorbells).map(|((thread, links), doorbell)| {
             thread.go(Neighbours {
@@ -89,7 +107,7 @@ impl Server {
                 offers: Arc::clone(&offers),
             })
         });
-        Ok(Server { threads: threads.collect(), common, wakers, end })
+        Ok(Server { threads: threads.collect(), common, wakers, end, _pidfile: pidfile })
     }
 
     /// Where it listens on TCP first, if it does.
@@ -146,6 +164,13 @@ impl Drop for Server {
         for thread in self.threads.drain(..) {
             // A panic was reported when it happened.
             let _ = thread.join();
+        }
+        for address in &self.common.config.listen {
+            if let Address::Unix(path) = address
+                && !fs::symlink_metadata(path).is_err_and(|error| error.kind() == ErrorKind::NotFound)
+            {
+                warn!(file = %path.display(), "a file stays behind");
+            }
         }
     }
 }

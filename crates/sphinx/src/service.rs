@@ -69,7 +69,8 @@ pub(crate) fn bound_us(bucket: usize) -> u64 {
 /// Service times of one thread: from the return of a receive to just before the send that carries the reply.
 ///
 /// Both moments are read anyhow. Requests that came in one receive, and those whose replies had to wait for other
-/// threads', leave together and count with the time of the longest.
+/// threads', leave together and count with the time of the longest. Those without a reply count until they are done, for
+/// which the clock is read once more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServiceTimes {
     /// By class.
@@ -82,14 +83,21 @@ pub(crate) struct Batch {
     since: Time,
     requests: [u16; CLASSES.len()],
     any: bool,
+    /// When the kernel was last offered output before the last of them was done.
+    pub(crate) offered: Option<Time>,
 }
 
 impl Batch {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.any
+    }
+
     /// A request was read that came at `at`.
     #[inline]
     pub(crate) fn add(&mut self, class: Class, at: Time) {
         if !self.any {
-            (self.any, self.since) = (true, at);
+            *self = Batch { any: true, since: at, ..Batch::default() };
         }
         let count = &mut self.requests[class as usize];
         *count = count.saturating_add(1);

@@ -38,6 +38,8 @@ core_stats! {
     rejected_connections,
     /// Connections that the system could not give.
     accept_failures,
+    /// Connections closed since their TLS failed.
+    tls_errors,
     /// Connections closed for their silence.
     idle_kicks,
     /// Connections closed since they took nothing of their replies.
@@ -83,8 +85,8 @@ impl CoreStats {
 
     /// Appends the answer to `stats`, with memcached's names where they mean the same.
     ///
-    /// Units: `now` and `uptime` in seconds.
-    pub(crate) fn write(&self, config: &Config, now: u32, uptime: u64, out: &mut Vec<u8>) {
+    /// Units: `now` and `uptime` in seconds. `accepting`: whether clients are taken.
+    pub(crate) fn write(&self, config: &Config, now: u32, uptime: u64, accepting: bool, out: &mut Vec<u8>) {
         let store = &self.store;
         let numbers = [
             ("pid", u64::from(std::process::id())),
@@ -95,6 +97,7 @@ impl CoreStats {
             ("curr_connections", self.connections),
             ("total_connections", self.total_connections),
             ("rejected_connections", self.rejected_connections),
+            ("accepting_conns", u64::from(accepting)),
             ("idle_kicks", self.idle_kicks),
             ("auth_cmds", self.auth_cmds),
             ("auth_errors", self.auth_errors),
@@ -134,10 +137,11 @@ impl CoreStats {
             ("segments_pinned", store.pinned_segments),
             ("values_lent", self.values_lent),
             ("values_placed", self.values_placed),
-            ("index_bytes", store.index_bytes),
+            ("hash_bytes", store.index_bytes),
             ("hugepages_pool_bytes", store.pool_bytes),
             ("hugepages_thp_bytes", store.thp_bytes),
             ("accept_failures", self.accept_failures),
+            ("tls_errors", self.tls_errors),
             ("slow_reader_kicks", self.slow_reader_kicks),
             ("datagrams_dropped", self.datagrams_dropped),
             ("messages", self.asks),
@@ -177,11 +181,12 @@ mod tests {
         let mut one = CoreStats { connections: 2, asks: 5, ..CoreStats::default() };
         one.store.get_hits = 7;
         one.store.cmd_flush = 1;
+        one.store.index_bytes = 1 << 16;
         let mut both = one;
         both += one;
         let config = Config { cpus: vec![0, 1], ..Config::for_tests() };
         let mut out = Vec::new();
-        both.write(&config, 1_700_000_000, 60, &mut out);
+        both.write(&config, 1_700_000_000, 60, true, &mut out);
         let mut parser = ResponseParser::default();
         let Parse::Done { consumed, outcome: Outcome::Stats(stats) } = parser.parse(Expect::Stats, &out)
         else {
@@ -199,6 +204,8 @@ mod tests {
         check("get_hits", "14");
         check("cmd_flush", "1");
         check("messages", "10");
+        check("hash_bytes", "131072");
+        check("accepting_conns", "1");
         check("threads", "2");
         check("limit_maxbytes", "67108864");
         check("uptime", "60");
@@ -206,7 +213,7 @@ mod tests {
         check("version", crate::VERSION);
         assert_eq!(seconds(TimeVal::new(12, 3_045)), "12.003045");
         for name in ["rusage_user", "rusage_system"] {
-            let time = std::str::from_utf8(&stats[name]).unwrap();
+            let time = std::str::from_utf8(stats.get(name).unwrap()).unwrap();
             assert!(time.split_once('.').is_some_and(|(_, micros)| micros.len() == 6), "{name} {time}");
         }
         both.reset();

@@ -76,6 +76,13 @@ impl CoreThread {
         Ok(CoreThread { places, waker, offer, go, thread })
     }
 
+    /// Ends it before it has served anybody, and waits until what was its own is gone.
+    pub(crate) fn give_up(self) {
+        drop(self.go);
+        // A panic was reported when it happened.
+        let _ = self.thread.join();
+    }
+
     /// Lets it serve.
     pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<()> {
         // It waits for this; if it does not, it has panicked, which joining tells.

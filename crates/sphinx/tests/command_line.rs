@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::fs;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -49,6 +50,30 @@ fn a_port_that_is_taken_is_refused() {
     let first = sphinxd("-t 1");
     check_refused(&format!("-p {}", first.address.port()), 1, "the port is taken");
     assert!(Client::connect(first.address).ask("version").starts_with("VERSION "));
+}
+
+#[test]
+fn who_cannot_start_takes_nobodys_pidfile_and_leaves_no_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let pidfile = file("pid");
+    let first = sphinxd(&format!("-t 1 -P {}", pidfile.display()));
+    let number = format!("{}\n", first.process.pid());
+    check_refused(&format!("-p {} -P {}", first.address.port(), pidfile.display()), 1, "the port is taken");
+    assert_eq!(fs::read_to_string(&pidfile).unwrap(), number);
+    first.process.stop(PATIENCE).unwrap();
+    assert!(!pidfile.exists());
+    // Here all threads listen already.
+    for io in ["epoll", "auto"] {
+        let args = format!(
+            "-s {} -P {} -t 3 --io {io} -u nobody-there",
+            file("socket").display(),
+            file("other").display()
+        );
+        check_refused(&args, 1, "there is no user 'nobody-there'");
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
 }
 
 #[test]

@@ -4,11 +4,14 @@ mod support;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use launch::{Process, Spec};
+use proto_memcache::client::udp::Header;
 use support::client::Client;
 use support::{PATIENCE, Running, memcached_with, sphinxd};
 
@@ -107,6 +110,33 @@ fn who_takes_nothing_of_the_replies_is_closed() {
 }
 
 #[test]
+fn who_takes_the_replies_slowly_but_steadily_is_not_closed() {
+    const REPLIES: usize = 4;
+    let folder = tempfile::tempdir().unwrap();
+    for io in ["epoll", "auto"] {
+        let path = folder.path().join(io);
+        let server = sphinxd(&format!("-t 1 --io {io} -o reader_timeout=1 -s {}", path.display()));
+        let mut client = Client::connect(server.address);
+        client.set("large", vec![b'v'; 1_000_000]);
+        // On a Unix socket, which holds some 200 KB, so that the kernel takes more again and again.
+        let mut slow = UnixStream::connect(&path).unwrap();
+        slow.set_read_timeout(Some(PATIENCE)).unwrap();
+        slow.write_all("get large\r\n".repeat(REPLIES).as_bytes()).unwrap();
+        let mut piece = vec![0; 100_000];
+        let mut left = REPLIES * ("VALUE large 0 1000000\r\n".len() + 1_000_000 + "\r\nEND\r\n".len());
+        for _ in 0..12 {
+            thread::sleep(Duration::from_millis(400));
+            slow.read_exact(&mut piece).unwrap_or_else(|error| panic!("{io}, {left} left: {error}"));
+            left -= piece.len();
+        }
+        let mut rest = vec![0; left];
+        slow.read_exact(&mut rest).unwrap_or_else(|error| panic!("{io}: {error}"));
+        assert!(rest.ends_with(b"vv\r\nEND\r\n"), "{io}");
+        assert_eq!(client.stat("slow_reader_kicks"), 0, "{io}");
+    }
+}
+
+#[test]
 fn many_requests_of_one_connection_let_others_in_between() {
     let server = sphinxd("-t 1 -R 3");
     let mut client = Client::connect(server.address);
@@ -193,6 +223,49 @@ fn metrics_say_what_happened() {
         assert!(body.ends_with("# EOF\n") && body.contains("core=\"1\""));
         assert!(http(place, "GET / HTTP/1.1\r\n\r\n").0.starts_with("HTTP/1.1 404"));
         assert!(http(place, "POST /metrics HTTP/1.1\r\n\r\n").0.starts_with("HTTP/1.1 405"));
+    }
+}
+
+/// Requests without a reply count, each by itself, and so do those whose replies leave before all of them are made.
+#[test]
+fn service_times_count_requests_as_they_are_done() {
+    for io in ["epoll", "auto"] {
+        let port = support::free_udp_port();
+        let args = format!("-p 0 -t 1 -U {port} --io {io} --metrics 127.0.0.1:0");
+        let mut process = support::spawn(&args);
+        let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
+        let address: SocketAddr =
+            line[launch::sphinx::READY.len()..].split(' ').next().unwrap().parse().unwrap();
+        let place = line.split_once("metrics on http://").unwrap().1.strip_suffix("/metrics").unwrap();
+        let counted = |operation: &str| -> u64 {
+            let (_, body) = http(place, "GET /metrics HTTP/1.1\r\n\r\n");
+            let start = format!("sphinx_service_time_seconds_count{{core=\"0\",operation=\"{operation}\"}} ");
+            body.lines().find_map(|line| line.strip_prefix(&start)).unwrap().parse().unwrap()
+        };
+        let (mut client, mut other) = (Client::connect(address), Client::connect(address));
+        let mut until = |name: &str, count: u64| {
+            let deadline = Instant::now() + PATIENCE;
+            while other.stat(name) < count {
+                assert!(Instant::now() < deadline, "{args}: {name} is not {count}");
+            }
+        };
+        client.send("set k 0 0 1 noreply\r\n1\r\n");
+        until("cmd_set", 1);
+        assert_eq!(counted("store"), 1, "{args}: a set without a reply");
+        client.send("mg nothing v q\r\n");
+        until("cmd_get", 1);
+        assert_eq!(counted("get"), 1, "{args}: a quiet miss");
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let mut datagram = Vec::new();
+        Header::of_request(7).append(&mut datagram);
+        datagram.extend_from_slice(b"set k 0 0 1 noreply\r\n2\r\n");
+        udp.send_to(&datagram, ("127.0.0.1", port)).unwrap();
+        until("cmd_set", 2);
+        assert_eq!(counted("store"), 2, "{args}: a datagram without a reply");
+        client.set("large", vec![b'v'; 200_000]);
+        assert!(client.get("large").is_some());
+        assert_eq!(counted("store"), 3, "{args}");
+        assert_eq!(counted("get"), 2, "{args}: a large reply");
     }
 }
 
@@ -367,7 +440,8 @@ fn root_gives_up_its_privileges() {
     }
     let folder = tempfile::tempdir().unwrap();
     let pidfile = folder.path().join("pid");
-    let mut server = sphinxd(&format!("-t 2 -u nobody -P {}", pidfile.display()));
+    let socket = folder.path().join("socket");
+    let mut server = sphinxd(&format!("-t 2 -u nobody -P {} -s {}", pidfile.display(), socket.display()));
     let pid = server.process.pid();
     assert_eq!(fs::read_to_string(&pidfile).unwrap(), format!("{pid}\n"));
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
@@ -382,6 +456,12 @@ fn root_gives_up_its_privileges() {
     client.set("k", "v");
     signal(&server.process, "TERM");
     assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
+    // The folder is root's, so that nobody can remove them.
+    let said = server.process.stderr_tail().join("\n");
+    for file in [pidfile, socket] {
+        let file = format!("a file stays behind file={}", file.display());
+        assert!(said.contains(&file), "{file} is not in {said}");
+    }
 }
 
 #[test]

@@ -4,6 +4,8 @@ mod support;
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
+use std::thread;
+use std::time::Duration;
 
 use support::client::Client;
 use support::{Running, sphinxd};
@@ -36,6 +38,7 @@ fn stats_add_up_over_all_threads() {
         check("total_items", 100);
         check("limit_maxbytes", 64 << 20);
         check("max_connections", 77);
+        check("accepting_conns", 1);
         check("curr_connections", 1);
         check("total_connections", 1);
         check("pid", u64::from(server.process.pid()));
@@ -138,6 +141,48 @@ fn a_client_that_never_reads_is_not_read_from_either() {
     }
     let held = resident(&server);
     assert!(held < 200 << 20, "{held}");
+}
+
+#[test]
+fn who_is_not_known_is_held_back_as_everybody_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let users = folder.path().join("users");
+    fs::write(&users, "ann:secret\n").unwrap();
+    for io in ["epoll", "auto"] {
+        let args = format!("-t 1 -m 64 --lazy-memory --io {io} -Y {}", users.display());
+        let server = sphinxd(&args);
+        let mut rude = Client::connect(server.address);
+        rude.stream.set_nonblocking(true).unwrap();
+        // Each is answered with 30 B that nobody reads; what the kernel takes for both sides is some MiB.
+        let lines = "\n".repeat(64 << 10);
+        let mut refusals = 0;
+        while refusals < 100 {
+            match rude.stream.write(lines.as_bytes()) {
+                Ok(_) => refusals = 0,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+                    refusals += 1;
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            let held = resident(&server);
+            assert!(held < 64 << 20, "{args}: {held}");
+        }
+        drop(rude);
+        // Who reads goes on, and may still say who it is.
+        const LINES: usize = 600_000;
+        let mut client = Client::connect(server.address);
+        let mut stream = client.stream.try_clone().unwrap();
+        let writer = thread::spawn(move || {
+            stream.write_all("\n".repeat(LINES).as_bytes()).unwrap();
+            stream.write_all(b"set any 0 0 10\r\nann secret\r\nget k\r\n").unwrap();
+        });
+        for i in 0..LINES {
+            assert_eq!(client.line().as_deref(), Some(&b"CLIENT_ERROR unauthenticated"[..]), "{args} {i}");
+        }
+        assert_eq!((client.text().as_str(), client.text().as_str()), ("STORED", "END"), "{args}");
+        writer.join().unwrap();
+    }
 }
 
 #[test]
@@ -258,11 +303,16 @@ fn stats_tell_the_settings_and_the_items_in_memcacheds_words() {
         "STAT item_size_max 1048576",
         "STAT shutdown_command no",
         "STAT auth_enabled_ascii no",
+        "STAT detail_enabled no",
         port.as_str(),
     ] {
         assert!(settings.iter().any(|setting| setting == line), "{line} is not in {settings:?}");
     }
     assert!(group("items").is_empty());
+    for (word, expect) in [("on", "STAT detail_enabled yes"), ("off", "STAT detail_enabled no")] {
+        assert_eq!(Client::connect(server.address).ask(&format!("stats detail {word}")), "OK");
+        assert!(group("settings").iter().any(|setting| setting == expect), "{expect}");
+    }
     for key in 0..50 {
         Client::connect(server.address).set(&format!("key-{key}"), "value");
     }

@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Instant;
 
 use launch::Process;
 use proto_memcache::client::udp::{Arrived, Header, Reassembly};
@@ -284,6 +285,45 @@ fn tls_has_a_port_of_its_own() {
         let _ = wrong.stream.read_to_end(&mut rest);
         assert!(!rest.starts_with(b"VERSION"));
         assert!(plain.ask("version").starts_with("VERSION "));
+        until(&mut plain, "tls_errors", 1);
+        assert_eq!(plain.stat("accept_failures"), 0, "the system has given all");
         process.stop(PATIENCE).unwrap();
+    }
+}
+
+/// Waits until `stats` says so; what other threads do comes in its own time.
+fn until(client: &mut Client, name: &str, expect: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    while client.stat(name) != expect {
+        assert!(Instant::now() < deadline, "{name} is {} and not {expect}", client.stat(name));
+    }
+}
+
+#[test]
+fn clients_of_tls_are_connections_before_they_say_anything() {
+    let papers = certificate();
+    let (cert, key) = (papers.path().join("cert.pem"), papers.path().join("key.pem"));
+    for (io, threads) in loops().flat_map(|io| [(io, 1), (io, 2)]) {
+        let args = format!(
+            "-p 0 -t {threads} -c 4 -o idle_timeout=2 --io {io} --tls-port 0 --tls-cert {} --tls-key {}",
+            cert.display(),
+            key.display()
+        );
+        let (_process, places) = places(&args);
+        let encrypted = port_of(places[1].strip_prefix("tls://").unwrap());
+        let mut plain = Client::connect(port_of(&places[0]));
+        assert_eq!(plain.stat("curr_connections"), 1);
+        let mut silent: Vec<TcpStream> = (0..6).map(|_| TcpStream::connect(encrypted).unwrap()).collect();
+        // There is room for three.
+        until(&mut plain, "rejected_connections", 3);
+        assert_eq!(plain.stat("total_connections"), 4, "{args}");
+        until(&mut plain, "idle_kicks", 3);
+        until(&mut plain, "curr_connections", 1);
+        for stream in &mut silent {
+            stream.set_read_timeout(Some(PATIENCE)).unwrap();
+            let mut said = Vec::new();
+            let _ = stream.read_to_end(&mut said);
+            assert!(said.len() < 100, "{args}: {}", said.escape_ascii());
+        }
     }
 }

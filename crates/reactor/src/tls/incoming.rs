@@ -81,7 +81,10 @@ impl Layer<'_> {
         }
         let Role::Server(config) = self.role else { return inner.close(conn) };
         match ServerConnection::new(Arc::clone(config)) {
-            Ok(tls) => keep(self.sessions, Session::new(conn, tls.into())),
+            Ok(tls) => {
+                keep(self.sessions, Session::new(conn, tls.into()));
+                self.incoming.happened.push(Happened::Accepted(conn));
+            }
             Err(error) => {
                 inner.close(conn);
                 self.incoming.happened.push(Happened::AcceptFailed(io::Error::other(error)));
@@ -104,10 +107,9 @@ impl Layer<'_> {
             inner.flush(conn);
         }
         if fed.as_ref().is_ok_and(|fed| fed.completed) {
-            happened.push(match self.role {
-                Role::Client(..) => Happened::Connected(conn),
-                Role::Server(_) => Happened::Accepted(conn),
-            });
+            if let Role::Client(..) = self.role {
+                happened.push(Happened::Connected(conn));
+            }
             if session.early {
                 session.encrypt(inner.output(conn));
                 inner.flush(conn);
@@ -152,14 +154,8 @@ impl Layer<'_> {
     fn closed(&mut self, conn: Conn, error: Option<io::Error>) {
         if let Some(session) = find(self.sessions, conn) {
             self.incoming.release(session);
-            // A server's handler was never told of a client that did not get through the handshake.
-            let unknown = !session.stands && matches!(self.role, Role::Server(_));
             self.sessions[conn.slot as usize] = None;
-            self.incoming.happened.push(match (unknown, error) {
-                (true, Some(error)) => Happened::AcceptFailed(error),
-                (true, None) => return,
-                (false, error) => Happened::Closed(conn, error),
-            });
+            self.incoming.happened.push(Happened::Closed(conn, error));
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Session {
     tls: Connection,
     /// Plaintext to be sent.
     pub(super) out: Vec<u8>,
-    /// The handshake is complete and the handler knows.
+    /// The handshake is complete.
     pub(super) stands: bool,
     /// Output was flushed before the handshake was complete.
     pub(super) early: bool,

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use io_uring::{opcode, types};
 use rustix::event::PollFlags;
-use rustix::net::{RecvFlags, SendFlags, SocketFlags};
+use rustix::net::{SendFlags, SocketFlags};
 
 use crate::Conn;
 use crate::uring::table::{Receive, State};
@@ -129,8 +129,9 @@ impl Uring {
             return Ok(false);
         }
         let (start, length) = (bytes.as_ptr(), bytes.len().min(i32::MAX as usize) as u32);
-        // WAITALL: the kernel itself goes on after a send that came up short.
-        let flags = (SendFlags::NOSIGNAL.bits() | RecvFlags::WAITALL.bits()) as i32;
+        // Without WAITALL, by which the kernel itself would go on after a send that came up short: whoever asks what is
+        // unsent would not see that the peer takes something, until it has taken all.
+        let flags = SendFlags::NOSIGNAL.bits() as i32;
         let send = opcode::Send::new(number, start, length).flags(flags).build();
         entry.sends = true;
         // SAFETY: the bytes are in `Entry::leaving`, which nobody touches while `Entry::sends`, and which stays with the
@@ -143,7 +144,7 @@ impl Uring {
     fn queue_gathered(&mut self, conn: Conn) -> io::Result<bool> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
         let number = entry.number();
-        // Without WAITALL, and with DONTWAIT, it neither goes on nor waits.
+        // With DONTWAIT it does not wait.
         let flags = SendFlags::NOSIGNAL.bits() | SendFlags::DONTWAIT.bits();
         let send = opcode::SendMsg::new(number, entry.gather()).flags(flags).build();
         entry.sends = true;

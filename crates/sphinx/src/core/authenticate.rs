@@ -13,6 +13,11 @@ impl<R: Reactor> Core<R> {
     pub(super) fn authenticate(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
         let mut used = 0;
         while !client.is_known {
+            // Who is not known may make the server hold no more than others.
+            if !self.may_go_on(reactor, client) {
+                client.state = State::Held;
+                return used;
+            }
             let (length, reply): (usize, &[u8]) = match attempt(&bytes[used..]) {
                 Attempt::NeedMore => return used,
                 Attempt::Close => {

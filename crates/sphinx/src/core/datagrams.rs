@@ -84,7 +84,9 @@ impl<R: Reactor> Core<R> {
     fn send_datagrams(&mut self, reactor: &mut R, client: &mut Client) {
         let conn = client.conn;
         let request = client.frames.as_ref().and_then(|frames| frames.answers());
-        let Some(request) = request.filter(|_| reactor.unsent(conn) > 0) else { return };
+        let Some(request) = request.filter(|_| reactor.unsent(conn) > 0) else {
+            return self.note_times(reactor, client, None);
+        };
         let mut text = self.buffers.take();
         std::mem::swap(&mut text, reactor.output(conn));
         let mut at = self.received;
@@ -95,8 +97,6 @@ impl<R: Reactor> Core<R> {
             at = reactor.flush(conn);
         }
         self.buffers.give(text);
-        if let Some(service) = &mut self.service {
-            service.leave(&mut client.batch, at);
-        }
+        self.note_times(reactor, client, Some(at));
     }
 }

@@ -34,7 +34,12 @@ impl<R: Reactor> Handler<R> for Core<R> {
                 self.ring();
             }
             Event::ReadClosed { conn } => self.end_input(reactor, conn),
-            Event::Closed { conn, .. } => self.forget(conn),
+            Event::Closed { conn, error } => {
+                if let Some(error) = error {
+                    self.broke(&error);
+                }
+                self.forget(conn);
+            }
             Event::Woken => self.answer_scrape(reactor),
             Event::Connected { .. } => {}
         }

@@ -203,6 +203,18 @@ impl<R: Reactor> Core<R> {
         }
     }
 
+    /// A connection broke. Where TLS broke it the client or the server is set up wrongly, which is worth a line.
+    #[cold]
+    pub(super) fn broke(&mut self, error: &io::Error) {
+        if error.kind() != io::ErrorKind::InvalidData {
+            return;
+        }
+        self.stats.tls_errors += 1;
+        if self.rounds.may_warn(self.now) {
+            warn!(%error, errors = self.stats.tls_errors, "a connection is closed");
+        }
+    }
+
     /// Somebody woke the thread: perhaps who looks at the metrics.
     pub(super) fn answer_scrape(&mut self, reactor: &R) {
         let Some(asked) = self.common.scrapes.get(self.number).and_then(|scrape| scrape.take()) else {

@@ -1,5 +1,7 @@
 //! What threads do for each other.
 
+use std::sync::atomic::Ordering;
+
 use cache_store::{Key, KeyHash};
 use proto_memcache::server::reply;
 use reactor::Reactor;
@@ -9,6 +11,7 @@ use crate::client::Client;
 use crate::draft::{Draft, lent};
 use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
 use crate::partitions::Place;
+use crate::phase::Phase;
 use crate::replies::Finish;
 use crate::stats::connections::Told;
 use crate::stats::prefixes::{Detail, Prefixes};
@@ -146,7 +149,8 @@ impl<R: Reactor> Core<R> {
             Finish::Stats => {
                 let now = self.now;
                 let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
-                stats.write(&self.common.config, now, u64::from(uptime), &mut text);
+                let accepting = Phase::of(self.common.phase.load(Ordering::Relaxed)) == Phase::Serving;
+                stats.write(&self.common.config, now, u64::from(uptime), accepting, &mut text);
             }
         }
         text

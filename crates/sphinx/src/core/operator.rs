@@ -29,7 +29,7 @@ impl<R: Reactor> Core<R> {
         match group {
             b"settings" => {
                 let mut text = Vec::new();
-                groups::settings(&self.common.config, &mut text);
+                groups::settings(&self.common.config, self.prefixes.on, &mut text);
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"sizes" => {

@@ -137,7 +137,7 @@ impl<R: Reactor> Core<R> {
             if client.frames.is_some() {
                 return self.may_answer_on(client, unsent);
             }
-            reactor.flush(client.conn);
+            client.batch.offered = Some(reactor.flush(client.conn));
             unsent = reactor.unsent(client.conn);
             client.offered = unsent;
         }

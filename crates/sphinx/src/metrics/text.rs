@@ -78,6 +78,7 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_accept_failures", "Connections that the system could not give", None, |s| {
         s.accept_failures
     }),
+    counter("sphinx_tls_errors", "Connections closed since their TLS failed", None, |s| s.tls_errors),
     counter("sphinx_idle_kicks", "Connections closed for their silence", None, |s| s.idle_kicks),
     counter("sphinx_slow_reader_kicks", "Connections closed that read nothing", None, |s| {
         s.slow_reader_kicks

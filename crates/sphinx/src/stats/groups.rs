@@ -9,8 +9,8 @@ use reactor::Address;
 
 use crate::config::Config;
 
-/// Appends the answer to `stats settings`.
-pub(crate) fn settings(config: &Config, out: &mut Vec<u8>) {
+/// Appends the answer to `stats settings`; `detail` is whether `stats detail` is on.
+pub(crate) fn settings(config: &Config, detail: bool, out: &mut Vec<u8>) {
     let port = |of: fn(&Address) -> Option<SocketAddr>| {
         config.listen.iter().find_map(of).map_or(0, |socket| socket.port()).to_string()
     };
@@ -34,7 +34,7 @@ pub(crate) fn settings(config: &Config, out: &mut Vec<u8>) {
         ("umask", format!("{:o}", config.unix_mask)),
         ("shutdown_command", yes(config.shutdown)),
         ("num_threads", config.cpus.len().to_string()),
-        ("detail_enabled", yes(false)),
+        ("detail_enabled", yes(detail)),
         ("reqs_per_event", config.requests_per_event.to_string()),
         ("cas_enabled", yes(true)),
         ("tcp_backlog", config.backlog.to_string()),
