@@ -10,6 +10,7 @@
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::Latency;
 use crate::sparse::Sparse;
 
 /// The length of one window, in measurements of up to 100 s.
@@ -31,7 +32,7 @@ const MIN_GROUPS: usize = 3;
 
 /// Response times in consecutive windows of 100 ms, longer ones beyond 100 s, keyed by intended time.
 ///
-/// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`](crate::Latency).
+/// Bounds: times to three significant digits, at most 1 hour, as in [`Latency`].
 /// Cost: 300 bytes for each window, and 4 KiB for each factor of two among its response times: 20 to 30 KiB
 /// usually, so 3 MiB for a trial of 10 s and at most 30 MiB for any. Recording takes 4 ns; the first time of an octave in a window
 /// allocates its 4 KiB, about 1 µs.
@@ -116,6 +117,16 @@ impl Windows {
     /// The number of windows that are marked.
     pub fn marked(&self) -> usize {
         self.marks.iter().filter(|&&mark| mark).count()
+    }
+
+    /// All samples of the windows that are not marked: the raw distribution while the host disturbed nothing.
+    pub fn unmarked(&self) -> Latency {
+        let mut all = Latency::new();
+        let quiet = self.windows.iter().zip(&self.marks).filter(|(_, mark)| !**mark);
+        for (time, n) in quiet.flat_map(|(window, _)| window.values()) {
+            all.record_n(time, n);
+        }
+        all
     }
 
     /// The median, over windows of at least 1 000 samples, of each window's p99.

@@ -104,7 +104,7 @@ pub(crate) struct Lookup {
 /// Units: bytes. What the kernel has taken does not count here, so more than this would gain nothing.
 pub(crate) const OUTPUT_MAX: usize = 1 << 20;
 /// Answers of other threads that one connection may wait for: with the largest values they are memory.
-const ASKS_MAX: usize = 64;
+pub(crate) const ASKS_MAX: usize = 64;
 
 impl Client {
     pub(crate) fn new(conn: Conn, config: &Config) -> Client {

@@ -17,6 +17,12 @@ impl UnixClock {
         UnixClock { offset: (since.as_nanos() as u64).saturating_sub(now.0) }
     }
 
+    /// One by which the origin is `second` of Unix time exactly, so that a simulation knows when a second ends.
+    #[cfg(test)]
+    pub(crate) fn with_origin(second: u32) -> UnixClock {
+        UnixClock { offset: u64::from(second) * 1_000_000_000 }
+    }
+
     /// Units: seconds. Bounds: until 2106.
     #[inline]
     pub(crate) fn seconds(self, at: Time) -> u32 {

@@ -5,6 +5,8 @@
 //! output and leave with one send, and each peer that was asked for something is told once.
 
 mod arrival;
+#[cfg(test)]
+mod audit;
 mod authenticate;
 mod datagrams;
 mod dispatch;

@@ -51,6 +51,8 @@ mod draft;
 mod extended;
 mod flags;
 mod frames;
+#[doc(hidden)]
+pub mod fuzz;
 mod irq;
 mod large_inputs;
 mod link;

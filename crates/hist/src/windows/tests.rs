@@ -2,7 +2,6 @@ use proptest::prelude::*;
 use units::Nanos;
 
 use super::*;
-use crate::Latency;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
@@ -95,6 +94,21 @@ fn marks_cover_what_was_touched() {
     check(950, 5_000, &[9]);
     check(1_000, 2_000, &[]);
     check(700, 600, &[7]);
+}
+
+#[test]
+fn what_the_host_disturbed_can_be_left_out() {
+    let (mut windows, raw) = planted(SECOND, 2_000, &[4, 7]);
+    assert!(windows.unmarked() == raw, "nothing is marked");
+    windows.mark(Nanos::from_millis(400), Nanos::from_millis(500));
+    within(windows.unmarked().max().unwrap(), 200_000);
+    windows.mark(Nanos::from_millis(799), Nanos::from_millis(799));
+    let unmarked = windows.unmarked();
+    assert_eq!(unmarked.count(), 8 * 2_000);
+    within(unmarked.percentile(99.0).unwrap(), 99);
+    within(unmarked.max().unwrap(), 100);
+    windows.mark(Nanos::ZERO, SECOND);
+    assert!(windows.unmarked().is_empty());
 }
 
 #[test]

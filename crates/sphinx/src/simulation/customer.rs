@@ -19,7 +19,10 @@ const SHARED: usize = 4;
 /// Keys of each connection's own.
 const OWN: usize = 6;
 /// A value that fills a good part of a segment, so that memory runs out where it is short.
-const LARGE: usize = 300_000;
+pub(super) const LARGE: usize = 300_000;
+
+/// Fewer requests than these are sent at once.
+pub(super) const REQUESTS_MAX: u32 = 12;
 
 /// What the oldest unanswered request must get.
 enum Expected {
@@ -97,7 +100,7 @@ impl Customer {
             self.board.borrow_mut().done += 1;
             return;
         }
-        for _ in 0..self.rng.random_range(1..12u32).min(self.left) {
+        for _ in 0..self.rng.random_range(1..REQUESTS_MAX).min(self.left) {
             self.left -= 1;
             let request = self.request();
             reactor.output(conn).extend_from_slice(&request);

@@ -2,18 +2,23 @@
 //!
 //! Threads are machines of one core that are frozen now and then, queues are short, wake-ups come late; streams are cut,
 //! held up and reset; customers pipeline, vanish and come back. What must hold is written down in `customer`: each
-//! connection reads its own writes, nothing is lost or invented, and counters add up. A failing seed is printed with how
-//! to run it again.
+//! connection reads its own writes, nothing is lost or invented, and counters add up. After every turn each connection's
+//! input and output are within their bounds (`greedy` is who tries them), and at the end of a history the partitions are
+//! audited. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
+//! it again.
 //!
 //! Try it: `cargo test -p sphinx simulation`, or one seed: `SPHINX_SEED=17 cargo test -p sphinx simulation`.
 
 mod customer;
+mod expiry;
+mod greedy;
 mod idle;
 mod judge;
 mod model;
 mod servers;
 
 use std::cell::RefCell;
+use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
@@ -23,6 +28,7 @@ use reactor::Reactor;
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};
 use units::{Nanos, Time};
 
+use crate::core::Core;
 use customer::Customer;
 use judge::Judge;
 
@@ -30,6 +36,10 @@ use judge::Judge;
 const SEEDS: u64 = 200;
 /// Far more simulated time than any history takes; one that goes round in circles ends here.
 const LIMIT: Time = Time(600_000_000_000);
+
+/// What anybody here sends before the server reads it, at most: the requests of a customer, each with a large value.
+/// Units: bytes.
+const SENT_MAX: usize = customer::REQUESTS_MAX as usize * (customer::LARGE + 100);
 
 /// What all customers of a history know.
 #[derive(Default)]
@@ -104,34 +114,39 @@ fn history(scene: Scene, seed: u64) -> (u64, u64, Time) {
         world.run(&mut programs, LIMIT);
     }
     assert!(judge.is_satisfied(), "nothing more happens, and requests are unanswered");
+    cores.iter_mut().for_each(Core::audit_partitions);
     let board = board.borrow();
     (board.answers, board.resets, judge_machine.now())
 }
 
-/// Plays the histories of all seeds, or of the one in `SPHINX_SEED`; returns answers and resets in all.
-fn play(scene: Scene) -> (u64, u64) {
-    let seeds = match std::env::var("SPHINX_SEED").ok().and_then(|seed| seed.parse().ok()) {
+/// Plays the histories of all seeds, or of one in `each` where a history takes so much longer, or of that in
+/// `SPHINX_SEED`; says which one fails.
+fn for_seeds(scene: &impl Debug, each: u64, mut history: impl FnMut(u64)) {
+    let given = |name| std::env::var(name).ok().and_then(|number| number.parse::<u64>().ok());
+    let seeds = match given("SPHINX_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..std::env::var("SPHINX_SEEDS").ok().and_then(|n| n.parse().ok()).unwrap_or(SEEDS),
+        None => 0..given("SPHINX_SEEDS").unwrap_or(SEEDS).div_ceil(each),
     };
-    let mut all = (0, 0);
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| history(scene, seed))) {
-            Ok((answers, resets, _)) => all = (all.0 + answers, all.1 + resets),
-            Err(panic) => {
-                eprintln!(
-                    "{scene:?} fails with seed {seed}: SPHINX_SEED={seed} cargo test -p sphinx simulation"
-                );
-                resume_unwind(panic);
-            }
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| history(seed))) {
+            eprintln!("{scene:?} fails with seed {seed}: SPHINX_SEED={seed} cargo test -p sphinx simulation");
+            resume_unwind(panic);
         }
     }
-    println!("{scene:?}: {} answers, {} resets", all.0, all.1);
-    all
 }
 
 fn check(args: &'static str, may_forget: bool, resets: bool) {
-    let (answers, reset) = play(Scene { args, may_forget, resets });
+    assert!(
+        args.contains("-t 1") || args.contains("--sharing"),
+        "{args}: who does what is left to a default"
+    );
+    let scene = Scene { args, may_forget, resets };
+    let (mut answers, mut reset) = (0, 0);
+    for_seeds(&scene, 1, |seed| {
+        let history = history(scene, seed);
+        (answers, reset) = (answers + history.0, reset + history.1);
+    });
+    println!("{scene:?}: {answers} answers, {reset} resets");
     assert!(answers > 0 && (reset > 0) == resets, "{answers} answers, {reset} resets");
 }
 
@@ -143,14 +158,16 @@ fn one_thread() {
 
 #[test]
 fn threads_that_ask_each_other() {
-    check("-t 2", false, false);
-    check("-t 3 --queue 1", false, false);
-    check("-t 4 --queue 2", false, true);
+    check("-t 2 --sharing nothing", false, false);
+    check("-t 3 --sharing nothing --queue 1", false, false);
+    check("-t 4 --sharing nothing --queue 2", false, true);
 }
 
 #[test]
 fn threads_that_read_each_others_partitions() {
+    check("-t 2 --sharing read", false, false);
     check("-t 3 --sharing read --queue 1", false, true);
+    check("-t 4 --sharing read --queue 2", false, true);
     check("-t 2 -m 8 --sharing read", true, false);
 }
 
@@ -163,8 +180,10 @@ fn threads_that_share_under_locks() {
 
 #[test]
 fn threads_that_look_before_they_sleep() {
-    check("-t 3 --spin 20", false, true);
-    check("-t 2 --spin auto", false, false);
+    check("-t 3 --sharing nothing --spin 20", false, true);
+    check("-t 2 --sharing nothing --spin auto", false, false);
+    check("-t 3 --sharing read --spin 20", false, true);
+    check("-t 2 --sharing read --spin auto", false, false);
 }
 
 #[test]
@@ -179,12 +198,13 @@ fn values_that_are_lent_while_memory_is_written_again() {
 #[test]
 fn threads_that_run_out_of_memory() {
     check("-t 1 -m 4", true, false);
-    check("-t 2 -m 8 --queue 1", true, true);
+    check("-t 2 -m 8 --sharing nothing --queue 1", true, true);
+    check("-t 2 -m 8 --sharing read --queue 1", true, true);
 }
 
 #[test]
 fn one_seed_is_one_history() {
-    let scene = Scene { args: "-t 3 --queue 2", may_forget: false, resets: true };
+    let scene = Scene { args: "-t 3 --sharing nothing --queue 2", may_forget: false, resets: true };
     let histories: Vec<_> = [5, 6, 5].map(|seed| history(scene, seed)).into();
     assert_eq!(histories[0], histories[2]);
     assert_ne!(histories[0], histories[1]);

@@ -9,16 +9,22 @@ use reactor::sim::{Costs, Program, SimReactor, SimWaker, World};
 use reactor::{Address, Doorbell, Reactor};
 use units::Time;
 
+use crate::clock::UnixClock;
 use crate::core::{Common, Core};
 use crate::options::Options;
 use crate::partitions::{self, Own, Partitions};
 use crate::server::links;
+
+use super::SENT_MAX;
 
 #[derive(Parser)]
 struct Cli {
     #[command(flatten)]
     options: Options,
 }
+
+/// When the server is started, by Unix time: a whole second, and the same for every seed. Units: seconds.
+const STARTED: u32 = 1_700_000_000;
 
 /// The machine of thread `i` listens at the `i`th of these, since the kernel's choice among threads is a customer's here.
 pub(super) fn addresses(threads: usize) -> Vec<Address> {
@@ -28,6 +34,7 @@ pub(super) fn addresses(threads: usize) -> Vec<Address> {
 impl Program for Core<SimReactor> {
     fn step(&mut self, reactor: &mut SimReactor) -> bool {
         self.turn(reactor).expect("a simulated reactor does not fail");
+        self.audit_connections(reactor, SENT_MAX);
         true
     }
 }
@@ -49,7 +56,8 @@ pub(super) fn start(
     let doorbells: Vec<Doorbell<SimWaker>> = machines.iter().map(|m| Doorbell::new(m.waker())).collect();
     let links = links(&doorbells, config.queue);
     // The world ends without asking the server to.
-    let common = Arc::new(Common::new(config, None, Time(0), channel().0));
+    let common = Common::new(config, None, Time(0), channel().0);
+    let common = Arc::new(Common { clock: UnixClock::with_origin(STARTED), ..common });
     let epochs = partitions::epochs(&common.config);
     let own = |thread| Own::make(&common.config, thread, seed, &epochs).expect("there is memory");
     let own: Vec<Own> = (0..machines.len()).map(own).collect();

@@ -23,6 +23,11 @@ pub(crate) enum Kind {
     Floor,
 }
 
+/// The order of a round: each has another place in every one, since what came just before may help or harm.
+pub(crate) fn turns(round: u32, contestants: usize) -> impl Iterator<Item = usize> {
+    (0..contestants).map(move |turn| (round as usize + turn) % contestants)
+}
+
 /// A server that runs; it stands still whenever another has its turn.
 pub(crate) struct Contestant {
     pub(crate) name: String,

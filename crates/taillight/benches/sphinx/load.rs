@@ -1,8 +1,13 @@
 //! One run of the generator.
 
+use std::fs;
+use std::path::Path;
 use std::process::Command;
 
+use hist::Latency;
+use openloop::Recording;
 use results::Trial;
+use serde::de::DeserializeOwned;
 
 use crate::contestant::Contestant;
 use crate::cpu::timed;
@@ -56,16 +61,7 @@ impl Load {
             let (connections, depth, keys) =
                 (self.connections.to_string(), self.depth.to_string(), self.keys.to_string());
             command.args(["load", "cache", "--target", &address, "--window", &seconds, "--warmup", "300ms"]);
-            command.args([
-                "--connections",
-                &connections,
-                "--depth",
-                &depth,
-                "--keys",
-                &keys,
-                "--json",
-                "--no-live",
-            ]);
+            command.args(["--connections", &connections, "--depth", &depth, "--keys", &keys]);
             command.args(["--cpus", cpus, "--drain", "50ms", "--timeout", "10s"]);
             if self.value != "preset" {
                 command.args(["--mix", &format!("{}:100", self.operation), "--value-size", &self.value]);
@@ -75,21 +71,32 @@ impl Load {
                 None => command.arg("--closed"),
             };
             command.args(&self.more);
-            let Some((text, _)) = timed(&mut command) else {
+            let folder = tempfile::tempdir().expect("there is room for a trial");
+            let [trial, recording] = ["trial.json", "recording.json"].map(|name| folder.path().join(name));
+            command.arg("--trial").arg(&trial).arg("--recording").arg(&recording);
+            if timed(&mut command).is_none() {
                 println!("{}: the run failed: {command:?}", server.name);
                 return None;
-            };
-            let trial: Trial = serde_json::from_str(&text).expect("it prints a trial");
+            }
+            let server_cpu_s = server.cpu_s() - before;
+            let (trial, recording): (Trial, Recording) = (read(&trial), read(&recording));
             let requests = trial.achieved_rps * (trial.window_s + trial.warmup_s);
-            let server_cpu_us = 1e6 * (server.cpu_s() - before) / requests.max(1.0);
-            Some(Run { trial, server_cpu_us })
+            let server_cpu_us = 1e6 * server_cpu_s / requests.max(1.0);
+            Some(Run { trial, undisturbed: recording.windows.unmarked(), server_cpu_us })
         })
     }
+}
+
+fn read<T: DeserializeOwned>(file: &Path) -> T {
+    let text = fs::read(file).expect("a run that ended well has left its files");
+    serde_json::from_slice(&text).expect("they are whole")
 }
 
 /// What a run showed.
 pub(crate) struct Run {
     pub(crate) trial: Trial,
+    /// The response times of the windows in which the host disturbed nothing.
+    pub(crate) undisturbed: Latency,
     /// The server's processor time for each request, the filling included where there was one.
     pub(crate) server_cpu_us: f64,
 }
@@ -97,6 +104,21 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn krps(&self) -> f64 {
         self.trial.achieved_rps / 1e3
+    }
+
+    /// Whether its response times are the server's; those of an overloaded one are.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.trial.verdict.is_usable()
+    }
+
+    /// Whether its requests count. Where only the generator or the host had no time, the server did at least these.
+    pub(crate) fn counts(&self) -> bool {
+        self.is_usable() || self.trial.verdict.may_pass()
+    }
+
+    /// The windowed p99, or the raw one where there are too few requests for it. Units: µs.
+    pub(crate) fn p99_us(&self) -> Option<f64> {
+        self.trial.windowed_p99_us.or(self.trial.all.response_time.p99_us)
     }
 }
 

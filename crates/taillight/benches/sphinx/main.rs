@@ -2,7 +2,9 @@
 //!
 //! One server core, one generator core; each memcached that is named, with each of its better settings; and the
 //! floor, a server that parses hardly anything and answers a canned value. Only ratios within a round mean anything:
-//! the same program costs a third more minutes later. Beside each ratio to memcached stands the *share of the
+//! the same program costs a third more minutes later, and each contestant has another place in every round. A run whose
+//! verdict is "invalid" gives no response time; its requests count where nothing but the generator's or the host's lack of
+//! time made it so, and it is counted below the table. Beside each ratio to memcached stands the *share of the
 //! possible*: (Sphinx − memcached) / (floor − memcached).
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with

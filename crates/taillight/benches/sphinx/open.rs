@@ -1,26 +1,28 @@
 //! Response times at shares of memcached's maximum of the same round.
 
-use results::Trial;
+use units::Nanos;
 
 use crate::Setting;
-use crate::contestant::{Contestant, Kind};
-use crate::load::{Load, MORE_THAN_ANYBODY};
-use crate::table::{self, Figures};
+use crate::contestant::{Contestant, Kind, turns};
+use crate::load::{Load, MORE_THAN_ANYBODY, Run};
+use crate::table::{self, Figures, LEFT_OUT};
 
 const SHARES: [f64; 6] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95];
 
-/// What is looked at: a name, and how to read it from a trial. Units: µs.
-type Figure = (&'static str, fn(&Trial) -> Option<f64>);
+/// What is looked at: a name, and how to read it from a run. Units: µs.
+type Figure = (&'static str, fn(&Run) -> Option<f64>);
 
+/// The raw tail is that of the windows which the host did not disturb: elsewhere it is the host's.
 const FIGURES: [Figure; 5] = [
-    ("windowed p99", |trial| trial.windowed_p99_us),
-    ("p50", |trial| trial.all.response_time.p50_us),
-    ("raw p99", |trial| trial.all.response_time.p99_us),
-    ("raw p99.9", |trial| trial.all.response_time.p99_9_us),
-    ("max outside of the host's stalls", |trial| {
-        let quiet = trial.windows.iter().filter(|window| !window.disturbed);
-        quiet.filter_map(|window| window.max_us).max_by(f64::total_cmp)
+    ("windowed p99", |run| run.trial.windowed_p99_us),
+    ("p50", |run| run.trial.all.response_time.p50_us),
+    ("raw p99 outside of the host's stalls", |run| {
+        run.undisturbed.percentile(99.0).map(Nanos::as_micros_f64)
     }),
+    ("raw p99.9 outside of the host's stalls", |run| {
+        run.undisturbed.percentile(99.9).map(Nanos::as_micros_f64)
+    }),
+    ("max outside of the host's stalls", |run| run.undisturbed.max().map(Nanos::as_micros_f64)),
 ];
 
 pub(crate) fn run(setting: &Setting) {
@@ -34,18 +36,19 @@ pub(crate) fn run(setting: &Setting) {
         let mut figures: Vec<Vec<Figures>> =
             vec![vec![vec![Vec::new(); all.len()]; FIGURES.len()]; SHARES.len()];
         let mut cpu_us: Vec<Figures> = vec![vec![Vec::new(); all.len()]; SHARES.len()];
-        let mut doubtful = 0;
+        let mut left_out = vec![0; all.len()];
         for round in 0..setting.rounds {
-            let maximum = maximum(&all, &load, &cpu);
+            let Some(maximum) = maximum(&all, &load, &cpu) else {
+                println!("{operation}, round {}: no memcached could be measured; it is left out", round + 1);
+                continue;
+            };
             println!("{operation}, round {}: memcached's maximum is {:.0} krps", round + 1, maximum / 1e3);
             for (s, share) in SHARES.iter().enumerate() {
-                for (i, server) in all.iter().enumerate() {
-                    let run = load.run(server, Some(share * maximum), &cpu);
-                    // An overloaded server's times are real; those of an invalid run are the generator's.
-                    let run = run.filter(|run| run.trial.verdict.is_usable());
-                    doubtful += u32::from(run.is_none());
+                for i in turns(round, all.len()) {
+                    let run = load.run(&all[i], Some(share * maximum), &cpu).filter(Run::is_usable);
+                    left_out[i] += u32::from(run.is_none());
                     for (f, (_, read)) in FIGURES.iter().enumerate() {
-                        figures[s][f][i].push(run.as_ref().and_then(|run| read(&run.trial)));
+                        figures[s][f][i].push(run.as_ref().and_then(read));
                     }
                     cpu_us[s][i].push(run.map(|run| run.server_cpu_us));
                 }
@@ -59,13 +62,13 @@ pub(crate) fn run(setting: &Setting) {
             let title = format!("{operation} at {:.0} %: the server's CPU per request", 100.0 * share);
             table::print(&title, "µs", &all, &cpu_us[s], false);
         }
-        println!("\nRuns left out as invalid: {doubtful}.");
+        table::note(LEFT_OUT, &all, &left_out);
     }
 }
 
 /// The most that any memcached takes now. Units: requests per second.
-fn maximum(all: &[Contestant], load: &Load, cpu: &str) -> f64 {
+fn maximum(all: &[Contestant], load: &Load, cpu: &str) -> Option<f64> {
     let memcacheds = all.iter().filter(|server| server.kind == Kind::Memcached);
-    let runs = memcacheds.filter_map(|server| load.run(server, Some(MORE_THAN_ANYBODY), cpu));
-    runs.map(|run| run.trial.achieved_rps).fold(0.0, f64::max)
+    let run = |server| load.run(server, Some(MORE_THAN_ANYBODY), cpu).filter(Run::counts);
+    memcacheds.filter_map(run).map(|run| run.trial.achieved_rps).max_by(f64::total_cmp)
 }

@@ -48,3 +48,16 @@ pub(crate) fn print(title: &str, unit: &str, all: &[Contestant], figures: &Figur
         );
     }
 }
+
+/// Prints how many runs of each contestant something is to be said of.
+pub(crate) fn note(what: &str, all: &[Contestant], runs: &[u32]) {
+    let some = all.iter().zip(runs).filter(|(_, runs)| **runs > 0);
+    let some: Vec<String> = some.map(|(contestant, runs)| format!("{} {runs}", contestant.name)).collect();
+    println!("\n{what}: {}.", if some.is_empty() { "none".into() } else { some.join(", ") });
+}
+
+/// Of runs whose figures describe nothing.
+pub(crate) const LEFT_OUT: &str = "Runs left out as invalid";
+/// Of runs whose requests count and whose response times do not.
+pub(crate) const SPOILED: &str =
+    "Runs in which the generator or the host had no time, so that the server did at least this";

@@ -4,8 +4,9 @@
 //! for each request does.
 
 use crate::Setting;
-use crate::load::{Load, MORE_THAN_ANYBODY, PIPELINED};
-use crate::table::{self, Figures};
+use crate::contestant::turns;
+use crate::load::{Load, MORE_THAN_ANYBODY, PIPELINED, Run};
+use crate::table::{self, Figures, LEFT_OUT, SPOILED};
 
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Throughput: one server core");
@@ -19,11 +20,15 @@ pub(crate) fn run(setting: &Setting) {
             let rps = if depth == 1 { MORE_THAN_ANYBODY } else { PIPELINED };
             let [mut krps, mut busy, mut cost]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-            let mut errors = vec![0; all.len()];
-            for _ in 0..setting.rounds {
-                for (i, server) in all.iter().enumerate() {
-                    let run = load.run(server, Some(rps), &cpu);
-                    errors[i] += run.as_ref().map_or(1, |run| run.trial.arrivals.errors);
+            let mut errors = 0;
+            let [mut left_out, mut spoiled] = std::array::from_fn(|_| vec![0; all.len()]);
+            for round in 0..setting.rounds {
+                for i in turns(round, all.len()) {
+                    let run = load.run(&all[i], Some(rps), &cpu);
+                    errors += run.as_ref().map_or(1, |run| run.trial.arrivals.errors);
+                    let run = run.filter(Run::counts);
+                    left_out[i] += u32::from(run.is_none());
+                    spoiled[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
                     krps[i].push(run.as_ref().map(|run| run.krps()));
                     busy[i].push(run.as_ref().map(|run| run.krps() * run.server_cpu_us / 10.0));
                     cost[i].push(run.map(|run| run.server_cpu_us));
@@ -34,8 +39,9 @@ pub(crate) fn run(setting: &Setting) {
             // A server that was not busy would have taken more; then its time for each request says how much.
             table::print(&format!("{title}: the server's processor"), "% busy", &all, &busy, true);
             table::print(&format!("{title}: the server's CPU per request"), "µs", &all, &cost, false);
-            let total: u64 = errors.iter().sum();
-            println!("\nErrors: {total}.");
+            println!("\nErrors: {errors}.");
+            table::note(LEFT_OUT, &all, &left_out);
+            table::note(SPOILED, &all, &spoiled);
         }
     }
 }

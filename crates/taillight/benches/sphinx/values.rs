@@ -1,9 +1,9 @@
 //! Large values, and Facebook's ETC.
 
 use crate::Setting;
-use crate::contestant::{Contestant, Kind};
-use crate::load::{Load, MORE_THAN_ANYBODY, NEVER_FILL};
-use crate::table::{self, Figures};
+use crate::contestant::{Contestant, Kind, turns};
+use crate::load::{Load, MORE_THAN_ANYBODY, NEVER_FILL, Run};
+use crate::table::{self, Figures, LEFT_OUT, SPOILED};
 
 /// Sizes of values, and how many of them fit the servers' memory with room to spare.
 const SIZES: [(&str, u32); 4] = [("1000", 100_000), ("10000", 20_000), ("100000", 2_000), ("1000000", 200)];
@@ -41,23 +41,28 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
         setting.fill(&all, &fill);
         let load = Load { more: [&fill.more[..], &NEVER_FILL.map(Into::into)].concat(), ..load };
         let [mut krps, mut p99]: [Figures; 2] = std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-        for round in 0..setting.rounds as usize {
-            // Each has another place in every round.
-            let turns: Vec<usize> = (0..all.len()).map(|turn| (round + turn) % all.len()).collect();
-            let mut slowest = f64::INFINITY;
-            for &i in &turns {
-                let run = load.run(&all[i], Some(MORE_THAN_ANYBODY), &cpu);
-                slowest = run.as_ref().map_or(slowest, |run| slowest.min(run.trial.achieved_rps));
+        let [mut left_out, mut spoiled, mut late] = std::array::from_fn(|_| vec![0; all.len()]);
+        for round in 0..setting.rounds {
+            let mut slowest = None;
+            for i in turns(round, all.len()) {
+                let run = load.run(&all[i], Some(MORE_THAN_ANYBODY), &cpu).filter(Run::counts);
+                left_out[i] += u32::from(run.is_none());
+                spoiled[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
+                if let Some(run) = &run {
+                    slowest = Some(run.trial.achieved_rps.min(slowest.unwrap_or(f64::INFINITY)));
+                }
                 krps[i].push(run.map(|run| run.krps()));
             }
-            for &i in &turns {
-                let run = load.run(&all[i], Some(0.5 * slowest), &cpu);
-                p99[i].push(
-                    run.and_then(|run| run.trial.windowed_p99_us.or(run.trial.all.response_time.p99_us)),
-                );
+            let Some(slowest) = slowest else { continue };
+            for i in turns(round, all.len()) {
+                let run = load.run(&all[i], Some(0.5 * slowest), &cpu).filter(Run::is_usable);
+                late[i] += u32::from(run.is_none());
+                p99[i].push(run.and_then(|run| run.p99_us()));
             }
         }
         table::print(&format!("{name}: throughput"), "krps", &all, &krps, true);
+        table::note(LEFT_OUT, &all, &left_out);
+        table::note(SPOILED, &all, &spoiled);
         table::print(
             &format!("{name}: p99 at half of the slowest server's maximum"),
             "µs",
@@ -65,5 +70,6 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
             &p99,
             false,
         );
+        table::note(LEFT_OUT, &all, &late);
     }
 }

@@ -1,0 +1,16 @@
+//! Replays the fuzzers' corpus through the code that they fuzz.
+
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
+
+use replay::replay;
+
+#[test]
+fn udp_requests() {
+    replay("udp_requests", sphinx::fuzz::udp_requests);
+}
+
+#[test]
+fn first_requests() {
+    replay("first_requests", sphinx::fuzz::first_requests);
+}
