@@ -9,8 +9,8 @@ use prost::{Message, Oneof};
 
 /// The version of what is said here. Both sides must have the same.
 ///
-/// 2 added the role of a server.
-pub const PROTOCOL: u32 = 2;
+/// 2 added the role of a server, 3 the device that settings act on.
+pub const PROTOCOL: u32 = 3;
 
 /// The version of this program, which is told to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -130,6 +130,9 @@ pub struct Tune {
     /// The settings, as on the command line: `cpu.set=0`.
     #[prost(string, repeated, tag = "2")]
     pub settings: Vec<String>,
+    /// The network device that they act on; empty: the machine's only card.
+    #[prost(string, tag = "3")]
+    pub device: String,
 }
 
 /// One generator's part of a load.

@@ -93,6 +93,13 @@ impl Host {
         self.nics.iter().find(|nic| nic.name == name)
     }
 
+    /// The only network device with hardware behind it; `None` where there are several, or none.
+    pub fn only_card(&self) -> Option<&Nic> {
+        let mut cards = self.nics.iter().filter(|nic| nic.is_hardware());
+        let card = cards.next()?;
+        cards.next().is_none().then_some(card)
+    }
+
     /// The program called `name`, if it is installed.
     pub fn program(&self, name: &str) -> Option<&Software> {
         self.software.iter().find(|software| software.name == name)

@@ -50,7 +50,7 @@ const fn known(name: &'static str, program: &'static str, ask: &'static str, rol
     Known { name, program, ask, process: None, role }
 }
 
-const KNOWN: [Known; 13] = [
+const KNOWN: [Known; 14] = [
     known("lxc", "lxc-start", "--version", Role::Engine),
     known("podman", "podman", "--version", Role::Engine),
     Known { process: Some("dockerd"), ..known("docker", "docker", "--version", Role::Engine) },
@@ -62,6 +62,7 @@ const KNOWN: [Known; 13] = [
     Known { process: Some("redis-server"), ..known("redis", "redis-server", "--version", Role::Server) },
     Known { process: Some("valkey-server"), ..known("valkey", "valkey-server", "--version", Role::Server) },
     known("tc", "tc", "-V", Role::Tool),
+    Known { process: Some("irqbalance"), ..known("irqbalance", "irqbalance", "--version", Role::Tool) },
     known("perf", "perf", "--version", Role::Tool),
     known("bpftrace", "bpftrace", "--version", Role::Tool),
     known("qemu", "qemu-system-x86_64", "--version", Role::Tool),

@@ -58,6 +58,8 @@ fn the_xeon_has_what_the_paper_changes() {
     assert_eq!((host.frequency.hardware_min_khz, host.frequency.turbo), (Some(1_200_000), Some(true)));
     assert_eq!(host.frequency.power_zones.len(), 2);
     assert_eq!(host.program("memcached").unwrap().version.as_deref(), Some("1.4.36"));
+    let daemon = host.program("irqbalance").unwrap();
+    assert_eq!((daemon.version.as_deref(), daemon.running), (Some("1.1.0"), Some(true)));
     assert_eq!(host.kernel.built_with("NET_SCH_HTB"), Some(true));
     assert_eq!(host.kernel.built_with("IO_URING"), Some(false));
 }
@@ -74,6 +76,10 @@ fn the_thunderx_lacks_it() {
     assert!(host.observing.hardware_counters && host.observing.btf && host.observing.kprobes);
     assert_eq!(host.program("docker").unwrap().running, Some(true));
     assert_eq!(host.nic("eth0").unwrap().receive_interrupts().len(), 8);
+    assert_eq!(
+        (host.only_card().map(|nic| nic.name.as_str()), host.program("irqbalance")),
+        (Some("eth0"), None)
+    );
 }
 
 #[test]

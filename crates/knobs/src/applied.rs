@@ -28,7 +28,7 @@ struct Made {
 
 impl Applied {
     pub(crate) fn apply(inner: &Arc<Inner>, plan: &[Action]) -> Result<Applied, Error> {
-        for action in plan.iter().filter(|action| !action.scratch) {
+        for action in plan {
             check_beforehand(inner, action)?;
         }
         let journal = Journal::begin(&inner.folder, &inner.boot_id)?;
@@ -61,19 +61,24 @@ impl Applied {
         let index = self.made.len();
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.intend(index, action, &before)?;
+        // From here on it is put back, whatever comes in between.
+        self.made.push(Made { action: action.clone(), before: before.clone(), after: None, put_back: false });
         self.inner.moment(Moment::Announced(index));
         let same = step.same(&before, &step.wanted());
         // What is as it should be is left alone; processes are moved, since they may start others at any time.
         let put = if same { Ok(()) } else { step.put(kernel, &step.wanted(), held) };
         self.inner.moment(Moment::Made(index));
         let after = step.observe(kernel, held);
-        if let Ok(after) = &after {
-            journal.done(index, after)?;
-        }
-        let known = after.as_ref().ok().cloned();
-        self.made.push(Made { action: action.clone(), before, after: known, put_back: false });
+        let noted = match &after {
+            Ok(after) => {
+                self.made[index].after = Some(after.clone());
+                journal.done(index, after)
+            }
+            Err(_) => Ok(()),
+        };
         self.inner.moment(Moment::Noted(index));
         put.map_err(|e| Error::of_io(doing(), "the kernel refused it", &e))?;
+        noted?;
         let after = after.map_err(|e| Error::of_io(doing(), "cannot be read back", &e))?;
         if step.same(&after, &step.wanted()) {
             return Ok(());
@@ -166,13 +171,14 @@ impl Applied {
                 Ok(PutBack::Done | PutBack::Gone) => {}
                 Err(error) => {
                     let what = format!("{} (`{}`)", made.action.setting, made.action);
-                    first_error.get_or_insert(Error::of_io(what, "cannot be put back", &error));
+                    first_error.get_or_insert(Error::of_putting_back(what, &error));
                     continue;
                 }
             }
             made.put_back = true;
             self.inner.moment(Moment::PutBack(index));
-            journal.put_back(index)?;
+            // Without the mark `tune undo` looks at it once more, and finds it as before.
+            let _ = journal.put_back(index);
         }
         if let Some(error) = first_error {
             return Err(error);
@@ -189,13 +195,27 @@ impl Drop for Applied {
     fn drop(&mut self) {
         match self.put_all_back() {
             Ok(drifts) => drifts.iter().for_each(|drift| eprintln!("taillight: {drift}")),
-            Err(error) => eprintln!("taillight: {error}; `taillight tune undo` tries again"),
+            Err(error) => {
+                eprintln!("taillight: {error}; `taillight tune undo` tries again");
+                // Nobody here puts it back any more: the next run is to refuse to go on with it, also in this process.
+                if let Some(journal) = &self.journal {
+                    self.inner.own().remove(journal.path());
+                }
+            }
         }
     }
 }
 
-/// Whatever can be known before anything is touched: that it is there, may be written, and could be put back.
+/// Whatever can be known before anything is touched: that it is there, may be written, and could be put back; and that
+/// processes which are confined run.
 fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
+    if action.step.is_for_nobody(&*inner.kernel) {
+        let limit = "none of the processes that it is for runs";
+        return Err(Error::failed(&action.setting, limit, "name one that does: --pid PID"));
+    }
+    if action.scratch {
+        return Ok(());
+    }
     let what = || format!("{} (`{action}`)", action.setting);
     if let Some(file) = action.step.writes_to() {
         // A folder that an earlier action makes is not there yet.

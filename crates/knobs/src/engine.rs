@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     pub(crate) folder: PathBuf,
     pub(crate) lock: File,
     pub(crate) boot_id: String,
-    /// The journals of this engine's own runs.
+    /// The journals of this engine's own runs, which put themselves back.
     pub(crate) own: Mutex<BTreeSet<PathBuf>>,
     pub(crate) watcher: Option<Watcher>,
 }
@@ -114,7 +114,10 @@ impl Engine {
         Applied::apply(&self.inner, plan)
     }
 
-    fn refuse_leftovers(&self) -> Result<(), Error> {
+    /// Looks whether an earlier run's settings are still in force, other than those of `taillight tune apply`.
+    ///
+    /// Errors: they are ([`Error::Unfinished`]); a journal is damaged.
+    pub fn refuse_leftovers(&self) -> Result<(), Error> {
         let own = self.inner.own();
         for path in journal::all(&self.inner.folder)? {
             if own.contains(&path) {

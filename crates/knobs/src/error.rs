@@ -130,6 +130,17 @@ impl Error {
         }
     }
 
+    /// What the operating system's answer means where something is to be put back: it stays in force, so that nothing
+    /// may go on without it.
+    pub(crate) fn of_putting_back(what: impl fmt::Display, source: &io::Error) -> Error {
+        match Error::of_io(what, "cannot be put back", source) {
+            Error::Unsupported(Problem { what, limit, .. }) => {
+                Error::failed(what, limit, "have what it takes there, and run `taillight tune undo`")
+            }
+            other => other,
+        }
+    }
+
     /// Whether the host lacks what was asked for, so that a list of settings may go on without it.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported(_))

@@ -186,7 +186,13 @@ impl Journal {
         let mut line =
             serde_json::to_vec(record).map_err(io::Error::other).map_err(state("write", &self.path))?;
         line.push(b'\n');
-        self.file.write_all(&line).and_then(|()| self.file.sync_data()).map_err(state("write", &self.path))
+        let whole = self.file.metadata().map_err(state("write", &self.path))?.len();
+        let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
+        if written.is_err() {
+            // On a full disk a part of the line may be there, into which the next would run.
+            let _ = self.file.set_len(whole);
+        }
+        written.map_err(state("write", &self.path))
     }
 }
 

@@ -85,7 +85,7 @@ impl Applied {
     fn take_back_unnoted(&self) -> Result<(), Error> {
         for (action, before) in self.made_in_reverse().filter(|(action, _)| !action.scratch) {
             let put = action.step.put(self.kernel(), before, self.held());
-            put.map_err(|e| Error::of_io(action, "cannot be put back", &e))?;
+            put.map_err(|e| Error::of_putting_back(action, &e))?;
         }
         Ok(())
     }

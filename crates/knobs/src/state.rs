@@ -10,6 +10,7 @@ use crate::action::{Step, below, command};
 use crate::daemon;
 use crate::kernel::Kernel;
 use crate::moved;
+use crate::subject::is_running;
 
 /// A value as the journal keeps it.
 pub type State = Option<String>;
@@ -146,6 +147,16 @@ impl Step {
                 Some(format!("{} is there already, and somebody else's", path.display()))
             }
             _ => None,
+        }
+    }
+
+    /// Whether it is for processes, and none of them runs.
+    pub(crate) fn is_for_nobody(&self, kernel: &dyn Kernel) -> bool {
+        let stat = |pid: &u32| kernel.read(Path::new(&format!("/proc/{pid}/stat")), None);
+        let runs = |pid: &u32| stat(pid).is_ok_and(|stat| is_running(&stat));
+        match self {
+            Step::Move { pids, .. } | Step::Tasks { pids, .. } => !pids.iter().any(runs),
+            _ => false,
         }
     }
 

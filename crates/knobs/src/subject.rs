@@ -39,6 +39,12 @@ impl Default for Subject {
 }
 
 impl Subject {
+    /// Whether it has processes and none of them runs any more.
+    pub fn has_ended(&self) -> bool {
+        let stat = |pid: &u32| fs::read_to_string(self.root.join(format!("proc/{pid}/stat")));
+        !self.pids.is_empty() && !self.pids.iter().any(|pid| stat(pid).is_ok_and(|stat| is_running(&stat)))
+    }
+
     /// Adds what the processes have started, and what those have: a container's are its init's.
     ///
     /// Bounds: a process that starts another at this very moment may leave that one out.
@@ -56,6 +62,11 @@ impl Subject {
             }
         }
     }
+}
+
+/// Whether a process that has this `/proc/PID/stat` runs, rather than only waits for its parent to hear of its end.
+pub(crate) fn is_running(stat: &str) -> bool {
+    field_of_stat(stat, 3).is_some_and(|state| !["Z", "X", "x"].contains(&state))
 }
 
 /// Every process with its parent.
@@ -90,6 +101,24 @@ mod tests {
         check("7 (a) S 1", 22, None);
         check("damaged", 4, None);
         check("7 (a) S", 1, None);
+    }
+
+    #[test]
+    fn has_ended_with_its_last_process() {
+        let root = tempfile::tempdir().unwrap();
+        for (pid, state) in [(10, "S"), (11, "T"), (12, "Z"), (13, "X")] {
+            let folder = root.path().join(format!("proc/{pid}"));
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("stat"), format!("{pid} (x) {state} 1 1 1")).unwrap();
+        }
+        let check = |pids: &[u32], expect: bool| {
+            let subject = Subject { root: root.path().into(), pids: pids.into(), ..Subject::default() };
+            assert_eq!(subject.has_ended(), expect, "{pids:?}");
+        };
+        check(&[10], false);
+        check(&[11, 12], false);
+        check(&[12, 13, 99], true);
+        check(&[], false);
     }
 
     #[test]

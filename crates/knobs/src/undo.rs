@@ -71,12 +71,13 @@ impl Engine {
                 }
                 Err(error) => {
                     let what = format!("{setting} (`{action}`)");
-                    first_error.get_or_insert(Error::of_io(what, "cannot be put back", &error));
+                    first_error.get_or_insert(Error::of_putting_back(what, &error));
                     continue;
                 }
             }
             self.inner.moment(crate::Moment::PutBack(index));
-            journal.put_back(index)?;
+            // Without the mark it is looked at once more, and found as before.
+            let _ = journal.put_back(index);
         }
         first_error.map_or_else(|| journal::remove(path), Err)
     }

@@ -54,6 +54,16 @@ impl Error {
         }
     }
 
+    /// Whether a study stops with it, rather than going on without the part that it is about: somebody asked to stop,
+    /// nothing can be written, or the host's settings are not what they should be for any part.
+    pub(crate) fn ends_a_study(&self) -> bool {
+        match self {
+            Error::Interrupted(_) | Error::Results(_) => true,
+            Error::Knobs(error) => !error.is_unsupported(),
+            _ => false,
+        }
+    }
+
     /// Whether somebody asked to stop.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Error::Interrupted(_))

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
 use anyhow::{Result, bail};
@@ -99,8 +99,8 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                 exe,
                 allowed: args.allow,
                 listen,
-                settings: args.allow_settings.then(settings::Settings::default),
-                pids: Mutex::default(),
+                settings: args.allow_settings.then(|| settings::Settings::new(knobs::state_folder())),
+                running: Arc::default(),
             }));
         }
     }

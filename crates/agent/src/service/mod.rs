@@ -188,7 +188,7 @@ impl Rpc for Service {
         let (generators, servers) = (self.settings.generators.clone(), self.settings.servers.clone());
         let number = self.sessions.fetch_add(1, Ordering::Relaxed);
         let clock = self.settings.clock;
-        let mut session = Session { clock, generators, servers, to, lease, number, loads: 0 };
+        let mut session = Session { clock, generators, servers, to, lease, number, loads: 0, asked: None };
         let (log, stopping) = (Arc::clone(&self.settings.log), self.stopping.clone());
         tokio::spawn(async move {
             let end = session.run(orders, stopping).await;

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tonic::{Status, Streaming};
 
@@ -32,7 +33,12 @@ pub(super) struct Session {
     pub(super) number: u64,
     /// Loads that were run to their end.
     pub(super) loads: u32,
+    /// What the coordinator has asked for and waits for the answer to.
+    pub(super) asked: Option<JoinHandle<Said>>,
 }
+
+/// An answer, or why there is none.
+type Said = Result<String, String>;
 
 /// Why a session is over.
 type End = String;
@@ -55,9 +61,13 @@ impl Session {
         if let Some(child) = child {
             child.gone().await;
         }
+        // Before what it has set is undone.
+        if let Some(asked) = self.asked.take() {
+            let _ = asked.await;
+        }
         if let Some(servers) = self.servers.clone() {
             let number = self.number;
-            let _ = tokio::task::spawn_blocking(move || servers.leave(number)).await;
+            let _ = spawn_blocking(move || servers.leave(number)).await;
         }
         end
     }
@@ -95,6 +105,10 @@ impl Session {
                         *child = None;
                         return Ok(());
                     }
+                }
+                said = answer_to(&mut self.asked) => {
+                    self.asked = None;
+                    self.answer(said).await?;
                 }
                 _ = stop.changed() => return Err("the agent was asked to end".into()),
                 () = self.to.closed() => return Err("the coordinator is gone".into()),
@@ -154,10 +168,10 @@ impl Session {
                 }
                 None => self.send(Event::Failed("there is no server to restart".into())).await,
             },
-            Order::Facts(_) => self.answer(|servers| servers.facts()).await,
+            Order::Facts(_) => self.ask(|servers| servers.facts()).await,
             Order::Tune(tune) => {
                 let number = self.number;
-                self.answer(move |servers| servers.tune(number, &tune)).await
+                self.ask(move |servers| servers.tune(number, &tune)).await
             }
             Order::Beat(_) => Ok(()),
             Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
@@ -178,17 +192,21 @@ impl Session {
         keeper::keep(Arc::clone(servers), self.number, serve)
     }
 
-    /// Has `work` done in a thread where it may wait, and sends what it says.
-    async fn answer(
-        &self,
-        work: impl FnOnce(&dyn Servers) -> Result<String, String> + Send + 'static,
-    ) -> Result<(), End> {
-        let said = match self.servers.clone() {
-            None => Err(NO_SERVER.into()),
-            Some(servers) => tokio::task::spawn_blocking(move || work(&*servers))
-                .await
-                .unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into())),
-        };
+    /// Has `work` done in a thread where it may wait, while the session goes on; what it says is sent then.
+    async fn ask(&mut self, work: impl FnOnce(&dyn Servers) -> Said + Send + 'static) -> Result<(), End> {
+        match self.servers.clone() {
+            None => self.answer(Err(NO_SERVER.into())).await,
+            Some(_) if self.asked.is_some() => {
+                self.answer(Err("it is busy with what it was asked for before".into())).await
+            }
+            Some(servers) => {
+                self.asked = Some(spawn_blocking(move || work(&*servers)));
+                Ok(())
+            }
+        }
+    }
+
+    async fn answer(&self, said: Said) -> Result<(), End> {
         let refused = said.is_err();
         let (Ok(text) | Err(text)) = said;
         self.send(Event::Answer(Answer { text, refused })).await
@@ -217,6 +235,16 @@ impl Session {
     async fn send(&self, event: Event) -> Result<(), End> {
         let sent = self.to.send_timeout(Ok(event.into()), self.lease).await;
         sent.map_err(|_| format!("the coordinator did not read for {:?}", self.lease))
+    }
+}
+
+/// What is said to what was asked; never, where nothing was.
+async fn answer_to(asked: &mut Option<JoinHandle<Said>>) -> Said {
+    match asked {
+        Some(asked) => {
+            asked.await.unwrap_or_else(|_| Err("it failed for a reason of its own; see its log".into()))
+        }
+        None => std::future::pending().await,
     }
 }
 

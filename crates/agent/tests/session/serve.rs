@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune};
 use launch::{Process, Spec};
 
-use crate::party::{Here, LONG, is_child, load_of, party_of, settings};
+use crate::party::{Here, LEASE, LONG, is_child, load_of, party_of, settings};
 
 /// Starts processes that sleep; says what it was told to do.
 struct Pretend {
@@ -36,6 +36,9 @@ impl Servers for Pretend {
     }
 
     fn tune(&self, _session: u64, tune: &Tune) -> Result<String, String> {
+        if tune.settings == ["slow"] {
+            thread::sleep(2 * LEASE);
+        }
         if tune.settings.is_empty() { Err("nothing to set".into()) } else { Ok(tune.settings.join(" ")) }
     }
 
@@ -89,6 +92,11 @@ fn serve(target: &str) -> Serve {
     Serve { target: target.into(), options: vec!["some".into(), "words".into()], connections: 8 }
 }
 
+fn tune(settings: &[&str]) -> Tune {
+    let settings = settings.iter().map(|text| (*text).into()).collect();
+    Tune { action: "apply".into(), settings, device: String::new() }
+}
+
 /// Waits until process `pid` is no child of this one any more.
 fn await_gone(pid: u32) {
     let gone = (0..60_000).any(|_| {
@@ -108,10 +116,6 @@ fn a_server_is_started_restarted_and_stopped() {
     assert!(is_child(first));
     // Facts and settings while it serves.
     assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
-    let tune = |settings: &[&str]| Tune {
-        action: "apply".into(),
-        settings: settings.iter().map(|text| (*text).into()).collect(),
-    };
     assert_eq!(tenant.tune(tune(&["cpu.set=0", "smt=off"])).unwrap(), "cpu.set=0 smt=off");
     assert!(tenant.tune(tune(&[])).unwrap_err().to_string().contains("nothing to set"));
     let again = tenant.restart(LONG).unwrap();
@@ -126,6 +130,16 @@ fn a_server_is_started_restarted_and_stopped() {
     assert!(is_child(third));
     drop(tenant);
     assert!(!is_child(third));
+}
+
+#[test]
+fn settings_may_take_longer_than_the_lease() {
+    let (agent, _) = server_agent();
+    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    assert_eq!(tenant.tune(tune(&["slow"])).unwrap(), "slow");
+    assert!(is_child(pid) && tenant.gone().is_none());
+    assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
 }
 
 #[test]

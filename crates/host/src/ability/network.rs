@@ -4,7 +4,7 @@ use crate::{Host, Nic};
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {
     vec![
         interrupts(host).named("interrupts placed per queue", "Table VI, ISPASS'16 Fig. 4, ANCS'19"),
-        steering(host).named("flows steered by the NIC", "tune rss, flow"),
+        steering(host).named("flows steered by the NIC", "tune nic.spread, nic.steer"),
         software_steering(host).named("flows steered by the kernel", "Table VI without such a NIC"),
         shaping(host).named("bandwidth limited", "§V-D, Table IV"),
     ]

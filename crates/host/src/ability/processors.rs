@@ -11,7 +11,7 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
         smt(host).named("two threads on a core (SMT)", "Table V"),
         numa(host).named("near and far memory (NUMA)", "placement"),
         frequency(host).named("frequency and turbo set", "tune frequency, turbo"),
-        power(host).named("power limited", "tune power.limit"),
+        power(host).named("power limited", "tune power.cap"),
         clock(host).named("a cheap clock", "every figure"),
     ]
 }

@@ -20,9 +20,8 @@ impl Planner<'_> {
     ) -> Result<(), Error> {
         let cpus =
             cpus.map(|cpus| cpus.resolve(&setting.to_string(), self.host, self.subject)).transpose()?;
-        if cpus.is_none() && self.subject.pids.is_empty() {
-            let lever = "name them: --pid PID; or name processors: cache.ways=0-3@2";
-            return Err(Error::usage(setting, "it acts on processes, and none is named", lever));
+        if cpus.is_none() {
+            self.need_processes(setting, "name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
         let mask = ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
         let resctrl = &self.host.resctrl;

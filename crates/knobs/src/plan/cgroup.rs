@@ -76,7 +76,10 @@ impl Planner<'_> {
     }
 
     /// The subject's group in the tree that holds `controller`; it is made once, and the processes move into it last.
+    ///
+    /// Errors: no process is named; the host lacks the controller; the group cannot be called so.
     fn group(&mut self, setting: &Setting, controller: &str) -> Result<Group, Error> {
+        self.need_processes(setting, "name them: --pid PID, or a command")?;
         let Some(tree) = self.host.cgroups.holding(controller) else {
             let limit = format!("no mounted control group has the controller {controller}");
             let lever = format!(
@@ -114,9 +117,7 @@ impl Planner<'_> {
                 controller: key.into(),
                 group: format!("/{name}"),
             };
-            if !self.subject.pids.is_empty() {
-                self.moves.push(Action { setting: setting.to_string(), step, scratch: false });
-            }
+            self.moves.push(Action { setting: setting.to_string(), step, scratch: false });
         }
         Ok(group)
     }

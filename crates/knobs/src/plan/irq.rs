@@ -56,7 +56,8 @@ impl Planner<'_> {
         if found.is_empty() {
             let limit =
                 format!("{device} has no interrupts of its own: it is missing, or the kernel plays it");
-            return Err(Error::unsupported(setting, limit, "name the card by --device"));
+            let lever = "name the card: --device, or target.device in an experiment";
+            return Err(Error::unsupported(setting, limit, lever));
         }
         Ok(found)
     }

@@ -209,13 +209,22 @@ impl<'a> Planner<'a> {
             .map_err(|e| Error::of_io(setting, &format!("{} is no network namespace", file.display()), &e))
     }
 
+    /// Errors: no process is named; `lever` says how one is.
+    fn need_processes(&self, setting: &Setting, lever: &str) -> Result<(), Error> {
+        match self.subject.pids.is_empty() {
+            true => Err(Error::usage(setting, "it acts on processes, and none is named", lever)),
+            false => Ok(()),
+        }
+    }
+
     fn device(&self, setting: &Setting) -> Result<&'a str, Error> {
         let device = self.subject.net_device.as_deref();
         // The name becomes a part of paths and commands.
         let good = device
             .filter(|name| !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with(['.', '-']));
         good.ok_or_else(|| {
-            Error::usage(setting, "it acts on a network device, and none is named", "name one: --device eth0")
+            let lever = "name one: --device eth0, or target.device in an experiment";
+            Error::usage(setting, "it acts on a network device, and none is named", lever)
         })
     }
 }

@@ -245,6 +245,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_host_is_said_to_show_by_settings_is_their_names() {
+        let abilities = host::Host::default().abilities();
+        let shown = abilities.iter().filter_map(|ability| ability.shows.strip_prefix("tune "));
+        let names: Vec<&str> = shown.flat_map(|names| names.split(", ")).collect();
+        assert!(names.len() > 3, "{names:?}");
+        for name in names {
+            assert!(NAMES.iter().any(|(known, _)| *known == name), "there is no '{name}'");
+        }
+    }
+
+    #[test]
     fn counts_changes() {
         let check = |a: &str, b: &str, expect: usize| assert_eq!(distance(a, b), expect, "{a} {b}");
         check("", "", 0);

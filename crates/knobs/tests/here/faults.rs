@@ -15,7 +15,7 @@ use crate::victim::Victim;
 use crate::{SETTINGS, alone, may_change, planned};
 
 const LONG: Duration = Duration::from_secs(60);
-const ROLE: &str = "TAILLIGHT_TEST_KILLED";
+pub(crate) const ROLE: &str = "TAILLIGHT_TEST_KILLED";
 
 /// What the killed program is told: settings, subject, folder of journals, and when it ends.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -3,10 +3,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use knobs::Subject;
+use launch::{Process, Spec};
+
+use crate::faults::ROLE;
 use crate::victim::Victim;
+use crate::{alone, may_change};
 
 /// Whatever a knob could leave changed, by name: control groups, disciplines, interrupts, kernel parameters,
-/// processes, containers, devices.
+/// processes of this program's and of those that it has killed, containers, devices.
 pub(crate) type Snapshot = BTreeMap<String, String>;
 
 /// Kernel parameters that the knobs change here; the others are changed by the machine itself all the time.
@@ -63,6 +68,7 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
         names.sort();
         all.insert((*folder).into(), names.join("\n"));
     }
+    all.insert("processes".into(), processes().join("\n"));
     let net = format!("--net={}", victim.namespace().display());
     all.insert("outside".into(), said(Command::new("sh").args(["-c", OUTSIDE])));
     all.insert(
@@ -72,12 +78,37 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     all
 }
 
-/// This machine's own devices.
-const OUTSIDE: &str = "for device in lo eth0; do tc qdisc show dev $device; done; pgrep -a irqbalance";
+/// This machine's own devices, and the one daemon that a setting starts and stops.
+const OUTSIDE: &str = "ls /sys/class/net; tc qdisc show; pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of who mounted it.
 const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; ip -o link; \
     sysctl net.core.somaxconn net.ipv4.tcp_congestion_control; \
     mount -t sysfs sysfs /sys && grep -s . /sys/class/net/tlv0/queues/*/?ps_cpus /sys/class/net/tlv0/queues/*/rps_flow_cnt";
+
+/// The processes that this program has started, and those of programs that it has killed: these have no parent any more,
+/// and what they were told in their environment.
+fn processes() -> Vec<String> {
+    let pids: Vec<u32> = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    let told = format!("{ROLE}=").into_bytes();
+    let of_killed = pids.into_iter().filter(|pid| {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|word| word.starts_with(&told))
+    });
+    let own = Subject { pids: vec![std::process::id()], ..Subject::default() }.with_descendants().pids;
+    let mut pids: Vec<u32> = own.into_iter().chain(of_killed).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    let name = |pid: u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+        Some(format!("{pid} {}", name.trim()))
+    };
+    pids.into_iter().filter_map(name).collect()
+}
 
 fn folders(folder: &Path, name: &str, found: &mut Vec<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -95,4 +126,36 @@ fn said(command: &mut Command) -> String {
     let output = command.output();
     output
         .map_or_else(|e| e.kind().to_string(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_snapshot_sees_processes_and_devices_that_were_left() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let Some(victim) = Victim::new("seen") else { return };
+    let before = snapshot(&victim);
+    assert_eq!(snapshot(&victim), before, "it changes by itself");
+    // As what a killed program has left: its environment, and another parent.
+    let left = said(Command::new("sh").args(["-c", "sleep 600 > /dev/null 2>&1 & echo $!"]).env(ROLE, "{}"));
+    let during = snapshot(&victim);
+    let pid = rustix::process::Pid::from_raw(left.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    assert_eq!(differing(&before, &during), ["processes"]);
+    let child = Process::spawn(Spec::new("left", "sleep").arg("600")).unwrap();
+    assert_eq!(differing(&before, &snapshot(&victim)), ["processes"]);
+    drop(child);
+    let name = format!("tls{}", std::process::id());
+    let link = |words: &[&str]| Command::new("ip").arg("link").args(words).status().unwrap().success();
+    if link(&["add", &name, "type", "veth", "peer", "name", &format!("{name}p")]) {
+        let during = snapshot(&victim);
+        assert!(link(&["del", &name]));
+        assert_eq!(differing(&before, &during), ["outside"]);
+    }
+}
+
+fn differing<'a>(before: &Snapshot, during: &'a Snapshot) -> Vec<&'a str> {
+    let others = during.iter().filter(|(name, value)| before.get(*name) != Some(value));
+    others.map(|(name, _)| name.as_str()).collect()
 }

@@ -146,6 +146,7 @@ fn one_engine_at_a_time_and_no_leftovers() {
         fs::copy(entry.path(), folder.path().join(entry.file_name())).unwrap();
     }
     let next = Engine::open(folder.path(), machine.kernel()).unwrap();
+    assert!(matches!(next.refuse_leftovers(), Err(Error::Unfinished { .. })));
     let refused = next.apply(&plan).err().unwrap();
     assert!(
         matches!(refused, Error::Unfinished { .. }) && refused.to_string().contains("taillight tune undo")
@@ -154,6 +155,43 @@ fn one_engine_at_a_time_and_no_leftovers() {
     assert_eq!((undone.put_back.len(), undone.drifts.len(), undone.gone.len()), (3, 0, 0));
     assert_eq!(machine.snapshot(), before);
     assert_eq!(next.undo().unwrap(), Default::default());
+    next.refuse_leftovers().unwrap();
+}
+
+#[test]
+fn what_could_not_be_put_back_stops_the_same_program_too() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["aslr=off"]);
+    {
+        let kernel = machine.kernel().with(Fault::Dies(0));
+        let engine = Engine::open(machine.state.path(), kernel).unwrap();
+        let error = engine.apply(&plan).err().unwrap();
+        assert!(error.to_string().contains("taillight tune undo"), "{error}");
+        let pid = std::process::id();
+        assert!(matches!(engine.refuse_leftovers(), Err(Error::Unfinished { pid: of, .. }) if of == pid));
+    }
+    assert_eq!(engine(&machine).undo().unwrap().put_back, ["aslr=off"]);
+    assert_eq!(machine.snapshot(), before);
+}
+
+#[test]
+fn nobody_is_confined_where_nobody_runs() {
+    for line in [None, Some("4242 (server) Z 1")] {
+        let machine = Machine::xeon();
+        let plans = [planned(&machine, &["cpu.quota=50%"]), planned(&machine, &["cache.ways=0-3"])];
+        fs::remove_dir_all(machine.root.path().join(format!("proc/{PID}"))).unwrap();
+        if let Some(line) = line {
+            machine.plant(&format!("proc/{PID}/stat"), line);
+        }
+        let before = machine.snapshot();
+        for plan in plans {
+            let error = engine(&machine).apply(&plan).err().unwrap();
+            let none = error.to_string().contains("none of the processes");
+            assert!(matches!(error, Error::Failed(_)) && none, "{error}");
+            assert_eq!(machine.snapshot(), before);
+        }
+    }
 }
 
 #[test]

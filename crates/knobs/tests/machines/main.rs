@@ -3,6 +3,7 @@
 //! Run them: `cargo test -p knobs --test machines`.
 
 mod engine;
+mod full;
 mod kernel;
 mod plans;
 mod random;

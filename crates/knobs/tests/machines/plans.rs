@@ -129,7 +129,9 @@ fn asks_for_what_is_missing() {
     check(&["irq.affinity=0"], |_| {}, "irqbalance=off");
     check(&["rps=0"], |s| s.net_device = None, "--device eth0");
     check(&["rps=0"], |s| s.net_device = Some("../x".into()), "--device eth0");
-    check(&["cache.ways=0-3"], |s| s.pids.clear(), "--pid");
+    for word in ["cache.ways=0-3", "cpu.set=0", "cpu.quota=50%", "memory.limit=1GiB"] {
+        check(&[word], |s| s.pids.clear(), "--pid");
+    }
     check(&["cpu.set=subject"], |s| s.cpus = Default::default(), "--cpus");
     check(&["cpu.set=0", "cpu.set=1"], |_| {}, "set twice");
     check(&["cpu.quota=0.5%"], |_| {}, "1% or more");

@@ -22,11 +22,11 @@ pub trait Elsewhere: Send + Sync {
 
 /// Changes the settings of the machine that a server runs on.
 pub trait Tuner: Send + Sync {
-    /// Whether these can be had there, without changing anything.
-    fn plan(&self, settings: &[String]) -> Result<(), Error>;
+    /// Whether these can be had there, without changing anything. Without a device it is that machine's only card.
+    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
 
     /// Applies them.
-    fn apply(&self, settings: &[String]) -> Result<(), Error>;
+    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
 
     /// Puts back what was applied; what somebody else has changed meanwhile.
     fn undo(&self) -> Result<Vec<String>, Error>;

@@ -6,6 +6,7 @@ mod target;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use knobs::Setting;
 use probes::ProbeSet;
 use serde_json::{Value, json};
 use toml::Table;
@@ -167,6 +168,9 @@ impl Experiment {
             generator_cpus.map_err(|e| DefinitionError(format!("{}: {e}", of_generator.at("cpus"))))?;
         let generator = options(of_generator, &known.generator)?;
         let knobs = section.texts("knobs")?;
+        if let Some(error) = knobs.iter().find_map(|knob| knob.parse::<Setting>().err()) {
+            return Err(DefinitionError(format!("{}: {error}", section.at("knobs"))));
+        }
         let probes = section.texts("probes")?.join(",");
         let probes = match probes.as_str() {
             "" => ProbeSet::default(),
@@ -203,6 +207,7 @@ impl Experiment {
                 "threads": target.threads,
                 "instances": target.instances,
                 "cpus": target.cpus.to_string(),
+                "device": target.device,
                 "memory": target.memory.to_string(),
                 "args": target.args,
                 "binary": target.binary,

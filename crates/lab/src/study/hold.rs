@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Action, Engine, Setting, Subject, plan};
+use knobs::{Action, Engine, Problem, Setting, Subject, plan};
 use launch::Form;
 use results::{Invalid, Reason};
 
 use super::elsewhere::Tuner;
-use super::experiment::Experiment;
+use super::experiment::{Experiment, Target};
 use crate::{Error, Interrupt, Placement, Server};
 
 /// The settings of a bench, and who applies them.
@@ -25,8 +25,8 @@ pub(super) struct Hold {
 enum By {
     /// The one engine that applies those of all benches.
     Engine(Box<Here>),
-    /// Whoever runs the server on another machine.
-    Tuner(Arc<dyn Tuner>),
+    /// Whoever runs the server on another machine, and the device there.
+    Tuner(Arc<dyn Tuner>, Option<String>),
 }
 
 /// What settings of this machine act on.
@@ -51,15 +51,11 @@ impl Hold {
     ) -> Result<Hold, Error> {
         let settings = settings(&experiment.knobs)?;
         let pids = server.pids();
-        // Every form but the bare one has a network namespace of its own, whose device launch calls eth0.
-        let (net_device, net_namespace) = match (experiment.target.form, pids.first()) {
-            (Form::Bare, _) | (_, None) => ("lo", None),
-            (_, Some(pid)) => ("eth0", Some(PathBuf::from(format!("/proc/{pid}/ns/net")))),
-        };
+        let (net_device, net_namespace) = device(&experiment.target, &pids);
         let subject = Subject {
             name: format!("taillight-study-{name}-{}", std::process::id()),
             pids,
-            net_device: Some(net_device.into()),
+            net_device: Some(net_device),
             net_namespace,
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
@@ -74,10 +70,11 @@ impl Hold {
     /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
     pub(super) fn there(experiment: &Experiment, tuner: Arc<dyn Tuner>) -> Result<Hold, Error> {
         settings(&experiment.knobs)?;
+        let device = experiment.target.device.clone();
         if !experiment.knobs.is_empty() {
-            tuner.plan(&experiment.knobs)?;
+            tuner.plan(&experiment.knobs, device.as_deref())?;
         }
-        Ok(Hold { settings: experiment.knobs.clone(), by: By::Tuner(tuner) })
+        Ok(Hold { settings: experiment.knobs.clone(), by: By::Tuner(tuner, device) })
     }
 
     /// Runs `work` under the settings; with what somebody else has changed meanwhile.
@@ -92,22 +89,31 @@ impl Hold {
         }
         let (done, drifts) = match &self.by {
             By::Engine(here) => {
-                let Some(engine) = &here.engine else { return Ok((work()?, None)) };
+                // Of a server that has ended, the work tells how.
+                let engine = here.engine.as_ref().filter(|_| !here.subject.has_ended());
+                let Some(engine) = engine else { return Ok((work()?, None)) };
                 let applied = engine.apply(&here.plan()?)?;
                 let done = work();
                 let drifts = applied.check();
                 applied.revert()?;
                 (done, drifts?.iter().map(ToString::to_string).collect())
             }
-            By::Tuner(tuner) => {
-                tuner.apply(&self.settings)?;
+            By::Tuner(tuner, device) => {
+                tuner.apply(&self.settings, device.as_deref()).map_err(|e| Self::not_as_planned(&e))?;
                 let done = work();
-                (done, tuner.undo()?)
+                (done, tuner.undo().map_err(|e| Self::not_as_planned(&e))?)
             }
         };
         let drift =
             (!drifts.is_empty()).then(|| Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") });
         Ok((done?, drift))
+    }
+
+    /// What another machine's refusal of what it had planned means: its settings may be as nobody meant them.
+    fn not_as_planned(error: &Error) -> Error {
+        let (what, limit) = ("the settings of the server's machine".into(), error.to_string());
+        let lever = "look at it by `taillight tune status` on that machine".into();
+        knobs::Error::Failed(Problem { what, limit, lever }).into()
     }
 
     /// How long it takes to apply the settings, over so many times.
@@ -116,7 +122,7 @@ impl Hold {
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
         let here = match &self.by {
             By::Engine(here) => here,
-            By::Tuner(_) => {
+            By::Tuner(..) => {
                 let message = "to tell what applying them costs takes this program on that machine".into();
                 return Err(Error::Elsewhere { name: self.settings.join(", "), message });
             }
@@ -142,7 +148,37 @@ impl Here {
     }
 }
 
+/// The network device that settings act on, and the namespace that it is in; `None`: this process's.
+fn device(target: &Target, pids: &[u32]) -> (String, Option<PathBuf>) {
+    match (&target.device, target.form, pids.first()) {
+        (Some(device), ..) => (device.clone(), None),
+        (None, Form::Bare, _) | (None, _, None) => ("lo".into(), None),
+        // Every form but the bare one has a network namespace of its own, whose device launch calls eth0.
+        (None, _, Some(pid)) => ("eth0".into(), Some(format!("/proc/{pid}/ns/net").into())),
+    }
+}
+
 /// Settings from their texts.
 fn settings(texts: &[String]) -> Result<Vec<Setting>, Error> {
     texts.iter().map(|text| Ok(text.parse::<Setting>()?)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::experiment::Vocabulary;
+    use super::*;
+
+    #[test]
+    fn settings_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
+        let check = |text: &str, pids: &[u32], name: &str, namespace: Option<&str>| {
+            let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+            let found = device(&experiment.target, pids);
+            assert_eq!(found, (name.into(), namespace.map(Into::into)), "{text}");
+        };
+        check("", &[7], "lo", None);
+        check("target.form = 'bridged'", &[7], "eth0", Some("/proc/7/ns/net"));
+        check("target.form = 'bridged'", &[], "lo", None);
+        check("target.device = 'eth1'", &[7], "eth1", None);
+        check("target.device = 'eth1'\ntarget.form = 'bridged'", &[7], "eth1", None);
+    }
 }

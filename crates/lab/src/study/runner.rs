@@ -101,13 +101,17 @@ impl<'a> Runner<'a> {
             true => Some(knobs::Engine::here()?),
             false => None,
         };
+        // Under what an earlier run has left, also the benches without settings would be measured.
+        if let Some(engine) = &engine {
+            engine.refuse_leftovers()?;
+        }
         for plan in &self.plan.benches {
             if let Some(cause) = self.setup.interrupt.cause() {
                 return Err(Error::Interrupted(cause));
             }
             let bench = match Bench::start(plan, self.setup, &root, engine.as_ref()) {
                 Ok(bench) => Some(bench),
-                Err(error @ (Error::Interrupted(_) | Error::Results(_) | Error::Refused { .. })) => {
+                Err(error) if error.ends_a_study() || matches!(error, Error::Refused { .. }) => {
                     return Err(error);
                 }
                 Err(error) => {
@@ -220,14 +224,12 @@ impl<'a> Runner<'a> {
 
     /// A bench that cannot be measured any more is left out from now on, and the others go on.
     fn lose(&mut self, place: usize, error: Error) -> Result<(), Error> {
-        match error {
-            Error::Interrupted(_) | Error::Results(_) => Err(error),
-            error => {
-                let bench = self.benches[place].take();
-                self.leave_out(&self.plan.users_of(place), &error.to_string());
-                bench.map_or(Ok(()), |bench| bench.finish(&Err(error)))
-            }
+        if error.ends_a_study() {
+            return Err(error);
         }
+        let bench = self.benches[place].take();
+        self.leave_out(&self.plan.users_of(place), &error.to_string());
+        bench.map_or(Ok(()), |bench| bench.finish(&Err(error)))
     }
 
     fn cell(&mut self, step: Step, block: u32, n: usize) -> Result<Option<Cell>, Error> {

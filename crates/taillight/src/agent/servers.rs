@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune};
@@ -12,7 +12,7 @@ use clap::{Args, Command, FromArgMatches};
 use lab::{Server, ServerOptions, TargetName, allowed_cpus};
 use launch::{Form, nginx};
 
-use super::settings::Settings;
+use super::settings::{Running, Settings};
 use crate::targets::ServerArgs;
 
 /// Options of Sphinx that change how it serves and touch no file, port or account.
@@ -73,8 +73,8 @@ pub(super) struct Launches {
     pub(super) listen: IpAddr,
     /// Settings of this machine, where its operator allowed them.
     pub(super) settings: Option<Settings>,
-    /// The processes of each session's server, which settings act on.
-    pub(super) pids: Mutex<BTreeMap<u64, Vec<u32>>>,
+    /// Each session's server, which settings act on.
+    pub(super) running: Arc<Mutex<BTreeMap<u64, Running>>>,
 }
 
 impl Launches {
@@ -172,8 +172,9 @@ impl Servers for Launches {
     fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
         let (target, options) = self.options(serve)?;
         let server = Server::start(&target, &options).map_err(|error| error.to_string())?;
-        self.pids.lock().unwrap_or_else(PoisonError::into_inner).insert(session, server.pids());
-        Ok(Box::new(Kept { server }))
+        let kept = Kept { server, session, running: Arc::clone(&self.running) };
+        kept.note();
+        Ok(Box::new(kept))
     }
 
     fn facts(&self) -> Result<String, String> {
@@ -183,18 +184,29 @@ impl Servers for Launches {
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
         let settings = self.settings.as_ref();
         let settings = settings.ok_or("its operator allows no settings; that takes --allow-settings")?;
-        let pids = self.pids.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
-        settings.tune(session, tune, pids.unwrap_or_default())
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
+        settings.tune(session, tune, &running.unwrap_or_default())
     }
 
     fn leave(&self, session: u64) {
-        self.pids.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
         self.settings.iter().for_each(|settings| settings.leave(session));
     }
 }
 
 struct Kept {
     server: Server,
+    session: u64,
+    running: Arc<Mutex<BTreeMap<u64, Running>>>,
+}
+
+impl Kept {
+    /// Has settings act on the processes that serve now.
+    fn note(&self) {
+        let cpus = self.server.record().cpus.iter().copied().collect();
+        let running = Running { pids: self.server.pids(), cpus };
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.session, running);
+    }
 }
 
 impl Served for Kept {
@@ -214,6 +226,7 @@ impl Served for Kept {
 
     fn restart(&mut self) -> Result<(Duration, Duration), String> {
         let restart = self.server.restart().map_err(|error| error.to_string())?;
+        self.note();
         Ok((restart.stop, restart.start))
     }
 
@@ -232,7 +245,7 @@ mod tests {
             allowed: vec!["/opt/memcached".into()],
             listen: [10, 0, 0, 5].into(),
             settings: None,
-            pids: Mutex::default(),
+            running: Arc::default(),
         }
     }
 

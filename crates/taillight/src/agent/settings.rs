@@ -1,67 +1,120 @@
 //! Settings of the agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Engine, Setting, Subject};
+use knobs::{Action, Applied, Engine, Here, Setting, Subject};
+use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
 ///
 /// An agent that is killed leaves its journal, for `taillight tune undo` on its machine.
-#[derive(Default)]
 pub(super) struct Settings {
-    applied: Mutex<BTreeMap<u64, Applied>>,
+    /// Of the journals.
+    folder: PathBuf,
+    in_force: Mutex<InForce>,
+}
+
+#[derive(Default)]
+struct InForce {
+    /// One for the settings of all sessions, as no second one has the lock; `None` where there are none.
+    engine: Option<Engine>,
+    applied: BTreeMap<u64, Applied>,
+}
+
+/// A session's server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running {
+    /// Its processes.
+    pub(super) pids: Vec<u32>,
+    /// The processors that it was given.
+    pub(super) cpus: CpuList,
 }
 
 impl Settings {
-    /// Does what `tune` asks, for a server with these processes; returns the actions, one in a line.
-    pub(super) fn tune(&self, session: u64, tune: &Tune, pids: Vec<u32>) -> Result<String, String> {
+    /// None yet; journals go to `folder`.
+    pub(super) fn new(folder: PathBuf) -> Settings {
+        Settings { folder, in_force: Mutex::default() }
+    }
+
+    /// Does what `tune` asks, for this server; returns the actions, one in a line.
+    pub(super) fn tune(&self, session: u64, tune: &Tune, running: &Running) -> Result<String, String> {
         match tune.action.as_str() {
-            "plan" => Ok(typed(&plan(session, tune, pids)?)),
+            "plan" => Ok(typed(&plan(session, tune, running)?)),
             "apply" => {
-                let mut applied = self.lock();
-                if applied.contains_key(&session) {
+                let mut in_force = self.lock();
+                if in_force.applied.contains_key(&session) {
                     return Err("its settings are in force already; undo them first".into());
                 }
-                let plan = plan(session, tune, pids)?;
-                let engine = Engine::here().map_err(|error| error.to_string())?;
-                applied.insert(session, engine.apply(&plan).map_err(|error| error.to_string())?);
+                let plan = plan(session, tune, running)?;
+                let engine = match &in_force.engine {
+                    Some(engine) => Ok(engine.clone()),
+                    None => Engine::open(&self.folder, Here::new(Path::new("/"))),
+                };
+                let engine = engine.map_err(|error| error.to_string())?;
+                let applied = engine.apply(&plan).map_err(|error| error.to_string())?;
+                in_force.applied.insert(session, applied);
+                in_force.engine = Some(engine);
                 Ok(typed(&plan))
             }
             "status" => {
-                Ok(self.lock().get(&session).map_or(String::new(), |applied| typed(applied.actions())))
+                let in_force = self.lock();
+                let applied = in_force.applied.get(&session);
+                Ok(applied.map_or(String::new(), |applied| typed(applied.actions())))
             }
-            "undo" => match self.lock().remove(&session) {
-                None => Ok(String::new()),
-                Some(applied) => {
-                    let drifts = applied.revert().map_err(|error| error.to_string())?;
-                    let drifts: Vec<String> = drifts.iter().map(ToString::to_string).collect();
-                    Ok(drifts.join("\n"))
-                }
-            },
+            "undo" => {
+                let drifts = self.put_back(session).map_err(|error| error.to_string())?;
+                Ok(drifts.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+            }
             other => Err(format!("'{other}' is none of plan, apply, status and undo")),
         }
     }
 
     /// Puts back what the session has set.
     pub(super) fn leave(&self, session: u64) {
-        // What cannot be put back stays in the journal.
-        drop(self.lock().remove(&session));
+        // What cannot be put back stays in the journal, and has been told.
+        if let Ok(drifts) = self.put_back(session) {
+            drifts.iter().for_each(|drift| eprintln!("taillight: {drift}"));
+        }
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Applied>> {
-        self.applied.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Puts back what the session has set; what somebody else has changed meanwhile.
+    fn put_back(&self, session: u64) -> Result<Vec<knobs::Drift>, knobs::Error> {
+        // Until it is done, so that another session does not find the lock held by this one's engine.
+        let mut in_force = self.lock();
+        let drifts = in_force.applied.remove(&session).map(Applied::revert);
+        if in_force.applied.is_empty() {
+            in_force.engine = None;
+        }
+        drifts.unwrap_or(Ok(Vec::new()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, InForce> {
+        self.in_force.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn plan(session: u64, tune: &Tune, pids: Vec<u32>) -> Result<Vec<Action>, String> {
+fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, String> {
     let settings: Result<Vec<Setting>, _> = tune.settings.iter().map(|text| text.parse()).collect();
     let settings = settings.map_err(|error| format!("{error}"))?;
-    let name = format!("taillight-agent-{}-{session}", std::process::id());
-    let subject = Subject { name, pids, ..Subject::default() }.with_descendants();
-    knobs::plan(&settings, &Host::here(), &subject).map_err(|error| error.to_string())
+    let host = Host::here();
+    knobs::plan(&settings, &host, &subject(session, tune, running, &host)).map_err(|error| error.to_string())
+}
+
+/// What the settings of a session act on: its server, and the device that is asked for or the only card.
+fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject {
+    let asked = Some(tune.device.clone()).filter(|name| !name.is_empty());
+    let subject = Subject {
+        name: format!("taillight-agent-{}-{session}", std::process::id()),
+        pids: running.pids.clone(),
+        net_device: asked.or_else(|| host.only_card().map(|nic| nic.name.clone())),
+        cpus: running.cpus.clone(),
+        ..Subject::default()
+    };
+    subject.with_descendants()
 }
 
 fn typed<'a>(actions: impl IntoIterator<Item = &'a Action>) -> String {
@@ -72,16 +125,69 @@ fn typed<'a>(actions: impl IntoIterator<Item = &'a Action>) -> String {
 mod tests {
     use super::*;
 
+    fn tune(action: &str, setting: &str) -> Tune {
+        Tune { action: action.into(), settings: vec![setting.into()], device: String::new() }
+    }
+
     #[test]
     fn refuses_what_it_does_not_know() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(folder.path().into());
         let check = |action: &str, setting: &str, says: &str| {
-            let tune = Tune { action: action.into(), settings: vec![setting.into()] };
-            let error = Settings::default().tune(1, &tune, Vec::new()).unwrap_err();
+            let error = settings.tune(1, &tune(action, setting), &Running::default()).unwrap_err();
             assert!(error.contains(says), "{error}");
         };
         check("wipe", "cpu.set=0", "plan, apply, status and undo");
         check("plan", "no-such-knob=1", "no-such-knob");
-        let nothing = Tune { action: "undo".into(), settings: Vec::new() };
-        assert_eq!(Settings::default().tune(1, &nothing, Vec::new()), Ok(String::new()));
+        // Without a server there is nobody to confine.
+        check("plan", "cpu.quota=50%", "it acts on processes");
+        assert_eq!(settings.tune(1, &tune("undo", ""), &Running::default()), Ok(String::new()));
+    }
+
+    #[test]
+    fn settings_act_on_the_server_and_its_card() {
+        let nic = |name: &str| host::Nic {
+            name: name.into(),
+            driver: Some("virtio_net".into()),
+            ..host::Nic::default()
+        };
+        let one = Host { nics: vec![nic("ens3")], ..Host::default() };
+        let two = Host { nics: vec![nic("ens3"), nic("ens4")], ..Host::default() };
+        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap() };
+        let check = |device: &str, host: &Host, expect: Option<&str>| {
+            let tune = Tune { device: device.into(), ..tune("plan", "rps=subject") };
+            let subject = subject(1, &tune, &running, host);
+            assert_eq!((subject.net_device.as_deref(), &subject.cpus), (expect, &running.cpus));
+            assert_eq!(subject.pids, running.pids);
+        };
+        check("", &one, Some("ens3"));
+        check("lo", &one, Some("lo"));
+        check("", &two, None);
+        check("ens4", &two, Some("ens4"));
+    }
+
+    #[test]
+    fn several_sessions_have_settings_at_once() {
+        if !rustix::process::geteuid().is_root() {
+            return println!("skipped: needs root");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let settings = Settings::new(folder.path().into());
+        let before = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        // What it is already, so that the test changes nothing.
+        let setting = format!("sysctl.net.core.somaxconn={}", before.trim());
+        let ask =
+            |session, action: &str| settings.tune(session, &tune(action, &setting), &Running::default());
+        let typed = Ok(format!("echo {} > /proc/sys/net/core/somaxconn", before.trim()));
+        let is_held = || knobs::status(folder.path()).unwrap().running;
+        assert_eq!((ask(1, "apply"), ask(2, "apply")), (typed.clone(), typed.clone()));
+        assert!(ask(1, "apply").is_err_and(|why| why.contains("in force already")));
+        assert_eq!((ask(1, "status"), ask(2, "status")), (typed.clone(), typed));
+        assert_eq!(ask(3, "status"), Ok(String::new()));
+        assert_eq!((ask(1, "undo"), is_held()), (Ok(String::new()), true));
+        settings.leave(2);
+        // Nobody's settings are in force, so that others may set theirs.
+        assert!(!is_held());
+        assert_eq!(std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap(), before);
     }
 }

@@ -51,23 +51,23 @@ struct Settings {
 }
 
 impl Settings {
-    fn tune(&self, action: &str, settings: &[String]) -> Result<String, Error> {
+    fn tune(&self, action: &str, settings: &[String], device: Option<&str>) -> Result<String, Error> {
         let about = || if settings.is_empty() { "the settings".into() } else { settings.join(", ") };
-        tune(&self.session, action, settings).map_err(|error| failed(&about(), &error))
+        tune(&self.session, action, settings, device).map_err(|error| failed(&about(), &error))
     }
 }
 
 impl Tuner for Settings {
-    fn plan(&self, settings: &[String]) -> Result<(), Error> {
-        self.tune("plan", settings).map(drop)
+    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("plan", settings, device).map(drop)
     }
 
-    fn apply(&self, settings: &[String]) -> Result<(), Error> {
-        self.tune("apply", settings).map(drop)
+    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("apply", settings, device).map(drop)
     }
 
     fn undo(&self) -> Result<Vec<String>, Error> {
-        Ok(self.tune("undo", &[])?.lines().map(str::to_owned).collect())
+        Ok(self.tune("undo", &[], None)?.lines().map(str::to_owned).collect())
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn start(
 ) -> Result<Server> {
     let (server, tenant) = tenanted(address, credentials, server)?;
     if !settings.is_empty() {
-        tune(&tenant, "apply", settings)?;
+        tune(&tenant, "apply", settings, None)?;
     }
     Ok(server)
 }
@@ -50,9 +50,16 @@ pub(crate) fn tenanted(
 /// A session with an agent: of its server, and of its machine's settings.
 pub(crate) type Session = Arc<Mutex<Tenant>>;
 
-/// What the agent says to an action on settings of its machine: `plan`, `apply` or `undo`.
-pub(crate) fn tune(session: &Session, action: &str, settings: &[String]) -> Result<String> {
-    Ok(locked(session).tune(Tune { action: action.into(), settings: settings.to_vec() })?)
+/// What the agent says to an action on settings of its machine: `plan`, `apply` or `undo`; those of a network device on
+/// this one, or its only card.
+pub(crate) fn tune(
+    session: &Session,
+    action: &str,
+    settings: &[String],
+    device: Option<&str>,
+) -> Result<String> {
+    let device = device.unwrap_or_default().into();
+    Ok(locked(session).tune(Tune { action: action.into(), settings: settings.to_vec(), device })?)
 }
 
 fn locked(session: &Session) -> MutexGuard<'_, Tenant> {

@@ -49,22 +49,17 @@ impl Target {
         let namespace = self.namespace.as_ref().map(|name| {
             if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
         });
+        // None in another namespace, whose devices are others.
+        let only_card = || host.only_card().filter(|_| self.namespace.is_none()).map(|nic| nic.name.clone());
         let subject = Subject {
             name: self.group.clone(),
             pids: self.pid.iter().copied().chain(pid).collect(),
-            net_device: self.device.clone().or_else(|| self.only_card(host)),
+            net_device: self.device.clone().or_else(only_card),
             net_namespace: namespace,
             cpus: self.cpus.clone().unwrap_or_default(),
             ..Subject::default()
         };
         subject.with_descendants()
-    }
-
-    /// The only network device with hardware behind it; none in another namespace, whose devices are others.
-    fn only_card(&self, host: &Host) -> Option<String> {
-        let mut cards = host.nics.iter().filter(|nic| self.namespace.is_none() && nic.is_hardware());
-        let card = cards.next()?;
-        cards.next().is_none().then(|| card.name.clone())
     }
 }
 

@@ -4,4 +4,5 @@
 mod net;
 mod program;
 mod server;
+mod settings;
 mod trials;

@@ -7,7 +7,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 /// Far beyond what anything here takes, and short enough that a hang becomes a failure.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The token of all agents here.
-const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
 /// The program with these arguments, behind `before`.
 pub(crate) fn start(before: &[String], words: &[&str]) -> Process {

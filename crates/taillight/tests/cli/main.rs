@@ -17,6 +17,7 @@ mod results;
 mod run;
 mod soak;
 mod study;
+mod study_settings;
 mod tune;
 mod view;
 mod web;

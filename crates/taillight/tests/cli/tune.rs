@@ -13,12 +13,12 @@ use crate::run::{finish, refuses, taillight};
 
 const LONG: Duration = Duration::from_secs(60);
 
-fn tune(words: &[&str]) -> Command {
+pub(crate) fn tune(words: &[&str]) -> Command {
     taillight(&[&["tune"], words].concat())
 }
 
 /// A folder of journals of its own; `None`, and says so, where the machine cannot be changed.
-fn state_of_root() -> Option<TempDir> {
+pub(crate) fn state_of_root() -> Option<TempDir> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: needs root");
         return None;
@@ -27,7 +27,7 @@ fn state_of_root() -> Option<TempDir> {
 }
 
 /// What it printed to standard output and error, and its exit code.
-fn told(command: &mut Command, state: &Path) -> (String, String, i32) {
+pub(crate) fn told(command: &mut Command, state: &Path) -> (String, String, i32) {
     let output = finish(command.env("TAILLIGHT_STATE", state));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap())
@@ -42,6 +42,7 @@ fn words_that_are_no_setting() {
     check(&["plan", "cpu.set=99999"], 2, &["cpu.set=0-3"]);
     check(&["plan", "cpu.set=8000", "--pid", "1"], 3, &["processor 8000 is not online"]);
     check(&["plan"], 2, &["SETTING"]);
+    check(&["plan", "cpu.set=0"], 2, &["it acts on processes", "--pid"]);
     check(&["overhead", "--times", "0"], 2, &["1..=1000000"]);
 }
 
@@ -102,6 +103,21 @@ fn too_little_memory_ends_in_a_kill_that_is_told() {
     let words = [&["apply", "memory.limit=32MiB", "--group", &group], &hungry[..]].concat();
     let (_, errors, _) = told(&mut tune(&words), state.path());
     assert!(errors.contains("oom: 1 processes were killed"), "{errors}");
+    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no settings in force\n");
+}
+
+#[test]
+fn nobody_can_be_confined() {
+    let Some(state) = state_of_root() else { return };
+    if told(&mut tune(&["plan", "cpu.quota=50%", "--pid", "1"]), state.path()).2 != 0 {
+        println!("skipped: no control group for processor time");
+        return;
+    }
+    // More than the kernel ever counts to. Source: PID_MAX_LIMIT in include/linux/threads.h.
+    let (_, errors, code) = told(&mut tune(&["apply", "cpu.quota=50%", "--pid", "4194305"]), state.path());
+    assert!(code == 1 && errors.contains("none of the processes"), "{code}: {errors}");
+    let (_, errors, code) = told(&mut tune(&["apply", "cpu.quota=50%"]), state.path());
+    assert!(code == 2 && errors.contains("--pid"), "{code}: {errors}");
     assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no settings in force\n");
 }
 

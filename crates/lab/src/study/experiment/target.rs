@@ -20,6 +20,9 @@ pub struct Target {
     pub instances: u32,
     /// Its processors.
     pub cpus: Cpus,
+    /// The network device of its machine that settings act on; `None`: the one that it is reached by, as far as that is
+    /// known.
+    pub device: Option<String>,
     /// Memory for items.
     pub memory: Bytes,
     /// Further arguments; of nginx settings, such as `gzip=6`.
@@ -65,6 +68,7 @@ impl Target {
             threads: section.count("threads")?.unwrap_or(1),
             instances: section.count("instances")?.unwrap_or(1),
             cpus: Cpus::read(&mut section)?,
+            device: section.text("device")?,
             memory: section.quantity("memory", "1GiB")?.unwrap_or(Bytes(1 << 30)),
             args: section.texts("args")?,
             binary: section.text("binary")?,

@@ -31,7 +31,7 @@ fn what_is_left_out_is_filled_in() {
 
 #[test]
 fn everything_that_is_written_counts() {
-    let text = "knobs = ['irqbalance=off']\n[target]\nserver = 'memcached'\nthreads = 2\ncpus = '0-1'\n\
+    let text = "knobs = ['irqbalance=off']\n[target]\nserver = 'memcached'\nthreads = 2\ncpus = '0-1'\ndevice = 'eth1'\n\
                 memory = '64MiB'\nargs = ['-o', 'no_lru_maintainer']\n[workload]\nkey_size = '40B'\nkeys = 1000\n\
                 verify = true\n[generator]\ncpus = '1'\nconnections = 16\n[load]\nclosed = true\n\
                 [qos]\ntarget = 'p99<2ms'\n[time]\nwindow = '2s'";
@@ -44,6 +44,7 @@ fn everything_that_is_written_counts() {
     let words = "--key-size 40B --keys 1000 --verify --connections 16 --closed";
     assert_eq!(experiment.generator_words().join(" "), words);
     assert_eq!(experiment.knobs, ["irqbalance=off"]);
+    assert_eq!(experiment.target.device.as_deref(), Some("eth1"));
     assert_eq!(experiment.time.window, Duration::from_secs(2));
 }
 
@@ -79,6 +80,10 @@ fn mistakes_are_named_with_what_to_write() {
     };
     check("[taget]", "taget: this key is not known; did you mean 'target'?");
     check("[target]\nthread = 1", "did you mean 'threads'?");
+    check(
+        "knobs = ['cpu.st=0']",
+        "knobs: setting 'cpu.st=0': there is no 'cpu.st'; the nearest is 'cpu.set'",
+    );
     check("[target]\nserver = 'redis'", "sphinx (embedded), memcached or nginx");
     check("[workload]\nkind = 'web'", "workload.kind: sphinx answers no 'web'");
     check(
@@ -114,4 +119,5 @@ fn a_bench_does_not_depend_on_the_load() {
     assert_ne!(key(""), key("[workload]\nkeys = 5"));
     assert_ne!(key(""), key("[target]\nthreads = 2"));
     assert_ne!(key(""), key("knobs = ['smt=off']"));
+    assert_ne!(key(""), key("[target]\ndevice = 'eth1'"));
 }

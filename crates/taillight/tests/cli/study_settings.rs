@@ -1,0 +1,156 @@
+//! Studies that change this machine: what stops them, and what they leave out. Only root can change it.
+
+use std::fs;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use launch::{Process, Spec};
+use results::study::StudyFolder;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::run::{finish, taillight, text};
+use crate::tune::{state_of_root, told, tune};
+
+const LONG: Duration = Duration::from_secs(60);
+const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
+
+/// Two series, of which one has a setting.
+const STUDY: &str = "\
+title = 'Settings'
+question = 'Q?'
+source = 'S'
+method = 'M'
+[experiment.workload]
+keys = 100
+[experiment.target]
+memory = '64MiB'
+[experiment.generator]
+connections = 4
+pace = 'sleep'
+drain = '50ms'
+[experiment.time]
+warmup = '50ms'
+window = '500ms'
+[x]
+label = 'load'
+unit = 'rps'
+sets = 'load.rate'
+values.smoke = ['500rps']
+values.quick = ['500rps']
+values.full = ['500rps']
+[[series]]
+name = 'as it is'
+[[series]]
+name = 'set'
+set.knobs = ['SETTING']
+[form.smoke]
+blocks = 1
+[[figure]]
+id = 'p50'
+title = 'Median'
+metric = 'latency_us_p50'
+";
+
+/// A study with this setting, its results, and the folder of journals.
+struct Lab {
+    study: TempDir,
+    out: TempDir,
+    state: TempDir,
+}
+
+impl Lab {
+    /// `None`, and says so, where the machine cannot be changed.
+    fn new(setting: &str) -> Option<Lab> {
+        let lab = Lab { study: folder(), out: folder(), state: state_of_root()? };
+        fs::write(lab.study.path().join("study.toml"), STUDY.replace("SETTING", setting)).unwrap();
+        fs::write(lab.study.path().join("claims.toml"), "").unwrap();
+        Some(lab)
+    }
+
+    fn words(&self) -> Vec<String> {
+        let path = |folder: &TempDir| folder.path().display().to_string();
+        let (study, out) = (path(&self.study), path(&self.out));
+        ["study", "run", &study, "--smoke", "--out", &out].map(str::to_owned).to_vec()
+    }
+
+    /// Runs the study to its end.
+    fn run(&self) -> Output {
+        let mut command: Command = taillight(&[]);
+        finish(command.args(self.words()).env("TAILLIGHT_STATE", self.state.path()))
+    }
+
+    fn in_force(&self) -> String {
+        told(&mut tune(&["status"]), self.state.path()).0
+    }
+
+    /// The one result.
+    fn record(&self) -> results::Study {
+        let folder = fs::read_dir(self.out.path()).unwrap().next().unwrap().unwrap().path();
+        StudyFolder::open(&folder).unwrap().load().unwrap()
+    }
+}
+
+fn folder() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+#[test]
+fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
+    let Some(lab) = Lab::new("aslr=off") else { return };
+    let before = fs::read_to_string(ASLR).unwrap();
+    if before.trim() == "0" {
+        return println!("skipped: it is off here, which would show nothing");
+    }
+    let spec = Spec::new("taillight", env!("CARGO_BIN_EXE_taillight")).args(lab.words());
+    let mut process =
+        Process::spawn(spec.env("TAILLIGHT_STATE", lab.state.path().display().to_string())).unwrap();
+    let is_set = || fs::read_to_string(ASLR).unwrap().trim() == "0";
+    let set = (0..60_000).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        is_set()
+    });
+    assert!(set, "the setting is never in force");
+    kill_process(Pid::from_raw(process.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
+    process.wait(LONG).unwrap();
+    assert!(is_set(), "nobody has put it back");
+
+    let output = lab.run();
+    let said = text(&output);
+    assert!(output.status.code() == Some(1) && said.contains("taillight tune undo"), "{said}");
+    assert!(!said.contains("left out"), "{said}");
+    assert_eq!(told(&mut tune(&["undo"]), lab.state.path()).0, "put back: aslr=off\n");
+    assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
+
+    let output = lab.run();
+    assert!(output.status.success(), "{}", text(&output));
+    let record = lab.record();
+    assert_eq!(
+        (record.complete, record.cells.len(), record.skipped.len()),
+        (true, 2, 0),
+        "{}",
+        text(&output)
+    );
+    assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
+    assert_eq!(lab.in_force(), "no settings in force\n");
+}
+
+#[test]
+fn a_setting_that_fails_stops_a_study_and_one_that_the_machine_lacks_is_left_out() {
+    let stops = |setting: &str, says: &str| {
+        let Some(lab) = Lab::new(setting) else { return };
+        let output = lab.run();
+        let said = text(&output);
+        assert!(output.status.code() == Some(1) && said.contains(says), "{setting}: {said}");
+        assert_eq!(lab.in_force(), "no settings in force\n");
+    };
+    stops("sysctl.vm.overcommit_memory=7", "the kernel refused it");
+    stops("cpu.quota=0.5%", "write 1% or more");
+    stops("cpu.st=0", "the nearest is 'cpu.set'");
+    let Some(lab) = Lab::new("sysctl.kernel.no_such_parameter=1") else { return };
+    let output = lab.run();
+    assert!(output.status.success(), "{}", text(&output));
+    let record = lab.record();
+    assert_eq!((record.complete, record.cells.len(), record.skipped.len()), (true, 1, 1));
+    assert!(record.skipped[0].reason.contains("no_such_parameter"), "{:?}", record.skipped);
+}
