@@ -1,14 +1,17 @@
 //! Whether somebody asked the run to stop.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// The signals that end a run in good order, and what a reader calls them.
 const SIGNALS: [(i32, &str); 3] =
     [(SIGINT, "Ctrl-C"), (SIGTERM, "SIGTERM"), (SIGHUP, "the end of the terminal session")];
+
+/// The one that signals raise, where they do.
+static SIGNALLED: OnceLock<Interrupt> = OnceLock::new();
 
 /// A request to stop that any part of a run can look at. Copies share it.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +34,12 @@ impl Interrupt {
         for (i, (signal, _)) in SIGNALS.iter().enumerate() {
             signal_hook::flag::register_usize(*signal, Arc::clone(&interrupt.raised), i + 1)?;
         }
-        Ok(interrupt)
+        Ok(SIGNALLED.get_or_init(|| interrupt).clone())
+    }
+
+    /// The one that [`Interrupt::on_signals`] has made in this process; one that nobody raises where it did not.
+    pub(crate) fn signalled() -> Interrupt {
+        SIGNALLED.get().cloned().unwrap_or_default()
     }
 
     /// Asks to stop, as Ctrl-C does.
@@ -62,7 +70,9 @@ mod tests {
     #[test]
     fn a_signal_raises_it_and_does_not_kill() {
         let interrupt = Interrupt::on_signals().unwrap();
+        assert_eq!(Interrupt::signalled().cause(), None);
         signal_hook::low_level::raise(SIGTERM).unwrap();
         assert_eq!(interrupt.cause(), Some("SIGTERM"));
+        assert_eq!(Interrupt::signalled().cause(), Some("SIGTERM"));
     }
 }

@@ -1,8 +1,9 @@
 //! What a person may name as the server under test.
 
 use std::fmt;
-use std::net::ToSocketAddrs;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
+use std::time::Duration;
 
 use proto_http::Url;
 use reactor::Address;
@@ -35,24 +36,54 @@ impl TargetName {
         }
     }
 
+    /// The servers of a foreign target, one by one: commas stand between them. Behind the path of a URL begins another only
+    /// where it is a URL itself, as paths may hold commas.
+    pub fn each(text: &str) -> Vec<&str> {
+        let (mut all, mut begin) = (Vec::new(), 0);
+        for (at, _) in text.match_indices(',') {
+            let (one, rest) = (&text[begin..at], &text[at + 1..]);
+            let in_path = one.split_once("://").is_some_and(|(_, behind)| behind.contains('/'));
+            if !in_path || rest.starts_with("http://") || rest.starts_with("https://") {
+                all.push(one);
+                begin = at + 1;
+            }
+        }
+        all.push(&text[begin..]);
+        all
+    }
+
     /// Where the servers of a foreign target are.
     ///
-    /// Errors: a host is not known.
+    /// Errors: as those of [`TargetName::address`].
     pub fn addresses(text: &str) -> Result<Vec<Address>, ParseError> {
-        text.split(',').map(address).collect()
+        TargetName::each(text).into_iter().map(TargetName::address).collect()
+    }
+
+    /// Where one server is. Of a name with several addresses it is the first that accepts a connection.
+    ///
+    /// Errors: the host is not known.
+    pub fn address(one: &str) -> Result<Address, ParseError> {
+        if let Some(path) = one.strip_prefix(UNIX) {
+            return Ok(Address::Unix(path.into()));
+        }
+        let problem = |problem: String| error(one, problem);
+        let authority = if one.contains("://") { one.parse::<Url>()?.authority() } else { one.to_owned() };
+        let found =
+            authority.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
+        let found = accepting(&found.collect::<Vec<_>>());
+        found.map(Address::Tcp).ok_or_else(|| problem("it has no address".into()))
     }
 }
 
-/// Where one server is.
-fn address(one: &str) -> Result<Address, ParseError> {
-    if let Some(path) = one.strip_prefix(UNIX) {
-        return Ok(Address::Unix(path.into()));
-    }
-    let problem = |problem: String| error(one, problem);
-    let authority = if one.contains("://") { one.parse::<Url>()?.authority() } else { one.to_owned() };
-    let mut found =
-        authority.to_socket_addrs().map_err(|e| problem(format!("its address is not known: {e}")))?;
-    found.next().map(Address::Tcp).ok_or_else(|| problem("it has no address".into()))
+/// How long one of several addresses may take to accept a connection.
+const ACCEPT: Duration = Duration::from_secs(1);
+
+/// The first that accepts a connection: a name may have an address of IPv6 at which nobody listens. The very first where
+/// there is no other, or none accepts.
+fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
+    let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, ACCEPT).is_ok();
+    let several = addresses.len() > 1;
+    addresses.iter().filter(|_| several).find(accepts).or(addresses.first()).copied()
 }
 
 /// Whether `one` can be the address of a server, and why not.
@@ -90,7 +121,7 @@ impl FromStr for TargetName {
             "nginx" => return Ok(TargetName::Nginx),
             _ => {}
         }
-        text.split(',').try_for_each(check)?;
+        TargetName::each(text).into_iter().try_for_each(check)?;
         Ok(TargetName::Foreign(text.into()))
     }
 }
@@ -109,6 +140,7 @@ impl fmt::Display for TargetName {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
 
     #[test]
     fn reads_names_and_addresses() {
@@ -123,6 +155,7 @@ mod tests {
             "a:1,b:2,unix:/c",
             "http://cache.example/a?b=c",
             "https://[::1]:8443,http://b",
+            "http://h/a,b?c=d,e",
         ] {
             assert_eq!(text.parse::<TargetName>().unwrap().to_string(), text);
         }
@@ -164,6 +197,28 @@ mod tests {
             found.iter().map(ToString::to_string).collect::<Vec<_>>(),
             ["127.0.0.1:80", "127.0.0.1:443"]
         );
+    }
+
+    #[test]
+    fn commas_in_a_path_are_its_own() {
+        let check = |text: &str, expect: &[&str]| assert_eq!(TargetName::each(text), expect, "{text}");
+        check("a:1,b:2,unix:/c", &["a:1", "b:2", "unix:/c"]);
+        check("http://h/a,b", &["http://h/a,b"]);
+        check("http://h/a,b,https://i/c,d", &["http://h/a,b", "https://i/c,d"]);
+        check("http://h,http://i", &["http://h", "http://i"]);
+        check("http://h,i:80", &["http://h", "i:80"]);
+        check("a:1,", &["a:1", ""]);
+    }
+
+    #[test]
+    fn of_several_addresses_it_is_the_first_that_accepts() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = listener.local_addr().unwrap();
+        let [gone, also] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+        assert_eq!(accepting(&[gone, there]), Some(there));
+        assert_eq!(accepting(&[gone, also]), Some(gone));
+        assert_eq!(accepting(&[gone]), Some(gone));
+        assert_eq!(accepting(&[]), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod answer;
 mod config;
 mod settings;
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,6 +27,8 @@ const VERSION_WAIT: Duration = Duration::from_secs(10);
 const MANY_FILES: u64 = 1 << 20;
 /// Source: the limit that containers of podman are given; that of docker's daemon is higher by default.
 const FILES_IN_ENGINE: u64 = 16_384;
+/// Files that a worker has open beside connections and cached files: its own and one for each request at work.
+const OTHER_FILES: u64 = 128;
 /// The name of the configuration in the server's folder.
 const CONFIGURATION: &str = "nginx.conf";
 
@@ -55,6 +58,27 @@ pub struct Options {
     pub open_files: u64,
     /// What a person may choose.
     pub settings: Settings,
+}
+
+impl Options {
+    /// How many files a worker can keep open beside its connections.
+    fn room(&self) -> u64 {
+        self.open_files.saturating_sub(self.connections as u64 + OTHER_FILES)
+    }
+
+    /// Errors: files are to be kept open, and there is no room for any.
+    fn check(&self) -> Result<(), Error> {
+        if self.settings.open_file_cache == Some(0) || self.room() > 0 {
+            return Ok(());
+        }
+        let why = format!(
+            "a worker may have {} open, and its {} connections and {OTHER_FILES} others leave none; raise the limit (ulimit \
+             -Hn), ask for fewer connections, or set open_file_cache=off",
+            self.open_files, self.connections
+        );
+        let doing = "cannot keep files open, as open_file_cache has it";
+        Err(Error::Os { name: "nginx".into(), doing, source: io::Error::other(why) })
+    }
 }
 
 /// How many files a worker may have open: as many as this process's own limit lets it, and no more than the limit that
@@ -117,8 +141,9 @@ impl Nginx {
     /// What to start at `address`, with its configuration in `folder`, where that is written.
     ///
     /// Root's NGINX runs as `nobody` as a whole, which has to change no account itself; see [`crate::memcached`].
-    /// Errors: the configuration cannot be written.
+    /// Errors: the configuration cannot be written; open files leave no room to keep any.
     pub fn spec_at(&self, address: SocketAddr, folder: &OwnFolder, options: &Options) -> Result<Spec, Error> {
+        options.check()?;
         let own = folder.path();
         let file = own.join(CONFIGURATION);
         std::fs::write(&file, configuration(self, address, own, options)).map_err(|source| Error::Os {
@@ -213,5 +238,19 @@ mod tests {
         check("1.19.5", [1, 19, 5], true);
         check("1.27", [1, 19, 5], true);
         check("", [1, 19, 5], true);
+    }
+
+    #[test]
+    fn a_cache_without_room_is_refused() {
+        let found = |open_files: u64, settings: &[&str]| {
+            let settings = Settings::read(settings).unwrap();
+            let (files, cpus) = ("/srv/a".into(), Vec::new());
+            Options { files, workers: 1, cpus, connections: 1024, open_files, settings }.check()
+        };
+        assert!(found(1153, &[]).is_ok() && found(1152, &["open_file_cache=off"]).is_ok());
+        for settings in [&[][..], &["open_file_cache=1000"]] {
+            let error = found(1152, settings).unwrap_err().to_string();
+            assert!(error.contains("may have 1152 open") && error.contains("open_file_cache=off"), "{error}");
+        }
     }
 }

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A range of IPv4 addresses, as an address and how many of its first bits are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) struct Subnet {
 
 /// Where ranges are taken from: addresses for tests of networks, which nobody has on the Internet. Source: RFC 2544,
 /// C.2.2.
-const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
+pub(crate) const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
 
 impl Subnet {
     /// Range number `n`, counted around, of those with room for `hosts` machines beside the bridge.
@@ -38,6 +38,11 @@ impl Subnet {
     pub(crate) fn overlaps(&self, other: &Subnet) -> bool {
         let bits = self.bits.min(other.bits);
         self.first.checked_shr(32 - bits).unwrap_or(0) == other.first.checked_shr(32 - bits).unwrap_or(0)
+    }
+
+    /// Whether `ip` is one of it.
+    pub(crate) fn contains(&self, ip: IpAddr) -> bool {
+        matches!(ip, IpAddr::V4(ip) if self.overlaps(&Subnet { first: u32::from(ip), bits: 32 }))
     }
 
     /// Reads `10.0.0.1/8`, or one address.

@@ -209,6 +209,10 @@ fn serves(form: Form) {
     for (instance, address) in [&one, &other] {
         assert_eq!(get(*address, "/below/file.txt", "").1, TEXT.as_bytes());
         assert_eq!(instance.pids().len(), 3, "{form}");
+        if nginx.built.iter().any(|built| built == "--with-http_stub_status_module") {
+            let (head, _) = get(*address, "/.status", "");
+            assert!(head.starts_with("http/1.1 200"), "this machine may ask: {head}");
+        }
         assert_eq!(instance.container().is_some(), form.is_container());
     }
     // One that was stopped is started again in its place.

@@ -78,7 +78,12 @@ impl FromStr for Header {
         if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
             return Err(error("its value has control characters"));
         }
-        let framing = ["content-length", "transfer-encoding", "connection"];
+        if name.eq_ignore_ascii_case("connection") {
+            let lever = "leave it out: connections stay; `taillight load web --requests-per-connection 1` ends each \
+                         after one request";
+            return Err(ParseError { lever, ..error("it is written where it is needed") });
+        }
+        let framing = ["content-length", "transfer-encoding"];
         if framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
             return Err(error("it is written where it is needed"));
         }
@@ -219,6 +224,8 @@ mod tests {
         check("A: b\n", false);
         check("Content-Length: 5", false);
         check("connection: close", false);
+        let error = "Connection: close".parse::<Header>().unwrap_err().to_string();
+        assert!(error.contains("--requests-per-connection 1"), "{error}");
         let check = |text: &str, expect: bool| assert_eq!(text.parse::<Method>().is_ok(), expect, "{text}");
         check("GET", true);
         check("PROPFIND", true);

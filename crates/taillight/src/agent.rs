@@ -165,9 +165,11 @@ fn check(task: &Generate) -> Result<(), String> {
     if matches.get_many::<String>("agents").is_some() {
         return Err("an agent cannot ask further agents".into());
     }
-    if matches.contains_id("body") {
-        // It would send any file of this machine to any address.
-        return Err("an agent sends none of its files; use --body-size".into());
+    // It would send any file of this machine to any address, whole or line by line.
+    for (option, instead) in [("body", "--body-size"), ("urls", "--files, or the target's URL alone")] {
+        if matches.contains_id(option) {
+            return Err(format!("an agent sends none of its files, as --{option} asks for; use {instead}"));
+        }
     }
     Ok(())
 }
@@ -218,6 +220,7 @@ mod tests {
         check("cache", "--target 10.0.0.5:1 --agents 10.0.0.6:7070", Err("further agents"));
         check("web", "--target http://h --rate 5k --method POST --body-size 1KiB", Ok(()));
         check("web", "--target http://h --method POST --body /etc/passwd", Err("none of its files"));
+        check("web", "--target http://h --urls /etc/passwd", Err("use --files"));
         check("cache", "--target 10.0.0.5:1 stray", Err("stray"));
     }
 

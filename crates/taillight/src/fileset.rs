@@ -1,6 +1,7 @@
 //! `taillight fileset`: the files that a web server serves, made, checked and removed.
 
 mod check;
+mod lock;
 mod make;
 mod remove;
 mod room;

@@ -139,7 +139,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             (resolved, watched)
         }
         Sent::Web(config) => {
-            let version = web::probe(task, &config, tls.as_ref())?;
+            let version = web::probe(task, &config, tls.as_ref(), stop)?;
             let watch = Watch::start(&task.server_pids);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, web::files(&config), &load, stop),
@@ -193,11 +193,13 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
 impl Task {
     /// How the connections are encrypted, if they are.
     fn tls(&self) -> Result<Option<TlsClient>> {
-        let (host, wanted) = match self.urls.first() {
-            Some(url) => (url.host.as_str(), url.https),
-            None => (self.names[0].host.as_str(), false),
-        };
-        self.load.tls.client(host, wanted)
+        match self.urls.first() {
+            None => self.load.tls.client(&self.names[0].host, false),
+            Some(url) => {
+                self.load.tls.check(&self.urls)?;
+                self.load.tls.client(&url.host, url.https)
+            }
+        }
     }
 }
 

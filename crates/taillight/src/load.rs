@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::ErrorKind;
 use lab::TargetName;
+use proto_http::Url;
 use results::{Gate, Kind};
 use units::Rate;
 
@@ -60,6 +61,9 @@ pub(crate) struct LoadArgs {
     /// Print the resolved configuration as JSON and run nothing.
     #[arg(long)]
     resolve: bool,
+    /// Whether the target is one URL, whatever commas it holds.
+    #[arg(skip)]
+    one_url: bool,
     #[command(flatten)]
     setting: Setting,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
@@ -119,6 +123,11 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
 }
 
 impl LoadArgs {
+    /// The same on the server of one URL.
+    pub(crate) fn on_url(self, url: &Url) -> LoadArgs {
+        LoadArgs { target: TargetName::Foreign(url.to_string()), one_url: true, ..self }
+    }
+
     /// Checks that the options go together.
     pub(crate) fn check(&self) -> Result<()> {
         self.setting.load.check()?;
@@ -162,11 +171,12 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
+    let each = if args.one_url { vec![&target[..]] } else { TargetName::each(&target) };
     let task = Task {
         workload: args.workload,
-        addresses: TargetName::addresses(&target)?,
-        names: if args.workload == WorkloadName::Web { Vec::new() } else { names(&target)? },
-        urls: if args.workload == WorkloadName::Web { urls(&target)? } else { Vec::new() },
+        addresses: each.iter().copied().map(TargetName::address).collect::<Result<_, _>>()?,
+        names: if args.workload == WorkloadName::Web { Vec::new() } else { names(&each)? },
+        urls: if args.workload == WorkloadName::Web { urls(&each)? } else { Vec::new() },
         rate,
         load: args.setting.load,
         options: args.setting.workload,
@@ -184,9 +194,9 @@ pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Do
 }
 
 /// The servers as they are called, which decides where consistent hashing puts keys.
-fn names(target: &str) -> Result<Vec<workloads::cache::Server>> {
+fn names(servers: &[&str]) -> Result<Vec<workloads::cache::Server>> {
     let name = |one: &str| one.strip_prefix("unix:").unwrap_or(one).parse();
-    target.split(',').map(name).collect::<Result<_, units::ParseError>>().map_err(Into::into)
+    servers.iter().copied().map(name).collect::<Result<_, units::ParseError>>().map_err(Into::into)
 }
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.

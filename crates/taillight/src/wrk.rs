@@ -5,7 +5,7 @@ mod units;
 
 use std::process::ExitCode;
 
-use ::units::{Nanos, Rate};
+use ::units::{Nanos, ParseError, Rate};
 use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 use proto_http::{Header, Url};
@@ -31,8 +31,8 @@ pub(crate) struct WrkArgs {
     /// Connections, in all.
     #[arg(short, long, default_value_t = 10, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     connections: u32,
-    /// How long: 30s, 2m.
-    #[arg(short, long, default_value = "10s", value_name = "TIME")]
+    /// How long: 30s, 2m; a number alone is in seconds.
+    #[arg(short, long, default_value = "10s", value_name = "TIME", value_parser = span)]
     duration: Nanos,
     /// Requests per second, in all: 2000, 2k.
     #[arg(short = 'R', long, value_name = "RATE", conflicts_with = "closed")]
@@ -47,7 +47,7 @@ pub(crate) struct WrkArgs {
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     header: Vec<Header>,
     /// A request unanswered for this long has failed.
-    #[arg(long, default_value = "2s", value_name = "TIME")]
+    #[arg(long, default_value = "2s", value_name = "TIME", value_parser = span)]
     timeout: Nanos,
     /// Not supported: Lua scripts.
     #[arg(short, long, value_name = "FILE", hide = true)]
@@ -75,6 +75,12 @@ pub(crate) struct WrkArgs {
     tls_insecure: bool,
 }
 
+/// Reads a time as wrk does: a number without a unit is in seconds.
+fn span(text: &str) -> Result<Nanos, ParseError> {
+    let bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if bare { format!("{text}s").parse() } else { text.parse() }
+}
+
 pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
     args.check()?;
     let asked = Asked {
@@ -86,7 +92,7 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
         uncorrected: args.uncorrected,
     };
     say(&asked.head())?;
-    let done = load::one(load_args(&args.words())?, args.rate)?;
+    let done = load::one(load_args(args)?, args.rate)?;
     say(&text(&asked, &done.recording))?;
     say(&format!("Verdict:      {}\n", done.trial.verdict))?;
     Ok(ExitCode::SUCCESS)
@@ -110,11 +116,10 @@ impl WrkArgs {
         Ok(())
     }
 
-    /// The same as a `taillight load web` could be typed.
+    /// The same as a `taillight load web` could be typed, but for the target: a URL may hold commas.
     fn words(&self) -> Vec<String> {
         let mut words: Vec<String> = vec!["web".into()];
         let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
-        option("target", self.url.to_string());
         option("threads", self.threads.to_string());
         option("connections", self.connections.to_string());
         option("window", format!("{}ns", self.duration.0));
@@ -137,14 +142,15 @@ impl WrkArgs {
     }
 }
 
-fn load_args(words: &[String]) -> Result<LoadArgs> {
+fn load_args(wrk: &WrkArgs) -> Result<LoadArgs> {
     let command = LoadArgs::augment_args(Command::new("taillight wrk").no_binary_name(true));
-    let matches = command.try_get_matches_from(words).map_err(|error| {
+    let matches = command.try_get_matches_from(wrk.words()).map_err(|error| {
         let text = error.to_string();
         let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         anyhow::anyhow!("{first}")
     })?;
-    let args = LoadArgs::from_arg_matches(&matches).context("the options do not go together")?;
+    let args =
+        LoadArgs::from_arg_matches(&matches).context("the options do not go together")?.on_url(&wrk.url);
     args.check()?;
     Ok(args)
 }
@@ -167,17 +173,16 @@ mod tests {
             for part in says {
                 assert!(words.iter().any(|word| word == part), "{line}: {words:?} lacks {part}");
             }
-            load_args(&words).unwrap();
+            load_args(&args).unwrap();
         };
         check(
             "-t2 -c100 -d30s -R2000 http://127.0.0.1:80/index.html",
             &["--threads=2", "--connections=100", "--window=30000000000ns", "--rate=2000"],
         );
-        check(
-            "-R 2k --latency -H A:b http://h",
-            &["--target=http://h:80", "--header=A: b", "--arrivals=constant"],
-        );
+        check("-R 2k --latency -H A:b http://h", &["--header=A: b", "--arrivals=constant"]);
         check("--closed --timeout 5s https://h/x", &["--closed", "--timeout=5000000000ns"]);
+        check("-d30 --timeout 5 -R1 http://h", &["--window=30000000000ns", "--timeout=5000000000ns"]);
+        check("-d2m -R1 http://h", &["--window=120000000000ns"]);
     }
 
     #[test]

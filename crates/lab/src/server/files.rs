@@ -1,18 +1,21 @@
 //! The files that web servers serve, made once for all that ask for the same.
 
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
 use units::ParseError;
 
-use crate::Error;
+use crate::{Error, Interrupt};
 
 /// How long it may take to make a set. 300 000 files take some seconds; the largest set has 14 times as many, and a disk
 /// may be slow.
 const MAKING: Duration = Duration::from_secs(1800);
+/// How often it is looked meanwhile whether somebody asks to stop.
+const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 const MEMORY: &str = "/dev/shm";
 
@@ -139,8 +142,12 @@ impl Files {
 
     /// The folder that holds them: made now, by this program at `exe`, where nobody has it yet.
     ///
-    /// Errors: a set cannot be made, with what it says.
+    /// Errors: a set cannot be made, with what it says; somebody asked to stop.
     pub(super) fn have(&self, exe: &Path) -> Result<Served, Error> {
+        self.have_unless(exe, &Interrupt::signalled())
+    }
+
+    fn have_unless(&self, exe: &Path, interrupt: &Interrupt) -> Result<Served, Error> {
         let (files, seed, place) = match self {
             // What is there need not be made; that it can be read is found out by the server's first answer.
             Files::Folder(folder) => {
@@ -162,7 +169,7 @@ impl Files {
             vec![folder.display().to_string(), format!("--files={files}"), format!("--seed={seed}")],
         ];
         let mut process = Process::spawn(Spec::new("fileset", exe).args(words.concat()))?;
-        let status = process.wait(MAKING)?;
+        let status = ended(&mut process, interrupt)?;
         if !status.success() {
             let said = process.stop(Duration::ZERO)?.stderr.join("\n");
             let message = said.trim().trim_start_matches("taillight: ").trim_start_matches("error: ").into();
@@ -170,6 +177,24 @@ impl Files {
         }
         all.push((self.clone(), Arc::downgrade(&own)));
         Ok(Served { folder, _made: Some(own) })
+    }
+}
+
+/// How the `process` that makes a set ended. Errors: it did not in time, or somebody asked to stop.
+fn ended(process: &mut Process, interrupt: &Interrupt) -> Result<ExitStatus, Error> {
+    let begun = Instant::now();
+    loop {
+        match process.wait(LOOK) {
+            Err(launch::Error::StillRunning { name, stderr, .. }) => {
+                if begun.elapsed() >= MAKING {
+                    return Err(launch::Error::StillRunning { name, within: MAKING, stderr }.into());
+                }
+            }
+            other => return Ok(other?),
+        }
+        if let Some(cause) = interrupt.cause() {
+            return Err(Error::Interrupted(cause));
+        }
     }
 }
 
@@ -240,7 +265,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let log = parent.path().join("log");
         let exe = maker(parent.path(), &format!("mkdir \"$3\" && echo \"$@\" >> {}", log.display()));
-        let of = |files: &str| set(parent.path(), files).have(&exe).unwrap();
+        let of = |files: &str| set(parent.path(), files).have_unless(&exe, &Interrupt::new()).unwrap();
         let (one, two, other) = (of("10x4KiB"), of("10x4KiB"), of("20x4KiB"));
         assert_eq!(one.folder(), two.folder());
         assert_ne!(one.folder(), other.folder());
@@ -262,8 +287,21 @@ mod tests {
     fn what_cannot_be_made_is_told_and_leaves_nothing() {
         let parent = tempfile::tempdir().unwrap();
         let exe = maker(parent.path(), "echo 'taillight: no room for it' >&2; exit 1");
-        let error = set(parent.path(), "10x4KiB").have(&exe).err().unwrap().to_string();
+        let error =
+            set(parent.path(), "10x4KiB").have_unless(&exe, &Interrupt::new()).err().unwrap().to_string();
         assert!(error.contains("10x4KiB") && error.contains("no room for it"), "{error}");
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1, "the program only");
+    }
+
+    #[test]
+    fn who_asks_to_stop_does_not_wait_for_the_files() {
+        let parent = tempfile::tempdir().unwrap();
+        let exe = maker(parent.path(), "mkdir \"$3\"; exec sleep 60");
+        let (interrupt, begun) = (Interrupt::new(), Instant::now());
+        interrupt.raise();
+        let error = set(parent.path(), "10x4KiB").have_unless(&exe, &interrupt).err().unwrap();
+        assert!(error.is_interrupt(), "{error}");
+        assert!(begun.elapsed() < Duration::from_secs(30));
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1, "the program only");
     }
 

@@ -2,7 +2,7 @@ use units::Time;
 
 use crate::connection::{Begun, InFlight, Request, SINGLE};
 use crate::engine::Engine;
-use crate::{Completion, Outcome, Workload};
+use crate::{Completion, Errors, Outcome, Workload};
 
 impl<W: Workload> Engine<W> {
     /// A request that was sent has ended; with it its part of the arrival, if not the whole.
@@ -77,7 +77,7 @@ impl<W: Workload> Engine<W> {
         if outcome == Outcome::Error {
             let address = &self.plan.endpoints[endpoint].address;
             let detail = || format!("{address} could not be connected to again, so this was never sent");
-            self.recording.errors.add("no connection", 1, detail);
+            self.recording.errors.add(Errors::NO_CONNECTION, 1, detail);
         }
         let many = self.plan.endpoints.len() > 1;
         self.recording.step_never_sent(endpoint, many, request.intended, now, outcome);

@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, Phase};
-use crate::{Outcome, Then, Workload};
+use crate::{Errors, Outcome, Then, Workload};
 
 /// A connection that could not be established again is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
@@ -54,11 +54,11 @@ impl<W: Workload> Engine<W> {
             return;
         }
         let loss = match error {
-            Some(error) => Loss::new("connection lost", format!("connection lost: {error}")),
-            None => Loss::new("connection closed", "connection closed by the server".into()),
+            Some(error) => Loss::new(Errors::LOST, format!("connection lost: {error}")),
+            None => Loss::new(Errors::CLOSED, "connection closed by the server".into()),
         };
         if was_connecting {
-            self.recording.errors.add("cannot connect again", 1, || loss.detail);
+            self.recording.errors.add(Errors::CANNOT_CONNECT, 1, || loss.detail);
             self.down(index, now);
         } else {
             self.give_up(reactor, index, &loss, now);
@@ -130,7 +130,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn time_out<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
         let timeout = self.plan.timeout;
         let failed = self.connections[index].in_flight.len() as u64;
-        self.recording.errors.add("no answer in time", failed, || format!("no answer within {timeout}"));
+        self.recording.errors.add(Errors::NO_ANSWER, failed, || format!("no answer within {timeout}"));
         let late = |sent: Time| if now.since(sent) >= timeout { Outcome::Timeout } else { Outcome::Error };
         self.end_in_flight(index, now, late);
         if let Some(conn) = self.connections[index].up() {
@@ -153,7 +153,7 @@ impl<W: Workload> Engine<W> {
             }
             Err(error) => {
                 let detail = || format!("cannot connect again: {error}");
-                self.recording.errors.add("cannot connect again", 1, detail);
+                self.recording.errors.add(Errors::CANNOT_CONNECT, 1, detail);
                 self.down(index, now);
             }
         }
@@ -169,7 +169,7 @@ impl<W: Workload> Engine<W> {
     ) {
         let timeout = self.plan.timeout;
         let detail = || format!("cannot connect again: no answer within {timeout}");
-        self.recording.errors.add("cannot connect again", 1, detail);
+        self.recording.errors.add(Errors::CANNOT_CONNECT, 1, detail);
         reactor.close(conn);
         self.down(index, now);
     }

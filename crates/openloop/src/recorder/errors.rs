@@ -22,6 +22,17 @@ pub struct ErrorCount {
 }
 
 impl Errors {
+    /// Requests in flight on a connection whose oldest had no answer within the time-out.
+    pub const NO_ANSWER: &str = "no answer in time";
+    /// Attempts to establish a connection anew that failed.
+    pub const CANNOT_CONNECT: &str = "cannot connect again";
+    /// Requests that were never sent, as no connection could be established.
+    pub const NO_CONNECTION: &str = "no connection";
+    /// Requests in flight on a connection that ended with an error.
+    pub const LOST: &str = "connection lost";
+    /// Requests in flight on a connection that the server closed in good order.
+    pub const CLOSED: &str = "connection closed";
+
     /// Counts `n` failures; `detail` is asked for the first of its kind only.
     pub(crate) fn add(&mut self, kind: &str, n: u64, detail: impl FnOnce() -> String) {
         let room = self.kinds.len() < KINDS;

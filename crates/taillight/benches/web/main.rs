@@ -130,5 +130,14 @@ fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options) {
     }
     let Options { rounds, seconds, .. } = options;
     println!("Medians, least to most in brackets, over {rounds} rounds of {seconds} s.\n");
+    let [(_, ours), others @ ..] = entries else { return };
+    for (generator, theirs) in others.iter().filter(|(_, theirs)| theirs.len() == ours.len()) {
+        // Of the same round: what slows the machine down slows both.
+        let ratios =
+            ours.iter().zip(theirs).map(|(our, their)| format!("{:.2}", our.cpu_us() / their.cpu_us()));
+        let ratios: Vec<String> = ratios.collect();
+        println!("Ours over that of {}, round by round: {}", generator.name(), ratios.join(", "));
+    }
+    println!();
     verdicts.iter().for_each(|verdict| println!("{verdict}"));
 }

@@ -21,7 +21,7 @@ use workloads::cache::CacheConfig;
 use workloads::web::WebConfig;
 
 pub(crate) use cache::{CacheOptions, FillArg, read as read_data_set};
-pub(crate) use tls::{TlsClient, TlsOptions, control, stream};
+pub(crate) use tls::{TlsClient, TlsOptions, control, encrypted};
 pub(crate) use web::{WebOptions, urls};
 pub(crate) use workload::{Sent, SharedOptions, WorkloadName, WorkloadOptions, generator_options};
 

@@ -1,5 +1,5 @@
 use std::io;
-use std::net::TcpStream;
+use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use proto_http::Url;
 use reactor::Address;
 use reactor::tls::{Identity, Trust, client_config};
 use rustls::pki_types::ServerName;
@@ -46,6 +47,33 @@ pub(crate) struct TlsClient {
 }
 
 impl TlsOptions {
+    /// Checks that web servers can be asked so.
+    ///
+    /// Errors: TLS for a URL that has none; servers of several names, as one is sent to all and looked for in all
+    /// certificates.
+    pub(crate) fn check(&self, urls: &[Url]) -> Result<()> {
+        let TlsOptions { tls_ca, tls_insecure, tls_name, tls_cert, tls_key: _ } = self;
+        let given = tls_ca.is_some() || *tls_insecure || tls_name.is_some() || tls_cert.is_some();
+        if let Some(url) = urls.iter().find(|url| given && !url.https) {
+            bail!("{url}: this URL has no TLS, which was asked for; write https://, or leave out --tls-…");
+        }
+        // An address is sent to nobody, and matters only where certificates are looked at.
+        let name = |url: &Url| {
+            let unseen = *tls_insecure && url.host.parse::<IpAddr>().is_ok();
+            (!unseen).then(|| url.host.to_ascii_lowercase())
+        };
+        let own_name = |url: &&Url| url.https && tls_name.is_none() && name(url) != name(&urls[0]);
+        if let Some(other) = urls.iter().find(own_name) {
+            bail!(
+                "{} and {} are two names, and one is asked of all servers' certificates; give it with --tls-name, or \
+                 measure them apart",
+                urls[0].host,
+                other.host
+            );
+        }
+        Ok(())
+    }
+
     /// What was asked for; `None`: plain connections. `host` is what the target is called, `wanted` whether its URL says
     /// that it is encrypted: then the machine's own authorities are trusted where nothing else is said.
     ///
@@ -91,7 +119,7 @@ pub(crate) fn control(address: &Address, tls: Option<&TlsClient>) -> Result<(Con
 }
 
 /// Connects, with a bound on how long the peer may be silent. A UDP address is connected to over TCP.
-pub(crate) fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
+fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
     let patience: Duration = PATIENCE;
     match address {
         Address::Tcp(socket) | Address::Udp(socket) => {
@@ -110,9 +138,50 @@ pub(crate) fn stream(address: &Address, tls: Option<&TlsClient>) -> io::Result<B
     }
 }
 
-fn encrypted<S: Stream + 'static>(stream: S, tls: Option<&TlsClient>) -> io::Result<Box<dyn Stream>> {
+/// `stream`, with TLS over it where it is wanted.
+pub(crate) fn encrypted<S: Stream + 'static>(
+    stream: S,
+    tls: Option<&TlsClient>,
+) -> io::Result<Box<dyn Stream>> {
     let Some(tls) = tls else { return Ok(Box::new(stream)) };
     let session =
         ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()).map_err(io::Error::other)?;
     Ok(Box::new(StreamOwned::new(session, stream)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_url_says_of_tls_holds() {
+        let given = |options: &[&str]| {
+            let has = |name: &str| options.contains(&name);
+            TlsOptions {
+                tls_ca: has("ca").then(|| "ca.pem".into()),
+                tls_insecure: has("insecure"),
+                tls_name: has("name").then(|| "n".into()),
+                ..TlsOptions::default()
+            }
+        };
+        let check = |options: &[&str], urls: &str, says: Option<&str>| {
+            let urls: Vec<Url> = urls.split(' ').map(|url| url.parse().unwrap()).collect();
+            let found = given(options).check(&urls).map_err(|error| error.to_string());
+            match says {
+                None => assert_eq!(found, Ok(()), "{urls:?}"),
+                Some(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{urls:?}: {found:?}"),
+            }
+        };
+        check(&[], "http://a http://b", None);
+        check(&[], "https://a https://A:444", None);
+        for option in ["ca", "insecure", "name"] {
+            check(&[option], "http://a", Some("http://a:80: this URL has no TLS"));
+            check(&[option], "https://a", None);
+        }
+        check(&[], "https://a https://b", Some("a and b are two names"));
+        check(&["ca"], "https://10.0.0.1 https://10.0.0.2", Some("--tls-name"));
+        check(&["ca", "name"], "https://10.0.0.1 https://b", None);
+        check(&["insecure"], "https://10.0.0.1 https://[::1]", None);
+        check(&["insecure"], "https://10.0.0.1 https://b", Some("10.0.0.1 and b"));
+    }
 }

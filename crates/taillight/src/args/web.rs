@@ -106,19 +106,20 @@ fn list(file: &Path) -> Result<Listed> {
     Ok(Listed::read(&name, &std::fs::read_to_string(file).with_context(about)?)?)
 }
 
-/// The servers of a target as URLs: what is no URL is taken for HOST:PORT of one without TLS.
+/// Servers as URLs: what is no URL is taken for HOST:PORT of one without TLS.
 ///
 /// Errors: a URL that is none, a Unix socket, or some servers with TLS and others without.
-pub(crate) fn urls(target: &str) -> Result<Vec<Url>> {
+pub(crate) fn urls(servers: &[&str]) -> Result<Vec<Url>> {
     let url = |one: &str| -> Result<Url> {
         if one.starts_with("unix:") {
             bail!("{one}: web servers are asked over TCP; give http://HOST:PORT");
         }
         Ok(if one.contains("://") { one.parse()? } else { format!("http://{one}").parse()? })
     };
-    let urls = target.split(',').map(url).collect::<Result<Vec<_>>>()?;
+    let urls = servers.iter().copied().map(url).collect::<Result<Vec<_>>>()?;
     if urls.iter().any(|url| url.https != urls[0].https) {
-        bail!("{target}: some of these servers want TLS and others do not; measure them apart");
+        let all = servers.join(",");
+        bail!("{all}: some of these servers want TLS and others do not; measure them apart");
     }
     Ok(urls)
 }
@@ -126,18 +127,21 @@ pub(crate) fn urls(target: &str) -> Result<Vec<Url>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lab::TargetName;
 
     #[test]
     fn a_target_is_a_url_or_an_address() {
         let check = |target: &str, expect: &[&str]| {
-            let found: Vec<String> = urls(target).unwrap().iter().map(ToString::to_string).collect();
+            let found: Vec<String> =
+                urls(&TargetName::each(target)).unwrap().iter().map(ToString::to_string).collect();
             assert_eq!(found, expect, "{target}");
         };
         check("127.0.0.1:8080", &["http://127.0.0.1:8080"]);
         check("http://h/x", &["http://h:80/x"]);
+        check("http://h/a,b,http://i", &["http://h:80/a,b", "http://i:80"]);
         check("https://h:8443,https://[::1]", &["https://h:8443", "https://[::1]:443"]);
         for wrong in ["unix:/x", "http://a,https://b", "ftp://h", "http://"] {
-            assert!(urls(wrong).is_err(), "{wrong}");
+            assert!(urls(&TargetName::each(wrong)).is_err(), "{wrong}");
         }
     }
 }

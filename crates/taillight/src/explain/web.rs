@@ -36,7 +36,7 @@ Connections: keep-alive, or one for each request
 
 What counts as success
 
-  A status of 2xx, and what --verify asks of the body:
+  A status of 2xx, and for GET what --verify asks of the body:
 
   length      the default: as many bytes as the file has, where that is known (--files, --file-set, --urls with lengths)
   checksum    and the same content (--files, --file-set)

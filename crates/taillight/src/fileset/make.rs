@@ -1,5 +1,5 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -10,6 +10,7 @@ use rustix::fs::Mode;
 use units::Bytes;
 use workloads::web::{FileSet, MARKER, Marker, PARTIAL};
 
+use super::lock::lock;
 use super::remove::remove_files;
 use super::room;
 use super::work::over_folders;
@@ -20,7 +21,7 @@ const PIECE: usize = 256 << 10;
 
 /// What a folder holds before.
 enum Found {
-    /// Nothing, or it is not there.
+    /// Nothing.
     Nothing,
     /// The set that is wanted.
     Whole,
@@ -30,18 +31,20 @@ enum Found {
 
 /// Makes `set` in `folder`.
 ///
-/// Errors: the folder holds something else, which stays; there is no room for it; somebody asked to stop.
+/// Errors: the folder holds something else, which stays; somebody else is at it; there is no room; somebody asked to stop.
 pub(super) fn make(folder: &Path, set: &FileSet, threads: usize) -> Result<()> {
     let begun = Instant::now();
     let interrupt = Interrupt::on_signals()?;
     // Servers run under other accounts: whatever mask this process was given, they may read.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    // One that is being made looks like one that was interrupted.
+    let _lock = lock(folder)?;
     match found(folder, set)? {
         Found::Whole => return say(&format!("{} holds {} already\n", folder.display(), about(set))),
         Found::Part(part) => remove_files(folder, &part, threads, &interrupt)?,
         Found::Nothing => {}
     }
-    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     room::check(folder, set)?;
     let partial = folder.join(PARTIAL);
     fs::write(&partial, Marker::of(set).text())
@@ -79,18 +82,14 @@ fn found(folder: &Path, set: &FileSet) -> Result<Found> {
         }
         bail!("{} holds a part of another set, {}; {lever}", folder.display(), about(&part));
     }
-    match fs::read_dir(folder) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
-        Err(error) => {
-            Err(error).with_context(|| format!("cannot read {}; give the path of a folder", folder.display()))
-        }
-        Ok(mut entries) => match entries.next() {
-            None => Ok(Found::Nothing),
-            Some(_) => bail!(
-                "{} is not empty, and what is in it was not made by taillight fileset; choose another folder",
-                folder.display()
-            ),
-        },
+    let mut entries =
+        fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;
+    match entries.next() {
+        None => Ok(Found::Nothing),
+        Some(_) => bail!(
+            "{} is not empty, and what is in it was not made by taillight fileset; choose another folder",
+            folder.display()
+        ),
     }
 }
 

@@ -6,16 +6,18 @@ use anyhow::{Context, Result, bail};
 use lab::Interrupt;
 use workloads::web::{FileSet, MARKER, Marker, PARTIAL};
 
+use super::lock::lock;
 use super::make::{about, below};
 use super::work::{over_folders, threads};
 use crate::terminal::say;
 
 /// Removes the set in `folder`, whole or not, and the folder where nothing else is in it.
 ///
-/// Errors: there is none; a file cannot be removed; something else lies in the set's folders; somebody asked to stop.
-/// What is left is still known as a part of the set then.
+/// Errors: there is none; somebody else is at it; a file cannot be removed; something else lies in the set's folders;
+/// somebody asked to stop. What is left is still known as a part of the set then.
 pub(super) fn remove(folder: &Path) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
+    let _lock = lock(folder)?;
     let (whole, partial) = (folder.join(MARKER), folder.join(PARTIAL));
     let set = match Marker::read(&whole)? {
         Some(marker) => {

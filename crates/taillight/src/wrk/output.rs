@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use ::units::Nanos;
 use hist::Latency;
-use openloop::Recording;
+use openloop::{Errors, Recording};
+use workloads::web::{CUT_OFF, is_status};
 
 use super::units::{binary, cell, metric, time};
 
@@ -85,8 +86,8 @@ fn stats(
     let _ = writeln!(out, "    {name:<10}{mean}{deviation}{max}{within:>8.2}%");
 }
 
-/// The answers of one thread in each window, per second; the last window, which may be cut short, is left out where
-/// there are others.
+/// The answers in each window, per second and thread: an equal share of all, where wrk counts each thread's own. The last
+/// window, which may be cut short, is left out where there are others.
 fn rates(recording: &Recording, threads: u32) -> Vec<f64> {
     let length = recording.windows.length().as_secs_f64();
     let whole = (recording.window.as_secs_f64() / length).floor().max(1.0) as usize;
@@ -140,14 +141,15 @@ struct Failures {
 }
 
 impl Failures {
-    fn of(recording: &Recording) -> Failures {
-        let mut found = Failures { timeout: recording.tally.timeouts, ..Failures::default() };
-        for error in recording.errors.iter() {
+    /// `timeouts`: the requests that had no answer in time, without those that fell with them.
+    fn of(errors: &Errors, timeouts: u64) -> Failures {
+        let mut found = Failures { timeout: timeouts, ..Failures::default() };
+        for error in errors.iter() {
             *match error.kind.as_str() {
-                "no answer in time" => continue,
-                "cannot connect again" | "no connection" => &mut found.connect,
-                kind if kind.contains("status ") => &mut found.status,
-                "connection lost" | "connection closed" | "answer cut off" => &mut found.read,
+                Errors::NO_ANSWER => continue,
+                Errors::CANNOT_CONNECT | Errors::NO_CONNECTION => &mut found.connect,
+                Errors::LOST | Errors::CLOSED | CUT_OFF => &mut found.read,
+                kind if is_status(kind) => &mut found.status,
                 _ => &mut found.wrong,
             } += error.count;
         }
@@ -155,9 +157,16 @@ impl Failures {
     }
 }
 
+/// The answers that came within the window, as the bytes that are counted did: those of the drain are no part of the rate.
+/// `refused`: the answers of the whole run that are no success.
+fn requests(recording: &Recording, refused: u64) -> u64 {
+    let failed: u64 = recording.intervals.iter().map(|interval| interval.failed).sum();
+    recording.answered_in_window + refused.min(failed)
+}
+
 fn totals(out: &mut String, recording: &Recording) {
-    let failures = Failures::of(recording);
-    let requests = recording.tally.completed + failures.status + failures.wrong;
+    let failures = Failures::of(&recording.errors, recording.tally.timeouts);
+    let requests = requests(recording, failures.status);
     let read: u64 = recording.endpoints.iter().map(|endpoint| endpoint.bytes_received).sum();
     let seconds = recording.window.as_secs_f64();
     let _ = writeln!(out, "  {requests} requests in {}, {}B read", time(1e6 * seconds), binary(read as f64));
@@ -205,6 +214,25 @@ mod tests {
             out,
             "    Latency     6.46ms    1.93ms  12.34ms   67.66%\n    Req/Sec     1.05k     1.12k    2.50k    64.84%\n"
         );
+    }
+
+    #[test]
+    fn failures_are_sorted_as_wrk_sorts_them() {
+        let check = |kind: &str, expect: Failures| {
+            let errors = serde_json::json!([{ "kind": kind, "count": 3, "first": "" }]);
+            assert_eq!(Failures::of(&serde_json::from_value(errors).unwrap(), 0), expect, "{kind}");
+        };
+        check(Errors::CANNOT_CONNECT, Failures { connect: 3, ..Failures::default() });
+        check(Errors::NO_CONNECTION, Failures { connect: 3, ..Failures::default() });
+        check(Errors::LOST, Failures { read: 3, ..Failures::default() });
+        check(Errors::CLOSED, Failures { read: 3, ..Failures::default() });
+        check(CUT_OFF, Failures { read: 3, ..Failures::default() });
+        check("status 404", Failures { status: 3, ..Failures::default() });
+        check("other status 4xx", Failures { status: 3, ..Failures::default() });
+        check("unasked range", Failures { wrong: 3, ..Failures::default() });
+        // Of these the tally knows which were late themselves.
+        check(Errors::NO_ANSWER, Failures::default());
+        assert_eq!(Failures::of(&Errors::default(), 5), Failures { timeout: 5, ..Failures::default() });
     }
 
     #[test]

@@ -102,6 +102,28 @@ fn what_it_did_not_make_is_neither_overwritten_nor_removed() {
 }
 
 #[test]
+fn one_that_somebody_is_at_is_left_alone() {
+    let (outer, folder) = made("20x100");
+    let empty = outer.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    let held = [&folder, &empty].map(|folder| {
+        let open = fs::File::open(folder).unwrap();
+        rustix::fs::flock(&open, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        open
+    });
+    // As another process has it while it makes or removes the set.
+    fs::rename(folder.join(MARKER), folder.join(PARTIAL)).unwrap();
+    let busy = ["somebody makes or removes", "wait until that is done"];
+    refuses(fileset("make", &folder).args(["--files", "20x100"]), 1, &busy);
+    refuses(&mut fileset("remove", &folder), 1, &busy);
+    refuses(fileset("make", &empty).args(["--files", "20x100"]), 1, &busy);
+    assert_eq!(fs::read_dir(folder.join("000")).unwrap().count(), 20);
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+    drop(held);
+    says(fileset("make", &folder).args(["--files", "20x100"]), &["made 20x100"]);
+}
+
+#[test]
 fn a_link_in_place_of_a_folder_is_not_followed() {
     let (outer, folder) = made("10x10");
     let elsewhere = outer.path().join("elsewhere");

@@ -3,10 +3,10 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::hostile_servers::{reset, server};
 use crate::run::{finish, refuses, taillight, text};
@@ -56,6 +56,45 @@ fn one_that_says_nothing() {
 }
 
 #[test]
+fn one_whose_head_trickles() {
+    let trickling = |begin: &'static [u8]| {
+        server(move |mut stream, _| {
+            let _ = stream.write_all(begin);
+            while stream.write_all(b"x").is_ok() {
+                thread::park_timeout(Duration::from_millis(500));
+            }
+        })
+    };
+    let check = |command: &mut Command| {
+        let begun = Instant::now();
+        refuses(command, 1, &["did not answer an HTTP request within 5 s"]);
+        assert!(begun.elapsed() < Duration::from_secs(30), "it waited for {:?}", begun.elapsed());
+    };
+    check(&mut load(&trickling(b"HTTP/1.1 200 OK\r\nX-Padding: ")));
+    // Nor does it get longer for a handshake, of which a record begins here.
+    let url = format!("https://{}", trickling(b"\x16\x03\x03\x40\x00"));
+    check(&mut taillight(&["load", "web", "--target", &url, "--tls-insecure", "--rate", "1k", "--json"]));
+}
+
+#[test]
+fn who_asks_to_stop_is_not_kept_by_a_silent_one() {
+    let (came, comes) = std::sync::mpsc::channel();
+    let silent = server(move |stream, _| {
+        let _ = came.send(());
+        thread::park();
+        drop(stream);
+    });
+    let child = load(&silent).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    comes.recv_timeout(Duration::from_secs(60)).unwrap();
+    let begun = Instant::now();
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    assert!(begun.elapsed() < Duration::from_secs(4), "it took {:?}", begun.elapsed());
+}
+
+#[test]
 fn one_whose_head_has_no_end() {
     let endless = server(|mut stream, _| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
@@ -66,7 +105,7 @@ fn one_whose_head_has_no_end() {
 
 /// Good while it is looked at, and then not: answers the first connection's request properly. Its `then` is called for
 /// each request of the others, and ends the connection by returning false.
-fn turncoat(then: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static) -> String {
+pub(crate) fn turncoat(then: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static) -> String {
     server(move |mut stream, number| {
         let mut request = [0; 4096];
         while let Ok(1..) = stream.read(&mut request) {
@@ -80,7 +119,7 @@ fn turncoat(then: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static) -> St
 }
 
 /// Answers every request but the first connection's with these bytes, and closes behind them if it is to.
-fn saying(answer: &'static [u8], closes: bool) -> String {
+pub(crate) fn saying(answer: &'static [u8], closes: bool) -> String {
     turncoat(move |stream| stream.write_all(answer).is_ok() && !closes)
 }
 

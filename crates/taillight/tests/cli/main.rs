@@ -23,3 +23,4 @@ mod view;
 mod web;
 mod web_bodies;
 mod web_lab;
+mod wrk;

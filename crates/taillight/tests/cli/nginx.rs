@@ -156,6 +156,31 @@ fn files_are_made_for_a_server_and_go_with_it() {
 }
 
 #[test]
+fn it_can_be_stopped_while_its_files_are_made() {
+    if !has("nginx") {
+        return;
+    }
+    let place = TempDir::new().unwrap();
+    // So many files take a second or more on any machine.
+    let mut child = taillight(&["serve", "nginx", "--files", "200000x1", "--files-in"])
+        .arg(place.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let is_made = || fs::read_dir(place.path()).unwrap().next().is_some();
+    while !is_made() && child.try_wait().unwrap().is_none() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let _ =
+        rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    assert!(text(&output).contains("interrupted by Ctrl-C"), "{}", text(&output));
+    assert!(!is_made(), "its files are gone");
+}
+
+#[test]
 fn a_load_is_offered_to_an_nginx_that_is_started_for_it() {
     if !has("nginx") {
         return;

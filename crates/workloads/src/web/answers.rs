@@ -6,6 +6,9 @@ use crate::web::requests::{Checked, Job};
 use crate::web::status::kind;
 use crate::web::{Verify, WebConfig};
 
+/// The kind of failure of an answer that the server did not bring to its end.
+pub const CUT_OFF: &str = "answer cut off";
+
 /// What is known of an answer that is not whole.
 #[derive(Default)]
 pub struct Wire {
@@ -32,7 +35,7 @@ pub(super) struct Judge {
 pub(super) struct Counts {
     answered: u64,
     successes: u64,
-    /// Bodies that were wrong, and those that were looked at.
+    /// Bodies that were wrong, and those that were held against what is known of their pages.
     wrong: u64,
     verified: u64,
     /// Connections that the server ended without being asked.
@@ -140,7 +143,7 @@ impl Judge {
                 counts.ended += u64::from(!job.last);
                 self.outcome(pages, job, wire, response, counts)
             }
-            Err(defect) => Err(Fault::new("answer cut off", defect.to_string())),
+            Err(defect) => Err(Fault::new(CUT_OFF, defect.to_string())),
         })
     }
 
@@ -168,7 +171,8 @@ impl Judge {
             return Ok(());
         }
         let checked = self.check(pages, job, response, content);
-        counts.verified += 1;
+        // Where nothing is known of a page, nothing was compared.
+        counts.verified += u64::from(checked.is_err() || pages.pages.length(job.page).is_some());
         counts.wrong += u64::from(checked.is_err());
         checked
     }

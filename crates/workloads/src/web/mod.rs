@@ -13,7 +13,7 @@ mod probe;
 mod requests;
 mod status;
 
-pub use answers::Wire;
+pub use answers::{CUT_OFF, Wire};
 pub use body::Body;
 pub use config::{Verify, WebConfig};
 pub use files::{Content, FileSet};
@@ -21,3 +21,4 @@ pub use folder::{FolderError, MARKER, Marker, PARTIAL};
 pub use pages::{Listed, Pages};
 pub use probe::{Probe, ProbeError};
 pub use requests::{Checked, Job, Web};
+pub use status::is_status;

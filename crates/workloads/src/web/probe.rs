@@ -46,7 +46,7 @@ impl Sink for Looked {
 }
 
 impl Probe {
-    /// Asks `server` of the configuration's servers for its first page, over a stream whose reads give up after 5 s.
+    /// Asks `server` of the configuration's servers for its first page, over a stream that gives up 5 s after its beginning.
     ///
     /// Errors: no answer, or none of HTTP. A status that is no success is no error: the load finds out how many are.
     pub fn ask(

@@ -19,6 +19,11 @@ pub(super) fn kind(status: u16) -> &'static str {
            511 520 521 522 523 524 525 526 527 530)
 }
 
+/// Whether a kind of failure is that of whole answers whose status is no success.
+pub fn is_status(kind: &str) -> bool {
+    kind.contains("status ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -30,6 +35,7 @@ mod tests {
         check(502, "status 502");
         check(419, "other status 4xx");
         check(600, "status over 599");
-        (100..1000).for_each(|status| assert!(kind(status).contains("status ")));
+        (100..1000).for_each(|status| assert!(is_status(kind(status))));
+        assert!(!is_status(super::super::CUT_OFF));
     }
 }

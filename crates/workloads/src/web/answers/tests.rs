@@ -4,7 +4,7 @@ use openloop::{Parsed, Then, Workload};
 
 use super::*;
 use crate::web::config::tests::config;
-use crate::web::{Pages, Web};
+use crate::web::{Listed, Pages, Web};
 
 /// Shows `bytes` in pieces of `step` as the answer for a page, and closes behind them. Returns what came of it, and
 /// whether the connection stays.
@@ -70,6 +70,24 @@ fn lengths_are_checked() {
     let asks = WebConfig { headers: vec!["Accept-Encoding: gzip".parse().unwrap()], ..config() };
     check(&asks, 4, &with_body(head, b"x"), "", true);
     check(&asks, 4, &with_body("200 OK", b"x"), "wrong length", true);
+}
+
+#[test]
+fn only_what_was_compared_counts_as_verified() {
+    let verified = |pages: Pages, page: u64, body: &[u8]| {
+        let config = WebConfig { pages, ..config() };
+        let mut web = Web::new(&config, Arc::new(Checked::new(&config)), 0).unwrap();
+        let (mut job, mut wire) = (Job { page, server: 0, last: false }, Wire::default());
+        web.response(&mut job, &mut wire, &with_body("200 OK", body));
+        let (name, wrong, of) = web.counters().pop().unwrap();
+        assert_eq!(name, "verify_failures");
+        (wrong, of)
+    };
+    let listed = Pages::Listed(Arc::new(Listed::read("list", "/a 4\n/b\n").unwrap()));
+    assert_eq!(verified(Pages::One, 0, b"body"), (0, 0));
+    assert_eq!(verified(listed.clone(), 0, b"body"), (0, 1));
+    assert_eq!(verified(listed.clone(), 0, b"other"), (1, 1));
+    assert_eq!(verified(listed, 1, b"body"), (0, 0));
 }
 
 #[test]
