@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use nix::libc;
 use perf_event_open_sys::bindings as perf;
 use results::Probes;
 use results::probes::{Counter, Missing};
 
 use crate::instrument::{Instrument, Reading};
-use crate::perf::{Event, READ_TIMES, lever};
+use crate::perf::{Counted, Event, READ_TIMES, lever};
 use crate::set::Probe;
 use crate::subject::Subject;
 
@@ -60,40 +61,75 @@ struct Counters {
 
 /// Sums by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Counts(BTreeMap<&'static str, f64>);
+struct Counts(BTreeMap<&'static str, Counted>);
+
+/// The events that could be had, and those that could not.
+struct Opened<E> {
+    events: Vec<(&'static str, E)>,
+    /// Counters that this machine lacks.
+    absent: Vec<&'static str>,
+    /// Counters that some threads were refused, and why the last of them.
+    refused: Vec<&'static str>,
+    why: Option<io::Error>,
+}
+
+/// Opens each source on each thread.
+fn all<E>(threads: &[u32], mut open: impl FnMut(&Source, u32) -> io::Result<E>) -> Opened<E> {
+    let mut opened = Opened { events: Vec::new(), absent: Vec::new(), refused: Vec::new(), why: None };
+    for source in &SOURCES {
+        let before = opened.events.len();
+        let (mut lacks, mut is_refused) = (false, false);
+        for tid in threads {
+            let error = match open(source, *tid) {
+                Ok(event) => {
+                    opened.events.push((source.name, event));
+                    continue;
+                }
+                Err(error) => error,
+            };
+            match error.raw_os_error() {
+                // It ended meanwhile.
+                Some(libc::ESRCH) => {}
+                Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL) => lacks = true,
+                _ => {
+                    is_refused = true;
+                    opened.why = Some(error);
+                }
+            }
+        }
+        if is_refused {
+            opened.refused.push(source.name);
+        } else if lacks && opened.events.len() == before {
+            opened.absent.push(source.name);
+        }
+    }
+    opened
+}
 
 /// Opens every counter that is there; the others are named in `missing`, once.
 pub(crate) fn open(
     subject: &Subject,
     missing: &mut Vec<Missing>,
 ) -> Result<Box<dyn Instrument>, Vec<Missing>> {
-    let mut events = Vec::new();
-    let mut absent: Vec<&str> = Vec::new();
-    let mut why = None;
-    for source in &SOURCES {
-        for (_, tid) in host::threads::of(Path::new("/"), &subject.pids) {
-            let attributes = perf::perf_event_attr {
-                type_: source.kind,
-                config: source.number,
-                read_format: READ_TIMES,
-                ..perf::perf_event_attr::default()
-            };
-            match Event::open(attributes, tid) {
-                Ok(event) => events.push((source.name, event)),
-                Err(error) => {
-                    if !absent.contains(&source.name) {
-                        absent.push(source.name);
-                    }
-                    why.get_or_insert(error);
-                }
-            }
-        }
-    }
+    let threads: Vec<u32> =
+        host::threads::of(Path::new("/"), &subject.pids).into_iter().map(|(_, tid)| tid).collect();
+    let Opened { events, absent, refused, why } = all(&threads, |source, tid| {
+        let attributes = perf::perf_event_attr {
+            type_: source.kind,
+            config: source.number,
+            read_format: READ_TIMES,
+            ..perf::perf_event_attr::default()
+        };
+        Event::open(attributes, tid)
+    });
     let probe = Probe::Counters.name().to_owned();
     if events.is_empty() {
         let what = match why {
             Some(error) => lever(&error),
-            None => "the server's processes: none is known to listen at its address on this machine".into(),
+            None if absent.is_empty() => {
+                "the server's processes: none is known to listen at its address on this machine".into()
+            }
+            None => "a kernel with CONFIG_PERF_EVENTS".into(),
         };
         return Err(vec![Missing { probe, what, disables: "every counter".into() }]);
     }
@@ -109,14 +145,24 @@ pub(crate) fn open(
             disables: absent.join(", "),
         });
     }
+    if let Some(error) = why {
+        missing.push(Missing {
+            probe: format!("{probe}: threads"),
+            what: format!(
+                "more open files (ulimit -n), or leave to count each of the server's threads ({error})"
+            ),
+            disables: format!("a part, or all, of {}", refused.join(", ")),
+        });
+    }
     Ok(Box::new(Counters { events, before: Counts::default() }))
 }
 
 impl Counters {
     fn read(&self) -> Counts {
-        let mut sums = BTreeMap::new();
+        let mut sums: BTreeMap<&str, Counted> = BTreeMap::new();
         for (name, event) in &self.events {
-            *sums.entry(*name).or_insert(0.0) += event.read().unwrap_or(0.0);
+            let sum = sums.entry(*name).or_default();
+            *sum = sum.plus(event.read().unwrap_or_default());
         }
         Counts(sums)
     }
@@ -137,7 +183,7 @@ impl Instrument for Counters {
         self.events.iter().for_each(|(_, event)| drop(event.disable()));
         let mut counts = self.read();
         for (name, count) in &mut counts.0 {
-            *count -= self.before.0.get(name).copied().unwrap_or(0.0);
+            *count = count.since(self.before.0.get(name).copied().unwrap_or_default());
         }
         Box::new(counts)
     }
@@ -146,7 +192,10 @@ impl Instrument for Counters {
 impl Reading for Counts {
     fn add(&mut self, other: &dyn Reading) {
         let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
-        other.0.iter().for_each(|(name, more)| *self.0.entry(name).or_insert(0.0) += more);
+        for (name, more) in &other.0 {
+            let sum = self.0.entry(name).or_default();
+            *sum = sum.plus(*more);
+        }
     }
 
     fn same(&self) -> Box<dyn Reading> {
@@ -158,14 +207,19 @@ impl Reading for Counts {
     }
 
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
-        let of = |name: &str| self.0.get(name).copied();
+        let of = |name: &str| self.0.get(name).and_then(|counted| counted.scaled());
         let mut enter = |name: String, value: f64| into.counters.push(Counter { name, value });
         let instructions = of(INSTRUCTIONS).filter(|count| *count > 0.0);
         let cycles = of(CYCLES).filter(|count| *count > 0.0);
         if let Some((instructions, cycles)) = instructions.zip(cycles) {
             enter("ipc".into(), instructions / cycles);
         }
-        for (name, count) in &self.0 {
+        let mut never = Vec::new();
+        for (name, counted) in &self.0 {
+            let Some(count) = counted.scaled() else {
+                never.push(*name);
+                continue;
+            };
             match (*name, instructions, cycles) {
                 (CYCLES | INSTRUCTIONS, ..) => enter(format!("{name}_per_s"), count / observed_s),
                 (name, _, Some(cycles)) if name.ends_with("_stalls") => {
@@ -177,6 +231,16 @@ impl Reading for Counts {
                 (name, ..) => enter(format!("{name}_per_s"), count / observed_s),
             }
         }
+        if !never.is_empty() {
+            into.missing.push(Missing {
+                probe: format!("{}: never counted", Probe::Counters.name()),
+                what:
+                    "free counters of the processor: others used all of them (a profiler, or the watchdog of \
+                       kernel.nmi_watchdog)"
+                        .into(),
+                disables: never.join(", "),
+            });
+        }
         None
     }
 }
@@ -187,29 +251,58 @@ mod tests {
 
     #[test]
     fn counts_become_ratios() {
-        let counts = |n: f64| {
+        let counted = |count: u64| Counted { count, enabled_ns: 10, running_ns: 10 };
+        let counts = || {
             Counts(BTreeMap::from([
-                (CYCLES, 200.0 * n),
-                (INSTRUCTIONS, 100.0 * n),
-                ("llc_misses", n),
-                ("backend_stalls", 50.0 * n),
-                ("page_faults", 4.0 * n),
+                (CYCLES, counted(200)),
+                // Half of the time.
+                (INSTRUCTIONS, Counted { running_ns: 5, ..counted(50) }),
+                ("llc_misses", counted(1)),
+                ("backend_stalls", counted(50)),
+                ("page_faults", counted(4)),
+                // On, and never counted.
+                ("itlb_misses", Counted { running_ns: 0, ..counted(0) }),
+                // None of the threads ran.
+                ("cpu_migrations", Counted::default()),
             ]))
         };
-        let mut sum = counts(1.0);
-        sum.add(&counts(1.0));
+        let mut sum = counts();
+        sum.add(&counts());
         let mut record = Probes::default();
         sum.enter(2.0, &mut record);
+        assert_eq!(record.missing.len(), 1, "{:?}", record.missing);
+        assert_eq!(record.missing[0].disables, "itlb_misses");
         let got: Vec<(&str, f64)> = record.counters.iter().map(|c| (c.name.as_str(), c.value)).collect();
         let expect = [
             ("ipc", 0.5),
             ("backend_stalls_share", 0.25),
+            ("cpu_migrations_per_s", 0.0),
             ("cycles_per_s", 200.0),
             ("instructions_per_s", 100.0),
             ("llc_misses_per_kilo_instruction", 10.0),
             ("page_faults_per_s", 4.0),
         ];
         assert_eq!(got, expect);
+    }
+
+    #[test]
+    fn what_one_thread_lacks_is_not_what_the_machine_lacks() {
+        let check = |errors: [Option<i32>; 2], absent: bool, refused: bool| {
+            let opened = all(&[0, 1], |_, tid| match errors[tid as usize] {
+                Some(error) => Err(io::Error::from_raw_os_error(error)),
+                None => Ok(tid),
+            });
+            let count = |is_all: bool| if is_all { SOURCES.len() } else { 0 };
+            assert_eq!(opened.absent.len(), count(absent), "{errors:?}");
+            assert_eq!((opened.refused.len(), opened.why.is_some()), (count(refused), refused), "{errors:?}");
+        };
+        check([None, None], false, false);
+        check([None, Some(libc::ESRCH)], false, false);
+        check([Some(libc::ESRCH), Some(libc::ESRCH)], false, false);
+        check([None, Some(libc::EMFILE)], false, true);
+        check([Some(libc::EMFILE), Some(libc::EMFILE)], false, true);
+        check([Some(libc::ENOENT), Some(libc::ENOENT)], true, false);
+        check([Some(libc::ENOENT), Some(libc::ESRCH)], true, false);
     }
 
     #[test]

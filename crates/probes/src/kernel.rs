@@ -10,8 +10,8 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, Progr
 
 use crate::histogram::Histogram;
 
-/// `PORTS` in `src/bpf/watched.h`.
-const PORTS: usize = 8;
+/// More ports than these cannot be watched. `PORTS` in `src/bpf/watched.h`.
+pub(crate) const PORTS: usize = 8;
 
 /// The programs that are called by a static probe of the server's own: its provider and its name.
 const TOLD: [(&str, &str, &str); 1] = [("on_turn", "reactor", "turn")];
@@ -65,15 +65,19 @@ impl Programs {
         MapHandle::try_from(&map.ok_or_else(none)?)
     }
 
-    /// Writes what they are told: `struct config` in `src/bpf/watched.h`.
+    /// Writes what they are told, of [`PORTS`] at most: `struct config` in `src/bpf/watched.h`.
+    ///
+    /// Errors: there are more.
     pub(crate) fn configure(&self, ports: &[u16], checked_mask: u16) -> libbpf_rs::Result<()> {
         let namespace = fs::metadata("/proc/self/ns/pid").map_or(0, |meta| meta.ino()) as u32;
-        let count = ports.len().min(PORTS);
         let mut all = [0_u16; PORTS];
-        all[..count].copy_from_slice(&ports[..count]);
+        let Some(first) = all.get_mut(..ports.len()) else {
+            return Err(io::Error::other(format!("{} ports are more than {PORTS}", ports.len())).into());
+        };
+        first.copy_from_slice(ports);
         let mut config = Vec::new();
         config.extend(namespace.to_ne_bytes());
-        config.extend((count as u32).to_ne_bytes());
+        config.extend((ports.len() as u32).to_ne_bytes());
         config.extend(all.iter().flat_map(|port| port.to_ne_bytes()));
         config.extend(u32::from(checked_mask).to_ne_bytes());
         self.map("configuration")?.update(&0_u32.to_ne_bytes(), &config, MapFlags::ANY)

@@ -119,6 +119,7 @@ impl Observer {
             lost.extend(sum.enter(seconds, &mut record));
             record.overhead.push(overhead::of(probe, &within, &trial.windows, opened));
         }
+        sockets::hold_against(trial.all.service_time.mean_us, &mut record);
         record.missing.extend(missing);
         trial.probes = Some(record);
         for detail in lost {

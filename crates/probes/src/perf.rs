@@ -41,21 +41,56 @@ impl Event {
         check(unsafe { ioctls::DISABLE(self.fd.as_raw_fd(), 0) })
     }
 
-    /// Its count, scaled up where the processor had fewer counters than events. Needs [`READ_TIMES`].
-    pub(crate) fn read(&self) -> io::Result<f64> {
+    /// What it has counted. Needs [`READ_TIMES`].
+    pub(crate) fn read(&self) -> io::Result<Counted> {
         let mut bytes = [0; 24];
         if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let number =
-            |i: usize| u64::from_ne_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes")) as f64;
-        let (count, enabled, running) = (number(0), number(1), number(2));
-        Ok(if running > 0.0 { count * enabled / running } else { 0.0 })
+        let number = |i: usize| u64::from_ne_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes"));
+        Ok(Counted { count: number(0), enabled_ns: number(1), running_ns: number(2) })
     }
 
     /// For mapping its ring.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
+    }
+}
+
+/// What one event has counted, or several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    pub count: u64,
+    /// Time that it was on.
+    pub enabled_ns: u64,
+    /// Time that it was counted: less where the processor had fewer counters than events.
+    pub running_ns: u64,
+}
+
+impl Counted {
+    /// The count, scaled up to all the time that it was on; `None` where it was on and never counted.
+    pub(crate) fn scaled(self) -> Option<f64> {
+        match (self.enabled_ns, self.running_ns) {
+            (0, _) => Some(self.count as f64),
+            (_, 0) => None,
+            (enabled, running) => Some(self.count as f64 * enabled as f64 / running as f64),
+        }
+    }
+
+    pub(crate) fn plus(self, more: Counted) -> Counted {
+        self.with(more, u64::saturating_add)
+    }
+
+    pub(crate) fn since(self, before: Counted) -> Counted {
+        self.with(before, u64::saturating_sub)
+    }
+
+    fn with(self, other: Counted, both: impl Fn(u64, u64) -> u64) -> Counted {
+        Counted {
+            count: both(self.count, other.count),
+            enabled_ns: both(self.enabled_ns, other.enabled_ns),
+            running_ns: both(self.running_ns, other.running_ns),
+        }
     }
 }
 

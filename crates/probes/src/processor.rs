@@ -4,10 +4,11 @@ mod ring;
 mod symbols;
 
 use std::any::Any;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
 
+use nix::libc;
 use perf_event_open_sys::bindings as perf;
 use results::Probes;
 use results::probes::{CodeShare, Missing, Processor, Stack};
@@ -27,10 +28,14 @@ const STACKS: usize = 400;
 /// Where more than this share of the samples had no room, what is left may not be like the whole.
 const MAY_LOSE: f64 = 0.01;
 
+#[derive(Default)]
 struct Sampler {
     pids: Vec<u32>,
     /// By thread: some start late.
     rings: HashMap<u32, (Event, Ring)>,
+    /// Threads that it may not sample, and why the last of them.
+    refused: BTreeSet<u32>,
+    why: String,
 }
 
 /// A stack as it was taken: the process, and addresses from the innermost outwards, those of the kernel apart.
@@ -46,11 +51,15 @@ pub(crate) struct Taken {
 struct Samples {
     stacks: HashMap<Taken, u64>,
     lost: u64,
+    /// Threads that were not sampled, and why the last of them; of how many.
+    refused: BTreeSet<u32>,
+    why: String,
+    threads: usize,
 }
 
 /// Opens it on the server's threads.
 pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
-    let mut sampler = Sampler { pids: subject.pids.clone(), rings: HashMap::new() };
+    let mut sampler = Sampler { pids: subject.pids.clone(), ..Sampler::default() };
     let missing = |what: String| {
         let disables = "the split into kernel, program and libraries, and the flame graph".into();
         vec![Missing { probe: Probe::Cpu.name().into(), what, disables }]
@@ -67,29 +76,47 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
 impl Sampler {
     /// Opens an event on each thread that has none. Errors: not on one of them.
     fn open_threads(&mut self) -> io::Result<()> {
-        let mut attributes = perf::perf_event_attr {
-            type_: perf::PERF_TYPE_SOFTWARE,
-            config: perf::PERF_COUNT_SW_CPU_CLOCK as u64,
-            sample_type: (perf::PERF_SAMPLE_TID | perf::PERF_SAMPLE_CALLCHAIN) as u64,
-            ..perf::perf_event_attr::default()
-        };
-        attributes.__bindgen_anon_1.sample_freq = RATE_HZ;
-        attributes.set_freq(1);
-        let mut refused = None;
+        self.open_by(open_thread)
+    }
+
+    /// The same, by what opens one.
+    fn open_by(&mut self, mut open: impl FnMut(u32) -> io::Result<(Event, Ring)>) -> io::Result<()> {
+        self.refused.clear();
+        let mut last = None;
         for (_, tid) in host::threads::of(Path::new("/"), &self.pids) {
             if self.rings.contains_key(&tid) {
                 continue;
             }
-            match Event::open(attributes, tid).and_then(|event| Ok((Ring::map(event.fd())?, event))) {
-                Ok((ring, event)) => drop(self.rings.insert(tid, (event, ring))),
-                Err(error) => refused = Some(error),
+            match open(tid) {
+                Ok(opened) => drop(self.rings.insert(tid, opened)),
+                // It ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(error) => {
+                    self.refused.insert(tid);
+                    self.why = error.to_string();
+                    last = Some(error);
+                }
             }
         }
-        match refused {
+        match last {
             Some(error) if self.rings.is_empty() => Err(error),
             _ => Ok(()),
         }
     }
+}
+
+fn open_thread(tid: u32) -> io::Result<(Event, Ring)> {
+    let mut attributes = perf::perf_event_attr {
+        type_: perf::PERF_TYPE_SOFTWARE,
+        config: perf::PERF_COUNT_SW_CPU_CLOCK as u64,
+        sample_type: (perf::PERF_SAMPLE_TID | perf::PERF_SAMPLE_CALLCHAIN) as u64,
+        ..perf::perf_event_attr::default()
+    };
+    attributes.__bindgen_anon_1.sample_freq = RATE_HZ;
+    attributes.set_freq(1);
+    let event = Event::open(attributes, tid)?;
+    let ring = Ring::map(event.fd())?;
+    Ok((event, ring))
 }
 
 impl Instrument for Sampler {
@@ -104,7 +131,9 @@ impl Instrument for Sampler {
 
     fn pause(&mut self) -> Box<dyn Reading> {
         self.rings.values().for_each(|(event, _)| drop(event.disable()));
-        let mut samples = Samples::default();
+        let (refused, why) = (self.refused.clone(), self.why.clone());
+        let threads = self.rings.len() + refused.len();
+        let mut samples = Samples { refused, why, threads, ..Samples::default() };
         for (_, ring) in self.rings.values_mut() {
             ring.drain(|record| match record {
                 ring::Record::Stack(taken) => *samples.stacks.entry(taken).or_insert(0) += 1,
@@ -120,6 +149,11 @@ impl Reading for Samples {
         let Some(other) = other.as_any().downcast_ref::<Samples>() else { return };
         other.stacks.iter().for_each(|(stack, more)| *self.stacks.entry(stack.clone()).or_insert(0) += more);
         self.lost += other.lost;
+        self.refused.extend(&other.refused);
+        self.threads = self.threads.max(other.threads);
+        if self.why.is_empty() {
+            self.why.clone_from(&other.why);
+        }
     }
 
     fn same(&self) -> Box<dyn Reading> {
@@ -166,6 +200,20 @@ impl Reading for Samples {
             stacks: commonest(folded),
             notes,
         });
+        if !self.refused.is_empty() {
+            into.missing.push(Missing {
+                probe: format!("{}: threads", Probe::Cpu.name()),
+                what: format!(
+                    "more open files and locked memory (ulimit -n, sysctl kernel.perf_event_mlock_kb), or CAP_IPC_LOCK: {}",
+                    self.why
+                ),
+                disables: format!(
+                    "what {} of the server's {} threads do: the split is of the others",
+                    self.refused.len(),
+                    self.threads.max(self.refused.len())
+                ),
+            });
+        }
         let share = self.lost as f64 / (total + self.lost).max(1) as f64;
         (share > MAY_LOSE).then(|| {
             format!(
@@ -206,7 +254,8 @@ mod tests {
     #[test]
     fn samples_become_shares_and_losses_are_told() {
         let taken = |kernel: &[u64]| Taken { pid: u32::MAX, kernel: kernel.to_vec(), user: vec![1] };
-        let samples = |lost| Samples { stacks: [(taken(&[1]), 3), (taken(&[]), 1)].into(), lost };
+        let samples =
+            |lost| Samples { stacks: [(taken(&[1]), 3), (taken(&[]), 1)].into(), lost, ..Samples::default() };
         let check = |lost: u64, expect: Option<&str>| {
             let mut record = Probes::default();
             let told = samples(lost).enter(1.0, &mut record);
@@ -221,6 +270,35 @@ mod tests {
         let mut sum = samples(1);
         sum.add(&samples(2));
         assert_eq!((sum.lost, sum.stacks[&taken(&[1])]), (3, 6));
+    }
+
+    #[test]
+    fn threads_that_are_not_sampled_are_told() {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || drop(stopped.recv()));
+        let mut sampler = Sampler { pids: vec![std::process::id()], ..Sampler::default() };
+        let mut one = open_thread(std::process::id()).ok();
+        if one.is_none() {
+            println!("skipped: this user may not sample");
+        } else {
+            // The first that is asked for, and no other: the files of this process are all used.
+            let full = || io::Error::from_raw_os_error(libc::EMFILE);
+            sampler.open_by(|_| one.take().ok_or_else(full)).unwrap();
+            let mut record = Probes::default();
+            let mut sum = sampler.pause();
+            sum.add(sampler.pause().as_ref());
+            sum.enter(1.0, &mut record);
+            let [told] = &record.missing[..] else { panic!("{record:?}") };
+            let (refused, threads) = (sampler.refused.len(), sampler.refused.len() + 1);
+            let expect = format!("what {refused} of the server's {threads} threads do");
+            assert!(refused > 0 && told.disables.contains(&expect), "{expect}: {told:?}");
+            assert!(told.what.contains("Too many open files"), "{told:?}");
+            // One that has ended is none of them.
+            sampler.open_by(|_| Err(io::Error::from_raw_os_error(libc::ESRCH))).unwrap();
+            assert!(sampler.refused.is_empty());
+        }
+        drop(stop);
+        other.join().unwrap();
     }
 
     #[test]

@@ -14,7 +14,6 @@ use host::threads;
 use results::Probes;
 use results::probes::{CoreActivity, Missing, Scheduling, ThreadScheduling};
 
-use crate::histogram::Histogram;
 use crate::instrument::{Instrument, Reading};
 use crate::proc;
 use crate::set::Probe;
@@ -83,9 +82,10 @@ impl Core {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Counts {
     threads: BTreeMap<u32, Thread>,
-    cores: Vec<Core>,
-    /// In the run queue and for locks, where programs in the kernel saw them.
-    waits: Option<[Histogram; 2]>,
+    /// By the processor's number.
+    cores: BTreeMap<u32, Core>,
+    /// In the run queue and for a futex, where programs in the kernel saw them.
+    waits: Option<waits::Seen>,
 }
 
 struct RunQueue {
@@ -124,8 +124,7 @@ pub(crate) fn open(
         missing.push(Missing {
             probe: "runqueue: distributions".into(),
             what,
-            disables: "percentiles of the run-queue waits (means are known) and waits for locks (futex)"
-                .into(),
+            disables: "percentiles of the run-queue waits (means are known) and waits for a futex".into(),
         });
         waits::Waits::default()
     });
@@ -162,29 +161,29 @@ impl Counts {
 
     fn since(&self, before: &Counts) -> Counts {
         let thread = |(tid, now): (&u32, &Thread)| (*tid, now.since(before.threads.get(tid)));
+        // One that came or went in between is not known.
+        let core = |(cpu, now): (&u32, &Core)| Some((*cpu, now.since(*before.cores.get(cpu)?)));
         Counts {
             threads: self.threads.iter().map(thread).collect(),
-            cores: self.cores.iter().zip(&before.cores).map(|(now, then)| now.since(*then)).collect(),
+            cores: self.cores.iter().filter_map(core).collect(),
             waits: None,
         }
     }
 }
 
-/// The counters of each processor. Source: `proc_interrupts(5)`, `/proc/softirqs`.
-fn cores(root: &Path) -> Vec<Core> {
+/// The counters of each processor that is online. Source: `proc_interrupts(5)`, `/proc/softirqs`.
+fn cores(root: &Path) -> BTreeMap<u32, Core> {
     let read = |name: &str| fs::read_to_string(root.join("proc").join(name)).unwrap_or_default();
     let (hard, soft) = (read("interrupts"), read("softirqs"));
-    let ticks = Sample::read(root).unwrap_or_default().cpus;
-    let mut cores: Vec<Core> = ticks.into_values().map(|ticks| Core { ticks, ..Core::default() }).collect();
-    let count = cores.len();
-    let net_rx = |line: &&str| line.trim_start().starts_with("NET_RX:");
-    let interrupts = proc::columns(hard.lines().skip(1), count);
-    let received = proc::columns(soft.lines().filter(net_rx), count);
-    let all_soft = proc::columns(soft.lines().skip(1), count);
-    for (i, core) in cores.iter_mut().enumerate() {
-        (core.interrupts, core.net_rx, core.soft) = (interrupts[i], received[i], all_soft[i] - received[i]);
-    }
-    cores
+    let interrupts = proc::columns(&hard, |_| true);
+    let received = proc::columns(&soft, |name| name == "NET_RX");
+    let others = proc::columns(&soft, |name| name != "NET_RX");
+    let core = |(cpu, ticks): (usize, Ticks)| {
+        let cpu = cpu as u32;
+        let of = |counts: &BTreeMap<u32, u64>| counts.get(&cpu).copied().unwrap_or(0);
+        (cpu, Core { interrupts: of(&interrupts), net_rx: of(&received), soft: of(&others), ticks })
+    };
+    Sample::read(root).unwrap_or_default().cpus.into_iter().map(core).collect()
 }
 
 impl Reading for Counts {
@@ -196,10 +195,11 @@ impl Reading for Counts {
                 Entry::Vacant(place) => drop(place.insert(more.clone())),
             }
         }
-        for (sum, more) in self.waits.iter_mut().flatten().zip(other.waits.iter().flatten()) {
+        if let (Some(sum), Some(more)) = (&mut self.waits, &other.waits) {
             sum.add(more);
         }
-        for (sum, more) in self.cores.iter_mut().zip(&other.cores) {
+        for (cpu, more) in &other.cores {
+            let sum = self.cores.entry(*cpu).or_default();
             *sum = sum.plus(*more);
         }
     }
@@ -228,10 +228,10 @@ impl Reading for Counts {
                 migrations_per_s: thread.migrations.map(per_s),
             }
         };
-        let core = |(cpu, core): (usize, &Core)| {
+        let core = |(cpu, core): (&u32, &Core)| {
             let share = |ticks: u64| ticks as f64 / core.ticks.all().max(1) as f64;
             CoreActivity {
-                cpu: cpu as u32,
+                cpu: *cpu,
                 interrupts_per_s: per_s(core.interrupts),
                 net_rx_per_s: per_s(core.net_rx),
                 other_soft_per_s: per_s(core.soft),
@@ -240,7 +240,7 @@ impl Reading for Counts {
             }
         };
         let [run_queue, futex] = match &self.waits {
-            Some(waits) => waits.each_ref().map(|times| Some(times.span())),
+            Some(seen) => seen.times.each_ref().map(|times| Some(times.span())),
             None => [None, None],
         };
         into.scheduling = Some(Scheduling {
@@ -249,85 +249,11 @@ impl Reading for Counts {
             futex_waits: futex.map(|times| times.count),
             futex_wait: futex,
             threads: self.threads.iter().filter(|(_, thread)| thread.counted.given > 0).map(thread).collect(),
-            cores: self.cores.iter().enumerate().map(core).collect(),
+            cores: self.cores.iter().map(core).collect(),
         });
-        None
+        self.waits.as_ref().and_then(waits::Seen::loss)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_of_two_slots_become_rates() {
-        let thread = |n: u64| Thread {
-            name: "worker".into(),
-            counted: threads::Thread {
-                running_ns: n * 1_000_000_000,
-                waiting_ns: n * 30_000,
-                given: n * 10,
-                voluntary: n * 8,
-                involuntary: n * 2,
-            },
-            migrations: Some(n),
-        };
-        let core = |n: u64| Core {
-            interrupts: 7 * n,
-            net_rx: 5 * n,
-            soft: n,
-            ticks: Ticks { process: 97 * n, interrupt: n, steal: 2 * n, ..Ticks::default() },
-        };
-        let counts = |n: u64| Counts { threads: [(4, thread(n))].into(), cores: vec![core(n)], waits: None };
-        let mut sum = counts(3).since(&counts(2));
-        assert_eq!(sum, counts(1));
-        sum.add(&counts(1));
-        let mut record = Probes::default();
-        assert_eq!(sum.enter(4.0, &mut record), None);
-        let got = record.scheduling.unwrap();
-        let worker = &got.threads[0];
-        assert_eq!((worker.tid, worker.name.as_str(), worker.running_share), (4, "worker", 0.5));
-        assert_eq!(worker.run_queue_us_mean, Some(3.0));
-        assert_eq!((worker.switches_per_s, worker.voluntary_per_s), (5.0, 4.0));
-        assert_eq!((worker.involuntary_per_s, worker.migrations_per_s), (1.0, Some(0.5)));
-        let core = &got.cores[0];
-        assert_eq!((core.interrupts_per_s, core.net_rx_per_s, core.other_soft_per_s), (3.5, 2.5, 0.5));
-        assert_eq!((core.interrupt_share, core.steal_share), (0.01, 0.02));
-    }
-
-    #[test]
-    fn reads_each_processor() {
-        let root = tempfile::tempdir().unwrap();
-        let proc = root.path().join("proc");
-        fs::create_dir(&proc).unwrap();
-        let write = |name: &str, text: &str| fs::write(proc.join(name), text).unwrap();
-        write(
-            "stat",
-            "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 1 100 1000 10 1 5 2 7 0\ncpu1 1 1 1 1 1 1 1 1\nintr 5\n",
-        );
-        write("interrupts", "      CPU0  CPU1\n 24:  3  4  virtio\nLOC:  10  20  Local timer\n");
-        write("softirqs", "      CPU0  CPU1\n  TIMER: 1 2\n  NET_RX: 30 40\n");
-        let got: Vec<_> = cores(root.path())
-            .iter()
-            .map(|core| (core.interrupts, core.net_rx, core.soft, core.ticks.interrupt, core.ticks.all()))
-            .collect();
-        assert_eq!(got, [(13, 30, 1, 6, 1129), (24, 40, 2, 2, 8)]);
-        assert_eq!(cores(&root.path().join("nothing")), []);
-    }
-
-    #[test]
-    fn sees_its_own_process() {
-        let mut missing = Vec::new();
-        let subject = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
-        let mut probe = open(&subject, &mut missing).unwrap_or_else(|lacks| panic!("{lacks:?}"));
-        probe.resume().unwrap();
-        let mut record = Probes::default();
-        probe.pause().enter(1.0, &mut record);
-        assert!(!record.scheduling.unwrap().cores.is_empty());
-        let nobody = Subject { pids: Vec::new(), ports: vec![1], ..Subject::default() };
-        let lacks = open(&nobody, &mut missing).err().unwrap();
-        assert!(
-            lacks[0].what.contains("none is known to listen") && lacks[0].disables.contains("migrations")
-        );
-    }
-}
+mod tests;

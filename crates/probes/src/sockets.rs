@@ -19,7 +19,7 @@ use crate::set::Probe;
 use crate::subject::Subject;
 use diag::{Connection, Diag, Id};
 use info::Info;
-use sampler::{Queues, Sampler, chosen};
+use sampler::{Queues, Sampler};
 
 struct Sockets {
     diag: Diag,
@@ -38,8 +38,6 @@ struct Counts {
     slots: u64,
     /// Summed over them.
     sum: Info,
-    /// Bytes that arrived on those of them whose queues were looked at.
-    sampled_received: u64,
     queues: Queues,
 }
 
@@ -62,6 +60,22 @@ fn missing(what: &str) -> Missing {
         probe: Probe::Sockets.name().into(),
         what: what.into(),
         disables: "waits before the read, round trips and what held answers back, as TCP sees them".into(),
+    }
+}
+
+/// Takes the time unread away, and says so, where it is longer than the mean service time, of which it is a part.
+/// Units: µs.
+pub(crate) fn hold_against(service_us: Option<f64>, record: &mut Probes) {
+    let Some(sockets) = &mut record.sockets else { return };
+    if sockets.read_wait_us_mean.zip(service_us).is_some_and(|(wait, service)| wait > service) {
+        sockets.read_wait_us_mean = None;
+        record.missing.push(Missing {
+            probe: format!("{}: unread", Probe::Sockets.name()),
+            what: "more moments in which a request waits, or a processor that neither server nor client needs: the time \
+                   that was found is longer than the mean service time, which contains it"
+                .into(),
+            disables: "how long requests stood unread at the socket".into(),
+        });
     }
 }
 
@@ -95,7 +109,6 @@ impl Instrument for Sockets {
             counts.connections += 1;
             counts.sum.add(&one);
         }
-        counts.sampled_received = chosen(&self.before).filter_map(since).map(|one| one.received).sum();
         Box::new(counts)
     }
 }
@@ -106,7 +119,6 @@ impl Reading for Counts {
         self.connections += other.connections;
         self.slots += other.slots;
         self.sum.add(&other.sum);
-        self.sampled_received += other.sampled_received;
         self.queues.add(&other.queues);
     }
 
@@ -131,16 +143,17 @@ impl Reading for Counts {
         let slots = self.slots as f64;
         // All connections, all slots: how long there was anything to be busy with.
         let share = |us: u64| us as f64 / 1e6 / (observed_s * connections / slots);
-        let mean = |bytes: u64| (self.queues.moments > 0).then(|| bytes as f64 / self.queues.moments as f64);
-        let unread = mean(self.queues.unread);
-        let wait = unread
-            .filter(|_| self.sampled_received > 0)
-            .map(|unread| 1e6 * unread / per_s(self.sampled_received));
+        let moments = self.queues.moments;
+        // Of one connection: what stands unread in the mean, and what arrives in a second.
+        let wait = (moments > 0 && sum.received > 0).then(|| {
+            let arrive = sum.received as f64 / (observed_s * connections / slots);
+            1e6 * self.queues.unread as f64 / moments as f64 / arrive
+        });
         into.sockets = Some(Record {
             observed_s,
             connections: (connections / slots).round() as u64,
             read_wait_us_mean: wait,
-            moments: self.queues.moments,
+            moments,
             round_trip_us_mean: sum.round_trip_us as f64 / connections,
             received_bytes_per_s: per_s(sum.received),
             sent_bytes_per_s: per_s(sum.sent),

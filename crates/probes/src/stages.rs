@@ -29,6 +29,13 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
             "the server's processes: none is known to listen at its address on this machine",
         ));
     }
+    if subject.ports.len() > crate::kernel::PORTS {
+        return Err(missing(&format!(
+            "a server at {} ports at most; this one has {}",
+            crate::kernel::PORTS,
+            subject.ports.len()
+        )));
+    }
     match kernel::Kernel::open(subject, kernel::Limits::default()) {
         Ok(kernel) => Ok(Box::new(kernel)),
         Err(error) => Err(missing(&crate::kernel::lever(&error))),
@@ -58,4 +65,16 @@ fn missing(what: &str) -> Vec<Missing> {
         what: what.into(),
         disables: "the stages of a request: the server's own time is known as a whole only".into(),
     }]
+}
+
+#[cfg(all(test, feature = "bpf"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_ports_than_can_be_watched_are_refused() {
+        let subject = Subject { pids: vec![1], ports: (1..=9).collect(), ..Subject::default() };
+        let lacks = open(&subject).err().unwrap();
+        assert!(lacks[0].what.contains("8 ports at most; this one has 9"), "{lacks:?}");
+    }
 }

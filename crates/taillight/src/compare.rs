@@ -12,8 +12,8 @@ use results::{Comparison, Experiment, Kind, ResultFolder};
 use crate::args::WorkloadName;
 use crate::compare_studies;
 use crate::handed_on::handed_on;
-use crate::job::{self, Setting, Work};
 use crate::percent::parse_percent;
+use crate::job::{self, Looking, Setting, Work};
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
 
@@ -50,6 +50,8 @@ pub(crate) struct CompareArgs {
     workload: WorkloadName,
     #[command(flatten)]
     setting: Setting,
+    #[command(flatten)]
+    looking: Looking,
 }
 
 pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
@@ -74,7 +76,8 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
-    let job = args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, args.workload, work);
+    let mut job = args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, args.workload, work);
+    job.probes = args.looking.probe.unwrap_or_default();
     let finished = job::run(&job)?;
     finished.tell()?;
     if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {

@@ -70,6 +70,11 @@ pub(crate) struct Setting {
     pub load: LoadOptions,
     #[command(flatten)]
     pub workload: WorkloadOptions,
+}
+
+/// What is observed meanwhile: of commands whose trials do not only search, since those are too short to be looked into.
+#[derive(Args, Debug)]
+pub(crate) struct Looking {
     /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
     /// processors), runqueue, sockets (queues at the server, without privilege), server (what it counts itself), client
     /// (when requests left it and answers came), counters and io with commas between, or all. What looking costs is
@@ -84,7 +89,7 @@ impl Setting {
         Span { warmup: self.load.warmup.into(), window: self.load.window.into() }
     }
 
-    /// The job of a command whose command line was read as `A`.
+    /// The job of a command whose command line was read as `A`; nothing is observed.
     pub(crate) fn job<A: Args>(
         self,
         kind: Kind,
@@ -102,7 +107,7 @@ impl Setting {
             work,
             seed: self.load.seed,
             closed: self.load.closed,
-            probes: self.probe.unwrap_or_default(),
+            probes: ProbeSet::default(),
             server: self.server,
             agents: Some(self.load.agents),
             cpus: self.load.cpus,

@@ -16,7 +16,7 @@ use units::Rate;
 use crate::args::{WorkloadName, urls};
 use crate::generate::{self, Task};
 use crate::handed_on::{check_options, handed_on};
-use crate::job::{self, Setting, Work};
+use crate::job::{self, Looking, Setting, Work};
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -66,6 +66,8 @@ pub(crate) struct LoadArgs {
     one_url: bool,
     #[command(flatten)]
     setting: Setting,
+    #[command(flatten)]
+    looking: Looking,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
@@ -209,6 +211,7 @@ fn kept(args: LoadArgs, rate: Option<Rate>) -> Result<ExitCode> {
         .filter_map(|asked| if let Asked::Condition(gate) = asked { Some(gate) } else { None })
         .collect();
     let mut job = args.setting.job::<LoadArgs>(Kind::Load, "load", vec![args.target], args.workload, work);
+    job.probes = args.looking.probe.unwrap_or_default();
     for target in gates.iter().filter_map(|gate| gate.within_target()) {
         job.options.extend(["--target-latency".into(), format!("{}ns", target.0)]);
     }

@@ -8,8 +8,8 @@ use lab::{Plan, TargetName};
 use results::Kind;
 
 use crate::args::WorkloadName;
-use crate::job::{self, Setting, Work};
 use crate::percent::parse_percent;
+use crate::job::{self, Looking, Setting, Work};
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
 ///
@@ -37,6 +37,8 @@ pub(crate) struct SweepArgs {
     gate: bool,
     #[command(flatten)]
     setting: Setting,
+    #[command(flatten)]
+    looking: Looking,
 }
 
 pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
@@ -50,7 +52,8 @@ pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
         peak_tolerance: None,
         time: None,
     });
-    let job = args.setting.job::<SweepArgs>(Kind::Sweep, "sweep", vec![args.target], args.workload, work);
+    let mut job = args.setting.job::<SweepArgs>(Kind::Sweep, "sweep", vec![args.target], args.workload, work);
+    job.probes = args.looking.probe.unwrap_or_default();
     let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))

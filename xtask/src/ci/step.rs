@@ -82,6 +82,14 @@ pub(super) fn all(tools: &Tools) -> Vec<Step> {
             reading: Reading::Tests,
             ..cargo("tests of probes in the kernel", "")
         },
+        // Those of the command line are compiled without the feature above, so no stages are seen there.
+        Step {
+            command: with_bpf(
+                "test -p taillight --features bpf --locked --test cli --no-fail-fast probes -- --show-output",
+            ),
+            reading: Reading::Tests,
+            ..cargo("tests of probes on the command line", "")
+        },
         Step {
             env: Some(("RUSTDOCFLAGS", "-D warnings")),
             ..cargo("documentation", "doc --workspace --no-deps --locked")
@@ -205,7 +213,10 @@ mod tests {
         let shown: Vec<String> = all(&tools).iter().map(Step::shown).collect();
         assert_eq!(shown[0], "cargo fmt --all --check");
         assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
-        assert_eq!(shown[10], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
-        assert!(shown[11].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
+        assert_eq!(shown[9], "cargo test -p probes --features bpf --locked --no-fail-fast -- --show-output");
+        let with_bpf = "cargo test -p taillight --features bpf --locked --test cli --no-fail-fast probes";
+        assert!(shown[10].starts_with(with_bpf));
+        assert_eq!(shown[11], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        assert!(shown[12].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
     }
 }

@@ -62,16 +62,24 @@ static __always_inline enum call call_of(long number)
 #define FUTEX_CALL 98
 #endif
 
-/* Whether a call of futex waits: FUTEX_WAIT, FUTEX_LOCK_PI or FUTEX_WAIT_BITSET. Source: include/uapi/linux/futex.h */
-static __always_inline bool waits_for_futex(struct pt_regs *regs)
+/*
+ * Whether a call waits for a futex: futex with FUTEX_WAIT, FUTEX_LOCK_PI, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI or
+ * FUTEX_LOCK_PI2; futex_waitv and futex_wait, on both. Source: include/uapi/linux/futex.h
+ */
+static __always_inline bool waits_for_futex(struct pt_regs *regs, long number)
 {
-#if defined(__TARGET_ARCH_x86)
-	int operation = (int)regs->si & 127;
-#else
-	int operation = (int)regs->regs[1] & 127;
-#endif
+	int operation;
 
-	return operation == 0 || operation == 6 || operation == 9;
+	if (number == 449 || number == 455)
+		return 1;
+	if (number != FUTEX_CALL)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	operation = (int)regs->si & 127;
+#else
+	operation = (int)regs->regs[1] & 127;
+#endif
+	return operation == 0 || operation == 6 || operation == 9 || operation == 11 || operation == 13;
 }
 
 /* The first argument, which is the socket of all calls that read and send. */

@@ -20,6 +20,7 @@ enum count {
 	NO_WAIT,    /* read by a thread that was not seen to return from epoll_wait since the slot began */
 	NO_PACKET,  /* a send that queued no packet before it returned: counted to its return */
 	EARLY,      /* a read of bytes that arrived before the slot */
+	LATER,      /* a send of a connection whose requests have all ended: their thread has waited since */
 	COUNTS
 };
 

@@ -27,8 +27,11 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 	__u32 leaves = before->pid, comes = next->pid;
 	struct thread *t = bpf_map_lookup_elem(&threads, &leaves);
 
-	/* 0 is TASK_RUNNING. Source: include/linux/sched.h */
-	if (t && t->call == CALL_RING && before->__state != 0)
+	/*
+	 * 0 is TASK_RUNNING. One that is made to leave is ready whatever its state, which it may have set already on its
+	 * way to sleep. Source: include/linux/sched.h, __schedule()
+	 */
+	if (t && t->call == CALL_RING && !preempt && before->__state != 0)
 		t->asleep = 1;
 	t = bpf_map_lookup_elem(&threads, &comes);
 	if (t && t->asleep) {

@@ -28,15 +28,32 @@ struct {
 	__type(value, __u64);
 } waiting SEC(".maps");
 
+/* Waits that a table had no room for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} no_room SEC(".maps");
+
+/* It begins to wait. */
+static __always_inline void begins(void *table, __u32 tid)
+{
+	__u64 now = bpf_ktime_get_ns(), *lost;
+	__u32 zero = 0;
+
+	if (!bpf_map_update_elem(table, &tid, &now, BPF_ANY))
+		return;
+	lost = bpf_map_lookup_elem(&no_room, &zero);
+	/* Atomic although it is this processor's own: another of these programs may interrupt this one. */
+	if (lost)
+		__sync_fetch_and_add(lost, 1);
+}
+
 static __always_inline int is_ready(struct task_struct *task)
 {
-	__u32 tid = task->pid;
-	__u64 now;
-
-	if (!is_watched(task, task->tgid))
-		return 0;
-	now = bpf_ktime_get_ns();
-	bpf_map_update_elem(&ready, &tid, &now, BPF_ANY);
+	if (is_watched(task, task->tgid))
+		begins(&ready, task->pid);
 	return 0;
 }
 
@@ -58,8 +75,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 	__u32 tid = next->pid;
 	__u64 *since;
 
-	/* 0 is TASK_RUNNING: it was made to leave. Source: include/linux/sched.h */
-	if (before->__state == 0)
+	/* Made to leave, whatever its state; 0 is TASK_RUNNING. Source: include/linux/sched.h, __schedule() */
+	if (preempt || before->__state == 0)
 		is_ready(before);
 	since = bpf_map_lookup_elem(&ready, &tid);
 	if (since) {
@@ -72,17 +89,10 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *before, struct t
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_sys_enter, struct pt_regs *regs, long number)
 {
-	__u64 id, now;
-	__u32 tid;
+	__u64 id = bpf_get_current_pid_tgid();
 
-	if (number != FUTEX_CALL || !waits_for_futex(regs))
-		return 0;
-	id = bpf_get_current_pid_tgid();
-	tid = (__u32)id;
-	if (!is_watched((struct task_struct *)bpf_get_current_task(), id >> 32))
-		return 0;
-	now = bpf_ktime_get_ns();
-	bpf_map_update_elem(&waiting, &tid, &now, BPF_ANY);
+	if (waits_for_futex(regs, number) && is_watched((struct task_struct *)bpf_get_current_task(), id >> 32))
+		begins(&waiting, (__u32)id);
 	return 0;
 }
 

@@ -338,8 +338,12 @@ static __always_inline void was_sent(struct thread *t, __u64 socket, __u64 now)
 	struct connection *c = bpf_map_lookup_elem(&connections, &socket);
 	__u64 end;
 
-	if (!c || c->tail == c->read)
+	if (!c)
 		return;
+	if (c->tail == c->read) {
+		count(LATER);
+		return;
+	}
 	end = c->packet;
 	if (end < t->entered) {
 		end = now;

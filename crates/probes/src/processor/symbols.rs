@@ -12,8 +12,10 @@ pub(super) struct Symbols {
     files: HashMap<String, Image>,
 }
 
-/// Functions by where they begin.
-type Table = Vec<(u64, String)>;
+/// A function: where it begins, its length, its name. Those of length 0 reach to the next.
+type Function = (u64, u64, String);
+/// By where they begin.
+type Table = Vec<Function>;
 
 /// A part of a file in a process' memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl Symbols {
             table.sort();
             table
         });
-        before(table, address).map_or_else(|| "[kernel]".into(), |name| format!("{name}_[k]"))
+        function_at(table, address).map_or_else(|| "[kernel]".into(), |name| format!("{name}_[k]"))
     }
 
     /// The name of the file whose code is at `address` of the process.
@@ -58,7 +60,7 @@ impl Symbols {
         });
         let offset = address - mapping.from + mapping.offset;
         let segment = image.segments.iter().find(|(at, length, _)| offset >= *at && offset - at < *length);
-        let name = segment.and_then(|(at, _, address)| before(&image.functions, offset - at + address));
+        let name = segment.and_then(|(at, _, address)| function_at(&image.functions, offset - at + address));
         name.map_or_else(
             || format!("[{}]", short(&mapping.file)),
             |name| format!("{:#}", rustc_demangle::demangle(name)).replace(';', ":"),
@@ -81,10 +83,18 @@ impl Symbols {
     }
 }
 
-/// The last function that begins at or before `address`.
-fn before(table: &Table, address: u64) -> Option<&str> {
-    let after = table.partition_point(|(from, _)| *from <= address);
-    table.get(after.checked_sub(1)?).map(|(_, name)| name.as_str())
+/// The function that has `address`: of those that begin before it the last that reaches so far. What has no symbol is
+/// nobody's.
+fn function_at(table: &Table, address: u64) -> Option<&str> {
+    // So many may lie within another: parts of a function that have a name of their own.
+    const WITHIN: usize = 4;
+    let after = table.partition_point(|(from, ..)| *from <= address);
+    let reaches = |(back, (from, length, _)): &(usize, &Function)| match length {
+        0 => *back == 0,
+        length => address - from < *length,
+    };
+    let mut last = table[..after].iter().rev().take(WITHIN).enumerate();
+    last.find(reaches).map(|(_, (.., name))| name.as_str())
 }
 
 fn short(file: &str) -> String {
@@ -97,7 +107,7 @@ fn kallsyms(text: &str) -> Table {
         let mut words = line.split_whitespace();
         let address = u64::from_str_radix(words.next()?, 16).ok().filter(|address| *address > 0)?;
         let is_code = words.next()?.eq_ignore_ascii_case("t");
-        is_code.then(|| Some((address, words.next()?.to_owned())))?
+        is_code.then(|| Some((address, 0, words.next()?.to_owned())))?
     };
     text.lines().filter_map(function).collect()
 }
@@ -124,7 +134,8 @@ fn image(path: &Path) -> Option<Image> {
     let file = object::File::parse(&*bytes).ok()?;
     let symbols = file.symbols().chain(file.dynamic_symbols());
     let is_function = |symbol: &object::Symbol| symbol.kind() == SymbolKind::Text && symbol.address() > 0;
-    let named = symbols.filter(is_function).filter_map(|s| Some((s.address(), s.name().ok()?.to_owned())));
+    let named =
+        symbols.filter(is_function).filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_owned())));
     let mut functions: Table = named.collect();
     functions.sort();
     let segment = |segment: object::Segment| {
@@ -142,8 +153,9 @@ mod tests {
     fn reads_what_the_kernel_lists() {
         let text = "ffffffff81000000 T _stext\nffffffff81000010 t tcp_ack\nffffffff81000020 d data\n0000000000000000 T hidden\n";
         let table = kallsyms(text);
-        let check =
-            |address: u64, expect: Option<&str>| assert_eq!(before(&table, address), expect, "{address:x}");
+        let check = |address: u64, expect: Option<&str>| {
+            assert_eq!(function_at(&table, address), expect, "{address:x}")
+        };
         check(0xffff_ffff_8100_0000, Some("_stext"));
         check(0xffff_ffff_8100_0018, Some("tcp_ack"));
         check(0x1000, None);
@@ -154,6 +166,29 @@ mod tests {
         ];
         assert_eq!(mappings(maps), expect);
         assert_eq!(kallsyms("x\n\n1\n"), []);
+    }
+
+    #[test]
+    fn code_without_a_symbol_has_no_name() {
+        let function = |from: u64, length: u64, name: &str| (from, length, name.to_owned());
+        let table = vec![
+            function(0x100, 0x10, "exported"),
+            function(0x200, 0, "start"),
+            function(0x300, 0x100, "outer"),
+            function(0x310, 0x10, "part"),
+        ];
+        let check = |address: u64, expect: Option<&str>| {
+            assert_eq!(function_at(&table, address), expect, "{address:x}")
+        };
+        check(0xff, None);
+        check(0x10f, Some("exported"));
+        // The program's own, stripped.
+        check(0x110, None);
+        check(0x1ff, None);
+        check(0x2ff, Some("start"));
+        check(0x318, Some("part"));
+        check(0x320, Some("outer"));
+        check(0x400, None);
     }
 
     #[inline(never)]

@@ -1,4 +1,4 @@
-//! Waits in the run queue and for locks, each one timed by programs in the kernel (`src/bpf/scheduling.bpf.c`).
+//! Waits in the run queue and for a futex, each one timed by programs in the kernel (`src/bpf/scheduling.bpf.c`).
 
 use std::io;
 
@@ -12,38 +12,88 @@ pub(super) struct Waits {
     #[cfg(feature = "bpf")]
     programs: Option<Programs>,
     #[cfg(feature = "bpf")]
-    before: Vec<Histogram>,
+    before: Seen,
+}
+
+/// What they saw.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// In the run queue, and for a futex.
+    pub times: [Histogram; 2],
+    /// Waits that a table had no room for, and events that the kernel did not hand over.
+    pub lost: u64,
+}
+
+/// Where more than this share of the waits was lost, what is left may not be like the whole.
+const MAY_LOSE: f64 = 0.01;
+
+impl Seen {
+    /// What is to be said of what was lost, where it is too much.
+    pub(super) fn loss(&self) -> Option<String> {
+        let all = self.lost + self.times.iter().map(|times| times.count).sum::<u64>();
+        (self.lost as f64 > MAY_LOSE * all as f64).then(|| {
+            format!(
+                "runqueue: {} of {all} waits or events were lost, since the kernel's tables were full or it skipped an event; \
+                 limit {} %",
+                self.lost,
+                100.0 * MAY_LOSE
+            )
+        })
+    }
+
+    pub(super) fn add(&mut self, more: &Seen) {
+        self.times.iter_mut().zip(&more.times).for_each(|(sum, more)| sum.add(more));
+        self.lost += more.lost;
+    }
 }
 
 #[cfg(feature = "bpf")]
 impl Waits {
     /// Loads them. Errors: why not, with what to do.
     pub(super) fn open(pids: &[u32]) -> Result<Waits, String> {
+        Waits::sized(pids, &[])
+    }
+
+    /// The same with tables of other sizes.
+    pub(super) fn sized(pids: &[u32], sizes: &[(&str, u32)]) -> Result<Waits, String> {
         const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduling.bpf.o"));
         const ORDER: [&str; 5] =
             ["on_sys_exit", "on_sys_enter", "on_sched_switch", "on_sched_wakeup", "on_sched_wakeup_new"];
-        let programs = Programs::load(PROGRAMS, &ORDER, pids, &[]).map_err(|error| lever(&error))?;
-        Ok(Waits { programs: Some(programs), before: Vec::new() })
+        let programs = Programs::load(PROGRAMS, &ORDER, pids, sizes).map_err(|error| lever(&error))?;
+        Ok(Waits { programs: Some(programs), before: Seen::default() })
     }
 
     pub(super) fn resume(&mut self) -> io::Result<()> {
         let Some(programs) = &mut self.programs else { return Ok(()) };
         programs.configure(&[], 0).map_err(other)?;
-        self.before = programs.histograms(2).map_err(other)?;
+        self.before = seen(programs).map_err(other)?;
         programs.attach().map(|_| ())
     }
 
-    /// What was seen since [`Waits::resume`]: in the run queue, and for locks.
-    pub(super) fn pause(&mut self) -> Option<[Histogram; 2]> {
+    /// What was seen since [`Waits::resume`].
+    pub(super) fn pause(&mut self) -> Option<Seen> {
         let programs = self.programs.as_mut()?;
         programs.detach();
         for name in ["ready", "waiting"] {
             empty(&programs.map(name).ok()?, |_, _| {}).ok()?;
         }
-        let now = programs.histograms(2).ok()?;
-        let since: Vec<Histogram> = now.iter().zip(&self.before).map(|(now, then)| now.since(then)).collect();
-        since.try_into().ok()
+        let (now, then) = (seen(programs).ok()?, &self.before);
+        Some(Seen {
+            times: std::array::from_fn(|i| now.times[i].since(&then.times[i])),
+            lost: now.lost.saturating_sub(then.lost),
+        })
     }
+}
+
+/// Everything since the programs were loaded.
+#[cfg(feature = "bpf")]
+fn seen(programs: &Programs) -> libbpf_rs::Result<Seen> {
+    let mut times = programs.histograms(2)?.into_iter();
+    let [no_room]: [u64; 1] = programs.counts("no_room")?;
+    Ok(Seen {
+        times: std::array::from_fn(|_| times.next().unwrap_or_default()),
+        lost: no_room + programs.skipped(),
+    })
 }
 
 #[cfg(not(feature = "bpf"))]
@@ -58,7 +108,7 @@ impl Waits {
         Ok(())
     }
 
-    pub(super) fn pause(&mut self) -> Option<[Histogram; 2]> {
+    pub(super) fn pause(&mut self) -> Option<Seen> {
         None
     }
 }

@@ -37,8 +37,6 @@ pub(super) struct Connection {
     pub id: Id,
     /// Bytes that arrived and that the server has not read.
     pub unread: u32,
-    /// Bytes that the server sent and the client's side has not acknowledged.
-    pub unacknowledged: u32,
     /// Empty where it was not asked for.
     pub info: Info,
 }
@@ -160,13 +158,7 @@ fn connection(body: &[u8]) -> Option<Connection> {
         }
         attributes = attributes.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
-    Some(Connection {
-        family: body[0],
-        id: body[ID].try_into().ok()?,
-        unread: word(56)?,
-        unacknowledged: word(60)?,
-        info,
-    })
+    Some(Connection { family: body[0], id: body[ID].try_into().ok()?, unread: word(56)?, info })
 }
 
 #[cfg(test)]

@@ -115,10 +115,16 @@ impl Kernel {
 
     /// Bits of a client's port that single out a few of the connections, but enough of them.
     fn mask(&self) -> u16 {
-        let table = self.subject.pids.first().map(|pid| format!("/proc/{pid}/net/tcp"));
-        let table = table.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
-        let ours = |socket: &proc::Socket| !socket.listens && self.subject.ports.contains(&socket.local);
-        let clients: Vec<u16> = proc::sockets(&table).filter(ours).map(|socket| socket.remote).collect();
+        // Clients of IPv4 are in the second where the server listens by a socket of IPv6.
+        let tables = ["tcp", "tcp6"].into_iter().filter_map(|name| {
+            fs::read_to_string(format!("/proc/{}/net/{name}", self.subject.pids.first()?)).ok()
+        });
+        let ours = |socket: &proc::Socket| {
+            !socket.listens && socket.by_ipv4 && self.subject.ports.contains(&socket.local)
+        };
+        let clients: Vec<u16> = tables
+            .flat_map(|table| proc::sockets(&table).filter(ours).map(|one| one.remote).collect::<Vec<_>>())
+            .collect();
         let enough = |mask: &u16| clients.iter().filter(|&port| port & mask == 0).count() >= CHECKED;
         [63, 31, 15, 7, 3, 1].into_iter().find(enough).unwrap_or(0)
     }

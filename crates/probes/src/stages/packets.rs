@@ -119,10 +119,11 @@ impl Timed {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn ipv4(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
+    /// A packet of IP and TCP with `data` bytes from this place in the stream on.
+    pub(in super::super) fn ipv4(source: u16, destination: u16, from: u32, data: u16) -> Vec<u8> {
         let mut bytes = vec![0x45, 0];
         bytes.extend((20 + 20 + data).to_be_bytes());
         bytes.extend([0, 0, 0, 0, 64, 6, 0, 0, 127, 0, 0, 1, 127, 0, 0, 2]);

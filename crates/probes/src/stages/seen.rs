@@ -16,7 +16,7 @@ pub(crate) const TOTAL: usize = 7;
 pub(crate) const HISTOGRAMS: usize = 8;
 
 /// The kernel's counts, in the order of `enum count`.
-pub(crate) const COUNTS: usize = 8;
+pub(crate) const COUNTS: usize = 9;
 const MESSAGES: usize = 0;
 const FINISHED: usize = 1;
 const LOST: [(usize, &str); 3] = [
@@ -26,11 +26,15 @@ const LOST: [(usize, &str); 3] = [
 ];
 const NO_WAIT: usize = 5;
 const NO_PACKET: usize = 6;
+const LATER: usize = 8;
 
 /// Where a smaller share of the requests was followed, what is left may not be like the whole.
 const FOLLOWED: f64 = 0.99;
 /// Fewer requests than this say nothing of how many are lost.
 const ENOUGH: u64 = 100;
+/// So many of the messages may be cut: 2.5 % are where a server answers within ms. Beyond it nobody who is watched reads
+/// them, or so few of them end within a slot that those are not like the whole.
+const CUT: f64 = 0.1;
 
 /// Everything of one slot or more.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -74,10 +78,11 @@ impl Reading for Seen {
 
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
         let correlated = self.counts[FINISHED];
-        let cut = self.under_way + self.counts[NO_WAIT];
+        let (cut, beyond) = self.cut();
         let mut uncorrelated: Vec<Uncorrelated> = LOST
             .iter()
             .map(|(i, reason)| Uncorrelated { reason: (*reason).into(), count: self.counts[*i] })
+            .chain(beyond)
             .collect();
         let known: u64 = uncorrelated.iter().map(|lost| lost.count).sum::<u64>() + correlated + cut;
         let reason = "no reason was counted".to_owned();
@@ -113,6 +118,13 @@ impl Reading for Seen {
             notes.push(format!(
                 "{} sends queued no packet before they returned (the peer's window was full); they end with their return.",
                 self.counts[NO_PACKET]
+            ));
+        }
+        if self.counts[LATER] > 0 {
+            notes.push(format!(
+                "{} sends came after their request had ended: its thread had waited since, for the peer's window mostly, as a \
+                 server does that never blocks in a send. That wait and those sends are in no stage.",
+                self.counts[LATER]
             ));
         }
         let independent = self.independent();
@@ -155,6 +167,21 @@ impl Reading for Seen {
 }
 
 impl Seen {
+    /// How many messages the slots cut, and those beyond what they may cut, which are lost.
+    fn cut(&self) -> (u64, [Uncorrelated; 2]) {
+        let (messages, no_wait) = (self.counts[MESSAGES], self.counts[NO_WAIT]);
+        let all = self.under_way + no_wait;
+        let may_be = if messages < ENOUGH { all } else { (CUT * messages as f64) as u64 };
+        let beyond = all.saturating_sub(may_be);
+        let unseen = beyond.min(no_wait);
+        let lost = |reason: &str, count: u64| Uncorrelated { reason: reason.into(), count };
+        let beyond = [
+            lost("read by a thread that was not seen to wait by epoll or in a ring", unseen),
+            lost("nobody who is watched answered it while the slot lasted", beyond - unseen),
+        ];
+        (all.min(may_be), beyond)
+    }
+
     /// The packet socket's time beside that of the stages of the same requests.
     fn independent(&self) -> Option<IndependentTime> {
         let compared = &self.compared;
@@ -214,21 +241,28 @@ mod tests {
                 got.uncorrelated.iter().map(|lost| (&lost.reason[..9], lost.count)).collect();
             assert_eq!((found.as_slice(), told.is_some()), (reasons, is_lost), "{told:?}");
         };
-        check([1003, 1000, 0, 0, 0, 1, 0, 0], 0, Some(1.0), &[], false);
+        check([1003, 1000, 0, 0, 0, 1, 0, 0, 0], 0, Some(1.0), &[], false);
         check(
-            [1013, 1000, 5, 2, 3, 1, 0, 0],
+            [1013, 1000, 5, 2, 3, 1, 0, 0, 0],
             0,
             Some(1000.0 / 1010.0),
             &[("the socke", 5), ("16 others", 2), ("a table i", 3)],
             false,
         );
-        check([1103, 1000, 0, 0, 0, 1, 0, 0], 0, Some(1000.0 / 1100.0), &[("no reason", 100)], true);
-        check([1003, 1000, 0, 0, 0, 1, 0, 0], 50, Some(1000.0 / 1050.0), &[("the kerne", 50)], true);
+        check([1103, 1000, 0, 0, 0, 1, 0, 0, 0], 0, Some(1000.0 / 1100.0), &[("no reason", 100)], true);
+        check([1003, 1000, 0, 0, 0, 1, 0, 0, 0], 50, Some(1000.0 / 1050.0), &[("the kerne", 50)], true);
         // Nothing was followed at all, as of a server that reads in another way.
-        check([500, 0, 0, 400, 0, 0, 0, 0], 0, Some(0.0), &[("16 others", 400), ("no reason", 98)], true);
+        check([500, 0, 0, 400, 0, 0, 0, 0, 0], 0, Some(0.0), &[("16 others", 400), ("no reason", 98)], true);
+        // Slots may cut a tenth; beyond it nobody is seen to wait, or to read at all.
+        check([1102, 1000, 0, 0, 0, 100, 0, 0, 0], 0, Some(1.0), &[], false);
+        check([200, 0, 0, 0, 0, 198, 0, 0, 0], 0, Some(0.0), &[("read by a", 180)], true);
+        let mut record = Probes::default();
+        let under_way = Seen { under_way: 200, ..seen([200, 0, 0, 0, 0, 0, 0, 0, 0]) };
+        assert!(under_way.enter(1.0, &mut record).is_some_and(|lost| lost.contains("answered it while")));
+        assert_eq!((record.stages.as_ref().unwrap().cut, record.stages.unwrap().messages), (20, 200));
         // Too few to say.
-        check([13, 9, 2, 0, 0, 0, 0, 0], 0, Some(9.0 / 11.0), &[("the socke", 2)], false);
-        check([0, 0, 0, 0, 0, 0, 0, 0], 0, None, &[], false);
+        check([13, 9, 2, 0, 0, 0, 0, 0, 0], 0, Some(9.0 / 11.0), &[("the socke", 2)], false);
+        check([0, 0, 0, 0, 0, 0, 0, 0, 0], 0, None, &[], false);
     }
 
     #[test]
@@ -236,7 +270,7 @@ mod tests {
         let mut record = Probes::default();
         let compared =
             Compared { requests: 4, packets_ns: 40_000, stages_ns: 36_000, alone: 3, ..Compared::default() };
-        Seen { compared, ..seen([12, 10, 0, 0, 0, 0, 0, 0]) }.enter(1.0, &mut record);
+        Seen { compared, ..seen([12, 10, 0, 0, 0, 0, 0, 0, 0]) }.enter(1.0, &mut record);
         let got = record.stages.unwrap();
         let names: Vec<&str> = got.stages.iter().map(|stage| stage.name.as_str()).collect();
         assert_eq!(names, ["network", "epoll", "event_library", "read", "application", "send"]);

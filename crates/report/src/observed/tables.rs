@@ -215,7 +215,7 @@ pub(super) fn threads(looked: &[Looked]) -> Markup {
     table("The server’s threads", &heads, 2, rows.collect())
 }
 
-/// Waits in the run queue and for locks, each one timed.
+/// Waits in the run queue and for a futex, each one timed.
 pub(super) fn waits(looked: &[Looked]) -> Markup {
     let rows = looked.iter().flat_map(|load| {
         let scheduling = load.trial.probes.as_ref().and_then(|probes| probes.scheduling.as_ref());
@@ -235,7 +235,7 @@ pub(super) fn waits(looked: &[Looked]) -> Markup {
             let s = scheduling.observed_s;
             [
                 of("for a processor (run queue)", scheduling.run_queue, s),
-                of("for a lock (futex)", scheduling.futex_wait, s),
+                of("for a futex (locks, and idle waits for work)", scheduling.futex_wait, s),
             ]
         });
         both.flatten().collect::<Vec<_>>()
@@ -302,7 +302,11 @@ pub(super) fn io(looked: &[Looked]) -> Markup {
             number::percent(io.wait_share),
             bytes(io.disk_read_bytes_per_s),
             bytes(io.read_bytes_per_s),
-            io.page_cache_hit_ratio.map_or(number::NONE.into(), number::percent_of_all),
+            match (io.page_cache_hit_ratio, io.disk_read_bytes_per_s) {
+                (Some(ratio), _) => number::percent_of_all(ratio),
+                (None, Some(0.0)) => "no disk was asked".into(),
+                (None, _) => number::NONE.into(),
+            },
             number::three(io.major_faults_per_s),
         ])
     };

@@ -1,6 +1,6 @@
 use results::probes::{
-    ClientTimes, Counter, IndependentTime, Overhead, Processor, ServerCounters, ServerTime, Span, Stack,
-    Stage, Stages, Uncorrelated,
+    ClientTimes, Counter, IndependentTime, InputOutput, Overhead, Processor, ServerCounters, ServerTime,
+    Span, Stack, Stage, Stages, Uncorrelated,
 };
 use results::{LatencySummary, Probes, Trial, Verdict};
 
@@ -76,6 +76,21 @@ fn says_which_stage_grew_and_sets_the_published_values_beside() {
 #[test]
 fn nothing_is_said_where_nobody_looked() {
     assert_eq!(page(&[trial(0.1, None)]), "");
+}
+
+#[test]
+fn the_page_cache_is_told_where_no_disk_was_asked() {
+    let cell = |ratio: Option<f64>, disk: Option<f64>| {
+        let io = InputOutput {
+            page_cache_hit_ratio: ratio,
+            disk_read_bytes_per_s: disk,
+            ..InputOutput::default()
+        };
+        page(&[trial(0.5, Some(Probes { io: Some(io), ..Probes::default() }))])
+    };
+    assert!(cell(Some(0.95), Some(10.0)).contains("<td>95"));
+    assert!(cell(None, Some(0.0)).contains("<td>no disk was asked"));
+    assert!(!cell(None, None).contains("no disk was asked"));
 }
 
 #[test]

@@ -12,7 +12,8 @@ pub struct Scheduling {
     pub run_queue: Option<Span>,
     /// Each thread of the server that ran.
     pub threads: Vec<ThreadScheduling>,
-    /// Waits for a lock in the kernel (futex); `None` where they cannot be seen.
+    /// Waits for a futex: for locks that others hold, and of threads without work for some; `None` where they cannot be
+    /// seen.
     pub futex_waits: Option<u64>,
     /// How long they took.
     pub futex_wait: Option<Span>,

@@ -9,9 +9,10 @@ pub struct Sockets {
     /// Connections that lasted throughout a slot, on average.
     pub connections: u64,
     /// Mean time from the arrival of a request's bytes at the socket to the read that takes them: the bytes that stood
-    /// unread over those that arrived per second (Little's law), on some of the connections. `None` where none arrived.
+    /// unread over those that arrived per second (Little's law). `None` where none arrived, and where it came out longer
+    /// than the mean service time, which contains it.
     pub read_wait_us_mean: Option<f64>,
-    /// Moments at which the queues were looked at.
+    /// Moments, at each of which one connection's queue was looked at.
     pub moments: u64,
     /// The mean of TCP's own smoothed round trips: from an answer to its acknowledgement.
     pub round_trip_us_mean: f64,

@@ -3,6 +3,7 @@
 //! The server times its delays itself, so that a machine that is slow in between does not look like a probe that is
 //! wrong; medians are compared, so that a stall of the host in some of the requests does not either.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
@@ -16,6 +17,7 @@ use reactor::{Address, Event, Handler, Reactor, Submit, Uring, Wait};
 use results::Probes;
 use results::probes::Stages;
 use rustix::event::epoll;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::seen::STAGES;
 use super::*;
@@ -27,6 +29,8 @@ const REQUESTS: usize = 25;
 /// Steps of the histogram are 12.5 % wide, so the middle of one is 6 % off at most; the rest is for what the server does
 /// around its delay.
 const ERROR: f64 = 0.10;
+/// What is said of sends that are in no stage.
+const LATER: &str = "sends came after their request had ended";
 /// More than any buffer of a socket holds.
 const LARGE: usize = 64 << 20;
 
@@ -45,6 +49,8 @@ enum Plant {
     SleepInApplication,
     /// As two of them together, for requests that come two at a time: the second waits for the first's answer.
     Turns,
+    /// A file opens late: one end of a pipe, whose other end somebody opens after a while.
+    LateOpen,
     /// The answer is larger than all buffers, and the client does not read yet.
     LargeSend,
 }
@@ -63,6 +69,9 @@ fn serve(plant: Plant) -> Server {
     let stopped = Arc::clone(&stop);
     let thread = thread::spawn(move || {
         let answer = vec![b'a'; if plant == Plant::LargeSend { LARGE } else { 0 }];
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         let mut planted = Vec::new();
         let mut time = |what: &mut dyn FnMut()| {
             let start = Instant::now();
@@ -120,6 +129,15 @@ fn serve(plant: Plant) -> Server {
                 if plant == Plant::SleepInApplication {
                     time(&mut || thread::sleep(DELAY));
                 }
+                if plant == Plant::LateOpen {
+                    let other_end = pipe.clone();
+                    let opening = thread::spawn(move || {
+                        thread::sleep(DELAY);
+                        drop(File::options().write(true).open(other_end));
+                    });
+                    time(&mut || drop(File::open(&pipe)));
+                    opening.join().unwrap();
+                }
                 match plant {
                     Plant::LargeSend => {
                         time(&mut || drop(stream.write_all(&answer)));
@@ -138,7 +156,22 @@ fn serve(plant: Plant) -> Server {
     Server { address, stop, thread }
 }
 
-/// Asks `REQUESTS` times, each when the one before is answered.
+/// A thread for each connection, which waits in its reads and nowhere else.
+fn serve_by_reads() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // It ends with the test.
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            thread::spawn(move || {
+                while stream.read_exact(&mut [0; 8]).is_ok() && stream.write_all(b"answer\r\n").is_ok() {}
+            });
+        }
+    });
+    address
+}
+
+/// Asks `requests` times, each when the one before is answered.
 fn ask(plant: Plant, address: SocketAddr, requests: usize) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -158,6 +191,12 @@ fn ask(plant: Plant, address: SocketAddr, requests: usize) {
         }
         stream.read_exact(&mut answer).unwrap();
     }
+}
+
+/// Asks and waits for the answer.
+fn once(stream: &mut TcpStream) {
+    stream.write_all(b"get me\r\n").unwrap();
+    stream.read_exact(&mut [0; 8]).unwrap();
 }
 
 /// The programs on this process and `address`; `None` where this user may not load any, which is said.
@@ -214,6 +253,7 @@ fn a_planted_delay_shows_in_its_stage() {
         // The first is cut where its thread waited already; the last where its thread had not waited again.
         assert!(stages.correlated as usize >= REQUESTS - 3 && stages.cut <= 3, "{plant:?}: {stages:?}");
         assert!(stages.messages as usize >= REQUESTS, "{plant:?}: {stages:?}");
+        assert!(stages.notes.iter().all(|note| !note.contains(LATER)), "{plant:?}: {stages:?}");
         for one in &stages.stages {
             // A request that comes in two parts is two messages, and only the first of them waits for the second: the
             // longer half of the reads is what was planted, and its median the third quarter of all.
@@ -233,7 +273,49 @@ fn a_planted_delay_shows_in_its_stage() {
     check(Plant::BusyBeforeRead, "event_library");
     check(Plant::SlowRead, "read");
     check(Plant::SleepInApplication, "application");
+    check(Plant::LateOpen, "open");
     check(Plant::LargeSend, "send");
+}
+
+/// One that sends as much as there is room for, and waits for more; its one client ends it.
+fn serve_without_blocking() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_nonblocking(true).unwrap();
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+        let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+        epoll::add(&poll, &stream, epoll::EventData::new_u64(0), flags).unwrap();
+        let answer = vec![b'a'; LARGE];
+        let mut left = 0;
+        loop {
+            let mut events = Vec::with_capacity(1);
+            let _ = epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), None);
+            match stream.read(&mut [0; 8]) {
+                Ok(0) => break,
+                Ok(_) => left = LARGE,
+                Err(_) => {}
+            }
+            while left > 0 {
+                let Ok(sent) = stream.write(&answer[..left]) else { break };
+                left -= sent;
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn sends_that_are_in_no_stage_are_told() {
+    let address = serve_without_blocking();
+    let Some(mut kernel) = programs(address, Limits::default()) else { return };
+    kernel.resume().unwrap();
+    ask(Plant::LargeSend, address, 3);
+    let mut record = Probes::default();
+    kernel.pause().enter(1.0, &mut record);
+    let stages = record.stages.unwrap();
+    assert!(stages.notes.iter().any(|note| note.contains(LATER)), "{stages:?}");
 }
 
 /// A server with a loop of io_uring; it answers each request after what is planted.
@@ -378,6 +460,22 @@ fn stages_add_up_to_what_packets_say() {
 }
 
 #[test]
+fn few_of_the_connections_are_checked_whatever_socket_listens() {
+    for address in ["127.0.0.1:0", "[::]:0"] {
+        let Ok(listener) = TcpListener::bind(address) else {
+            println!("skipped: this machine has no IPv6");
+            continue;
+        };
+        let port = listener.local_addr().unwrap().port();
+        let to = SocketAddr::from(([127, 0, 0, 1], port));
+        let Some(kernel) = programs(to, Limits::default()) else { return };
+        let _ends: Vec<_> =
+            (0..100).map(|_| (TcpStream::connect(to).unwrap(), listener.accept().unwrap())).collect();
+        assert!(kernel.mask() >= 7, "{address}: {}", kernel.mask());
+    }
+}
+
+#[test]
 fn lost_requests_are_never_passed_over() {
     // A table of four connections for a hundred.
     let server = serve(Plant::Nothing);
@@ -387,10 +485,7 @@ fn lost_requests_are_never_passed_over() {
         let mut streams: Vec<TcpStream> =
             (0..100).map(|_| TcpStream::connect(server.address).unwrap()).collect();
         for _ in 0..3 {
-            for stream in &mut streams {
-                stream.write_all(b"get me\r\n").unwrap();
-                stream.read_exact(&mut [0; 8]).unwrap();
-            }
+            streams.iter_mut().for_each(once);
         }
         kernel.pause()
     });
@@ -407,20 +502,43 @@ fn lost_requests_are_never_passed_over() {
 #[test]
 fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
     // Another process's number: nobody who is watched reads.
-    let server = serve(Plant::Nothing);
-    let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
-    let seen = programs(server.address, Limits::default()).map(|_| {
-        let mut kernel = Kernel::open(&subject, Limits::default()).unwrap();
-        kernel.resume().unwrap();
-        ask(Plant::Nothing, server.address, 200);
-        kernel.pause()
-    });
-    server.stop.store(true, Ordering::Relaxed);
-    server.thread.join().unwrap();
-    let Some(seen) = seen else { return };
+    let check = |connections: usize, requests: usize, reason: &str| {
+        let server = serve(Plant::Nothing);
+        let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
+        let seen = programs(server.address, Limits::default()).map(|_| {
+            let mut kernel = Kernel::open(&subject, Limits::default()).unwrap();
+            kernel.resume().unwrap();
+            let mut streams: Vec<TcpStream> =
+                (0..connections).map(|_| TcpStream::connect(server.address).unwrap()).collect();
+            for _ in 0..requests {
+                streams.iter_mut().for_each(once);
+            }
+            kernel.pause()
+        });
+        server.stop.store(true, Ordering::Relaxed);
+        server.thread.join().unwrap();
+        let Some(seen) = seen else { return };
+        let mut record = Probes::default();
+        let lost = seen.enter(1.0, &mut record);
+        assert!(lost.as_ref().is_some_and(|lost| lost.contains(reason)), "{lost:?}");
+        assert_eq!(record.stages.unwrap().correlated, 0);
+    };
+    check(1, 200, "16 others");
+    // So few on each connection that there is room for all of them.
+    check(50, 4, "nobody who is watched");
+}
+
+#[test]
+fn a_server_without_epoll_is_not_taken_for_one_without_requests() {
+    let address = serve_by_reads();
+    let Some(mut kernel) = programs(address, Limits::default()) else { return };
+    kernel.resume().unwrap();
+    ask(Plant::Nothing, address, 200);
     let mut record = Probes::default();
-    assert!(seen.enter(1.0, &mut record).is_some_and(|lost| lost.contains("16 others")));
-    assert_eq!(record.stages.unwrap().correlated, 0);
+    let lost = kernel.pause().enter(1.0, &mut record);
+    assert!(lost.as_ref().is_some_and(|lost| lost.contains("not seen to wait")), "{lost:?}");
+    let stages = record.stages.unwrap();
+    assert_eq!((stages.correlated, stages.correlated_share), (0, Some(0.0)), "{stages:?}");
 }
 
 #[test]
