@@ -9,7 +9,7 @@ use results::{Purpose, ResultFolder};
 
 use super::super::super::{Elsewhere, Tuner};
 use super::*;
-use crate::{Server, ServerOptions, TargetName};
+use crate::{Server, ServerOptions, TargetName, allowed_cpus};
 
 const STUDY: &str = "\
 title = 'T'
@@ -68,7 +68,9 @@ struct There {
 impl Elsewhere for There {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
         let tuner = Disturbed { at: self.at, held: AtomicUsize::new(0) };
-        Ok((Server::start(target, options)?, Arc::new(tuner)))
+        // Which processors it has is its own affair.
+        let options = ServerOptions { cpus: allowed_cpus(), ..options.clone() };
+        Ok((Server::start(target, &options)?, Arc::new(tuner)))
     }
 
     fn note(&self) -> String {
