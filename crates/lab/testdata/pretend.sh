@@ -7,19 +7,18 @@
 # Options of its own, which the lab hands on without knowing them:
 #   --capacity RPS    beyond it the trial is overloaded (100000)
 #   --behave HOW      ok, fail, usage, hang, stubborn (hangs and ignores SIGTERM), nothing (writes no file),
-#                     garbage, invalid, spoiled (invalid where it is no search), full (fills the disk under result.json)
+#                     garbage, invalid, spoiled (invalid where it is no search), odd (spoiled, every other
+#                     one), full (fills the disk under result.json)
 #   --from N          only from the N-th trial on (1)
-#   --until N         only up to the N-th trial (without end)
 #   --log FILE        appends what it was called with
 all="$*"
 command=$1
-capacity=100000 behave=ok from=1 until= log=/dev/null rate= seed= window=1s file=
+capacity=100000 behave=ok from=1 log=/dev/null rate= seed= window=1s file=
 while [ $# -gt 0 ]; do
     case $1 in
         --capacity) capacity=$2 ;;
         --behave) behave=$2 ;;
         --from) from=$2 ;;
-        --until) until=$2 ;;
         --log) log=$2 ;;
         --rate) rate=$2 ;;
         --seed) seed=$2 ;;
@@ -47,7 +46,8 @@ fi
 echo "$all" >>"$log"
 name=${file##*/}
 number=$(expr "${name%.json}" + 0)
-if [ "$number" -lt "$from" ] || [ "$number" -gt "${until:-$number}" ]; then behave=ok; fi
+if [ "$number" -lt "$from" ]; then behave=ok; fi
+if [ "$behave" = odd ] && [ $((number % 2)) -eq 1 ]; then behave=spoiled; fi
 case $behave in
     fail)
         echo "taillight: 127.0.0.1:1 closed the connection" >&2

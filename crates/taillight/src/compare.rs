@@ -12,8 +12,8 @@ use results::{Comparison, Experiment, Kind, ResultFolder};
 use crate::args::WorkloadName;
 use crate::compare_studies;
 use crate::handed_on::handed_on;
-use crate::percent::parse_percent;
 use crate::job::{self, Looking, Setting, Work};
+use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
 

@@ -8,8 +8,8 @@ use lab::{Plan, TargetName};
 use results::Kind;
 
 use crate::args::WorkloadName;
-use crate::percent::parse_percent;
 use crate::job::{self, Looking, Setting, Work};
+use crate::percent::parse_percent;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
 ///

@@ -78,8 +78,10 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     all
 }
 
-/// This machine's own devices, and the one daemon that a setting starts and stops.
-const OUTSIDE: &str = "ls /sys/class/net; tc qdisc show; pgrep -a irqbalance";
+/// This machine's own devices, and the one daemon that a setting starts and stops. Devices `tl…` with a number belong to
+/// servers and tests that may run meanwhile; no setting makes such.
+const OUTSIDE: &str = "ls /sys/class/net | grep -v '^tl[0-9]'; tc qdisc show | grep -v ' dev tl[0-9]'; \
+    pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of who mounted it.
 const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; ip -o link; \
     sysctl net.core.somaxconn net.ipv4.tcp_congestion_control; \
