@@ -46,11 +46,11 @@ struct Disturbed {
 }
 
 impl Tuner for Disturbed {
-    fn plan(&self, _: &[String]) -> Result<(), Error> {
+    fn plan(&self, _: &[String], _: Option<&str>) -> Result<(), Error> {
         Ok(())
     }
 
-    fn apply(&self, _: &[String]) -> Result<(), Error> {
+    fn apply(&self, _: &[String], _: Option<&str>) -> Result<(), Error> {
         Ok(())
     }
 
