@@ -124,12 +124,12 @@ impl Engine {
                 continue;
             }
             match Story::read(&path)? {
-                Some(story) if story.begin.boot_id == self.inner.boot_id => {
+                Some(story) if story.begin.boot_id == self.inner.boot_id && !story.is_over() => {
                     if !story.kept {
                         return Err(Error::Unfinished { pid: story.begin.pid, journal: path });
                     }
                 }
-                // What an earlier boot, or a run that said nothing, has set is not there any more.
+                // What an earlier boot has set is not there any more, nor what was put back.
                 _ => journal::remove(&path)?,
             }
         }

@@ -72,6 +72,11 @@ pub struct Story {
 }
 
 impl Story {
+    /// Whether nothing of it is in force: its process ended between putting back the last change and removing the file.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.kept && self.entries.iter().all(|entry| entry.put_back)
+    }
+
     /// Reads a journal; `None`: its process ended before it had said who it is, so it did nothing.
     ///
     /// Errors: a line before the last is damaged, or a newer program wrote it.

@@ -99,9 +99,12 @@ impl Process {
         matches!(self.poll_end(Duration::ZERO), Ok(None))
     }
 
-    /// The last lines that it wrote to standard error.
+    /// The last lines that it wrote to standard error; all of them where it has ended.
     pub fn stderr_tail(&self) -> Vec<String> {
-        self.stderr.tail()
+        match self.status {
+            Some(_) => self.stderr.tail_at_end(LAST_WORDS_WAIT),
+            None => self.stderr.tail(),
+        }
     }
 
     /// The next line of its standard output; `None` when it has closed that, or nothing comes `within`.

@@ -159,6 +159,31 @@ fn one_engine_at_a_time_and_no_leftovers() {
 }
 
 #[test]
+fn a_journal_of_which_all_is_put_back_stops_nobody() {
+    let machine = Machine::xeon();
+    let before = machine.snapshot();
+    let plan = planned(&machine, &["aslr=off", "cpu.set=0"]);
+    let first = engine(&machine);
+    let applied = first.apply(&plan).unwrap();
+    let journals = || {
+        let files = fs::read_dir(machine.state.path()).unwrap().flatten().map(|entry| entry.path());
+        files.filter(|file| file.extension().is_some_and(|end| end == "journal")).collect::<Vec<_>>()
+    };
+    let [journal] = &journals()[..] else { panic!("{:?}", journals()) };
+    let text = fs::read_to_string(journal).unwrap();
+    applied.revert().unwrap();
+    // As where it was killed between putting back the last change and removing the file, and just before that.
+    let put_back = |of: std::ops::Range<usize>| -> String {
+        of.map(|index| format!("{{\"put-back\":{{\"index\":{index}}}}}\n")).collect()
+    };
+    fs::write(journal, format!("{text}{}", put_back(1..plan.len()))).unwrap();
+    assert!(matches!(first.refuse_leftovers(), Err(Error::Unfinished { .. })));
+    fs::write(journal, format!("{text}{}", put_back(0..plan.len()))).unwrap();
+    first.refuse_leftovers().unwrap();
+    assert_eq!((journals().len(), machine.snapshot()), (0, before));
+}
+
+#[test]
 fn what_could_not_be_put_back_stops_the_same_program_too() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
