@@ -38,7 +38,6 @@ pub fn network_note() -> Option<String> {
 
 /// This process's congestion control, where it paces, and the one that takes its place.
 fn unpaced() -> Option<(String, &'static str)> {
-    let read = |name: &str| fs::read_to_string(Path::new("/proc/sys/net").join(name)).ok();
     let own = read(CONTROL)?.trim().to_owned();
     let offered = read("ipv4/tcp_available_congestion_control")?;
     let taken = without_pacing(&own, &offered)?;
@@ -96,19 +95,21 @@ fn apart<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
     thread.join().map_err(|_| io::Error::other("the thread that enters namespaces panicked"))?
 }
 
-/// The values of [`SETTINGS`] in the calling thread's namespace: `/proc/sys/net` shows each thread its own.
+/// The file of a setting; `/proc/sys/net` shows each thread that of its own namespace.
+fn file(name: &str) -> PathBuf {
+    Path::new("/proc/sys/net").join(name)
+}
+
+/// What the calling thread's namespace has; `None` of what the kernel lacks.
+fn read(name: &str) -> Option<String> {
+    fs::read_to_string(file(name)).ok()
+}
+
+/// The values of [`SETTINGS`] in the calling thread's namespace, of which nothing paces.
 fn settings() -> Vec<(PathBuf, String)> {
-    let file = |name: &&str| Path::new("/proc/sys/net").join(name);
-    let mut settings: Vec<(PathBuf, String)> = SETTINGS
-        .iter()
-        .map(file)
-        .filter_map(|file| Some((file.clone(), fs::read_to_string(file).ok()?)))
-        .collect();
-    if let Some((_, taken)) = unpaced() {
-        let control = settings.iter_mut().filter(|(file, _)| file.ends_with(CONTROL));
-        control.for_each(|(_, value)| *value = format!("{taken}\n"));
-    }
-    settings
+    let unpaced = unpaced().map(|(_, taken)| format!("{taken}\n"));
+    let value = |name: &str| unpaced.clone().filter(|_| name == CONTROL).or_else(|| read(name));
+    SETTINGS.iter().filter_map(|name| Some((file(name), value(name)?))).collect()
 }
 
 /// Writes those that differ. One that cannot be written is one for the whole machine, and the same already.
@@ -149,7 +150,7 @@ mod tests {
         let inside = File::open(space.path()).unwrap();
         let there = apart(move || {
             move_into_link_name_space(inside.as_fd(), Some(LinkNameSpaceType::Network))?;
-            let control = fs::read_to_string(Path::new("/proc/sys/net").join(CONTROL))?;
+            let control = fs::read_to_string(file(CONTROL))?;
             assert!(!control.starts_with("bbr"), "{control}");
             Ok(settings())
         });

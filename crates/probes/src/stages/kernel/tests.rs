@@ -199,6 +199,17 @@ fn once(stream: &mut TcpStream) {
     stream.read_exact(&mut [0; 8]).unwrap();
 }
 
+/// What `kernel` sees of so many new connections, each asked so many times, in turn.
+fn seen_of(mut kernel: Kernel, address: SocketAddr, connections: usize, requests: usize) -> Box<dyn Reading> {
+    kernel.resume().unwrap();
+    let mut streams: Vec<TcpStream> =
+        (0..connections).map(|_| TcpStream::connect(address).unwrap()).collect();
+    for _ in 0..requests {
+        streams.iter_mut().for_each(once);
+    }
+    kernel.pause()
+}
+
 /// The programs on this process and `address`; `None` where this user may not load any, which is said.
 fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
     let subject =
@@ -480,15 +491,7 @@ fn lost_requests_are_never_passed_over() {
     // A table of four connections for a hundred.
     let server = serve(Plant::Nothing);
     let kernel = programs(server.address, Limits { connections: 4 });
-    let seen = kernel.map(|mut kernel| {
-        kernel.resume().unwrap();
-        let mut streams: Vec<TcpStream> =
-            (0..100).map(|_| TcpStream::connect(server.address).unwrap()).collect();
-        for _ in 0..3 {
-            streams.iter_mut().for_each(once);
-        }
-        kernel.pause()
-    });
+    let seen = kernel.map(|kernel| seen_of(kernel, server.address, 100, 3));
     server.stop.store(true, Ordering::Relaxed);
     server.thread.join().unwrap();
     let Some(seen) = seen else { return };
@@ -506,14 +509,8 @@ fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
         let server = serve(Plant::Nothing);
         let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
         let seen = programs(server.address, Limits::default()).map(|_| {
-            let mut kernel = Kernel::open(&subject, Limits::default()).unwrap();
-            kernel.resume().unwrap();
-            let mut streams: Vec<TcpStream> =
-                (0..connections).map(|_| TcpStream::connect(server.address).unwrap()).collect();
-            for _ in 0..requests {
-                streams.iter_mut().for_each(once);
-            }
-            kernel.pause()
+            let kernel = Kernel::open(&subject, Limits::default()).unwrap();
+            seen_of(kernel, server.address, connections, requests)
         });
         server.stop.store(true, Ordering::Relaxed);
         server.thread.join().unwrap();
