@@ -35,7 +35,7 @@ pub struct Line {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DataSet(Vec<Line>);
 
-const LEVER: &str =
+const HINT: &str =
     "write CSV with the header key_size,value_size,popularity and a line an item, such as 40,500,1.5";
 
 impl DataSet {
@@ -66,7 +66,7 @@ impl DataSet {
             what: "data set",
             given,
             problem: problem.into(),
-            lever: LEVER,
+            hint: HINT,
         };
         if lines.is_empty() || u32::try_from(lines.len()).is_err() {
             return Err(error(format!("{} items", lines.len()), "it has not between 1 and 2^32 - 1 items"));

@@ -96,7 +96,7 @@ impl KeySampler {
             what: "number of keys",
             given: count.to_string(),
             problem: "it is not between 1 and 2^40".into(),
-            lever: "write a number of keys such as 1000000",
+            hint: "write a number of keys such as 1000000",
         })
     }
 

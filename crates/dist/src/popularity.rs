@@ -49,7 +49,7 @@ pub enum Popularity {
     },
 }
 
-const LEVER: &str =
+const HINT: &str =
     "write uniform, zipf:0.99, hotset:20%,80%, sequential, latest:0.99, normal:16% or exponential:95%,85%";
 
 const YCSB: &str = "Cooper et al., Benchmarking cloud serving systems with YCSB, SoCC 2010";
@@ -157,7 +157,7 @@ impl FromStr for Popularity {
 
     /// Reads every syntax of [`Popularity::FORMS`].
     fn from_str(text: &str) -> Result<Popularity, ParseError> {
-        let syntax = Syntax { what: "popularity", given: text, lever: LEVER };
+        let syntax = Syntax { what: "popularity", given: text, hint: HINT };
         let alpha = |text: &str| match syntax.number(text, "exponent")? {
             alpha if (0.0..=Self::MAX_ALPHA).contains(&alpha) => Ok(alpha),
             alpha => {

@@ -239,7 +239,7 @@ impl FromStr for Preset {
             what: "preset",
             given: text.into(),
             problem,
-            lever: "write etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read or ancs19-update",
+            hint: "write etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read or ancs19-update",
         };
         match Preset::ALL.into_iter().find(|preset| preset.name == text.trim()) {
             Some(Preset { refused: Some(reason), .. }) => Err(error(reason.into())),

@@ -7,7 +7,7 @@ use units::{Bytes, Nanos, ParseError};
 pub(crate) struct Syntax<'a> {
     pub(crate) what: &'static str,
     pub(crate) given: &'a str,
-    pub(crate) lever: &'static str,
+    pub(crate) hint: &'static str,
 }
 
 impl<'a> Syntax<'a> {
@@ -21,7 +21,7 @@ impl<'a> Syntax<'a> {
     }
 
     pub(crate) fn error(&self, problem: impl Into<String>) -> ParseError {
-        ParseError { what: self.what, given: self.given.into(), problem: problem.into(), lever: self.lever }
+        ParseError { what: self.what, given: self.given.into(), problem: problem.into(), hint: self.hint }
     }
 
     /// Exactly `N` parts between commas. `names` says what they are.
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn shares_and_spans_read_back() {
-        let syntax = Syntax { what: "t", given: "t", lever: "t" };
+        let syntax = Syntax { what: "t", given: "t", hint: "t" };
         for text in ["7%", "20%", "85.71428571%", "33.333333333333336%", "100%", "0.0000001%", "95%"] {
             let share = syntax.share(text, "share").unwrap();
             assert_eq!(syntax.share(&percent(share), "share").unwrap(), share, "{text}");
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn refuses_what_is_no_share() {
-        let syntax = Syntax { what: "t", given: "t", lever: "t" };
+        let syntax = Syntax { what: "t", given: "t", hint: "t" };
         for wrong in ["", "5", "0%", "101%", "-1%", "NaN%", "%", "inf%"] {
             assert!(syntax.share(wrong, "share").is_err(), "{wrong}");
         }

@@ -92,7 +92,7 @@ impl Metrics {
         metrics
     }
 
-    /// The figures of a trial that still runs: `trial` holds what is known so far, and nobody has judged it.
+    /// The figures of a trial that still runs: `trial` holds what is known so far, without a verdict.
     pub fn of_live(result: &str, trial: &Trial) -> Metrics {
         let mut metrics = Metrics::default();
         let labels = common(result, trial);

@@ -20,7 +20,7 @@ impl Metrics {
     /// HTTP with Protobuf.
     ///
     /// Units: both times in nanoseconds since the Unix epoch: when the trial started and what moment it is of.
-    /// Errors: an address that is no plain HTTP, a collector that cannot be reached within 10 s or refuses.
+    /// Errors: an address that is not plain HTTP, a collector that cannot be reached within 10 s or refuses.
     pub fn push_otlp(&self, address: &str, started: u64, at: u64) -> Result<(), Error> {
         // The path that the specification gives to a base address.
         let whole = format!("{}/v1/metrics", address.trim_end_matches('/').trim_end_matches("/v1/metrics"));

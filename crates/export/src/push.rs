@@ -8,7 +8,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Metrics {
     /// Puts the OpenMetrics text to `address`, such as a push gateway's `http://HOST:9091/metrics/job/taillight`.
     ///
-    /// Errors: an address that is no plain HTTP, a receiver that cannot be reached within 10 s or refuses.
+    /// Errors: an address that is not plain HTTP, a receiver that cannot be reached within 10 s or refuses.
     pub fn push_openmetrics(&self, address: &str) -> Result<(), Error> {
         let agent = agent();
         let request = agent.put(address).header("Content-Type", CONTENT_TYPE);

@@ -10,7 +10,7 @@ pub fn trials(experiment: &Experiment) -> Table {
     Table::of(&columns(), experiment.trials.iter().map(|trial| (experiment, trial)))
 }
 
-/// `open` or `closed`, which stands in every table.
+/// `open` or `closed`, which is in every table.
 pub(crate) fn loop_words(trial: &Trial) -> &'static str {
     if trial.is_closed_loop() { "closed" } else { "open" }
 }

@@ -121,7 +121,7 @@ fn openmetrics_are_the_text_of_the_specification() {
     for old in &measured().trials {
         well_formed(&Metrics::of_trial("old", old).openmetrics());
     }
-    // Nobody has judged what still runs.
+    // A running trial has no verdict yet.
     let live = Metrics::of_live("r", &trial()).openmetrics();
     assert!(!live.contains("taillight_usable") && !live.contains("taillight_gate_passed"));
     well_formed(&live);
@@ -150,7 +150,7 @@ fn well_formed(text: &str) {
                 "counter" => &["_total"],
                 "gauge" => &[""],
                 "summary" => &["", "_count", "_sum"],
-                other => panic!("{other} is no type"),
+                other => panic!("{other} is not a type"),
             };
             assert!(allowed.contains(&suffix), "{line}");
         }

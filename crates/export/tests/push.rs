@@ -88,7 +88,7 @@ fn a_push_that_fails_says_where_and_why() {
     let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
     assert!(error.contains(&address) && error.contains("503"), "{error}");
     thread.join().unwrap();
-    // Nobody listens there any more.
+    // The port is closed by now.
     let error = metrics().push_otlp(&address, 0, 1).unwrap_err().to_string();
     assert!(error.contains("cannot push metrics to") && error.contains("http://HOST:PORT"), "{error}");
 }

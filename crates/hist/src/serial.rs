@@ -1,4 +1,4 @@
-//! Histograms in JSON and the like, without loss: what a generator hands to whoever merges.
+//! Histograms in JSON and the like, without loss: what a generator hands over to be merged.
 //!
 //! A [`Latency`] is the Base64 text of HdrHistogram's compressed V2 encoding, as in an `.hlog`; the sparse
 //! histogram of a window is the list of its cells that are not empty, each with its count.

@@ -132,7 +132,7 @@ impl Windows {
     /// The median, over windows of at least 1 000 samples, of each window's p99.
     ///
     /// Consecutive windows are merged until they hold 1 000 samples; what is left at the end joins the
-    /// last of them. Marked windows take part: the median needs no one to choose what to leave out.
+    /// last of them. Marked windows take part: the median needs no choice of what to leave out.
     /// `None` when there are fewer than 3 such windows.
     pub fn windowed_p99(&self) -> Option<Nanos> {
         let mut groups: Vec<Sparse> = Vec::new();

@@ -24,7 +24,7 @@ pub struct Ability {
     /// Which facts say so.
     pub why: String,
     /// What would change the answer; `None` with [`Answer::Yes`].
-    pub lever: Option<String>,
+    pub hint: Option<String>,
 }
 
 /// Whether a machine has an ability.
@@ -33,7 +33,7 @@ pub struct Ability {
 pub enum Answer {
     /// As a study needs it.
     Yes,
-    /// With a limit that must stand beside the result.
+    /// With a limit that must be shown beside the result.
     Partly,
     /// Not at all.
     No,
@@ -69,25 +69,25 @@ impl Host {
 struct Judged {
     answer: Answer,
     why: String,
-    lever: Option<String>,
+    hint: Option<String>,
 }
 
 fn yes(why: impl Into<String>) -> Judged {
-    Judged { answer: Answer::Yes, why: why.into(), lever: None }
+    Judged { answer: Answer::Yes, why: why.into(), hint: None }
 }
 
-fn partly(why: impl Into<String>, lever: impl Into<String>) -> Judged {
-    Judged { answer: Answer::Partly, why: why.into(), lever: Some(lever.into()) }
+fn partly(why: impl Into<String>, hint: impl Into<String>) -> Judged {
+    Judged { answer: Answer::Partly, why: why.into(), hint: Some(hint.into()) }
 }
 
-fn no(why: impl Into<String>, lever: impl Into<String>) -> Judged {
-    Judged { answer: Answer::No, why: why.into(), lever: Some(lever.into()) }
+fn no(why: impl Into<String>, hint: impl Into<String>) -> Judged {
+    Judged { answer: Answer::No, why: why.into(), hint: Some(hint.into()) }
 }
 
 impl Judged {
     fn named(self, name: &str, shows: &str) -> Ability {
-        let Judged { answer, why, lever } = self;
-        Ability { name: name.into(), shows: shows.into(), answer, why, lever }
+        let Judged { answer, why, hint } = self;
+        Ability { name: name.into(), shows: shows.into(), answer, why, hint }
     }
 
     /// As found, if this process holds `capability`; otherwise not, since it could not use it.

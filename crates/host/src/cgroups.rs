@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::mounts::mounts;
 use crate::tree::Tree;
 
-/// The control groups, by which the kernel shares processors and memory out; versions 1 and 2 may stand side by side.
+/// The control groups, by which the kernel divides processors and memory; versions 1 and 2 may be mounted side by side.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cgroups {

@@ -1,8 +1,8 @@
 //! Where the processors' time went: to us, to others, to interrupts, or to the hypervisor's other guests.
 //!
 //! Time in interrupts is kept apart from the time of processes: packets over loopback are delivered in a soft
-//! interrupt inside the sender's own system call, which `/proc/stat` counts as interrupt. Taken for somebody
-//! else's, it would be "foreign load" in every measurement.
+//! interrupt inside the sender's own system call, which `/proc/stat` counts as interrupt. Counted as
+//! another process's, it would be "foreign load" in every measurement.
 
 mod process;
 mod sample;

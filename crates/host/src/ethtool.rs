@@ -1,6 +1,6 @@
 //! What a network device's driver says about its queues and how it steers packets to them.
 //!
-//! These facts stand in no file: the kernel is asked by the call that the program `ethtool` uses (`SIOCETHTOOL`).
+//! These facts are in no file: the kernel is asked by the call that the program `ethtool` uses (`SIOCETHTOOL`).
 //! A tree that is not this machine has them planted as JSON in `ethtool/DEVICE.json`.
 
 mod ask;
@@ -74,7 +74,7 @@ pub struct Rules {
 pub struct Coalescing {
     /// After the first packet that arrived.
     pub receive_us: u32,
-    /// Or as soon as so many have; 0 is no limit.
+    /// Or as soon as so many have; 0 means no limit.
     pub receive_packets: u32,
     /// After the first packet that left.
     pub transmit_us: u32,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::tree::Tree;
 use units::CpuList;
 
-/// The interrupts of devices, and who distributes them.
+/// The interrupts of devices, and what distributes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interrupts {
@@ -13,7 +13,7 @@ pub struct Interrupts {
     pub all: Vec<Interrupt>,
     /// Whether the daemon irqbalance runs, which moves them by itself. `None`: the processes cannot be seen.
     pub irqbalance: Option<bool>,
-    /// Where an interrupt goes that nobody has said anything about.
+    /// The default affinity of interrupts without one of their own.
     pub default_affinity: Option<CpuList>,
 }
 

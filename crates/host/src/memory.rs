@@ -8,7 +8,7 @@ use crate::tree::Tree;
 pub struct Memory {
     /// All that the kernel has.
     pub total_bytes: Option<u64>,
-    /// What can be had without swapping.
+    /// What is available without swapping.
     pub available_bytes: Option<u64>,
     /// Swap space; 0 means that too little memory ends in a kill rather than in slowness.
     pub swap_bytes: Option<u64>,
@@ -16,7 +16,7 @@ pub struct Memory {
     pub huge_page_bytes: Option<u64>,
     /// Huge pages set apart.
     pub huge_pages: Option<u64>,
-    /// Those of them that nobody uses.
+    /// Those of them that are free.
     pub huge_pages_free: Option<u64>,
     /// When the kernel makes huge pages by itself: `always`, `madvise`, `never`.
     pub transparent_huge_pages: Option<String>,
@@ -34,7 +34,7 @@ pub struct HugePagePool {
     pub page_bytes: u64,
     /// How many are set apart.
     pub pages: u64,
-    /// Those of them that nobody uses.
+    /// Those of them that are free.
     pub free: u64,
 }
 

@@ -43,7 +43,7 @@ pub struct ReceiveQueue {
     pub flow_entries: Option<u64>,
 }
 
-/// A queue that packets leave by, and who uses it.
+/// A queue that packets leave by, and which processors use it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TransmitQueue {
@@ -53,7 +53,7 @@ pub struct TransmitQueue {
     pub xps: CpuList,
 }
 
-/// An interrupt of a network device. Its affinity stands in [`Interrupts::all`].
+/// An interrupt of a network device. Its affinity is in [`Interrupts::all`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NicInterrupt {
@@ -171,7 +171,7 @@ fn told(name: &str) -> (Direction, Option<usize>) {
     let name = name.split('@').next().unwrap_or(name).to_ascii_lowercase();
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let Ok(queue) = name[stem.len()..].parse() else { return (Direction::Other, None) };
-    // What stands after the device's own name, which may have any letters in it.
+    // What follows the device's own name, which may have any letters in it.
     let has = |word: &str| stem.contains(word);
     let direction = if has("txrx") || has("tx-rx") || has("rxtx") || has("_comp") {
         Direction::Both

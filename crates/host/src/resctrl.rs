@@ -35,7 +35,7 @@ pub struct CacheAllocation {
     pub ways: u32,
     /// The fewest that a group can have.
     pub min_bits: u32,
-    /// How many groups there can be, the first, of everybody, included.
+    /// How many groups there can be, including the default group.
     pub closids: u32,
     /// Ways that devices write to as well, as a mask.
     pub shareable_bits: u64,

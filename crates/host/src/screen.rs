@@ -42,15 +42,15 @@ impl fmt::Display for Screen<'_> {
 
 fn line(f: &mut fmt::Formatter<'_>, ability: &Ability) -> fmt::Result {
     const INDENT: usize = 6;
-    let Ability { name, shows, answer, why, lever } = ability;
+    let Ability { name, shows, answer, why, hint } = ability;
     let mark = match answer {
         Answer::Yes => "+",
         Answer::Partly => "~",
         Answer::No => "-",
     };
     writeln!(f, "  {mark} {}", wrapped(&format!("{name} [{shows}]: {why}"), INDENT))?;
-    match lever {
-        Some(lever) => writeln!(f, "      → {}", wrapped(lever, INDENT + 2)),
+    match hint {
+        Some(hint) => writeln!(f, "      → {}", wrapped(hint, INDENT + 2)),
         None => Ok(()),
     }
 }

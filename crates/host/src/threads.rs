@@ -19,7 +19,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Reads `proc/PID/task/TID` below `root`; `None` where the thread is gone, or may not be read.
+    /// Reads `proc/PID/task/TID` below `root`; `None` where the thread has ended, or may not be read.
     ///
     /// Cost: about 15 µs. Source: `Documentation/scheduler/sched-stats.rst` of the kernel, `proc_pid_status(5)`.
     pub fn read(root: &Path, pid: u32, tid: u32) -> Option<Thread> {
@@ -56,7 +56,7 @@ impl Thread {
     }
 }
 
-/// The threads of the processes `pids`, each with its process. A process that is gone has none.
+/// The threads of the processes `pids`, each with its process. A process that has ended has none.
 pub fn of(root: &Path, pids: &[u32]) -> Vec<(u32, u32)> {
     let of = |&pid: &u32| {
         numbers(&root.join(format!("proc/{pid}/task")))
@@ -79,7 +79,7 @@ pub fn migrations(root: &Path, pid: u32, tid: u32) -> Option<u64> {
     field(&text(root, pid, tid, "sched")?, "se.nr_migrations")
 }
 
-/// Its name; empty where it is gone.
+/// Its name; empty where it has ended.
 pub fn name(root: &Path, pid: u32, tid: u32) -> String {
     text(root, pid, tid, "comm").unwrap_or_default().trim_end().to_owned()
 }

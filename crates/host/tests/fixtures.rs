@@ -86,7 +86,7 @@ fn the_thunderx_lacks_it() {
 fn every_lack_has_a_lever() {
     for host in [XEON.clone(), THUNDERX.clone(), Host::here(), Host::default()] {
         for ability in host.abilities() {
-            assert_eq!(ability.lever.is_none(), ability.answer == Answer::Yes, "{ability:?}");
+            assert_eq!(ability.hint.is_none(), ability.answer == Answer::Yes, "{ability:?}");
             assert!(!ability.why.is_empty() && !ability.shows.is_empty(), "{ability:?}");
         }
     }

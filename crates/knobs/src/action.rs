@@ -12,7 +12,7 @@ pub struct Action {
     pub setting: String,
     /// The change.
     pub step: Step,
-    /// Whether it goes with a folder that an earlier action made, so that it need not be put back by itself.
+    /// Whether it goes with a folder that an earlier action made, so that it need not be reverted by itself.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scratch: bool,
 }
@@ -45,7 +45,7 @@ pub enum Step {
         /// The controller.
         word: String,
     },
-    /// Puts processes into a control group. Undone by putting each back into the group it was in, and whatever they
+    /// Puts processes into a control group. Undone by moving each into the group it was in, and whatever they
     /// have started since along with the first.
     Move {
         /// The processes.

@@ -8,9 +8,9 @@ use crate::journal::{self, Journal};
 use crate::restore::{PutBack, put_back};
 use crate::{Action, Drift, Error, Kernel, State};
 
-/// Settings in force. Dropping it puts the host back, also when a panic drops it.
+/// Settings in force. Dropping it reverts the host, also when a panic drops it.
 ///
-/// What a drop could not put back stays in the journal, for `taillight tune undo`.
+/// What a drop could not revert stays in the journal, for `taillight tune undo`.
 pub struct Applied {
     inner: Arc<Inner>,
     journal: Option<Journal>,
@@ -41,7 +41,7 @@ impl Applied {
                     Ok(_) => error,
                     Err(second) => Error::failed(
                         error,
-                        format!("and what was set before it could not be put back: {second}"),
+                        format!("and what was set before it could not be reverted: {second}"),
                         "run `taillight tune undo`",
                     ),
                 });
@@ -61,7 +61,7 @@ impl Applied {
         let index = self.made.len();
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.intend(index, action, &before)?;
-        // From here on it is put back, whatever comes in between.
+        // From here on it is reverted, whatever comes in between.
         self.made.push(Made { action: action.clone(), before: before.clone(), after: None, put_back: false });
         self.inner.moment(Moment::Announced(index));
         let same = step.same(&before, &step.wanted());
@@ -105,9 +105,9 @@ impl Applied {
         &self.inner.lock
     }
 
-    /// What somebody else has changed since: the verdict `KnobDrift` of a trial.
+    /// What another process has changed since: the verdict `KnobDrift` of a trial.
     ///
-    /// Errors: a setting cannot be read. What is gone altogether, such as a process, is no drift.
+    /// Errors: a setting cannot be read. What no longer exists, such as a process, is not drift.
     pub fn check(&self) -> Result<Vec<Drift>, Error> {
         let mut drifts = Vec::new();
         for Made { action, after, .. } in &self.made {
@@ -123,7 +123,7 @@ impl Applied {
         Ok(drifts)
     }
 
-    /// Processes that the kernel has killed for want of memory in the groups that were made; `None` without a limit.
+    /// Processes that the kernel has killed for lack of memory in the groups that were made; `None` without a limit.
     pub fn oom_kills(&self) -> Option<u64> {
         let limits = self.made.iter().filter_map(|made| match &made.action.step {
             Step::Write { file, .. } => counter_of_kills(file),
@@ -136,16 +136,16 @@ impl Applied {
         counts.flatten().reduce(|a, b| a + b)
     }
 
-    /// Puts everything back, the last change first, and says what somebody else had changed meanwhile.
+    /// Reverts all changes, the last one first, and returns what another process had changed meanwhile.
     ///
-    /// Errors: something cannot be put back; it stays in the journal.
+    /// Errors: something cannot be reverted; it stays in the journal.
     pub fn revert(mut self) -> Result<Vec<Drift>, Error> {
         self.put_all_back()
     }
 
     /// Leaves the settings in force after this process, until `taillight tune undo`.
     ///
-    /// Errors: the journal cannot be written; the settings are put back then.
+    /// Errors: the journal cannot be written; the settings are reverted then.
     pub fn keep(mut self) -> Result<(), Error> {
         if let Some(journal) = &mut self.journal {
             journal.keep()?;
@@ -197,7 +197,7 @@ impl Drop for Applied {
             Ok(drifts) => drifts.iter().for_each(|drift| eprintln!("taillight: {drift}")),
             Err(error) => {
                 eprintln!("taillight: {error}; `taillight tune undo` tries again");
-                // Nobody here puts it back any more: the next run is to refuse to go on with it, also in this process.
+                // Nothing reverts it from here on: the next run has to refuse to start with it, also in this process.
                 if let Some(journal) = &self.journal {
                     self.inner.own().remove(journal.path());
                 }
@@ -206,10 +206,10 @@ impl Drop for Applied {
     }
 }
 
-/// Whatever can be known before anything is touched: that it is there, may be written, and could be put back; and that
+/// Whatever can be known before anything is touched: that it is there, may be written, and could be reverted; and that
 /// processes which are confined run.
 fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
-    if action.step.is_for_nobody(&*inner.kernel) {
+    if action.step.is_for_ended_processes(&*inner.kernel) {
         let limit = "none of the processes that it is for runs";
         return Err(Error::failed(&action.setting, limit, "name one that does: --pid PID"));
     }

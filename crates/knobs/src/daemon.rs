@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a daemon may take to be there or gone. irqbalance ends after its sleep at the latest, 10 s.
+/// How long a daemon may take to start or end. irqbalance ends after its sleep at the latest, 10 s.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// How often it is looked for meanwhile.
+/// How often its state is checked meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The processes of this name with their command lines; those that have ended and were not reaped have none.

@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::journal::{self, Story, state};
-use crate::kernel::{Here, Kernel};
+use crate::kernel::{Kernel, LocalKernel};
 use crate::{Action, Applied, Error};
 
-/// How long another's lock is waited for: a command that outlived its killed starter ends within some ms.
+/// How long to wait for another process's lock: a command that outlived its killed starter ends within some ms.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Applies actions and puts them back. Only one engine has the lock of a state folder at a time.
+/// Applies actions and reverts them. Only one engine has the lock of a state folder at a time.
 ///
 /// Shape: clones share the lock; it is given up when the last of them and the last [`Applied`] are dropped.
 #[derive(Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct Inner {
     pub(crate) folder: PathBuf,
     pub(crate) lock: File,
     pub(crate) boot_id: String,
-    /// The journals of this engine's own runs, which put themselves back.
+    /// The journals of this engine's own runs, which revert themselves.
     pub(crate) own: Mutex<BTreeSet<PathBuf>>,
     pub(crate) watcher: Option<Watcher>,
 }
@@ -48,7 +48,7 @@ pub enum Moment {
     Made(usize),
     /// The journal says that it is made.
     Noted(usize),
-    /// It is put back, and the journal does not say so yet.
+    /// It is reverted, and the journal does not say so yet.
     PutBack(usize),
 }
 
@@ -73,7 +73,7 @@ impl Engine {
     ///
     /// Errors: as [`Engine::open`].
     pub fn here() -> Result<Engine, Error> {
-        Engine::open(&state_folder(), Here::new(Path::new("/")))
+        Engine::open(&state_folder(), LocalKernel::new(Path::new("/")))
     }
 
     /// An engine that changes `kernel` and keeps its journals in `folder`, which is made if it is missing.
@@ -83,7 +83,7 @@ impl Engine {
         Engine::watched(folder, kernel, None)
     }
 
-    /// The same, with somebody who is told of each moment; tests end the process there.
+    /// The same, with an observer that is called at each step; tests end the process there.
     pub fn watched(
         folder: &Path,
         kernel: impl Kernel + 'static,
@@ -107,8 +107,8 @@ impl Engine {
 
     /// Applies a plan: each action is announced in the journal, made and read back.
     ///
-    /// Errors: something cannot be set, or reads back as something else; what had been set before is put back then.
-    /// Nothing is touched where an earlier run's settings were not put back, or a right is missing.
+    /// Errors: something cannot be set, or reads back as something else; what had been set before is reverted then.
+    /// Nothing is touched where an earlier run's settings were not reverted, or a right is missing.
     pub fn apply(&self, plan: &[Action]) -> Result<Applied, Error> {
         self.refuse_leftovers()?;
         Applied::apply(&self.inner, plan)
@@ -129,7 +129,7 @@ impl Engine {
                         return Err(Error::Unfinished { pid: story.begin.pid, journal: path });
                     }
                 }
-                // What an earlier boot has set is not there any more, nor what was put back.
+                // What an earlier boot has set is not there any more, nor what was reverted.
                 _ => journal::remove(&path)?,
             }
         }

@@ -19,12 +19,12 @@ pub enum Error {
     /// The kernel refused, or took something else.
     #[error("{0}")]
     Failed(Problem),
-    /// It is no setting, or lacks what it acts on.
+    /// It is not a setting, or lacks what it acts on.
     #[error("{0}")]
     Usage(Problem),
     /// An earlier run ended without putting the host back.
     #[error(
-        "the settings of process {pid} were not put back ({}); `taillight tune undo` does",
+        "the settings of process {pid} were not reverted ({}); `taillight tune undo` does",
         journal.display()
     )]
     Unfinished {
@@ -62,27 +62,23 @@ pub enum Error {
 pub struct Problem {
     /// The setting or the action: `cache.ways=0-3`.
     pub what: String,
-    /// What stands against it.
+    /// The limit that was hit.
     pub limit: String,
     /// What to do instead.
-    pub lever: String,
+    pub hint: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Problem { what, limit, lever } = self;
-        write!(f, "{what}: {limit}; {lever}")
+        let Problem { what, limit, hint } = self;
+        write!(f, "{what}: {limit}; {hint}")
     }
 }
 
 impl Problem {
-    /// `what: limit; lever`.
-    pub(crate) fn new(
-        what: impl fmt::Display,
-        limit: impl Into<String>,
-        lever: impl Into<String>,
-    ) -> Problem {
-        Problem { what: what.to_string(), limit: limit.into(), lever: lever.into() }
+    /// `what: limit; hint`.
+    pub(crate) fn new(what: impl fmt::Display, limit: impl Into<String>, hint: impl Into<String>) -> Problem {
+        Problem { what: what.to_string(), limit: limit.into(), hint: hint.into() }
     }
 }
 
@@ -90,25 +86,21 @@ impl Error {
     pub(crate) fn unsupported(
         what: impl fmt::Display,
         limit: impl Into<String>,
-        lever: impl Into<String>,
+        hint: impl Into<String>,
     ) -> Error {
-        Error::Unsupported(Problem::new(what, limit, lever))
+        Error::Unsupported(Problem::new(what, limit, hint))
     }
 
     pub(crate) fn failed(
         what: impl fmt::Display,
         limit: impl Into<String>,
-        lever: impl Into<String>,
+        hint: impl Into<String>,
     ) -> Error {
-        Error::Failed(Problem::new(what, limit, lever))
+        Error::Failed(Problem::new(what, limit, hint))
     }
 
-    pub(crate) fn usage(
-        what: impl fmt::Display,
-        limit: impl Into<String>,
-        lever: impl Into<String>,
-    ) -> Error {
-        Error::Usage(Problem::new(what, limit, lever))
+    pub(crate) fn usage(what: impl fmt::Display, limit: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::Usage(Problem::new(what, limit, hint))
     }
 
     /// What the operating system's answer to an action means.
@@ -130,10 +122,10 @@ impl Error {
         }
     }
 
-    /// What the operating system's answer means where something is to be put back: it stays in force, so that nothing
+    /// What the operating system's answer means where something is to be reverted: it stays in force, so that nothing
     /// may go on without it.
     pub(crate) fn of_putting_back(what: impl fmt::Display, source: &io::Error) -> Error {
-        match Error::of_io(what, "cannot be put back", source) {
+        match Error::of_io(what, "cannot be reverted", source) {
             Error::Unsupported(Problem { what, limit, .. }) => {
                 Error::failed(what, limit, "have what it takes there, and run `taillight tune undo`")
             }

@@ -1,4 +1,4 @@
-//! What a run has changed, on disk before it is done, so that another process can put it back.
+//! What a run has changed, on disk before it is done, so that another process can revert it.
 //!
 //! One file for each run, one JSON record on each line. A crash may cut the last line; what it announced was then
 //! never done. A line is on the disk (`fdatasync`) before the action that it announces.
@@ -25,11 +25,11 @@ enum Record {
     Kept,
 }
 
-/// Who changed the host, and when.
+/// Which process changed the host, and when.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begin {
     version: u32,
-    /// The boot, as the kernel names it: what it changed is gone with the next one.
+    /// The boot, as the kernel names it: its changes do not survive the next boot.
     pub boot_id: String,
     /// The process.
     pub pid: u32,
@@ -40,7 +40,9 @@ pub struct Begin {
 impl Begin {
     /// This process.
     pub(crate) fn now(boot_id: &str) -> Begin {
-        let command = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+        let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+        let words = line.split(|byte| *byte == 0).filter(|word| !word.is_empty());
+        let command = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         Begin { version: VERSION, boot_id: boot_id.into(), pid: std::process::id(), command }
     }
 }
@@ -54,7 +56,7 @@ pub struct Entry {
     pub before: State,
     /// What was there after it; `None`: it is not known whether it was done.
     pub after: Option<State>,
-    /// Whether it has been put back.
+    /// Whether it has been reverted.
     pub put_back: bool,
 }
 
@@ -77,7 +79,7 @@ impl Story {
         !self.kept && self.entries.iter().all(|entry| entry.put_back)
     }
 
-    /// Reads a journal; `None`: its process ended before it had said who it is, so it did nothing.
+    /// Reads a journal; `None`: its process ended before it wrote the first line, so it changed nothing.
     ///
     /// Errors: a line before the last is damaged, or a newer program wrote it.
     pub(crate) fn read(path: &Path) -> Result<Option<Story>, Error> {
@@ -91,7 +93,7 @@ impl Story {
         };
         let Some(first) = lines.next() else { return Ok(None) };
         let Record::Begin(begin) = record(first)? else {
-            return Err(damaged("it does not begin with who wrote it".into()));
+            return Err(damaged("it does not begin with the process that wrote it".into()));
         };
         if begin.version > VERSION {
             return Err(damaged(format!("version {} is of a newer program", begin.version)));
@@ -201,7 +203,7 @@ impl Journal {
     }
 }
 
-/// Removes a journal whose changes are all put back, or gone with a boot.
+/// Removes a journal whose changes are all reverted, or gone with a boot.
 pub(crate) fn remove(path: &Path) -> Result<(), Error> {
     fs::remove_file(path).map_err(state("remove", path))?;
     path.parent().map_or(Ok(()), sync_folder)

@@ -41,14 +41,14 @@ pub trait Kernel: Send + Sync {
 
 /// This machine, or the part of it below a root.
 #[derive(Clone, Debug)]
-pub struct Here {
+pub struct LocalKernel {
     root: PathBuf,
 }
 
-impl Here {
+impl LocalKernel {
     /// The machine whose file tree starts at `root`: `/`.
-    pub fn new(root: &Path) -> Here {
-        Here { root: root.into() }
+    pub fn new(root: &Path) -> LocalKernel {
+        LocalKernel { root: root.into() }
     }
 
     /// Where a reader's path lies.
@@ -80,7 +80,7 @@ fn within<T: Send>(
     }
 }
 
-impl Kernel for Here {
+impl Kernel for LocalKernel {
     fn read(&self, file: &Path, namespace: Option<&Namespace>) -> io::Result<String> {
         within(namespace, Some(file), |sysfs| {
             let mut text = String::new();
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn writes_files_below_its_root_and_makes_none() {
         let root = tempfile::tempdir().unwrap();
-        let here = Here::new(root.path());
+        let here = LocalKernel::new(root.path());
         let file = Path::new("/proc/x");
         fs::create_dir(root.path().join("proc")).unwrap();
         assert_eq!(here.write(file, "1", None).unwrap_err().kind(), io::ErrorKind::NotFound);
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn runs_programs() {
-        let here = Here::new(Path::new("/"));
+        let here = LocalKernel::new(Path::new("/"));
         let held = tempfile::tempfile().unwrap();
         let run = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();

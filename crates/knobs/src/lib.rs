@@ -1,10 +1,10 @@
-//! Changes the host for a measurement, and puts it back.
+//! Changes the host for a measurement, and reverts it.
 //!
 //! A knob is data. A [`Setting`] is what a person writes (`cpu.set=0-3`); [`plan`] makes of it a list of
 //! [`Action`]s, each of which can be printed as a reader would type it; an [`Engine`] applies them. It announces each
 //! action in a journal on disk before it makes it, reads it back, and reverts all of them in reverse order when the
 //! [`Applied`] is dropped. After a crash another process reads the journal and does the same ([`Engine::undo`]).
-//! What somebody else has changed meanwhile is left alone and reported as a [`Drift`].
+//! What another process has changed meanwhile keeps its value and is reported as a [`Drift`].
 //!
 //! Everything that touches the host goes through [`Kernel`], so that tests show the engine a machine that we do not
 //! have: cache ways, frequencies, cards with many queues.
@@ -37,7 +37,7 @@ pub use engine::{Engine, Moment, Watcher, state_folder};
 pub use error::{Error, Problem};
 pub use form::Form;
 pub use journal::{Begin, Entry, Story};
-pub use kernel::{Here, Kernel};
+pub use kernel::{Kernel, LocalKernel};
 pub use namespace::Namespace;
 pub use plan::{Planned, Skipped, plan, plan_what_can_be};
 pub use profile::{Line, Profile};

@@ -70,7 +70,7 @@ pub(crate) fn put(kernel: &dyn Kernel, mount: &Path, group: &str, state: &str) -
     Err(io::Error::other(format!("processes in {group} start others faster than these can be moved")))
 }
 
-/// Puts a process into a group, or into the root where that is gone. A process that has ended is none to be moved.
+/// Puts a process into a group, or into the root where that was removed. A process that has ended is not moved.
 fn enter(kernel: &dyn Kernel, mount: &Path, group: &str, pid: &str) -> io::Result<()> {
     let to = |group: &str| kernel.write(&below(mount, group).join("cgroup.procs"), pid, None);
     let entered = match to(group) {

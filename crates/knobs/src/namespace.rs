@@ -10,7 +10,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-/// A network namespace, by the file that stands for it and by its identity.
+/// A network namespace, by the file that refers to it and by its identity.
 ///
 /// The identity is kept since the file may mean another one after a crash: process ids are used again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ pub struct Namespace {
 pub(crate) type Sysfs = OwnedFd;
 
 impl Namespace {
-    /// The one that `file` stands for now.
+    /// The one that `file` refers to now.
     ///
     /// Errors: there is no such file.
     pub fn of(file: &Path) -> io::Result<Namespace> {
@@ -42,9 +42,9 @@ impl Namespace {
     /// Runs `work` inside, in a thread of its own; with that namespace's `/sys` if asked for.
     ///
     /// `/proc/sys/net` and programs that are started show the namespace by themselves; `/sys` belongs to the
-    /// namespace that mounted it, so it is mounted anew, visible to this thread only and gone with it.
+    /// namespace that mounted it, so it is mounted again, visible to this thread only until it ends.
     ///
-    /// Errors: `NotFound` where the namespace is gone; those of `work`; no right to enter it.
+    /// Errors: `NotFound` where the namespace was removed; those of `work`; no right to enter it.
     pub(crate) fn within<T: Send>(
         &self,
         needs_sysfs: bool,
@@ -52,7 +52,7 @@ impl Namespace {
     ) -> io::Result<T> {
         let file = File::open(&self.file)?;
         if file.metadata()?.ino() != self.inode {
-            let text = format!("{} stands for another network namespace now", self.file.display());
+            let text = format!("{} refers to another network namespace now", self.file.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
         let inside = || {

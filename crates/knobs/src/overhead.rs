@@ -32,7 +32,7 @@ pub struct Overhead {
 /// Percentiles beyond which fewer than 10 samples lie are not told; for p99 these are 1000.
 const FEWEST_FOR_P99: usize = 1000;
 
-/// Applies `plan` as often as `times` says and puts it back each time.
+/// Applies `plan` as often as `times` says and reverts it each time.
 ///
 /// `progress` is told how many are done, and may end it early. Errors: those of [`Engine::apply`]; the host is as
 /// before then.
@@ -81,7 +81,7 @@ fn summary(samples: &mut [f64]) -> Overhead {
 }
 
 impl Applied {
-    /// Puts everything back without a word in the journal: it holds what was there before in any case.
+    /// Reverts everything without a word in the journal: it holds what was there before in any case.
     fn take_back_unnoted(&self) -> Result<(), Error> {
         for (action, before) in self.made_in_reverse().filter(|(action, _)| !action.scratch) {
             let put = action.step.put(self.kernel(), before, self.held());

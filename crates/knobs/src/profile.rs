@@ -30,7 +30,7 @@ pub struct Line {
     pub set: Setting,
     /// The reason.
     pub why: String,
-    /// Who says so.
+    /// Where it is recommended.
     pub source: String,
 }
 
@@ -42,7 +42,7 @@ impl Profile {
 
     /// The profile of this name, or in the file at this path.
     ///
-    /// Errors: there is neither; the file is no profile.
+    /// Errors: there is neither; the file is not a profile.
     pub fn find(name_or_path: &str) -> Result<Profile, Error> {
         if let Some((_, text)) = BUILT_IN.iter().find(|(name, _)| *name == name_or_path) {
             return Profile::parse(name_or_path, text);

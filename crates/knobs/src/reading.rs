@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// Where a value stands in what a command prints.
+/// Where a value is in the output of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reading {
@@ -35,7 +35,7 @@ pub enum Reading {
     },
 }
 
-/// What [`Reading::Spread`] finds in a table that somebody made by hand.
+/// What [`Reading::Spread`] finds in a table that was written by hand.
 pub(crate) const UNEVEN: &str = "uneven";
 
 impl Reading {
@@ -75,11 +75,11 @@ impl Reading {
         }
     }
 
-    /// Why a value that was found could not be put back.
+    /// Why a value that was found could not be reverted.
     pub(crate) fn cannot_restore(&self, before: Option<&str>) -> Option<&'static str> {
         match (self, before) {
             (Reading::Spread, Some(UNEVEN)) => {
-                Some("the card's table was set by hand, and could not be put back")
+                Some("the card's table was set by hand, and could not be reverted")
             }
             (Reading::Rule { .. }, Some(_)) => Some("the card has a rule at this place already"),
             (Reading::Qdisc { .. } | Reading::Rate { .. }, Some(_)) => {

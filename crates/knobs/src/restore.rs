@@ -1,4 +1,4 @@
-//! Puts one change back, unless somebody else has changed it since.
+//! Reverts one change, unless another process has changed the setting since.
 
 use std::fmt;
 use std::fs::File;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::Kernel;
 use crate::{Action, State, Step};
 
-/// A setting that somebody else changed while it was in force: what was measured is not what was meant.
+/// A setting that another process changed while it was in force: what was measured is not what was intended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
     /// The setting.
@@ -34,7 +34,11 @@ impl fmt::Display for Drift {
             state.as_deref().map_or("nothing".to_owned(), |text| format!("'{}'", text.trim()))
         };
         let (wrote, found) = (shown(&self.wrote), shown(&self.found));
-        write!(f, "{}: somebody changed it: `{}` gave {wrote}, found {found}", self.setting, self.action)
+        write!(
+            f,
+            "{}: changed by another process: `{}` wrote {wrote}, found {found}",
+            self.setting, self.action
+        )
     }
 }
 
@@ -43,13 +47,13 @@ impl fmt::Display for Drift {
 pub(crate) enum PutBack {
     /// It is as before.
     Done,
-    /// The thing itself is gone: a process, a device, a namespace.
+    /// What was changed no longer exists: a process, a device, a namespace.
     Gone,
-    /// Somebody else has changed it since; it stays as they left it.
+    /// Another process has changed it since; it keeps that value.
     Drifted(State),
 }
 
-/// Puts a change back. `after` is what was there when it had been made; `None`: a crash hides whether it was.
+/// Reverts a change. `after` is what was there when it had been made; `None`: a crash hides whether it was.
 ///
 /// Errors: it cannot be read or written, or does not take the value back.
 pub(crate) fn put_back(
@@ -63,7 +67,7 @@ pub(crate) fn put_back(
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(PutBack::Gone),
         found => found?,
     };
-    // What processes in a group have started since is moved even when they themselves are gone.
+    // What processes in a group have started since is moved even when they themselves have ended.
     let moves = matches!(step, Step::Move { .. });
     if step.same(&found, before) && !moves {
         return Ok(PutBack::Done);
@@ -80,5 +84,5 @@ pub(crate) fn put_back(
     if step.same(&found, before) {
         return Ok(PutBack::Done);
     }
-    Err(io::Error::other(format!("it reads {found:?} where {before:?} was put back")))
+    Err(io::Error::other(format!("it reads {found:?} where {before:?} was restored")))
 }

@@ -15,7 +15,7 @@ use crate::subject::is_running;
 /// A value as the journal keeps it.
 pub type State = Option<String>;
 
-/// How long a group may stay busy with processes that are about to be gone.
+/// How long a group may stay busy with processes that are about to end.
 const BUSY: Duration = Duration::from_secs(5);
 /// How often its removal is tried meanwhile.
 const RETRY: Duration = Duration::from_millis(5);
@@ -139,19 +139,19 @@ impl Step {
         }
     }
 
-    /// Why what is there could not be put back, so that it must not be touched.
+    /// Why what is there could not be reverted, so that it must not be touched.
     pub(crate) fn cannot_restore(&self, before: &State) -> Option<String> {
         match self {
             Step::Tool { reading, .. } => reading.cannot_restore(before.as_deref()).map(str::to_owned),
             Step::Directory { path } if before.is_some() => {
-                Some(format!("{} is there already, and somebody else's", path.display()))
+                Some(format!("{} exists already and was not created by Taillight", path.display()))
             }
             _ => None,
         }
     }
 
     /// Whether it is for processes, and none of them runs.
-    pub(crate) fn is_for_nobody(&self, kernel: &dyn Kernel) -> bool {
+    pub(crate) fn is_for_ended_processes(&self, kernel: &dyn Kernel) -> bool {
         let stat = |pid: &u32| kernel.read(Path::new(&format!("/proc/{pid}/stat")), None);
         let runs = |pid: &u32| stat(pid).is_ok_and(|stat| is_running(&stat));
         match self {

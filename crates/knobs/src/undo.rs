@@ -12,15 +12,15 @@ use crate::{Drift, Engine, Error};
 pub struct Undone {
     /// Changes that are as they were before, by the settings that they served.
     pub put_back: Vec<String>,
-    /// Changes of things that are gone: processes, devices, namespaces.
+    /// Changes of what no longer exists: processes, devices, namespaces.
     pub gone: Vec<String>,
-    /// Changes that somebody else has changed since, and that stay as they left them.
+    /// Settings that another process has changed since; they keep that value.
     pub drifts: Vec<Drift>,
     /// Journals of an earlier boot, whose changes went with it.
     pub of_earlier_boots: usize,
 }
 
-/// What stands in the folder of journals.
+/// The contents of the folder of journals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Status {
     /// Whether a run holds the lock now.
@@ -30,9 +30,9 @@ pub struct Status {
 }
 
 impl Engine {
-    /// Puts back what earlier runs have left, the last change first.
+    /// Reverts what earlier runs have left, the last change first.
     ///
-    /// Errors: something cannot be put back, or a journal is damaged; the rest is put back, and the journal stays.
+    /// Errors: something cannot be reverted, or a journal is damaged; the rest is reverted, and the journal stays.
     pub fn undo(&self) -> Result<Undone, Error> {
         let mut undone = Undone::default();
         let mut first_error = None;
@@ -76,14 +76,14 @@ impl Engine {
                 }
             }
             self.inner.moment(crate::Moment::PutBack(index));
-            // Without the mark it is looked at once more, and found as before.
+            // Without the mark it is checked once more, and found as before.
             let _ = journal.put_back(index);
         }
         first_error.map_or_else(|| journal::remove(path), Err)
     }
 }
 
-/// What stands in the folder of journals; nothing where there is none.
+/// The contents of the folder of journals; nothing where there is none.
 ///
 /// Errors: a journal is damaged.
 pub fn status(folder: &Path) -> Result<Status, Error> {

@@ -25,8 +25,8 @@ pub enum Error {
     NoThroughput { target: String, reason: String },
     #[error("the files {files} cannot be made for a web server: {message}")]
     NoFiles { files: String, message: String },
-    #[error("{server} has no files to serve; say which: {lever}")]
-    NothingToServe { server: String, lever: &'static str },
+    #[error("{server} has no files to serve; say which: {hint}")]
+    NothingToServe { server: String, hint: &'static str },
     #[error("{name} cannot be had on another machine: {message}")]
     Elsewhere { name: String, message: String },
     #[error("{asked} cannot be had: there are {here} such processors; choose fewer")]

@@ -23,7 +23,7 @@ pub enum TargetName {
     Foreign(String),
 }
 
-const LEVER: &str = "write sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of \
+const HINT: &str = "write sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of \
                      a server that runs, such as 127.0.0.1:11211, or several with commas between";
 
 impl TargetName {
@@ -109,7 +109,7 @@ fn check(one: &str) -> Result<(), ParseError> {
 const UNIX: &str = "unix:";
 
 fn error(given: &str, problem: String) -> ParseError {
-    ParseError { what: "target", given: given.into(), problem, lever: LEVER }
+    ParseError { what: "target", given: given.into(), problem, hint: HINT }
 }
 
 impl FromStr for TargetName {

@@ -56,7 +56,7 @@ impl FromStr for Form {
             what: "form",
             given: text.into(),
             problem: "it is none of the forms that a server can have".into(),
-            lever: "write bare, bridged (bare behind the bridge that containers have), lxc, podman or docker",
+            hint: "write bare, bridged (bare behind the bridge that containers have), lxc, podman or docker",
         })
     }
 }

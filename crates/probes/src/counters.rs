@@ -11,7 +11,7 @@ use results::Probes;
 use results::probes::{Counter, Missing};
 
 use crate::instrument::{Instrument, Reading};
-use crate::perf::{Counted, Event, READ_TIMES, lever};
+use crate::perf::{Counted, Event, READ_TIMES, hint};
 use crate::set::Probe;
 use crate::subject::Subject;
 
@@ -125,7 +125,7 @@ pub(crate) fn open(
     let probe = Probe::Counters.name().to_owned();
     if events.is_empty() {
         let what = match why {
-            Some(error) => lever(&error),
+            Some(error) => hint(&error),
             None if absent.is_empty() => {
                 "the server's processes: none is known to listen at its address on this machine".into()
             }

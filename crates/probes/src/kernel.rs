@@ -168,7 +168,7 @@ pub(crate) fn other(error: libbpf_rs::Error) -> io::Error {
 }
 
 /// What to do about an error on loading.
-pub(crate) fn lever(error: &libbpf_rs::Error) -> String {
+pub(crate) fn hint(error: &libbpf_rs::Error) -> String {
     // The kernel's own check of a program that it does not like says "permission denied" as well.
     if !may_load() {
         return "root, or CAP_BPF with CAP_PERFMON and CAP_NET_RAW: this user may not load programs into the kernel".into();

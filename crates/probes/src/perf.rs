@@ -107,7 +107,7 @@ fn check(result: i32) -> io::Result<()> {
 }
 
 /// What to do about an event that cannot be opened.
-pub(crate) fn lever(error: &io::Error) -> String {
+pub(crate) fn hint(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
             "root, CAP_PERFMON, or sysctl kernel.perf_event_paranoid=1 and a server of the same user".into()

@@ -14,7 +14,7 @@ use results::Probes;
 use results::probes::{CodeShare, Missing, Processor, Stack};
 
 use crate::instrument::{Instrument, Reading};
-use crate::perf::{Event, lever};
+use crate::perf::{Event, hint};
 use crate::set::Probe;
 use crate::subject::Subject;
 use ring::Ring;
@@ -64,7 +64,7 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
         let disables = "the split into kernel, program and libraries, and the flame graph".into();
         vec![Missing { probe: Probe::Cpu.name().into(), what, disables }]
     };
-    sampler.open_threads().map_err(|error| missing(lever(&error)))?;
+    sampler.open_threads().map_err(|error| missing(hint(&error)))?;
     if sampler.rings.is_empty() {
         return Err(missing(
             "the server's processes: none is known to listen at its address on this machine".into(),

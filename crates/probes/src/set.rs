@@ -92,7 +92,7 @@ impl FromStr for ProbeSet {
                 what: "probe",
                 given: name.into(),
                 problem: "there is none of that name".into(),
-                lever: "write some of stages, cpu, runqueue, sockets, server, client, counters and io with commas between, or all",
+                hint: "write some of stages, cpu, runqueue, sockets, server, client, counters and io with commas between, or all",
             })
         };
         let mut probes: Vec<Probe> = text.split(',').map(probe).collect::<Result<_, _>>()?;

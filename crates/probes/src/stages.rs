@@ -38,7 +38,7 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
     }
     match kernel::Kernel::open(subject, kernel::Limits::default()) {
         Ok(kernel) => Ok(Box::new(kernel)),
-        Err(error) => Err(missing(&crate::kernel::lever(&error))),
+        Err(error) => Err(missing(&crate::kernel::hint(&error))),
     }
 }
 

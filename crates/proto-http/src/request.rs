@@ -46,7 +46,7 @@ impl FromStr for Method {
             what: "method",
             given: text.into(),
             problem: problem.into(),
-            lever: "write GET, HEAD or POST",
+            hint: "write GET, HEAD or POST",
         })
     }
 }
@@ -69,7 +69,7 @@ impl FromStr for Header {
             what: "header",
             given: text.into(),
             problem: problem.into(),
-            lever: "write NAME: VALUE, such as 'Accept-Encoding: gzip'",
+            hint: "write NAME: VALUE, such as 'Accept-Encoding: gzip'",
         };
         let (name, value) = text.split_once(':').ok_or_else(|| error("it has no colon"))?;
         if name.is_empty() || !name.bytes().all(is_token) {
@@ -79,9 +79,9 @@ impl FromStr for Header {
             return Err(error("its value has control characters"));
         }
         if name.eq_ignore_ascii_case("connection") {
-            let lever = "leave it out: connections stay; `taillight load web --requests-per-connection 1` ends each \
+            let hint = "leave it out: connections stay; `taillight load web --requests-per-connection 1` ends each \
                          after one request";
-            return Err(ParseError { lever, ..error("it is written where it is needed") });
+            return Err(ParseError { hint, ..error("it is written where it is needed") });
         }
         let framing = ["content-length", "transfer-encoding"];
         if framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
@@ -117,7 +117,7 @@ pub fn check_target(path: &str) -> Result<(), ParseError> {
         what: "path",
         given: path.into(),
         problem: problem.into(),
-        lever: "write it as in an address bar, such as /a%20b?c=d",
+        hint: "write it as in an address bar, such as /a%20b?c=d",
     })
 }
 

@@ -51,7 +51,7 @@ impl FromStr for Url {
             what: "URL",
             given: text.into(),
             problem: problem.into(),
-            lever: "write http://HOST:PORT/PATH, or https",
+            hint: "write http://HOST:PORT/PATH, or https",
         };
         let (scheme, rest) = text.split_once("://").ok_or_else(|| error("it has no http:// before it"))?;
         let https = match scheme {

@@ -107,7 +107,7 @@ impl FromStr for Io {
                 what: "io",
                 given: text.into(),
                 problem: "there is no such one".into(),
-                lever: "write auto, epoll or uring",
+                hint: "write auto, epoll or uring",
             }),
         }
     }

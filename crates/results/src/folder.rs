@@ -10,14 +10,14 @@ use crate::{Experiment, SCHEMA};
 #[derive(Debug, Error)]
 pub enum Error {
     /// The folder or a file in it could not be written.
-    #[error("cannot write {}: {source}; {lever}", path.display())]
+    #[error("cannot write {}: {source}; {hint}", path.display())]
     Write {
         /// What was to be written.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
         /// What to do.
-        lever: &'static str,
+        hint: &'static str,
     },
     /// A file could not be read.
     #[error("cannot read {}: {source}; give the folder that a run printed, such as results/…-demo", path.display())]
@@ -47,7 +47,7 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn write(path: &Path, source: io::Error) -> Error {
-        let lever = match source.kind() {
+        let hint = match source.kind() {
             io::ErrorKind::PermissionDenied => "choose a folder that you may write to with --out",
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                 "free some space or choose another disk with --out"
@@ -55,7 +55,7 @@ impl Error {
             io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only: choose another with --out",
             _ => "choose another folder with --out",
         };
-        Error::Write { path: path.into(), source, lever }
+        Error::Write { path: path.into(), source, hint }
     }
 }
 

@@ -83,7 +83,7 @@ impl FromStr for Sharing {
                 what: "sharing",
                 given: text.into(),
                 problem: "there is no such one".into(),
-                lever: "write nothing, read, something or everything",
+                hint: "write nothing, read, something or everything",
             }),
         }
     }

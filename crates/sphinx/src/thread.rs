@@ -167,7 +167,7 @@ fn listen_at_path<R: Reactor>(reactor: &mut R, path: &Path, mode: u32) -> io::Re
 
 /// Why there is no listening at `address`, and what to change.
 pub(crate) fn cannot_listen(address: &Address, error: &io::Error) -> anyhow::Error {
-    let lever = match (address, error.kind()) {
+    let hint = match (address, error.kind()) {
         (Address::Unix(_), io::ErrorKind::AddrInUse) => return anyhow!("{error}"),
         (Address::Unix(_), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
             return anyhow!("cannot listen on {address}: {error}; choose another file with -s");
@@ -179,7 +179,7 @@ pub(crate) fn cannot_listen(address: &Address, error: &io::Error) -> anyhow::Err
         (_, io::ErrorKind::PermissionDenied) => "ports below 1024 need a privilege; choose another with -p",
         _ => return anyhow!("cannot listen on {address}: {error}"),
     };
-    anyhow!("cannot listen on {address}: {lever}")
+    anyhow!("cannot listen on {address}: {hint}")
 }
 
 /// Reports the end of a thread that was not asked to end, even by a panic.

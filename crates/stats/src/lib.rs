@@ -1,6 +1,6 @@
 //! What may be concluded from a few repeated measurements.
 //!
-//! A load point is measured a handful of times on a machine that drifts, and its tail is no normal
+//! A load point is measured a handful of times on a machine that drifts, and its tail is not a normal
 //! distribution. So nothing here assumes one: medians and bootstrap intervals ([`Spread`]), ratios of
 //! paired runs with a permutation test ([`Paired`]), rank-based trends ([`Trend`], [`Steadiness`]). Under
 //! [`MIN_TO_JUDGE`] repeats there is a range and no judgement. [`holm`] corrects for several comparisons at once. [`ChiSquare`] and [`KolmogorovSmirnov`] hold the

@@ -1,7 +1,7 @@
 //! Two things measured in turn, compared pair by pair.
 //!
 //! Machines drift by more than what is to be found, but little from one trial to the next. Runs of A and B
-//! are therefore interleaved and each pair gives one ratio, from which the drift has gone.
+//! are therefore interleaved and each pair gives one ratio, from which the drift cancels.
 //!
 //! Try it: `cargo test -p stats paired`.
 

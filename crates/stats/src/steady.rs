@@ -50,7 +50,7 @@ impl Steadiness {
 
     /// Whether the series is steady: no trend that is clear *and* large enough to matter.
     ///
-    /// Either alone is no reason: a long series shows a clear trend of 0.1 %, and the halves of a short noisy
+    /// Neither suffices alone: a long series shows a clear trend of 0.1 %, and the halves of a short noisy
     /// one differ by chance.
     pub fn is_steady(&self) -> bool {
         self.trend.p_value >= SIGNIFICANT || self.difference() <= self.tolerance

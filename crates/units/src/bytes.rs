@@ -37,7 +37,7 @@ impl FromStr for Bytes {
             what: "size",
             given: text.into(),
             problem,
-            lever: "write bytes, or a number with KiB, MiB or GiB, such as 200 or 64MiB",
+            hint: "write bytes, or a number with KiB, MiB or GiB, such as 200 or 64MiB",
         };
         let (value, unit) = number_and_unit(text).map_err(error)?;
         let scale = match unit {

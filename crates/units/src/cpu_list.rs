@@ -53,7 +53,7 @@ impl FromStr for CpuList {
             what: "list of processors",
             given: text.into(),
             problem,
-            lever: "write numbers and ranges of them, such as 1 or 0,2-3",
+            hint: "write numbers and ranges of them, such as 1 or 0,2-3",
         };
         let mut cpus = Vec::new();
         for range in text.trim().split(',') {

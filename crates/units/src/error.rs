@@ -4,7 +4,7 @@ use thiserror::Error;
 ///
 /// It always names the thing, what was given, and what would be accepted.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{what} '{given}': {problem}; {lever}")]
+#[error("{what} '{given}': {problem}; {hint}")]
 pub struct ParseError {
     /// The kind of quantity: `rate`, `duration`, `size`, `QoS target`.
     pub what: &'static str,
@@ -13,7 +13,7 @@ pub struct ParseError {
     /// Why it cannot be used.
     pub problem: String,
     /// What to write instead, with an example.
-    pub lever: &'static str,
+    pub hint: &'static str,
 }
 
 /// Splits `text` into a finite number and the unit behind it.

@@ -53,7 +53,7 @@ impl FromStr for Qos {
             what: "QoS target",
             given: text.into(),
             problem,
-            lever: "write 'p99<1ms', 'raw p99.9<5ms' or 'windowed p99<1ms'",
+            hint: "write 'p99<1ms', 'raw p99.9<5ms' or 'windowed p99<1ms'",
         };
         let (left, limit) = text.split_once(['<', '≤']).ok_or_else(|| error("it has no '<'".into()))?;
         let limit_ns: Nanos =

@@ -58,7 +58,7 @@ impl Rate {
             what: "rate",
             given: given.into(),
             problem: problem.into(),
-            lever: "write requests per second, such as 150000, 150k or 1.5Mrps",
+            hint: "write requests per second, such as 150000, 150k or 1.5Mrps",
         })
     }
 }
@@ -104,7 +104,7 @@ impl FromStr for Rate {
             what: "rate",
             given: text.into(),
             problem,
-            lever: "write requests per second, such as 150000, 150k or 1.5Mrps",
+            hint: "write requests per second, such as 150000, 150k or 1.5Mrps",
         };
         let (value, unit) = number_and_unit(text).map_err(error)?;
         let scale = match unit.strip_suffix("rps").unwrap_or(unit).trim() {

@@ -156,7 +156,7 @@ impl FromStr for Nanos {
             what: "duration",
             given: text.into(),
             problem,
-            lever: "write a number with ns, us, ms, s, m or h, such as 500us or 2s, at most 30 days",
+            hint: "write a number with ns, us, ms, s, m or h, such as 500us or 2s, at most 30 days",
         };
         let (value, unit) = number_and_unit(text).map_err(error)?;
         let scale = match unit {

@@ -35,7 +35,7 @@ pub enum Process {
 /// The shape of the gaps of Facebook's ETC pool.
 const ETC_SHAPE: f64 = 0.154971;
 
-const LEVER: &str = "write poisson, constant, pareto:K such as pareto:0.15, etc, or mmpp:BURSTx,BURST,CALM such as \
+const HINT: &str = "write poisson, constant, pareto:K such as pareto:0.15, etc, or mmpp:BURSTx,BURST,CALM such as \
      mmpp:4x,100ms,900ms";
 
 impl Process {
@@ -129,7 +129,7 @@ impl FromStr for Process {
 
     /// Reads every syntax of [`Process::FORMS`].
     fn from_str(text: &str) -> Result<Process, ParseError> {
-        let syntax = Syntax { what: "arrival process", given: text, lever: LEVER };
+        let syntax = Syntax { what: "arrival process", given: text, hint: HINT };
         match syntax.name() {
             ("poisson", None) => Ok(Process::Poisson),
             ("constant", None) => Ok(Process::Constant),

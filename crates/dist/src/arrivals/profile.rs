@@ -49,7 +49,7 @@ pub(crate) struct Cursor {
     round: u64,
 }
 
-const LEVER: &str = "write ramp:FROMx..TOx/TIME such as ramp:0.1x..1x/60s, or steps:FACTORx@TIME,… such as \
+const HINT: &str = "write ramp:FROMx..TOx/TIME such as ramp:0.1x..1x/60s, or steps:FACTORx@TIME,… such as \
      steps:1x@10s,3x@5s, with ,repeat at its end to begin again";
 
 impl Profile {
@@ -194,7 +194,7 @@ impl FromStr for Profile {
 
     /// Reads every syntax of [`Profile::FORMS`].
     fn from_str(text: &str) -> Result<Profile, ParseError> {
-        let syntax = Syntax { what: "load profile", given: text, lever: LEVER };
+        let syntax = Syntax { what: "load profile", given: text, hint: HINT };
         let factor = |text: &str| syntax.factor(text, "factor", Profile::MAX_FACTOR);
         let (name, rest) = syntax.name();
         let rest = rest.ok_or_else(|| syntax.error("it has no colon"))?;

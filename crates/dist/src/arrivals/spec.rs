@@ -28,7 +28,7 @@ pub enum ArrivalSpec {
     },
 }
 
-const LEVER: &str = "write a process such as poisson or mmpp:4x,100ms,900ms, maybe with +PROFILE behind it as in \
+const HINT: &str = "write a process such as poisson or mmpp:4x,100ms,900ms, maybe with +PROFILE behind it as in \
      poisson+ramp:0.1x..1x/60s, or trace:FILE or trace:FILE@2x";
 
 impl ArrivalSpec {
@@ -43,7 +43,7 @@ impl ArrivalSpec {
             (ArrivalSpec::Trace { speed, .. }, Some(trace)) => Ok(Arrivals::replay(trace, *speed)),
             (ArrivalSpec::Trace { .. }, None) => {
                 let given = self.to_string();
-                let syntax = Syntax { what: "arrivals", given: &given, lever: LEVER };
+                let syntax = Syntax { what: "arrivals", given: &given, hint: HINT };
                 Err(syntax.error("its file was not read"))
             }
         }
@@ -77,7 +77,7 @@ impl FromStr for ArrivalSpec {
 
     /// Reads `PROCESS`, `PROCESS+PROFILE`, a profile alone (of Poisson), `trace:FILE` and `trace:FILE@2x`.
     fn from_str(text: &str) -> Result<ArrivalSpec, ParseError> {
-        let syntax = Syntax { what: "arrivals", given: text, lever: LEVER };
+        let syntax = Syntax { what: "arrivals", given: text, hint: HINT };
         if let Some(file) = text.trim().strip_prefix("trace:") {
             // A name with an @ that no factor follows is a name.
             let (file, speed) = match file.rsplit_once('@') {

@@ -21,7 +21,7 @@ pub struct Trace {
 /// The longest line; a timestamp has 20 digits or so.
 const MAX_LINE: usize = 256;
 
-const LEVER: &str = "write one timestamp a line in ascending order, such as 12.000125, below an optional first line that \
+const HINT: &str = "write one timestamp a line in ascending order, such as 12.000125, below an optional first line that \
      names the unit: s, ms, us or ns";
 
 impl Trace {
@@ -98,7 +98,7 @@ impl Trace {
 }
 
 fn error(given: String, problem: String) -> ParseError {
-    ParseError { what: "arrival trace", given, problem, lever: LEVER }
+    ParseError { what: "arrival trace", given, problem, hint: HINT }
 }
 
 /// How many digits after the point of this unit are nanoseconds, if the line names one.

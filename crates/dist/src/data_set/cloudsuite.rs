@@ -18,7 +18,7 @@ const MAX_LINE: usize = 1_024;
 /// What the sums that made such a file may be off by.
 const ROUNDING: f64 = 1e-6;
 
-const LEVER: &str = "give CloudSuite's form: a line an item with cumulative probability and value size, such as \
+const HINT: &str = "give CloudSuite's form: a line an item with cumulative probability and value size, such as \
      0.9919 1024, either rising or falling";
 
 impl DataSet {
@@ -94,7 +94,7 @@ fn pair(text: &[u8], key_size: u8) -> Result<(f64, Line), String> {
 }
 
 fn error(given: String, problem: String) -> ParseError {
-    ParseError { what: "CloudSuite data set", given, problem, lever: LEVER }
+    ParseError { what: "CloudSuite data set", given, problem, hint: HINT }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use units::ParseError;
 
-use super::{DataSet, LEVER, Line};
+use super::{DataSet, HINT, Line};
 use crate::Size;
 
 /// The columns, in their order.
@@ -71,7 +71,7 @@ impl DataSet {
 }
 
 fn error(given: String, problem: String) -> ParseError {
-    ParseError { what: "data set", given, problem, lever: LEVER }
+    ParseError { what: "data set", given, problem, hint: HINT }
 }
 
 /// As much of a text as a message bears.

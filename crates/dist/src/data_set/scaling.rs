@@ -35,7 +35,7 @@ pub enum Copies {
     },
 }
 
-const LEVER: &str = "write the number of copies such as 10x, or 10x,tail:0.915";
+const HINT: &str = "write the number of copies such as 10x, or 10x,tail:0.915";
 
 impl Scaling {
     /// Every form.
@@ -84,7 +84,7 @@ impl FromStr for Scaling {
 
     /// Reads every syntax of [`Scaling::FORMS`]; the x may be left out.
     fn from_str(text: &str) -> Result<Scaling, ParseError> {
-        let syntax = Syntax { what: "scaling", given: text, lever: LEVER };
+        let syntax = Syntax { what: "scaling", given: text, hint: HINT };
         let (factor, copies) = match text.split_once(',') {
             None => (text, Copies::Alike),
             Some((factor, tail)) => {

@@ -10,7 +10,7 @@ use super::shape::Shape;
 use crate::syntax::Syntax;
 use crate::{Form, Size};
 
-const LEVER: &str = "write bytes such as 200, fixed:4KiB, uniform:1..1024 (both ends included), normal:500,100, \
+const HINT: &str = "write bytes such as 200, fixed:4KiB, uniform:1..1024 (both ends included), normal:500,100, \
      exponential:500, lognormal:1024,2.5, gev:MU,SIGMA,K, pareto:THETA,SIGMA,K, etc-key, etc-value, web or \
      list:64@0.9,4096@0.1, each with [LEAST..MOST] behind it to clip it";
 
@@ -117,7 +117,7 @@ impl FromStr for Size {
 
     /// Reads every syntax of [`Size::FORMS`], and plain bytes such as `200`.
     fn from_str(text: &str) -> Result<Size, ParseError> {
-        let whole = Syntax { what: "size distribution", given: text, lever: LEVER };
+        let whole = Syntax { what: "size distribution", given: text, hint: HINT };
         let (shape_text, bounds) = match text.trim().strip_suffix(']').and_then(|text| text.rsplit_once('['))
         {
             Some((shape, bounds)) => (shape, Some(range(&whole, bounds)?)),

@@ -25,7 +25,7 @@ pub(super) fn read(text: &[u8]) -> Result<Log, HlogError> {
             log.comments.push(String::from_utf8_lossy(comment).trim_end().into());
         } else if let Some(n) = line.strip_prefix(b"#[Intervals: ") {
             let n = String::from_utf8_lossy(n).trim_end().trim_end_matches(']').parse::<usize>();
-            promised = Some(n.map_err(|_| damaged("the number of intervals is no number".into()))?);
+            promised = Some(n.map_err(|_| damaged("the number of intervals is not a number".into()))?);
         } else {
             for entry in IntervalLogIterator::new(line) {
                 match entry.map_err(|_| damaged("it is neither a comment nor an interval".into()))? {

@@ -107,7 +107,7 @@ fn damage_is_named_with_its_line() {
     check(&text.replacen("HISTFA", "HISTEw", 1), "line 7: the histogram");
     check(&text.replacen("HISTFA", "????FA", 1), "line 7: the histogram is not base64");
     check("0.000,1.000,1.0,AAAA\n", "line 1: the histogram is not in the V2 format");
-    check("#[Intervals: many]\n", "line 1: the number of intervals is no number");
+    check("#[Intervals: many]\n", "line 1: the number of intervals is not a number");
 }
 
 /// A line that holds a histogram in the plain form, which has no checksum, with these counters.

@@ -34,7 +34,7 @@ fn a_stall_moves_the_raw_p99_and_not_the_windowed_one() {
     within(windows.windowed_p99().unwrap(), 99);
     within(raw.percentile(99.0).unwrap(), 200_000);
 
-    // But a server that is slow in most windows is seen: the median is no way to hide a tail.
+    // But a server that is slow in most windows is seen: the median does not hide a tail.
     let (windows, _) = planted(SECOND, 2_000, &[0, 2, 4, 5, 7, 9]);
     within(windows.windowed_p99().unwrap(), 200_000);
 }

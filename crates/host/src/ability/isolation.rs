@@ -23,7 +23,7 @@ fn held(host: &Host, controllers: &[&str]) -> (Vec<String>, Vec<String>) {
     (found, missing)
 }
 
-fn lever(host: &Host, missing: &[String]) -> String {
+fn hint(host: &Host, missing: &[String]) -> String {
     let can_mount = missing.iter().all(|name| host.cgroups.unmounted.contains(name));
     let groups = if missing.len() == 1 { "the control group" } else { "the control groups" };
     let what = if can_mount { "mount" } else { "a kernel with" };
@@ -33,10 +33,10 @@ fn lever(host: &Host, missing: &[String]) -> String {
 fn processors(host: &Host) -> Judged {
     let (found, missing) = held(host, &["cpuset", "cpu"]);
     if found.is_empty() {
-        return no("no control group for them", lever(host, &missing));
+        return no("no control group for them", hint(host, &missing));
     }
     if !missing.is_empty() {
-        return partly(format!("control groups {} only", found.join(", ")), lever(host, &missing))
+        return partly(format!("control groups {} only", found.join(", ")), hint(host, &missing))
             .needing(host, "sys_admin");
     }
     match host.kernel.built_with("CFS_BANDWIDTH") {
@@ -52,7 +52,7 @@ fn processors(host: &Host) -> Judged {
 fn memory(host: &Host) -> Judged {
     let (found, missing) = held(host, &["memory"]);
     if !missing.is_empty() {
-        return no("no control group for it", lever(host, &missing));
+        return no("no control group for it", hint(host, &missing));
     }
     let swap = match host.memory.swap_bytes {
         Some(0) => "without swap, too small a limit ends in a kill",
@@ -94,7 +94,7 @@ fn cache(host: &Host) -> Judged {
     }
     no(
         "neither processor nor kernel offer resctrl",
-        "a machine of one's own with Intel RDT (Xeon v4 and later), AMD (EPYC) or Arm MPAM",
+        "a dedicated machine with Intel RDT (Xeon v4 and later), AMD (EPYC) or Arm MPAM",
     )
 }
 

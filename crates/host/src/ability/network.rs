@@ -16,13 +16,13 @@ fn widest(host: &Host) -> Option<&Nic> {
 }
 
 fn interrupts(host: &Host) -> Judged {
-    const LEVER: &str = "a NIC with several queues (bare metal, or a larger cloud instance)";
-    let Some(nic) = widest(host) else { return no("no network device with hardware", LEVER) };
+    const HINT: &str = "a NIC with several queues (bare metal, or a larger cloud instance)";
+    let Some(nic) = widest(host) else { return no("no network device with hardware", HINT) };
     let queues = nic.receive_interrupts().len();
     let name = &nic.name;
     match queues {
-        0 => no(format!("{name} has no interrupt that the kernel names"), LEVER),
-        1 => partly(format!("{name} has 1 queue: its one interrupt can be moved, not spread"), LEVER)
+        0 => no(format!("{name} has no interrupt that the kernel names"), HINT),
+        1 => partly(format!("{name} has 1 queue: its one interrupt can be moved, not spread"), HINT)
             .needing(host, "dac_override"),
         n => {
             let daemon = if host.interrupts.irqbalance == Some(true) { "; irqbalance runs" } else { "" };
@@ -32,8 +32,8 @@ fn interrupts(host: &Host) -> Judged {
 }
 
 fn steering(host: &Host) -> Judged {
-    const LEVER: &str = "a NIC with flow steering (Intel 82599 and later, Mellanox)";
-    let Some(nic) = widest(host) else { return no("no network device with hardware", LEVER) };
+    const HINT: &str = "a NIC with flow steering (Intel 82599 and later, Mellanox)";
+    let Some(nic) = widest(host) else { return no("no network device with hardware", HINT) };
     let (name, ethtool) = (&nic.name, &nic.ethtool);
     let table = match ethtool.indirection.len() {
         0 => None,
@@ -52,13 +52,13 @@ fn steering(host: &Host) -> Judged {
             yes(format!("{name}: {table}; {rules}{arfs}")).needing(host, "net_admin")
         }
         (Some(table), false) => {
-            partly(format!("{name}: {table}, no rules for single flows"), LEVER).needing(host, "net_admin")
+            partly(format!("{name}: {table}, no rules for single flows"), HINT).needing(host, "net_admin")
         }
         (None, true) => {
-            partly(format!("{name}: rules for single flows, but no table"), LEVER).needing(host, "net_admin")
+            partly(format!("{name}: rules for single flows, but no table"), HINT).needing(host, "net_admin")
         }
         (None, false) => {
-            no(format!("{name} ({}) offers neither", nic.driver.as_deref().unwrap_or("virtual")), LEVER)
+            no(format!("{name} ({}) offers neither", nic.driver.as_deref().unwrap_or("virtual")), HINT)
         }
     }
 }

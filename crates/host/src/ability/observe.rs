@@ -11,12 +11,12 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
 fn counters(host: &Host) -> Judged {
     let observing = &host.observing;
     if !observing.hardware_counters {
-        let lever = if host.virtualization.hypervisor {
+        let hint = if host.virtualization.hypervisor {
             "a machine without a hypervisor, or one whose hypervisor passes the counters on (vPMU)"
         } else {
             "a kernel with a driver for this processor's counters"
         };
-        return no("the kernel offers none", lever);
+        return no("the kernel offers none", hint);
     }
     let may = host.privileges.can("perfmon") || host.privileges.can("sys_admin");
     match observing.paranoid {
@@ -26,7 +26,7 @@ fn counters(host: &Host) -> Judged {
             "sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON",
         ),
         Some(level) if level > 0 => partly(
-            format!("of one's own processes only (perf_event_paranoid is {level})"),
+            format!("the user's own processes only (perf_event_paranoid is {level})"),
             "sysctl kernel.perf_event_paranoid=0, or CAP_PERFMON",
         ),
         _ => yes("cycles, instructions, cache misses"),

@@ -17,11 +17,11 @@ pub(super) fn abilities(host: &Host) -> Vec<Ability> {
 }
 
 fn separate(host: &Host) -> Judged {
-    const LEVER: &str = "generate the load elsewhere: taillight agent on other machines";
+    const HINT: &str = "generate the load elsewhere: taillight agent on other machines";
     let cores = host.cpu.cores.len();
     let processors = host.cpu.allowed.len();
     match (cores, processors) {
-        (_, 0 | 1) => no("one processor, which server and generator take from each other", LEVER),
+        (_, 0 | 1) => no("one processor, which server and generator take from each other", HINT),
         // Where the kernel tells no cores, each processor counts for one.
         (0, n) | (n, _) if n >= PAPER_CORES => {
             yes(format!("{}: 7 for the server, 8 for interrupts, as the paper has it", count(n, "core")))
@@ -31,7 +31,7 @@ fn separate(host: &Host) -> Judged {
             let taken = count(server, "thread");
             partly(
                 format!("{}: a server of up to {taken} beside its generator", count(n.max(1), "core")),
-                LEVER,
+                HINT,
             )
         }
     }
@@ -52,7 +52,7 @@ fn undisturbed(host: &Host) -> Judged {
     });
     partly(
         format!("under {kind}{steal}"),
-        "a machine of one's own; here, every result says what was stolen while it was measured",
+        "a dedicated machine; here, every result says what was stolen while it was measured",
     )
 }
 
@@ -79,12 +79,12 @@ fn numa(host: &Host) -> Judged {
 fn frequency(host: &Host) -> Judged {
     let frequency = &host.frequency;
     let Some(driver) = &frequency.driver else {
-        let lever = if host.virtualization.hypervisor {
+        let hint = if host.virtualization.hypervisor {
             "a machine without a hypervisor, which hides it"
         } else {
             "a kernel with a cpufreq driver for this processor"
         };
-        return no("the kernel does not govern the frequency", lever);
+        return no("the kernel does not govern the frequency", hint);
     };
     let governor = frequency.governor.as_deref().unwrap_or("unknown");
     let turbo = match frequency.turbo {
@@ -102,7 +102,7 @@ fn frequency(host: &Host) -> Judged {
 
 fn power(host: &Host) -> Judged {
     match host.frequency.power_zones.len() {
-        0 => no("no RAPL zone", "a machine of one's own with an Intel or AMD processor"),
+        0 => no("no RAPL zone", "a dedicated machine with an Intel or AMD processor"),
         n => yes(count(n, "RAPL zone")).needing(host, "sys_admin"),
     }
 }

@@ -12,7 +12,7 @@ pub struct ProcessTicks {
 }
 
 impl ProcessTicks {
-    /// Reads `proc/PID/stat` below `root`. Cost: about 9 µs. Errors: the process is gone, or the file is damaged.
+    /// Reads `proc/PID/stat` below `root`. Cost: about 9 µs. Errors: the process has ended, or the file is damaged.
     pub fn read(root: &Path, pid: u32) -> io::Result<ProcessTicks> {
         let stat = fs::read_to_string(root.join(format!("proc/{pid}/stat")))?;
         ProcessTicks::parse(&stat).ok_or_else(|| {

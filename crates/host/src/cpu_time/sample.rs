@@ -14,7 +14,7 @@ pub struct Ticks {
     pub idle: u64,
     /// Of that: with something waiting for a disk.
     pub disk: u64,
-    /// Ready to run while the hypervisor ran somebody else.
+    /// Ready to run while the hypervisor ran another guest.
     pub steal: u64,
 }
 

@@ -23,7 +23,7 @@ struct InterfaceRequest {
 
 /// What a device's driver says about itself.
 ///
-/// Errors: no socket can be had. What the driver does not know is left out.
+/// Errors: no socket can be opened. What the driver does not know is left out.
 pub(super) fn ethtool(device: &str) -> io::Result<Ethtool> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let ask = |request: Request| Device { socket: &socket, name: device }.ask(request);

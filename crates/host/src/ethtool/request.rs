@@ -96,7 +96,7 @@ fn coalescing(words: &[u32]) -> Coalescing {
 }
 
 fn rules(words: &[u32]) -> Rules {
-    // The size of the table is the low half of 64 bits at byte 8; the count stands after the rule, at byte 184.
+    // The size of the table is the low half of 64 bits at byte 8; the count follows the rule, at byte 184.
     let size = words[if cfg!(target_endian = "little") { 2 } else { 3 }];
     Rules { used: words[46], most: size & !DRIVER_CHOOSES }
 }

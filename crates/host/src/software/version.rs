@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// A program that has not told its version by then is not waited for: those known take 5 to 50 ms.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The version stands in the first lines of what is printed.
+/// The version is in the first lines of what is printed.
 const ENOUGH: usize = 4096;
 
 /// What `program` prints when asked with `argument`; `None` where it cannot be run.

@@ -31,16 +31,16 @@ impl Planner<'_> {
         }
         if resctrl.offered && resctrl.mount.is_none() {
             let limit = format!("the kernel has resctrl, and it is not mounted at {FOLDER}");
-            let lever = format!("mount -t resctrl resctrl {FOLDER}, and again");
-            return Err(Error::unsupported(setting, limit, lever));
+            let hint = format!("mount -t resctrl resctrl {FOLDER}, and again");
+            return Err(Error::unsupported(setting, limit, hint));
         }
         if self.host.cpu.has("cat_l3") && resctrl.msr {
             return self.ways_by_registers(setting, mask, cpus);
         }
         let limit = "neither resctrl nor registers of the processor give access to its cache's ways";
-        let lever =
+        let hint =
             "take a machine with Intel CAT, AMD QoS or Arm MPAM and a kernel with resctrl, or leave it out";
-        Err(Error::unsupported(setting, limit, lever))
+        Err(Error::unsupported(setting, limit, hint))
     }
 
     fn group_of_ways(
@@ -94,7 +94,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The groups that somebody has made, with their processors.
+    /// The existing groups, with their processors.
     fn groups_of_ways(&self, mount: &Path) -> Vec<(PathBuf, CpuList)> {
         let names = self.here.list(mount).unwrap_or_default();
         let folders =
@@ -110,7 +110,7 @@ impl Planner<'_> {
 
 /// Holds a mask against what the hardware takes.
 pub(super) fn check_mask(setting: &Setting, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
-    let unsupported = |limit: String, lever: &str| Err(Error::unsupported(setting, limit, lever));
+    let unsupported = |limit: String, hint: &str| Err(Error::unsupported(setting, limit, hint));
     if l3.code_and_data {
         return unsupported(
             "code and data have masks of their own here".into(),

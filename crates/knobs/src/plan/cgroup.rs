@@ -82,10 +82,10 @@ impl Planner<'_> {
         self.need_processes(setting, "name them: --pid PID, or a command")?;
         let Some(tree) = self.host.cgroups.holding(controller) else {
             let limit = format!("no mounted control group has the controller {controller}");
-            let lever = format!(
+            let hint = format!(
                 "mount it, or use a kernel with it: {controller} is not among those of /proc/self/mounts"
             );
-            return Err(Error::unsupported(setting, limit, lever));
+            return Err(Error::unsupported(setting, limit, hint));
         };
         let name = &self.subject.name;
         if name.is_empty() || name.contains(['/', '\n']) || name.starts_with('.') {

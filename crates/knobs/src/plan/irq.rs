@@ -56,8 +56,8 @@ impl Planner<'_> {
         if found.is_empty() {
             let limit =
                 format!("{device} has no interrupts of its own: it is missing, or the kernel plays it");
-            let lever = "name the card: --device, or target.device in an experiment";
-            return Err(Error::unsupported(setting, limit, lever));
+            let hint = "name the card: --device, or target.device in an experiment";
+            return Err(Error::unsupported(setting, limit, hint));
         }
         Ok(found)
     }

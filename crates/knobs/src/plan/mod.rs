@@ -17,7 +17,7 @@ use host::Host;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Step};
-use crate::kernel::Here;
+use crate::kernel::LocalKernel;
 use crate::{Error, Form, Kernel, Namespace, Setting, Subject};
 
 /// What a host's settings come to.
@@ -85,7 +85,7 @@ fn check_names(settings: &[Setting]) -> Result<(), Error> {
 
 #[derive(Clone)]
 struct Planner<'a> {
-    here: Here,
+    here: LocalKernel,
     host: &'a Host,
     subject: &'a Subject,
     settings: &'a [Setting],
@@ -100,7 +100,7 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(settings: &'a [Setting], host: &'a Host, subject: &'a Subject) -> Planner<'a> {
         Planner {
-            here: Here::new(&subject.root),
+            here: LocalKernel::new(&subject.root),
             host,
             subject,
             settings,
@@ -206,13 +206,13 @@ impl<'a> Planner<'a> {
         let namespace = Namespace::of(file);
         namespace
             .map(Some)
-            .map_err(|e| Error::of_io(setting, &format!("{} is no network namespace", file.display()), &e))
+            .map_err(|e| Error::of_io(setting, &format!("{} is not a network namespace", file.display()), &e))
     }
 
-    /// Errors: no process is named; `lever` says how one is.
-    fn need_processes(&self, setting: &Setting, lever: &str) -> Result<(), Error> {
+    /// Errors: no process is named; `hint` says how one is.
+    fn need_processes(&self, setting: &Setting, hint: &str) -> Result<(), Error> {
         match self.subject.pids.is_empty() {
-            true => Err(Error::usage(setting, "it acts on processes, and none is named", lever)),
+            true => Err(Error::usage(setting, "it acts on processes, and none is named", hint)),
             false => Ok(()),
         }
     }
@@ -223,8 +223,8 @@ impl<'a> Planner<'a> {
         let good = device
             .filter(|name| !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with(['.', '-']));
         good.ok_or_else(|| {
-            let lever = "name one: --device eth0, or target.device in an experiment";
-            Error::usage(setting, "it acts on a network device, and none is named", lever)
+            let hint = "name one: --device eth0, or target.device in an experiment";
+            Error::usage(setting, "it acts on a network device, and none is named", hint)
         })
     }
 }

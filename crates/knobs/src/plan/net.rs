@@ -7,7 +7,7 @@ use super::Planner;
 use crate::action::Step;
 use crate::{Error, Namespace, Reading, Setting, Shaper};
 
-/// The handle of our discipline; `tc` shows it, so that nobody's own is taken for ours. 7a11 stands for "tail".
+/// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 stands for "tail".
 const HANDLE: &str = "7a11:";
 const CLASS: &str = "7a11:1";
 /// A packet that would wait for longer is dropped: some round trips of a data centre, and less than a time-out of TCP.

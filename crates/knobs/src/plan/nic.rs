@@ -5,7 +5,7 @@ use crate::setting::Switch;
 use crate::{Error, Reading, Setting};
 use host::ethtool::Ethtool;
 
-/// The place of our first rule in the card's table; it is refused where somebody has one there.
+/// The place of our first rule in the card's table; it is refused where that place is taken.
 const FIRST_RULE: u32 = 100;
 
 impl Planner<'_> {

@@ -58,8 +58,8 @@ impl Planner<'_> {
         let offered = &self.host.network.congestion_controls;
         if !offered.iter().any(|control| control == name) {
             let limit = format!("the kernel offers {}", offered.join(", "));
-            let lever = format!("choose one of those, or load it: modprobe tcp_{name}");
-            return Err(Error::unsupported(setting, limit, lever));
+            let hint = format!("choose one of those, or load it: modprobe tcp_{name}");
+            return Err(Error::unsupported(setting, limit, hint));
         }
         self.sysctl(setting, "net.ipv4.tcp_congestion_control", name, Form::Text)
     }

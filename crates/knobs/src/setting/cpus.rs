@@ -34,13 +34,13 @@ impl Cpus {
             ("others", _) => Ok(Cpus::Others),
             (_, Some(("cores", n))) => Ok(Cpus::Cores(count(n)?)),
             (_, Some(("siblings", n))) => Ok(Cpus::Siblings(count(n)?)),
-            _ => text.parse().map(Cpus::List).map_err(|_| format!("'{text}' is no list of processors")),
+            _ => text.parse().map(Cpus::List).map_err(|_| format!("'{text}' is not a list of processors")),
         }
     }
 
     /// Which processors of `host` these are.
     ///
-    /// Errors: the host has too few, the list names one that is not online, or nobody said which the subject's are.
+    /// Errors: the host has too few, the list names one that is not online, or the subject's processors were not given.
     pub(crate) fn resolve(&self, what: &str, host: &Host, subject: &Subject) -> Result<CpuList, Error> {
         let online = &host.cpu.online;
         let cores = || -> Vec<&[usize]> { host.cpu.cores.iter().map(CpuList::as_slice).collect() };
@@ -50,7 +50,7 @@ impl Cpus {
             Cpus::Subject | Cpus::Others if subject.cpus.is_empty() => {
                 return Err(Error::usage(
                     what,
-                    "nobody said which processors the subject works on",
+                    "the processors of the subject were not given",
                     "give them: --cpus 0-3",
                 ));
             }
@@ -115,8 +115,8 @@ mod tests {
         check("siblings:4", "0-1,4-5");
         check("cores:5", "x: there are 4 such processors here");
         check("8", "x: processor 8 is not online");
-        let nobody = Cpus::Others.resolve("x", &host, &Subject::default());
-        assert!(matches!(nobody, Err(Error::Usage(_))));
+        let unknown = Cpus::Others.resolve("x", &host, &Subject::default());
+        assert!(matches!(unknown, Err(Error::Usage(_))));
         for text in ["", "cores:0", "cores:x", "each", "3-1"] {
             assert!(Cpus::read(text).is_err(), "{text}");
         }

@@ -12,7 +12,7 @@ use units::CpuList;
 pub use cpus::Cpus;
 use quantity::{BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 
-/// One thing that is set for a measurement, and put back after it.
+/// One thing that is set for a measurement, and reverted after it.
 ///
 /// Read from and shown as `name=value`; docs/reference/knobs.md has all names. Stored as that text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -43,7 +43,7 @@ impl FromStr for Setting {
             what: "setting",
             given: text.into(),
             problem,
-            lever: "docs/reference/knobs.md lists all",
+            hint: "docs/reference/knobs.md lists all",
         };
         let (name, value) = text
             .split_once('=')
@@ -154,23 +154,11 @@ fn word(text: &str) -> Option<String> {
 }
 
 fn nearest(name: &str) -> &'static str {
-    NAMES.iter().map(|(known, _)| *known).min_by_key(|known| distance(name, known)).unwrap_or("cpu.set")
-}
-
-/// How many letters must be added, removed or changed. Source: Levenshtein 1966, by the usual table of two rows.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let change = diagonal + usize::from(ca != *cb);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    NAMES
+        .iter()
+        .map(|(known, _)| *known)
+        .min_by_key(|known| strsim::osa_distance(name, known))
+        .unwrap_or("cpu.set")
 }
 
 #[cfg(test)]
@@ -256,12 +244,10 @@ mod tests {
     }
 
     #[test]
-    fn counts_changes() {
-        let check = |a: &str, b: &str, expect: usize| assert_eq!(distance(a, b), expect, "{a} {b}");
-        check("", "", 0);
-        check("rps", "", 3);
-        check("rps", "xps", 1);
-        check("irqblance", "irqbalance", 1);
-        check("smt", "turbo", 5);
+    fn names_the_nearest() {
+        let check = |name: &str, expect: &str| assert_eq!(nearest(name), expect);
+        check("irqblance", "irqbalance");
+        check("cpu.st", "cpu.set");
+        check("", "rps");
     }
 }

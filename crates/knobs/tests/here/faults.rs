@@ -1,4 +1,4 @@
-//! The program that applies a setting is killed with SIGKILL at each moment of it; another puts the machine back.
+//! The program that applies a setting is killed with SIGKILL at each moment of it; another reverts the machine.
 //!
 //! The test program runs itself once more in the role of the one that is killed.
 
@@ -6,7 +6,7 @@ use std::env;
 use std::path::Path;
 use std::time::Duration;
 
-use knobs::{Engine, Here, Moment, Subject};
+use knobs::{Engine, LocalKernel, Moment, Subject};
 use launch::{Process, Spec};
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -23,7 +23,7 @@ struct Orders {
     words: Vec<String>,
     subject: Subject,
     folder: String,
-    /// 0 announced, 1 made, 2 noted, 3 put back; and of which action.
+    /// 0 announced, 1 made, 2 noted, 3 reverted; and of which action.
     moment: (usize, usize),
 }
 
@@ -31,7 +31,7 @@ fn moment((kind, index): (usize, usize)) -> Moment {
     [Moment::Announced, Moment::Made, Moment::Noted, Moment::PutBack][kind](index)
 }
 
-/// Not a test by itself: the program that [`killed_at_any_moment_the_machine_is_put_back`] has killed.
+/// Not a test by itself: the program that [`killed_at_any_moment_the_settings_are_reverted`] has killed.
 #[test]
 fn role_of_the_killed() {
     let Ok(orders) = env::var(ROLE) else { return };
@@ -44,15 +44,15 @@ fn role_of_the_killed() {
             kill_process(getpid(), Signal::KILL).unwrap();
         }
     });
-    let here = Here::new(Path::new("/"));
+    let here = LocalKernel::new(Path::new("/"));
     let engine = Engine::watched(Path::new(&orders.folder), here, Some(watcher)).unwrap();
     let applied = engine.apply(&plan).unwrap();
     applied.revert().unwrap();
-    panic!("nobody killed it");
+    panic!("it was not killed");
 }
 
 #[test]
-fn killed_at_any_moment_the_machine_is_put_back() {
+fn killed_at_any_moment_the_settings_are_reverted() {
     let _alone = alone();
     if !may_change() {
         return;
@@ -66,7 +66,7 @@ fn killed_at_any_moment_the_machine_is_put_back() {
         let mut differed = false;
         for (index, action) in plan.iter().enumerate() {
             for kind in 0..4 {
-                // What goes with its folder is not put back by itself.
+                // What goes with its folder is not reverted by itself.
                 if kind == 3 && action.scratch {
                     continue;
                 }
@@ -74,7 +74,7 @@ fn killed_at_any_moment_the_machine_is_put_back() {
                 kill_at(words, &subject, state.path(), (kind, index));
                 kills += 1;
                 differed |= kind == 1 && snapshot(&victim) != before;
-                let engine = Engine::open(state.path(), Here::new(Path::new("/"))).unwrap();
+                let engine = Engine::open(state.path(), LocalKernel::new(Path::new("/"))).unwrap();
                 let undone = engine.undo().unwrap();
                 assert_eq!(undone.drifts, [], "{words:?} {:?}", moment((kind, index)));
                 assert_eq!(snapshot(&victim), before, "{words:?} {:?}", moment((kind, index)));

@@ -1,19 +1,19 @@
-//! Each setting applied, seen from outside, and put back.
+//! Each setting applied, seen from outside, and reverted.
 
 use std::fs;
 
-use knobs::{Engine, Error, Here, Kernel};
+use knobs::{Engine, Error, Kernel, LocalKernel};
 
 use crate::snapshot::snapshot;
 use crate::victim::Victim;
 use crate::{SETTINGS, alone, may_change, planned};
 
 fn engine(folder: &std::path::Path) -> Engine {
-    Engine::open(folder, Here::new(std::path::Path::new("/"))).unwrap()
+    Engine::open(folder, LocalKernel::new(std::path::Path::new("/"))).unwrap()
 }
 
 #[test]
-fn every_setting_of_this_machine_is_applied_and_put_back() {
+fn every_setting_of_this_machine_is_applied_and_reverted() {
     let _alone = alone();
     if !may_change() {
         return;
@@ -42,7 +42,7 @@ fn every_setting_of_this_machine_is_applied_and_put_back() {
             done.push(words.join(" "));
         }
     }
-    println!("changed and put back: {done:#?}");
+    println!("changed and reverted: {done:#?}");
     assert!(!done.is_empty(), "nothing was changed");
 }
 
@@ -92,11 +92,11 @@ fn a_value_that_the_kernel_refuses_leaves_nothing() {
 }
 
 /// This machine, if a test may run an irqbalance of its own on it.
-fn without_irqbalance() -> Option<Here> {
+fn without_irqbalance() -> Option<LocalKernel> {
     if !may_change() {
         return None;
     }
-    let here = Here::new(std::path::Path::new("/"));
+    let here = LocalKernel::new(std::path::Path::new("/"));
     if here.daemon("irqbalance").unwrap().is_some() {
         println!("skipped: irqbalance runs, and is not a test's to stop");
         return None;
@@ -138,7 +138,7 @@ fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
         return;
     };
     let subject = knobs::Subject { net_device: Some(card.name.clone()), ..Default::default() };
-    // A daemon that takes any arguments and waits: a shell that opens a pipe to which nobody writes.
+    // A daemon that takes any arguments and waits: a shell that opens a pipe without a writer.
     let folder = tempfile::tempdir().unwrap();
     let (program, pipe) = (folder.path().join("irqbalance"), folder.path().join("pipe"));
     fs::copy("/bin/bash", &program).unwrap();

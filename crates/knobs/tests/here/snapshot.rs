@@ -82,7 +82,7 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
 /// servers and tests that may run meanwhile; no setting makes such.
 const OUTSIDE: &str = "ls /sys/class/net | grep -v '^tl[0-9]'; tc qdisc show | grep -v ' dev tl[0-9]'; \
     pgrep -a irqbalance";
-/// The victim's; `/sys` shows the namespace of who mounted it.
+/// The victim's; `/sys` shows the namespace of the process that mounted it.
 const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; ip -o link; \
     sysctl net.core.somaxconn net.ipv4.tcp_congestion_control; \
     mount -t sysfs sysfs /sys && grep -s . /sys/class/net/tlv0/queues/*/?ps_cpus /sys/class/net/tlv0/queues/*/rps_flow_cnt";

@@ -8,7 +8,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 /// A process to confine, alone in a network namespace with a pair of devices of four queues each way.
 ///
-/// The namespace and its devices are gone with the process.
+/// The namespace and its devices end with the process.
 pub(crate) struct Victim {
     process: Process,
     name: String,

@@ -1,4 +1,4 @@
-//! The rules of the engine: read back, refuse, keep what others changed, put back in reverse.
+//! The rules of the engine: read back, refuse, keep what others changed, reverted in reverse order.
 
 use std::fs;
 use std::sync::{Arc, Mutex};
@@ -49,7 +49,7 @@ fn a_panic_puts_everything_back() {
 }
 
 #[test]
-fn what_reads_back_otherwise_fails_and_is_put_back() {
+fn what_reads_back_otherwise_fails_and_is_reverted() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
     // This kernel takes any number of huge pages; a plan with a value that does not come back as written shows it.
@@ -85,7 +85,7 @@ fn a_refusal_in_the_middle_puts_back_what_came_before() {
 }
 
 #[test]
-fn what_somebody_else_changed_is_kept_and_told() {
+fn what_another_program_changed_is_kept_and_told() {
     let machine = Machine::xeon();
     let applied = engine(&machine).apply(&planned(&machine, &["aslr=off", "busy-poll=50us"])).unwrap();
     machine.plant("proc/sys/net/core/busy_read", "70");
@@ -100,13 +100,13 @@ fn what_somebody_else_changed_is_kept_and_told() {
 }
 
 #[test]
-fn a_group_of_somebody_elses_is_not_touched() {
+fn a_foreign_group_is_not_touched() {
     let machine = Machine::xeon();
     let plan = planned(&machine, &["cpu.set=0"]);
     fs::create_dir(machine.root.path().join("sys/fs/cgroup/cpuset/taillight")).unwrap();
     let before = machine.snapshot();
     let error = engine(&machine).apply(&plan).err().unwrap().to_string();
-    assert!(error.contains("there already"), "{error}");
+    assert!(error.contains("not created by Taillight"), "{error}");
     assert_eq!(machine.snapshot(), before);
 }
 
@@ -139,7 +139,7 @@ fn one_engine_at_a_time_and_no_leftovers() {
     let applied = first.apply(&plan).unwrap();
     drop(first);
     assert!(status(machine.state.path()).unwrap().running);
-    // As after a crash: the journal stays, nothing is put back.
+    // As after a crash: the journal stays, nothing is reverted.
     std::mem::forget(applied);
     let folder = crate::folder();
     for entry in fs::read_dir(machine.state.path()).unwrap().flatten() {
@@ -159,7 +159,7 @@ fn one_engine_at_a_time_and_no_leftovers() {
 }
 
 #[test]
-fn a_journal_of_which_all_is_put_back_stops_nobody() {
+fn a_journal_of_which_all_is_reverted_does_not_block() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
     let plan = planned(&machine, &["aslr=off", "cpu.set=0"]);
@@ -184,7 +184,7 @@ fn a_journal_of_which_all_is_put_back_stops_nobody() {
 }
 
 #[test]
-fn what_could_not_be_put_back_stops_the_same_program_too() {
+fn what_could_not_be_reverted_stops_the_same_program_too() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
     let plan = planned(&machine, &["aslr=off"]);
@@ -201,7 +201,7 @@ fn what_could_not_be_put_back_stops_the_same_program_too() {
 }
 
 #[test]
-fn nobody_is_confined_where_nobody_runs() {
+fn nothing_is_confined_where_no_process_runs() {
     for line in [None, Some("4242 (server) Z 1")] {
         let machine = Machine::xeon();
         let plans = [planned(&machine, &["cpu.quota=50%"]), planned(&machine, &["cache.ways=0-3"])];

@@ -34,7 +34,7 @@ fn role_of_the_cramped() {
     });
     let engine = Engine::watched(&orders.state, Played::new(&orders.root), Some(watcher)).unwrap();
     match engine.apply(&orders.plan) {
-        Ok(applied) => println!("applied, and put back: {:?}", applied.revert()),
+        Ok(applied) => println!("applied, and reverted: {:?}", applied.revert()),
         Err(error) => println!("refused: {error}"),
     }
 }
@@ -57,7 +57,7 @@ fn whichever_line_finds_the_disk_full_nothing_stays_set() {
         let output = command.env(ROLE, &orders).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && (said.contains("applied") || said.contains("refused")), "{said}");
-        applied += u32::from(said.contains("applied, and put back: Ok([])"));
+        applied += u32::from(said.contains("applied, and reverted: Ok([])"));
         refused_after_a_change += u32::from(said.contains("made 0") && said.contains("refused"));
         let files = ["kernel/randomize_va_space", "net/core/busy_poll", "net/core/busy_read"];
         let values = files.map(|file| machine.text(&format!("proc/sys/{file}")));

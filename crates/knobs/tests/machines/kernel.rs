@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use knobs::{Here, Kernel, Namespace};
+use knobs::{Kernel, LocalKernel, Namespace};
 
 use crate::tools;
 
@@ -27,14 +27,19 @@ pub(crate) enum Fault {
 #[derive(Clone)]
 pub(crate) struct Played {
     root: PathBuf,
-    here: Here,
+    here: LocalKernel,
     fault: Fault,
     changes: Arc<AtomicUsize>,
 }
 
 impl Played {
     pub(crate) fn new(root: &Path) -> Played {
-        Played { root: root.into(), here: Here::new(root), fault: Fault::None, changes: Arc::default() }
+        Played {
+            root: root.into(),
+            here: LocalKernel::new(root),
+            fault: Fault::None,
+            changes: Arc::default(),
+        }
     }
 
     pub(crate) fn with(mut self, fault: Fault) -> Played {
@@ -49,7 +54,7 @@ impl Played {
 
     fn alive(&self) -> io::Result<()> {
         match self.fault {
-            Fault::Dies(at) if self.changes() > at => Err(io::Error::other("the kernel is gone")),
+            Fault::Dies(at) if self.changes() > at => Err(io::Error::other("the kernel stopped")),
             _ => Ok(()),
         }
     }

@@ -67,10 +67,12 @@ proptest! {
                 Err(error) => prop_assert!(fault != Fault::None, "{error}"),
             }
             if fault == Fault::None {
-                prop_assert!(kernel.changes() > 0 || planned.actions.is_empty());
+                // On the ThunderX no irqbalance runs that could be stopped.
+                let as_wanted = arm && words == ["irqbalance=off"];
+                prop_assert!(kernel.changes() > 0 || planned.actions.is_empty() || as_wanted);
             }
         }
-        // What a dead or unwilling kernel could not put back, the next process does.
+        // What a dead or unwilling kernel could not revert, the next process does.
         let engine = Engine::open(machine.state.path(), machine.kernel()).unwrap();
         let undone = engine.undo().unwrap();
         prop_assert_eq!(undone.drifts, vec![]);

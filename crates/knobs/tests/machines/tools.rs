@@ -87,7 +87,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> io::Result<String> {
         ["swapoff", device] => swap(root, device, None),
         ["swapon", device] => swap(root, device, Some("-2")),
         ["swapon", priority, device] => swap(root, device, priority.strip_prefix("--priority=")),
-        _ => panic!("nobody plays {words:?}"),
+        _ => panic!("no fake for {words:?}"),
     }
 }
 

@@ -69,7 +69,7 @@ impl FromStr for FilesPlace {
                 what: "place of a file set",
                 given: text.into(),
                 problem: "it is none".into(),
-                lever: "write memory (tmpfs), disk (the folder for temporary files) or the path of a folder, with a / in it",
+                hint: "write memory (tmpfs), disk (the folder for temporary files) or the path of a folder, with a / in it",
             }),
         }
     }
@@ -117,7 +117,7 @@ impl Files {
                 what: "list of paths",
                 given: list,
                 problem: "a server that is started for the run serves a set of files or a folder".into(),
-                lever: "start it over yours by `taillight serve nginx --file-set FOLDER`, and name its address as the target",
+                hint: "start it over yours by `taillight serve nginx --file-set FOLDER`, and name its address as the target",
             }));
         }
         let seed = match value(words, "--files-seed") {
@@ -126,7 +126,7 @@ impl Files {
                 what: "seed of a file set",
                 given: text.clone(),
                 problem: "it is not a whole number".into(),
-                lever: "write --files-seed 1",
+                hint: "write --files-seed 1",
             })?,
         };
         let files = value(words, "--files").unwrap_or_else(|| {

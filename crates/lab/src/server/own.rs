@@ -72,7 +72,7 @@ impl Program {
         let files = options
             .files
             .as_ref()
-            .ok_or(Error::NothingToServe { server: "nginx".into(), lever: FILES_LEVER })?;
+            .ok_or(Error::NothingToServe { server: "nginx".into(), hint: FILES_LEVER })?;
         let settings = nginx::Settings::read(&options.extra)?;
         let nginx = match (&options.binary, &options.image) {
             (Some(binary), _) => nginx::at(binary)?,

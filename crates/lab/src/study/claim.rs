@@ -150,8 +150,8 @@ impl Check {
                 to: needed_number(section, "to")?,
             },
             other => {
-                let lever = "write ratio, within, below, rising, falling, flat or up-to";
-                return Err(section.not_known("check", other, lever));
+                let hint = "write ratio, within, below, rising, falling, flat or up-to";
+                return Err(section.not_known("check", other, hint));
             }
         })
     }

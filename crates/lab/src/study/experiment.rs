@@ -275,8 +275,8 @@ fn options(section: Section, known: &[String]) -> Result<BTreeMap<String, String
         // As the command line has it; a reader of TOML may prefer underscores.
         let name = name.replace('_', "-");
         if SET_BY_THE_LAB.contains(&name.as_str()) {
-            let lever = "it is set for each trial; see the sections [load] and [time]";
-            return Err(DefinitionError(format!("{at}: {lever}")));
+            let hint = "it is set for each trial; see the sections [load] and [time]";
+            return Err(DefinitionError(format!("{at}: {hint}")));
         }
         if !known.contains(&name) {
             return Err(unknown(&at, &name, known.iter().map(String::as_str)));

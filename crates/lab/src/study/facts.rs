@@ -97,9 +97,9 @@ impl Facts {
     pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
-        if let Some((name, program, lever)) = PROGRAMS.iter().find(|(name, ..)| *name == need) {
+        if let Some((name, program, hint)) = PROGRAMS.iter().find(|(name, ..)| *name == need) {
             let has = self.programs.iter().any(|there| there == name);
-            return unless(has, format!("there is no {program} on this machine; {lever}"));
+            return unless(has, format!("there is no {program} on this machine; {hint}"));
         }
         if let Some((name, least)) = need.split_once(">=") {
             let wrong =

@@ -112,8 +112,8 @@ impl Hold {
     /// What another machine's refusal of what it had planned means: its settings may be as nobody meant them.
     fn not_as_planned(error: &Error) -> Error {
         let (what, limit) = ("the settings of the server's machine".into(), error.to_string());
-        let lever = "look at it by `taillight tune status` on that machine".into();
-        knobs::Error::Failed(Problem { what, limit, lever }).into()
+        let hint = "look at it by `taillight tune status` on that machine".into();
+        knobs::Error::Failed(Problem { what, limit, hint }).into()
     }
 
     /// How long it takes to apply the settings, over so many times.

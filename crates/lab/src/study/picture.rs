@@ -134,16 +134,16 @@ impl FigureDef {
 
 /// A list of lists.
 fn points(section: &mut Section) -> Result<Vec<Vec<Value>>, DefinitionError> {
-    let lever = "a list of pairs, such as [[10, 1.5], [20, 3]]";
+    let hint = "a list of pairs, such as [[10, 1.5], [20, 3]]";
     match section.value("points") {
         Some(Value::Array(points)) => points
             .into_iter()
             .map(|point| match point {
                 Value::Array(point) if point.len() >= 2 => Ok(point),
-                other => Err(section.wrong("points", &other, lever)),
+                other => Err(section.wrong("points", &other, hint)),
             })
             .collect(),
-        other => Err(section.wrong("points", &other.unwrap_or(Value::Array(Vec::new())), lever)),
+        other => Err(section.wrong("points", &other.unwrap_or(Value::Array(Vec::new())), hint)),
     }
 }
 

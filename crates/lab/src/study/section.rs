@@ -56,17 +56,17 @@ impl Section {
         self.text(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", self.at(key))))
     }
 
-    /// One of several words, by what they mean; `lever` says which to write. `None` where the key is absent.
+    /// One of several words, by what they mean; `hint` says which to write. `None` where the key is absent.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
         words: &[(&str, T)],
-        lever: &str,
+        hint: &str,
     ) -> Result<Option<T>, DefinitionError> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         match words.iter().find(|(word, _)| *word == text) {
             Some((_, meant)) => Ok(Some(*meant)),
-            None => Err(self.not_known(key, &text, lever)),
+            None => Err(self.not_known(key, &text, hint)),
         }
     }
 
@@ -77,8 +77,8 @@ impl Section {
     }
 
     /// That a word is none of those that could stand at `key`.
-    pub(super) fn not_known(&self, key: &str, given: &str, lever: &str) -> DefinitionError {
-        DefinitionError(format!("{}: '{given}' is not known; {lever}", self.at(key)))
+    pub(super) fn not_known(&self, key: &str, given: &str, hint: &str) -> DefinitionError {
+        DefinitionError(format!("{}: '{given}' is not known; {hint}", self.at(key)))
     }
 
     /// A quantity with its unit, written as a text.
@@ -195,11 +195,11 @@ impl Section {
 /// That `key` at `place` is not one of those known.
 pub(super) fn unknown<'a>(place: &str, key: &str, known: impl Iterator<Item = &'a str>) -> DefinitionError {
     let known: Vec<&str> = known.collect();
-    let lever = match nearest(key, known.iter().copied()) {
+    let hint = match nearest(key, known.iter().copied()) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("known here: {}", known.join(", ")),
     };
-    DefinitionError(format!("{place}: this key is not known; {lever}"))
+    DefinitionError(format!("{place}: this key is not known; {hint}"))
 }
 
 /// The known key that is most like `key`, if any is alike at all.

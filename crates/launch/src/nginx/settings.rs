@@ -24,7 +24,7 @@ impl Default for Settings {
     }
 }
 
-const LEVER: &str = "write open_file_cache=auto, off or a number of files; gzip=off or a level from 1 to 9; access_log, \
+const HINT: &str = "write open_file_cache=auto, off or a number of files; gzip=off or a level from 1 to 9; access_log, \
                      reuseport or sendfile =on or =off";
 
 impl Settings {
@@ -43,7 +43,7 @@ impl Settings {
             what: "setting of nginx",
             given: text.into(),
             problem,
-            lever: LEVER,
+            hint: HINT,
         };
         let (name, value) = text.split_once('=').ok_or_else(|| error("it is not NAME=VALUE".into()))?;
         let flag = || match value {

@@ -25,7 +25,7 @@ pub enum Pace {
 }
 
 macro_rules! names {
-    ($type:ident, $what:literal, $lever:literal, $($name:literal => $variant:ident),+) => {
+    ($type:ident, $what:literal, $hint:literal, $($name:literal => $variant:ident),+) => {
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(match self { $($type::$variant => $name),+ })
@@ -41,7 +41,7 @@ macro_rules! names {
                         what: $what,
                         given: text.into(),
                         problem: "there is no such one".into(),
-                        lever: $lever,
+                        hint: $hint,
                     }),
                 }
             }

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::histogram::Histogram;
 #[cfg(feature = "bpf")]
-use crate::kernel::{Programs, empty, lever, other};
+use crate::kernel::{Programs, empty, hint, other};
 
 /// The programs, where they could be had.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Waits {
         const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/scheduling.bpf.o"));
         const ORDER: [&str; 5] =
             ["on_sys_exit", "on_sys_enter", "on_sched_switch", "on_sched_wakeup", "on_sched_wakeup_new"];
-        let programs = Programs::load(PROGRAMS, &ORDER, pids, sizes).map_err(|error| lever(&error))?;
+        let programs = Programs::load(PROGRAMS, &ORDER, pids, sizes).map_err(|error| hint(&error))?;
         Ok(Waits { programs: Some(programs), before: Seen::default() })
     }
 

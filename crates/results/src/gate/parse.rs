@@ -5,7 +5,7 @@ use units::{Nanos, ParseError, Rate};
 use super::{Figure, Gate, Limit};
 
 /// All that a gate can ask, for errors.
-const LEVER: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed_p99 \
+const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed_p99 \
                      and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
                      per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \
                      ('rate>=50k'); one operation's as 'get.p99<1ms'";
@@ -14,7 +14,7 @@ impl FromStr for Gate {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Gate, ParseError> {
-        read(text).map_err(|problem| ParseError { what: "gate", given: text.into(), problem, lever: LEVER })
+        read(text).map_err(|problem| ParseError { what: "gate", given: text.into(), problem, hint: HINT })
     }
 }
 

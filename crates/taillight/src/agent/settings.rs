@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Engine, Here, Setting, Subject};
+use knobs::{Action, Applied, Engine, LocalKernel, Setting, Subject};
 use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
@@ -52,7 +52,7 @@ impl Settings {
                 let plan = plan(session, tune, running)?;
                 let engine = match &in_force.engine {
                     Some(engine) => Ok(engine.clone()),
-                    None => Engine::open(&self.folder, Here::new(Path::new("/"))),
+                    None => Engine::open(&self.folder, LocalKernel::new(Path::new("/"))),
                 };
                 let engine = engine.map_err(|error| error.to_string())?;
                 let applied = engine.apply(&plan).map_err(|error| error.to_string())?;

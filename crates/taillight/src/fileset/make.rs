@@ -67,20 +67,20 @@ pub(super) fn about(set: &FileSet) -> String {
 }
 
 fn found(folder: &Path, set: &FileSet) -> Result<Found> {
-    let lever = "remove it first with `taillight fileset remove`, or choose another folder";
+    let hint = "remove it first with `taillight fileset remove`, or choose another folder";
     if let Some(marker) = Marker::read(&folder.join(MARKER))? {
         let there = marker.file_set()?;
         if there == *set {
             return Ok(Found::Whole);
         }
-        bail!("{} holds another set, {}; {lever}", folder.display(), about(&there));
+        bail!("{} holds another set, {}; {hint}", folder.display(), about(&there));
     }
     if let Some(marker) = Marker::read(&folder.join(PARTIAL))? {
         let part = marker.file_set()?;
         if part == *set {
             return Ok(Found::Part(part));
         }
-        bail!("{} holds a part of another set, {}; {lever}", folder.display(), about(&part));
+        bail!("{} holds a part of another set, {}; {hint}", folder.display(), about(&part));
     }
     let mut entries =
         fs::read_dir(folder).with_context(|| format!("cannot read the folder {}", folder.display()))?;

@@ -77,7 +77,7 @@ pub(super) fn run(args: &OverheadArgs) -> Result<ExitCode> {
             bail!(Error::Denied(Problem {
                 what: setting.to_string(),
                 limit: "no network namespace of its own can be made for it".into(),
-                lever: "run it as root, or name other settings".into(),
+                hint: "run it as root, or name other settings".into(),
             }));
         }
         let outcome = one(&setting, args.times, &host, &victim.subject(), &engine, &interrupt)?;

@@ -106,7 +106,7 @@ fn read(word: &str) -> Result<Setting, Error> {
         Error::Usage(knobs::Problem {
             what: format!("setting '{word}'"),
             limit: e.problem,
-            lever: e.lever.into(),
+            hint: e.hint.into(),
         })
     })
 }

@@ -172,8 +172,8 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     let study = StudyFolder::open(&folder).unwrap().load().unwrap();
     // What is missing, with what to do.
     let lack = study.skipped.iter().find(|skipped| skipped.what == "the probe stages").expect(&printed);
-    let lever = if cfg!(feature = "bpf") { "root, or CAP_BPF" } else { "the feature `bpf`" };
-    assert!(lack.reason.contains(lever) && lack.reason.contains("the stages of a request"), "{lack:?}");
+    let hint = if cfg!(feature = "bpf") { "root, or CAP_BPF" } else { "the feature `bpf`" };
+    assert!(lack.reason.contains(hint) && lack.reason.contains("the stages of a request"), "{lack:?}");
     assert!(printed.contains("the probe stages"), "{printed}");
     // And the rest.
     assert_eq!(study.cells.len(), 2, "{printed}");

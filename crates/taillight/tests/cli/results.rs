@@ -27,7 +27,7 @@ fn host_says_what_the_machine_can_show() {
     let record: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert!(record["cpu"]["online"].is_string() && record["interrupts"].is_object(), "{record}");
     let abilities = record["abilities"].as_array().unwrap();
-    assert!(abilities.iter().all(|a| a["answer"] == "yes" || a["lever"].is_string()), "{abilities:?}");
+    assert!(abilities.iter().all(|a| a["answer"] == "yes" || a["hint"].is_string()), "{abilities:?}");
     let line = text(&finish(&mut taillight(&["host", "--line"])));
     assert_eq!(line.lines().count(), 1);
 }

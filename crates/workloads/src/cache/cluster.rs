@@ -111,7 +111,7 @@ impl FromStr for Server {
             what: "server",
             given: text.into(),
             problem: problem.into(),
-            lever: "write HOST:PORT, such as 10.0.0.5:11211, or the path of a Unix socket",
+            hint: "write HOST:PORT, such as 10.0.0.5:11211, or the path of a Unix socket",
         };
         if text.starts_with('/') {
             return Ok(Server { host: text.into(), port: 0 });
@@ -157,7 +157,7 @@ impl FromStr for Placement {
                 what: "placement",
                 given: text.into(),
                 problem: "there is none of this name".into(),
-                lever: "write replicated, ketama or modulo",
+                hint: "write replicated, ketama or modulo",
             }),
         }
     }

@@ -196,7 +196,7 @@ macro_rules! words {
                         what: $what,
                         given: text.into(),
                         problem: "there is none of this name".into(),
-                        lever: concat!("write one of:", $(" ", $word),+),
+                        hint: concat!("write one of:", $(" ", $word),+),
                     }),
                 }
             }

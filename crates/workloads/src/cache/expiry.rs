@@ -51,7 +51,7 @@ impl FromStr for Expiry {
             what: "expiry time",
             given: text.into(),
             problem,
-            lever: "write seconds, 0 for never: 60, or uniform:10..600",
+            hint: "write seconds, 0 for never: 60, or uniform:10..600",
         };
         let size: Size = text.parse().map_err(|e: ParseError| error(e.problem))?;
         if size.max().0 > RELATIVE_EXPTIME_MAX as u64 {

@@ -61,7 +61,7 @@ impl FromStr for Mix {
             what: "operation mix",
             given: text.into(),
             problem,
-            lever: "write shares in per cent that add up to 100, such as get:80,mget(10):5,set:15",
+            hint: "write shares in per cent that add up to 100, such as get:80,mget(10):5,set:15",
         };
         let mut mix = Mix { shares: Vec::new() };
         for part in split_outside_brackets(text) {

@@ -36,7 +36,7 @@ impl FromStr for Prefix {
             what: "key prefix",
             given: text.into(),
             problem: problem.into(),
-            lever: "write 1 to 64 visible ASCII characters, such as taillight:",
+            hint: "write 1 to 64 visible ASCII characters, such as taillight:",
         };
         match text.len() {
             0 => Err(error("it is empty, and keys could then collide with others' items")),

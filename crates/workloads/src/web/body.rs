@@ -62,7 +62,7 @@ fn too_long(given: &str, length: u64) -> ParseError {
         what: "body of requests",
         given: given.into(),
         problem: format!("it has {length} B, and a request carries up to {}", Body::MAX),
-        lever: "send a shorter one",
+        hint: "send a shorter one",
     }
 }
 

@@ -59,7 +59,7 @@ impl WebConfig {
                 what: "check of answers",
                 given: self.verify.to_string(),
                 problem: problem.into(),
-                lever: "use --verify length, or none",
+                hint: "use --verify length, or none",
             })
         };
         let has_query = |url: &&Url| url.path.contains('?');
@@ -68,7 +68,7 @@ impl WebConfig {
                 what: "URL",
                 given: url.to_string(),
                 problem: "paths are put behind it, and it ends in a query".into(),
-                lever: "leave out what begins with '?'",
+                hint: "leave out what begins with '?'",
             });
         }
         let without = ["GET", "HEAD", "TRACE"].contains(&self.method.to_string().as_str());
@@ -77,7 +77,7 @@ impl WebConfig {
                 what: "method",
                 given: self.method.to_string(),
                 problem: "its requests carry no body, which servers refuse or pass over".into(),
-                lever: "use --method POST or PUT, or leave out --body and --body-size",
+                hint: "use --method POST or PUT, or leave out --body and --body-size",
             });
         }
         if self.verify != Verify::Checksum {
@@ -134,7 +134,7 @@ impl FromStr for Verify {
                 what: "check of answers",
                 given: text.into(),
                 problem: "there is none of this name".into(),
-                lever: "write length, checksum or none",
+                hint: "write length, checksum or none",
             }),
         }
     }

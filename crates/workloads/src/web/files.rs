@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::Xxh3;
 pub use content::Content;
 use content::mixed;
 
-const LEVER: &str = "write a number of files, x, and a size or a distribution of sizes, such as 100000x4KiB, 20000xweb \
+const HINT: &str = "write a number of files, x, and a size or a distribution of sizes, such as 100000x4KiB, 20000xweb \
      or 1000xuniform:1KiB..64KiB";
 
 /// Files in a folder. A thousand entries are found quickly on every file system, and 100 000 files take 98 folders.
@@ -161,7 +161,7 @@ impl fmt::Display for FileSet {
 }
 
 fn error(given: &str, problem: String) -> ParseError {
-    ParseError { what: "file set", given: given.into(), problem, lever: LEVER }
+    ParseError { what: "file set", given: given.into(), problem, hint: HINT }
 }
 
 #[cfg(test)]

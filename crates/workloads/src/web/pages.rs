@@ -101,7 +101,7 @@ impl Listed {
             what: "list of paths",
             given: if number == 0 { name.into() } else { format!("{name}, line {number}") },
             problem,
-            lever: "write on each line a path and maybe a length in bytes, such as '/a/b.html 4096'",
+            hint: "write on each line a path and maybe a length in bytes, such as '/a/b.html 4096'",
         };
         let mut listed = Listed { name: name.into(), paths: String::new(), pages: Vec::new() };
         for (number, line) in (1..).zip(text.lines()) {

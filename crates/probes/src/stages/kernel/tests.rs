@@ -21,7 +21,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::super::seen::STAGES;
 use super::*;
-use crate::kernel::{lever, may_load};
+use crate::kernel::{hint, may_load};
 
 /// Long beside everything that is not planted, and beside a processor's turns on a machine that does much else.
 const DELAY: Duration = Duration::from_millis(20);
@@ -217,7 +217,7 @@ fn programs(address: SocketAddr, limits: Limits) -> Option<Kernel> {
     match Kernel::open(&subject, limits) {
         Ok(kernel) => Some(kernel),
         Err(error) if !may_load() => {
-            println!("skipped: {}", lever(&error));
+            println!("skipped: {}", hint(&error));
             None
         }
         Err(error) => panic!("{error:?}"),
