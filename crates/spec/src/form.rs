@@ -1,0 +1,99 @@
+use std::fmt;
+use std::str::FromStr;
+
+use units::ParseError;
+
+use crate::text::as_text;
+
+/// What a server that is started here runs in.
+///
+/// All but [`Form::Bare`] are reached over the same bridge and veth, in a network namespace of their own, so that
+/// [`Form::Bridged`] differs from a container by the container alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Form {
+    /// Nothing: a process like any other, reached over loopback.
+    #[default]
+    Bare,
+    /// A process behind the bridge and veth that a container has.
+    Bridged,
+    /// A container of LXC.
+    Lxc,
+    /// A container of podman.
+    Podman,
+    /// A container of docker.
+    Docker,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Form; 5] = [Form::Bare, Form::Bridged, Form::Lxc, Form::Podman, Form::Docker];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Bare => "bare",
+            Form::Bridged => "bridged",
+            Form::Lxc => "lxc",
+            Form::Podman => "podman",
+            Form::Docker => "docker",
+        }
+    }
+
+    /// Whether the server runs in a container.
+    pub fn is_container(self) -> bool {
+        matches!(self, Form::Lxc | Form::Podman | Form::Docker)
+    }
+
+    /// Whether the server runs from an image.
+    pub fn has_images(self) -> bool {
+        matches!(self, Form::Podman | Form::Docker)
+    }
+}
+
+impl FromStr for Form {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Form, ParseError> {
+        Form::ALL.into_iter().find(|form| form.name() == text).ok_or_else(|| ParseError {
+            what: "form",
+            given: text.into(),
+            problem: "it is none of the forms that a server can have".into(),
+            hint: "write bare, bridged (bare behind the bridge that containers have), lxc, podman or docker",
+        })
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+as_text! { Form; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_it_prints_and_nothing_else() {
+        for form in Form::ALL {
+            assert_eq!(form.to_string().parse::<Form>(), Ok(form));
+        }
+        let check = |text: &str| {
+            let error = text.parse::<Form>().unwrap_err().to_string();
+            assert!(error.contains(text) && error.contains("bare, bridged"), "{error}");
+        };
+        check("Bare");
+        check("kvm");
+        check("lxc ");
+        check("");
+    }
+
+    #[test]
+    fn only_bare_and_bridged_are_no_containers() {
+        let containers: Vec<&str> =
+            Form::ALL.into_iter().filter(|form| form.is_container()).map(Form::name).collect();
+        assert_eq!(containers, ["lxc", "podman", "docker"]);
+    }
+}

@@ -1,0 +1,246 @@
+//! How the load is generated.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{CpuList, Nanos};
+
+use crate::ArrivalSpec;
+use crate::text::{as_text, count, exact, exact_or_none, list, words};
+
+/// How the load is generated.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Load")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Generator {
+    /// Connections to each server, shared out evenly among the threads.
+    #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[serde(deserialize_with = "count::deserialize")]
+    pub connections: u32,
+    /// Requests that may be in flight on one connection (pipelining).
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[serde(deserialize_with = "count::deserialize")]
+    pub depth: u32,
+    /// Generator threads [default: one for each processor of --cpus, else 1].
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[serde(deserialize_with = "count::or_none")]
+    pub threads: Option<u32>,
+    /// Processors to pin the threads to, such as 1 or 0,2-3 [default: the last that --server-cpus leaves; with
+    /// load --json on a server that runs already, not pinned].
+    #[arg(long, value_name = "LIST")]
+    #[serde(with = "exact_or_none")]
+    #[schemars(with = "Option<String>")]
+    pub cpus: Option<CpuList>,
+    /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each maybe with a profile over
+    /// time behind it as in poisson+ramp:0.1x..1x/60s, or trace:FILE; all are explained by taillight explain cache.
+    #[arg(long, default_value = "poisson", value_name = "ARRIVALS")]
+    pub arrivals: ArrivalSpec,
+    /// Virtual clients, each with connections of its own where there are enough, else sharing them [default: each
+    /// connection is one].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    #[serde(deserialize_with = "count::or_none")]
+    pub clients: Option<u32>,
+    /// In a closed loop, the pause of a client between an answer and its next request.
+    #[arg(long, default_value = "0s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub think: Nanos,
+    /// The event loop: auto, epoll or uring.
+    #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
+    pub io: Io,
+    /// Report the share of requests answered within this time; may be given more than once.
+    #[arg(long, default_value = "1ms", value_name = "TIME")]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    pub target_latency: Vec<Nanos>,
+    /// Which connection takes an arrival: random (fixed at the intended time) or idle (any that is free).
+    #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
+    pub binding: Binding,
+    /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep [default: spin;
+    /// sleep where it shares a processor with a server that is started for the run].
+    #[arg(long, value_name = "PACE")]
+    pub pace: Option<Pace>,
+    /// Longest wait for answers after the window; what is unanswered then counts at its age.
+    #[arg(long, default_value = "1s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub drain: Nanos,
+    /// A request unanswered for this long has failed.
+    #[arg(long, default_value = "2s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub timeout: Nanos,
+    /// How the connections are encrypted.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub tls: Tls,
+    /// Which machines generate.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub agents: Agents,
+}
+
+impl Default for Generator {
+    fn default() -> Generator {
+        Generator {
+            connections: 64,
+            depth: 1,
+            threads: None,
+            cpus: None,
+            arrivals: ArrivalSpec::default(),
+            clients: None,
+            think: Nanos::ZERO,
+            io: Io::Auto,
+            target_latency: vec![Nanos::from_millis(1)],
+            binding: Binding::Random,
+            pace: None,
+            drain: Nanos::from_secs(1),
+            timeout: Nanos::from_secs(2),
+            tls: Tls::default(),
+            agents: Agents::default(),
+        }
+    }
+}
+
+impl Generator {
+    /// Threads that generate.
+    pub fn threads(&self) -> u32 {
+        self.threads.unwrap_or_else(|| self.cpus.as_ref().map_or(1, |cpus| cpus.len() as u32))
+    }
+
+    /// How they wait.
+    pub fn pace(&self) -> Pace {
+        self.pace.unwrap_or(Pace::Spin)
+    }
+
+    /// Whether the arrivals are those of a trace, which has a rate of its own.
+    pub fn replays(&self) -> bool {
+        matches!(self.arrivals, ArrivalSpec::Trace { .. })
+    }
+}
+
+/// How the connections are encrypted.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "TLS")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Tls {
+    /// Encrypt: trust the authorities in this PEM file.
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Encrypt, and take any certificate: for test beds. The identity of the server is unknown then.
+    #[arg(long, conflicts_with = "tls_ca")]
+    pub tls_insecure: bool,
+    /// The name that the servers' certificates must bear [default: the host of the target].
+    #[arg(long, value_name = "NAME")]
+    pub tls_name: Option<String>,
+    /// A client certificate, for servers that ask for one: PEM, the client's own first.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The key of --tls-cert: PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+}
+
+/// Which machines generate the load, and how they are spoken to.
+#[derive(Args, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Agents")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Agents {
+    /// Generate the load on these machines together instead of here; 'taillight agent' runs on each.
+    #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    pub agents: Vec<String>,
+    /// Processors to pin each agent's threads to [default: not pinned].
+    #[arg(long, value_name = "LIST", requires = "agents")]
+    #[serde(with = "exact_or_none")]
+    #[schemars(with = "Option<String>")]
+    pub agents_cpus: Option<CpuList>,
+    /// A file that holds the token that the agents want [default: the environment variable TAILLIGHT_TOKEN].
+    #[arg(long, value_name = "FILE")]
+    pub agents_token_file: Option<PathBuf>,
+    /// Agree to send the token in clear to agents that show no certificate.
+    #[arg(long)]
+    pub agents_insecure_token: bool,
+    /// This side's certificate for the agents, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub agents_tls_cert: Option<PathBuf>,
+    /// The key of that certificate, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub agents_tls_key: Option<PathBuf>,
+    /// The authority whose agents are believed, PEM.
+    #[arg(long, value_name = "FILE")]
+    pub agents_tls_ca: Option<PathBuf>,
+    /// How long an agent may be silent before it counts as lost.
+    #[arg(long, default_value = "5s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub agents_lease: Nanos,
+}
+
+impl Default for Agents {
+    fn default() -> Agents {
+        Agents {
+            agents: Vec::new(),
+            agents_cpus: None,
+            agents_token_file: None,
+            agents_insecure_token: false,
+            agents_tls_cert: None,
+            agents_tls_key: None,
+            agents_tls_ca: None,
+            agents_lease: Nanos::from_secs(5),
+        }
+    }
+}
+
+/// Which event loop is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// The one that costs least where it is available, else `epoll`.
+    #[default]
+    Auto,
+    /// `epoll`, which every Linux has.
+    Epoll,
+    /// `io_uring`, from Linux 6.0 on and where nothing forbids it.
+    Uring,
+}
+
+/// Which connection takes an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
+    Random,
+    /// One that is free, any of those; while none is, the arrival waits for the first: a connection pool, one for
+    /// each endpoint, so that none waits for another's.
+    Idle,
+}
+
+/// How a thread waits for the next arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// By looking at clock and sockets without pause: sends are on time to a few µs; takes a whole core.
+    Spin,
+    /// By sleeping: sends are late by a wake-up, some 10 to 60 µs; for machines that are shared.
+    Sleep,
+}
+
+words!(Io, "io", "write auto, epoll or uring", "auto" => Io::Auto, "epoll" => Io::Epoll, "uring" => Io::Uring);
+words!(Binding, "binding", "write random or idle", "random" => Binding::Random, "idle" => Binding::Idle);
+words!(Pace, "pace", "write spin or sleep", "spin" => Pace::Spin, "sleep" => Pace::Sleep);
+as_text! { Io; Binding; Pace; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_writes_its_names() {
+        for io in [Io::Auto, Io::Epoll, Io::Uring] {
+            assert_eq!(io.to_string().parse(), Ok(io));
+        }
+        let error = "iocp".parse::<Io>().unwrap_err();
+        assert!(error.to_string().contains("auto, epoll or uring"), "{error}");
+    }
+}

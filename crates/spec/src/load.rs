@@ -1,0 +1,184 @@
+//! How much is offered.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Rate;
+
+use crate::text::{as_text, count, exact_or_none};
+
+/// How much is offered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Written", into = "Written")]
+#[schemars(with = "Written")]
+pub enum Load {
+    /// A share of a maximum throughput.
+    Share {
+        /// 0 to 1.
+        share: f64,
+        /// The series of that maximum, maybe with a place behind ` @ `; `None` for the cell's own.
+        of: Option<String>,
+    },
+    /// A rate.
+    Rate(Rate),
+    /// That of the trace that is replayed.
+    Trace,
+    /// A closed loop: each client asks again once it has its answer.
+    Closed,
+    /// The maximum throughput is searched.
+    Maximum,
+    /// The peak throughput under QoS is searched.
+    Peak,
+    /// None: the knobs are applied so many times, and timed.
+    Apply(u32),
+    /// None: the server is restarted so many times, and timed.
+    Restart(u32),
+}
+
+impl Default for Load {
+    /// Half of what the server sustains.
+    fn default() -> Load {
+        Load::Share { share: 0.5, of: None }
+    }
+}
+
+/// A load as it is written: one of these.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+struct Written {
+    /// A share of the maximum throughput: `70%`.
+    share: Option<Share>,
+    /// The series whose maximum it is a share of.
+    of: Option<String>,
+    /// Requests per second: `50krps`.
+    #[serde(with = "exact_or_none")]
+    #[schemars(with = "Option<String>")]
+    rate: Option<Rate>,
+    /// The rate of the trace that `generator.arrivals` names.
+    trace: bool,
+    /// A closed loop.
+    closed: bool,
+    /// What is searched: `maximum` or `peak`.
+    find: Option<String>,
+    /// Applications of the knobs, which are timed.
+    #[serde(deserialize_with = "count::or_none")]
+    apply: Option<u32>,
+    /// Restarts of the server, which are timed.
+    #[serde(deserialize_with = "count::or_none")]
+    restart: Option<u32>,
+}
+
+/// A share as it is written: `70%`.
+#[derive(Clone, Copy, Debug)]
+struct Share(f64);
+
+impl FromStr for Share {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Share, String> {
+        let share = percent(text).map(Share);
+        share.ok_or_else(|| format!("its share is '{text}'; write per cent over 0, such as \"70%\""))
+    }
+}
+
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&crate::syntax::percent(self.0))
+    }
+}
+
+as_text! { Share, needs_unit = "70%"; }
+
+impl TryFrom<Written> for Load {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Load, String> {
+        let Written { share, of, rate, trace, closed, find, apply, restart } = written;
+        if of.is_some() && share.is_none() {
+            return Err("'of' says whose maximum a share refers to; there is no share".into());
+        }
+        // A form of a study may say how often what is applied is applied; a restart replaces that.
+        let cost = restart.map(Load::Restart).or(apply.map(Load::Apply));
+        let find = match find.as_deref() {
+            None => None,
+            Some("maximum") => Some(Load::Maximum),
+            Some("peak") => Some(Load::Peak),
+            Some(_) => return Err("find is \"maximum\" or \"peak\"".into()),
+        };
+        let given = [
+            share.map(|Share(share)| Load::Share { share, of }),
+            rate.map(Load::Rate),
+            trace.then_some(Load::Trace),
+            closed.then_some(Load::Closed),
+            find,
+            cost,
+        ];
+        let mut given = given.into_iter().flatten();
+        match (given.next(), given.next()) {
+            (None, _) => Ok(Load::default()),
+            (Some(load), None) => Ok(load),
+            _ => Err("only one of share, rate, trace, closed, find, apply and restart can be meant".into()),
+        }
+    }
+}
+
+impl From<Load> for Written {
+    fn from(load: Load) -> Written {
+        let none = Written::default();
+        match load {
+            Load::Share { share, of } => Written { share: Some(Share(share)), of, ..none },
+            Load::Rate(rate) => Written { rate: Some(rate), ..none },
+            Load::Trace => Written { trace: true, ..none },
+            Load::Closed => Written { closed: true, ..none },
+            Load::Maximum => Written { find: Some("maximum".into()), ..none },
+            Load::Peak => Written { find: Some("peak".into()), ..none },
+            Load::Apply(times) => Written { apply: Some(times), ..none },
+            Load::Restart(times) => Written { restart: Some(times), ..none },
+        }
+    }
+}
+
+/// The share that is written as per cent: `70%`, `12.5 %`.
+///
+/// Bounds: over 0 to 1000 %, which offers ten times what a server sustains and tells nothing that 200 % does not.
+pub fn percent(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
+    (number > 0.0 && number <= 1000.0).then_some(number / 100.0)
+}
+
+impl fmt::Display for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In per cent without the noise of binary fractions.
+        let percent = |share: f64| (1e4 * share).round() / 1e2;
+        match self {
+            Load::Share { share, of: None } => write!(f, "{} % of its own maximum", percent(*share)),
+            Load::Share { share, of: Some(of) } => write!(f, "{} % of the maximum of {of}", percent(*share)),
+            Load::Rate(rate) => rate.fmt(f),
+            Load::Trace => f.write_str("the rate of the trace"),
+            Load::Closed => f.write_str("closed loop"),
+            Load::Maximum => f.write_str("maximum throughput"),
+            Load::Peak => f.write_str("peak throughput under QoS"),
+            Load::Apply(times) => write!(f, "{times} applications of the knobs"),
+            Load::Restart(times) => write!(f, "{times} restarts of the server"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_per_cents() {
+        let check = |text: &str, expect: Option<f64>| assert_eq!(percent(text), expect, "{text}");
+        check("70%", Some(0.7));
+        check(" 12.5 % ", Some(0.125));
+        check("70", None);
+        check("0%", None);
+        check("NaN%", None);
+        check("-5%", None);
+        check("%", None);
+    }
+}

@@ -1,0 +1,303 @@
+//! Whole loads that were published, as the options that repeat them.
+//!
+//! A preset is data: what it sets can be typed one by one as well, and each value names where it comes from. A value that
+//! no source names is called a free choice.
+//!
+//! Try it: `cargo test -p spec preset`.
+
+use std::str::FromStr;
+
+use units::ParseError;
+
+use crate::text::as_text;
+
+/// A published load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// By what it is called.
+    pub name: &'static str,
+    /// What it means, in a line.
+    pub summary: &'static str,
+    /// What it sets, in the syntax of the command line.
+    pub parameters: &'static [Parameter],
+    /// What to know before its figures are compared with the published ones; may be empty.
+    pub note: &'static str,
+    /// Why a cache cannot serve it, where it cannot.
+    pub refused: Option<&'static str>,
+}
+
+/// One option that a preset sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// The option, such as `--key-size`.
+    pub option: &'static str,
+    /// Its value, as it is typed.
+    pub value: &'static str,
+    /// Where the value comes from.
+    pub source: &'static str,
+}
+
+const fn set(option: &'static str, value: &'static str, source: &'static str) -> Parameter {
+    Parameter { option, value, source }
+}
+
+const ETC: &str = "Atikoglu et al., SIGMETRICS 2012, table 5";
+const YCSB: &str = "YCSB, Cooper et al., SoCC 2010";
+const YCSB_RECORD: &str = "YCSB: 10 fields of 100 B";
+const YCSB_KEY: &str = "YCSB: user and a hash of up to 19 digits";
+const YCSB_KEYS: &str = "free choice; YCSB's files name 1 000 and leave the number to the user";
+const YCSB_ZIPF: &str = "YCSB's constant; scrambled, as all ranks are here";
+const ISPASS: &str = "ISPASS'16 §VI-C";
+const IISWC: &str = "IISWC'17 §III-C";
+const IISWC_ITEMS: &str = "IISWC'17 §III-B";
+const ANCS: &str = "ANCS'19 §IV-B";
+const MUTILATE: &str = "mutilate's default; the paper names none";
+
+/// The options of a workload of YCSB, of which only mix and popularity differ.
+macro_rules! ycsb {
+    ($mix:literal, $words:literal, $popularity:literal, $why:expr) => {
+        &[
+            set("--keys", "1000000", YCSB_KEYS),
+            set("--key-size", "fixed:23", YCSB_KEY),
+            set("--value-size", "fixed:1000", YCSB_RECORD),
+            set("--popularity", $popularity, $why),
+            set("--mix", $mix, concat!("YCSB, Cooper et al., SoCC 2010: ", $words)),
+        ]
+    };
+}
+
+const MEMLOADER: &[Parameter] = &[
+    set("--keys", "5000000", ISPASS),
+    set("--key-size", "fixed:40", ISPASS),
+    set("--value-size", "fixed:500", ISPASS),
+    set("--popularity", "uniform", ISPASS),
+    set("--mix", "get:80,set:20", ISPASS),
+    set("--connections", "600", ISPASS),
+    set("--arrivals", "poisson", "free choice; the paper names none"),
+];
+
+const ANCS_NOTE: &str = "the paper's generator is a closed loop at depth 1, with 24 to 384 connections, 50 s five times; its \
+     response times leave out what a closed loop omits";
+
+/// What does not depend on the preset.
+macro_rules! ancs19 {
+    ($mix:literal) => {
+        &[
+            set("--keys", "10000", MUTILATE),
+            set("--key-size", "fixed:30", ANCS),
+            set("--value-size", "fixed:200", ANCS),
+            set("--popularity", "uniform", MUTILATE),
+            set("--mix", $mix, ANCS),
+            set("--connections", "384", "ANCS'19 §IV-B: 24 threads of up to 16"),
+            set("--window", "50s", ANCS),
+        ]
+    };
+}
+
+/// What a preset of YCSB is not.
+const YCSB_NOTE: &str =
+    "YCSB is a closed loop with a target rate; here its operations arrive open loop, by --arrivals";
+
+impl Preset {
+    /// Every preset.
+    pub const ALL: [Preset; 13] = [
+        Preset {
+            name: "etc",
+            summary: "Facebook's ETC pool: small keys, values with a long tail, uneven gaps",
+            parameters: &[
+                set("--keys", "1000000", "free choice; the study names none"),
+                set("--key-size", "etc-key", ETC),
+                set("--value-size", "etc-value", ETC),
+                set(
+                    "--popularity",
+                    "zipf:0.99",
+                    "free choice: the study shows a skew without a formula; YCSB's constant",
+                ),
+                set(
+                    "--mix",
+                    "get:96.775,set:3.225",
+                    "Atikoglu et al., SIGMETRICS 2012: 30 GETs for each SET",
+                ),
+                set("--arrivals", "etc", ETC),
+            ],
+            note: "check values: mean key 36.2 B, mean value 194 B, mean gap 18.97 µs at 52.7 krps; the gaps keep their \
+                 shape at any rate. Two equal entries of table 5, for values of 9 and 10 B, look like a misprint",
+            refused: None,
+        },
+        Preset {
+            name: "ycsb-a",
+            summary: "YCSB A, update heavy: a session store",
+            parameters: ycsb!("get:50,set:50", "read 50 %, update 50 %", "zipf:0.99", YCSB_ZIPF),
+            note: YCSB_NOTE,
+            refused: None,
+        },
+        Preset {
+            name: "ycsb-b",
+            summary: "YCSB B, read mostly: photo tags",
+            parameters: ycsb!("get:95,set:5", "read 95 %, update 5 %", "zipf:0.99", YCSB_ZIPF),
+            note: YCSB_NOTE,
+            refused: None,
+        },
+        Preset {
+            name: "ycsb-c",
+            summary: "YCSB C, read only: a cache of profiles",
+            parameters: ycsb!("get:100", "read 100 %", "zipf:0.99", YCSB_ZIPF),
+            note: YCSB_NOTE,
+            refused: None,
+        },
+        Preset {
+            name: "ycsb-d",
+            summary: "YCSB D, read latest: status updates",
+            parameters: ycsb!("get:95,insert:5", "read 95 %, insert 5 %", "latest:0.99", YCSB),
+            note: YCSB_NOTE,
+            refused: None,
+        },
+        Preset {
+            name: "ycsb-e",
+            summary: "YCSB E, short ranges: threaded conversations",
+            parameters: &[],
+            note: "",
+            refused: Some(
+                "95 % of its operations scan a range of keys, and a cache keeps its keys in no order; for many keys in \
+                 one request use --mix 'mget(uniform:1..100):95,insert:5', which is another load",
+            ),
+        },
+        Preset {
+            name: "ycsb-f",
+            summary: "YCSB F, read-modify-write: a user database",
+            parameters: ycsb!("get:50,cas:50", "read 50 %, read-modify-write 50 %", "zipf:0.99", YCSB_ZIPF),
+            note: "a read-modify-write is a gets and a cas, so a value that changed in between is read again; YCSB itself \
+                 writes without looking, in a closed loop with a target rate",
+            refused: None,
+        },
+        Preset {
+            name: "twitter",
+            summary: "a Twitter-like data set, as of CloudSuite's data caching",
+            parameters: &[
+                set("--data-set", "twitter", "made from the figures of CloudSuite's file"),
+                set("--mix", "get:80,set:20", "CloudSuite's documentation: -g 0.8"),
+                set("--arrivals", "poisson", "CloudSuite's loader with -e"),
+            ],
+            note: "CloudSuite scales it 30 times, to about 10 GB: --scale 30x,tail:0.915. Its loader sends half of all \
+                 requests to one key, which this one does not",
+            refused: None,
+        },
+        Preset {
+            name: "memloader",
+            summary: "object caching as measured in ISPASS'16",
+            parameters: MEMLOADER,
+            note: "the paper sent 860 krps over 600 connections to 6 cores, with 1 ms as the target of each request",
+            refused: None,
+        },
+        Preset {
+            name: "cloudsuite",
+            summary: "another name for memloader",
+            parameters: MEMLOADER,
+            note: "the load of the paper; for the data set of CloudSuite's files see twitter",
+            refused: None,
+        },
+        Preset {
+            name: "iiswc17",
+            summary: "Memcached as measured in IISWC'17",
+            parameters: &[
+                set("--keys", "6400000", IISWC_ITEMS),
+                set("--key-size", "fixed:30", IISWC_ITEMS),
+                set("--value-size", "fixed:200", IISWC_ITEMS),
+                set(
+                    "--popularity",
+                    "uniform",
+                    "mutilate's; the paper names Zipf for NGINX and none for Memcached",
+                ),
+                set("--mix", "get:100", IISWC),
+                set("--arrivals", "poisson", IISWC),
+                set("--window", "2m", IISWC),
+            ],
+            note: "QoS p99 ≤ 1 ms; about 1.5 GB in memcached",
+            refused: None,
+        },
+        Preset {
+            name: "ancs19-read",
+            summary: "Sphinx against Memcached in ANCS'19, reads",
+            parameters: ancs19!("get:100"),
+            note: ANCS_NOTE,
+            refused: None,
+        },
+        Preset {
+            name: "ancs19-update",
+            summary: "Sphinx against Memcached in ANCS'19, updates",
+            parameters: ancs19!("set:100"),
+            note: ANCS_NOTE,
+            refused: None,
+        },
+    ];
+}
+
+impl std::fmt::Display for Preset {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+impl FromStr for Preset {
+    type Err = ParseError;
+
+    /// Finds a preset by its name. Errors: there is none of it, or a cache cannot serve it, and why.
+    fn from_str(text: &str) -> Result<Preset, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "preset",
+            given: text.into(),
+            problem,
+            hint: "write etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read or ancs19-update",
+        };
+        match Preset::ALL.into_iter().find(|preset| preset.name == text.trim()) {
+            Some(Preset { refused: Some(reason), .. }) => Err(error(reason.into())),
+            Some(preset) => Ok(preset),
+            None => Err(error("there is none of this name".into())),
+        }
+    }
+}
+
+as_text! { Preset; }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use units::Nanos;
+
+    use super::*;
+    use crate::workload::Mix;
+    use crate::{ArrivalSpec, Popularity, Size};
+
+    #[test]
+    fn every_value_can_be_typed() {
+        for preset in Preset::ALL {
+            for Parameter { option, value, source } in preset.parameters {
+                let reads = match *option {
+                    "--key-size" | "--value-size" => value.parse::<Size>().is_ok(),
+                    "--popularity" => value.parse::<Popularity>().is_ok(),
+                    "--arrivals" => value.parse::<ArrivalSpec>().is_ok(),
+                    "--keys" | "--connections" => value.parse::<u64>().is_ok(),
+                    "--window" => value.parse::<Nanos>().is_ok(),
+                    "--data-set" => *value == "twitter",
+                    "--mix" => value.parse::<Mix>().is_ok(),
+                    _ => false,
+                };
+                assert!(reads && !source.is_empty(), "{}: {option} {value}", preset.name);
+            }
+        }
+    }
+
+    #[test]
+    fn is_found_by_its_name_or_refused() {
+        let names: HashSet<&str> = Preset::ALL.iter().map(|preset| preset.name).collect();
+        assert_eq!(names.len(), Preset::ALL.len());
+        for preset in Preset::ALL.iter().filter(|preset| preset.refused.is_none()) {
+            assert_eq!(&preset.name.parse::<Preset>().unwrap(), preset);
+            assert!(!preset.parameters.is_empty() && !preset.summary.is_empty());
+        }
+        let error = |name: &str| name.parse::<Preset>().unwrap_err().to_string();
+        assert!(error("ycsb-e").contains("scan a range of keys"));
+        assert!(error("ycsb-g").contains("none of this name"));
+    }
+}

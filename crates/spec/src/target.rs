@@ -1,0 +1,221 @@
+//! The server under test.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, CpuList, ParseError};
+
+use crate::text::{as_text, count, exact, list};
+use crate::{Form, TargetName};
+
+/// The server under test: which, and how one that is started for the run is set up.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Server")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Target {
+    /// Which.
+    #[arg(skip = TargetName::app("sphinx"))]
+    pub server: TargetName,
+    /// What a server that is started here runs in: nothing (bare), the bridge that containers have and no
+    /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
+    #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
+    pub form: Form,
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the program that is found here.
+    #[arg(id = "server_binary", long = "server-binary", value_name = "FILE")]
+    pub binary: Option<PathBuf>,
+    /// Image that podman or docker runs in place of this machine's own program.
+    #[arg(
+        id = "server_image",
+        long = "server-image",
+        value_name = "IMAGE",
+        conflicts_with = "server_binary"
+    )]
+    pub image: Option<String>,
+    /// Servers to start, among which threads, memory and processors are divided; load goes to all.
+    #[arg(id = "server_instances", long = "server-instances", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=250))]
+    #[serde(deserialize_with = "count::deserialize")]
+    pub instances: u32,
+    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only.
+    #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
+    pub agent: Option<String>,
+    /// Threads, or worker processes, of a server that is started here.
+    #[arg(id = "server_threads", long = "server-threads", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[serde(deserialize_with = "count::deserialize")]
+    pub threads: u32,
+    /// Memory for items of a server that is started here.
+    #[arg(id = "server_memory", long = "server-memory", default_value = "1GiB", value_name = "SIZE")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub memory: Bytes,
+    /// Processors of a server that is started here, such as 0 or 0,2-3 [default: the first ones].
+    #[arg(id = "server_cpus", long = "server-cpus", default_value_t = Cpus::Apart, hide_default_value = true, value_name = "LIST")]
+    pub cpus: Cpus,
+    /// The network device of its machine that settings act on; `None`: the one that it is reached by, as far as that is
+    /// known.
+    #[arg(skip)]
+    pub device: Option<String>,
+    /// A setting of the target: NAME=VALUE, or SERVICE.NAME=VALUE where several services have it. SERVICE.threads, memory,
+    /// cpus, instances, binary and image place one service apart from the others. May be given more than once.
+    #[arg(id = "server_set", long = "server-set", value_name = "NAME=VALUE")]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    pub set: Vec<String>,
+    /// A further argument for the target's service that takes any, such as --server-arg=-o
+    /// --server-arg=no_lru_maintainer. May be given more than once.
+    #[arg(id = "server_arg", long = "server-arg", value_name = "ARG", allow_hyphen_values = true)]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    pub args: Vec<String>,
+    /// Where the files that a web server serves are made, where --file-set names none: memory (tmpfs), disk, or the path of a
+    /// folder. They are removed at the end.
+    #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
+    pub files_in: FilesPlace,
+}
+
+impl Default for Target {
+    /// One bare Sphinx of one thread with 1 GiB.
+    fn default() -> Target {
+        Target {
+            server: TargetName::app("sphinx"),
+            form: Form::Bare,
+            binary: None,
+            image: None,
+            instances: 1,
+            agent: None,
+            threads: 1,
+            memory: Bytes(1 << 30),
+            cpus: Cpus::Apart,
+            device: None,
+            set: Vec::new(),
+            args: Vec::new(),
+            files_in: FilesPlace::Memory,
+        }
+    }
+}
+
+/// Where a server runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cpus {
+    /// As many as threads where there are so many beside the generator's, else fewer.
+    #[default]
+    Apart,
+    /// One for each thread, the generator's too where there are not enough.
+    PerThread,
+    /// The generator's own.
+    OfGenerator,
+    /// One logical processor of each of so many physical cores.
+    Cores(usize),
+    /// So many logical processors, counted core by core, so that siblings are used up first.
+    Siblings(usize),
+    /// These.
+    List(CpuList),
+}
+
+impl FromStr for Cpus {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Cpus, ParseError> {
+        let error = |problem: String| ParseError {
+            what: "processors of a server",
+            given: text.into(),
+            problem,
+            hint: "write a list such as 0 or 0,2-3, or apart, per-thread, generator, cores:N or siblings:N",
+        };
+        let count = |number: &str| {
+            let count = number.parse().ok().filter(|n: &usize| *n > 0);
+            count.ok_or_else(|| error(format!("'{number}' is not a number of processors from 1 on")))
+        };
+        Ok(match (text, text.split_once(':')) {
+            ("apart", _) => Cpus::Apart,
+            ("per-thread", _) => Cpus::PerThread,
+            ("generator", _) => Cpus::OfGenerator,
+            (_, Some(("cores", n))) => Cpus::Cores(count(n)?),
+            (_, Some(("siblings", n))) => Cpus::Siblings(count(n)?),
+            (list, _) => Cpus::List(list.parse().map_err(|e: ParseError| error(e.problem))?),
+        })
+    }
+}
+
+impl fmt::Display for Cpus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cpus::Apart => f.write_str("apart"),
+            Cpus::PerThread => f.write_str("per-thread"),
+            Cpus::OfGenerator => f.write_str("generator"),
+            Cpus::Cores(n) => write!(f, "cores:{n}"),
+            Cpus::Siblings(n) => write!(f, "siblings:{n}"),
+            Cpus::List(list) => list.fmt(f),
+        }
+    }
+}
+
+/// Where the files of a web server are made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum FilesPlace {
+    /// In memory (tmpfs), so that no disk is measured.
+    #[default]
+    Memory,
+    /// In the folder for temporary files.
+    Disk,
+    /// In a folder of its own below this one.
+    Below(PathBuf),
+}
+
+impl FromStr for FilesPlace {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<FilesPlace, ParseError> {
+        match text {
+            "memory" => Ok(FilesPlace::Memory),
+            "disk" => Ok(FilesPlace::Disk),
+            path if path.contains('/') => Ok(FilesPlace::Below(path.into())),
+            _ => Err(ParseError {
+                what: "place of a file set",
+                given: text.into(),
+                problem: "there is none of this name".into(),
+                hint: "write memory (tmpfs), disk (the folder for temporary files) or the path of a folder, with a / in it",
+            }),
+        }
+    }
+}
+
+impl fmt::Display for FilesPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilesPlace::Memory => f.pad("memory"),
+            FilesPlace::Disk => f.pad("disk"),
+            FilesPlace::Below(folder) => folder.display().fmt(f),
+        }
+    }
+}
+
+as_text! { Cpus; FilesPlace; TargetName; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_reads_back() {
+        for text in ["memory", "disk", "/var/tmp", "./here"] {
+            assert_eq!(text.parse::<FilesPlace>().unwrap().to_string(), text);
+        }
+        let error = "tmpfs".parse::<FilesPlace>().unwrap_err().to_string();
+        assert!(error.contains("'tmpfs'") && error.contains("write memory"), "{error}");
+    }
+
+    #[test]
+    fn processors_read_back() {
+        for text in ["apart", "per-thread", "generator", "cores:4", "siblings:7", "0-1"] {
+            assert_eq!(text.parse::<Cpus>().unwrap().to_string(), text);
+        }
+        let error = "cores:0".parse::<Cpus>().unwrap_err().to_string();
+        assert!(error.contains("'0' is not a number of processors"), "{error}");
+        let error = "x".parse::<Cpus>().unwrap_err().to_string();
+        assert!(error.contains("apart, per-thread, generator, cores:N or siblings:N"), "{error}");
+    }
+}

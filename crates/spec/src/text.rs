@@ -1,0 +1,389 @@
+//! Values as a person types them: one text for the command line, a file and a result.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::str::FromStr;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserializer, Serializer};
+use units::{Bytes, CpuList, Nanos, Qos, Rate};
+
+/// Implements serde and schemars for types by their `Display` and `FromStr`. An example behind a type says that a plain
+/// number has lost its unit there.
+macro_rules! as_text {
+    ($($type:ty $(, needs_unit = $example:literal)?;)+) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$type, D::Error> {
+                let example: Option<&'static str> = [$($example)?].first().copied();
+                crate::text::parsed(deserializer, example)
+            }
+        }
+
+        impl schemars::JsonSchema for $type {
+            fn inline_schema() -> bool {
+                true
+            }
+
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string" })
+            }
+        }
+    )+};
+}
+
+/// Implements `Display`, `FromStr` and the names of an enumeration whose values are words.
+macro_rules! words {
+    ($type:ty, $what:literal, $hint:literal, $($word:literal => $variant:path),+) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(match self { $($variant => $word),+ })
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = units::ParseError;
+
+            fn from_str(text: &str) -> Result<$type, units::ParseError> {
+                match text.trim() {
+                    $($word => Ok($variant),)+
+                    _ => Err(units::ParseError {
+                        what: $what,
+                        given: text.into(),
+                        problem: "there is none of this name".into(),
+                        hint: $hint,
+                    }),
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {as_text, words};
+
+/// Reads a value from a text, a number or a flag.
+///
+/// Errors: as those of its parser; a plain number where `example` says that it needs a unit.
+pub(crate) fn parsed<'de, D: Deserializer<'de>, T: FromStr<Err: fmt::Display>>(
+    deserializer: D,
+    example: Option<&'static str>,
+) -> Result<T, D::Error> {
+    deserializer.deserialize_any(Text { example, value: PhantomData })
+}
+
+struct Text<T> {
+    example: Option<&'static str>,
+    value: PhantomData<T>,
+}
+
+impl<T: FromStr<Err: fmt::Display>> Text<T> {
+    fn read<E: Error>(&self, text: &str) -> Result<T, E> {
+        let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+        match self.example {
+            Some(example) if is_plain => {
+                Err(E::custom(format!("{text} has no unit; write it with its unit, such as \"{example}\"")))
+            }
+            _ => text.parse().map_err(E::custom),
+        }
+    }
+}
+
+impl<T: FromStr<Err: fmt::Display>> Visitor<'_> for Text<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text in quotation marks, quantities with their unit")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        self.read(text.trim())
+    }
+
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<T, E> {
+        self.read(if flag { "true" } else { "false" })
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
+        self.read(&number.to_string())
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
+        self.read(&number.to_string())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
+        self.read(&number.to_string())
+    }
+}
+
+/// A quantity of `units`, whose `Display` is rounded for people.
+pub(crate) trait Exact: FromStr<Err: fmt::Display> {
+    /// A value with its unit; `None` where none is needed.
+    const EXAMPLE: Option<&'static str>;
+
+    /// What reads back as the same.
+    fn exact(&self) -> String;
+}
+
+impl Exact for Nanos {
+    const EXAMPLE: Option<&'static str> = Some("2s");
+
+    fn exact(&self) -> String {
+        crate::syntax::whole_span(self.0)
+    }
+}
+
+impl Exact for Rate {
+    const EXAMPLE: Option<&'static str> = Some("50krps");
+
+    fn exact(&self) -> String {
+        // Dividing by a thousand may round; then all digits are written.
+        let thousands = format!("{}krps", self.rps() / 1e3);
+        match thousands.parse::<Rate>() {
+            Ok(same) if same == *self && self.rps() >= 1e3 => thousands,
+            _ => format!("{}rps", self.rps()),
+        }
+    }
+}
+
+impl Exact for Bytes {
+    const EXAMPLE: Option<&'static str> = Some("64MiB");
+
+    fn exact(&self) -> String {
+        let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.into_iter().find(|(unit, _)| self.0 > 0 && self.0.is_multiple_of(*unit)) {
+            Some((unit, name)) => format!("{}{name}", self.0 / unit),
+            None => format!("{}B", self.0),
+        }
+    }
+}
+
+impl Exact for Qos {
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn exact(&self) -> String {
+        let basis = match self.basis {
+            Some(units::QosBasis::Windowed) => "windowed ",
+            Some(units::QosBasis::Raw) => "raw ",
+            None => "",
+        };
+        format!("{basis}p{}<{}", self.percentile, self.limit_ns.exact())
+    }
+}
+
+impl Exact for CpuList {
+    const EXAMPLE: Option<&'static str> = None;
+
+    fn exact(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// serde of a quantity.
+pub(crate) mod exact {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(value: &impl Exact, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&value.exact())
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Exact>(deserializer: D) -> Result<T, D::Error> {
+        parsed(deserializer, T::EXAMPLE)
+    }
+}
+
+/// serde of a quantity that may be absent.
+pub(crate) mod exact_or_none {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(
+        value: &Option<impl Exact>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(value) => serializer.serialize_some(&value.exact()),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Exact>(
+        deserializer: D,
+    ) -> Result<Option<T>, D::Error> {
+        struct One<T>(T);
+
+        impl<'de, T: Exact> serde::Deserialize<'de> for One<T> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<One<T>, D::Error> {
+                parsed(deserializer, T::EXAMPLE).map(One)
+            }
+        }
+
+        let one: Option<One<T>> = serde::Deserialize::deserialize(deserializer)?;
+        Ok(one.map(|one| one.0))
+    }
+}
+
+/// serde of several: a list, or one value alone.
+pub(crate) mod list {
+    use serde::de::SeqAccess;
+
+    use super::*;
+    use crate::workload::Header;
+
+    /// An element of such a list. A list of one may be written as that one.
+    pub(crate) trait Element: Sized {
+        fn write(&self) -> String;
+        fn read(text: &str) -> Result<Vec<Self>, String>;
+    }
+
+    impl Element for Nanos {
+        fn write(&self) -> String {
+            self.exact()
+        }
+
+        fn read(text: &str) -> Result<Vec<Nanos>, String> {
+            text.parse().map(|one| vec![one]).map_err(|e: units::ParseError| e.to_string())
+        }
+    }
+
+    impl Element for Header {
+        fn write(&self) -> String {
+            self.to_string()
+        }
+
+        fn read(text: &str) -> Result<Vec<Header>, String> {
+            text.parse().map(|one| vec![one]).map_err(|e: units::ParseError| e.to_string())
+        }
+    }
+
+    impl Element for String {
+        fn write(&self) -> String {
+            self.clone()
+        }
+
+        fn read(text: &str) -> Result<Vec<String>, String> {
+            Ok(vec![text.to_owned()])
+        }
+    }
+
+    pub(crate) fn serialize<S: Serializer>(
+        values: &[impl Element],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(values.iter().map(Element::write))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>, T: Element>(
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        deserializer.deserialize_any(List(PhantomData))
+    }
+
+    struct List<T>(PhantomData<T>);
+
+    impl<'de, T: Element> Visitor<'de> for List<T> {
+        type Value = Vec<T>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list of texts in quotation marks, quantities with their unit")
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
+            T::read(text).map_err(E::custom)
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+            let mut all = Vec::new();
+            while let Some(text) = seq.next_element::<String>()? {
+                all.extend(T::read(&text).map_err(A::Error::custom)?);
+            }
+            Ok(all)
+        }
+    }
+}
+
+/// serde of a whole number, which may be written as a text.
+pub(crate) mod number {
+    use super::*;
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        struct Number(u64);
+
+        impl FromStr for Number {
+            type Err = &'static str;
+
+            fn from_str(text: &str) -> Result<Number, &'static str> {
+                text.parse().map(Number).map_err(|_| "write a whole number")
+            }
+        }
+
+        let Number(number) = parsed(deserializer, None)?;
+        Ok(number)
+    }
+}
+
+/// serde of a count, which has no unit.
+pub(crate) mod count {
+    use super::*;
+
+    /// A whole number from 1 on.
+    struct Count(u32);
+
+    impl FromStr for Count {
+        type Err = &'static str;
+
+        fn from_str(text: &str) -> Result<Count, &'static str> {
+            let count = text.parse().ok().filter(|count: &u32| *count > 0);
+            count.map(Count).ok_or("write a whole number from 1 on, without quotation marks")
+        }
+    }
+
+    impl<'de> serde::Deserialize<'de> for Count {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+            parsed(deserializer, None)
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+        let Count(count) = serde::Deserialize::deserialize(deserializer)?;
+        Ok(count)
+    }
+
+    pub(crate) fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+        let count: Option<Count> = serde::Deserialize::deserialize(deserializer)?;
+        Ok(count.map(|Count(count)| count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn quantities_read_back_as_they_were(ns in 0u64..2_592_000_000_000_000, bytes in 0u64..(1 << 53), rps in 1e-6..1e8f64) {
+            prop_assert_eq!(Nanos(ns).exact().parse::<Nanos>().unwrap(), Nanos(ns));
+            prop_assert_eq!(Bytes(bytes).exact().parse::<Bytes>().unwrap(), Bytes(bytes));
+            let rate = Rate::new(rps).unwrap();
+            prop_assert_eq!(rate.exact().parse::<Rate>().unwrap(), rate);
+        }
+    }
+
+    #[test]
+    fn quantities_are_short() {
+        let rate = |text: &str| text.parse::<Rate>().unwrap().exact();
+        assert_eq!([rate("20k"), rate("870"), rate("1.5M")], ["20krps", "870rps", "1500krps"]);
+        assert_eq!([Bytes(1 << 30).exact(), Bytes(1536).exact()], ["1GiB", "1536B"]);
+        let qos = |text: &str| text.parse::<Qos>().unwrap().exact();
+        assert_eq!([qos("p99 ≤ 1.5ms"), qos("raw p99.9<5ms")], ["p99<1500us", "raw p99.9<5ms"]);
+    }
+}

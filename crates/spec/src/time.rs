@@ -1,0 +1,33 @@
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use crate::text::exact;
+
+/// How long the parts of a trial take.
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Time {
+    /// Load before the window, not recorded.
+    #[arg(long, default_value = "500ms", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub warmup: Nanos,
+    /// Time in which arrivals are recorded.
+    #[arg(short = 'd', long, visible_alias = "duration", default_value = "5s", value_name = "TIME")]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub window: Nanos,
+    /// The window of a trial that searches for a maximum.
+    #[arg(skip = Nanos::from_secs(1))]
+    #[serde(with = "exact")]
+    #[schemars(with = "String")]
+    pub search: Nanos,
+}
+
+impl Default for Time {
+    fn default() -> Time {
+        Time { warmup: Nanos::from_millis(500), window: Nanos::from_secs(5), search: Nanos::from_secs(1) }
+    }
+}

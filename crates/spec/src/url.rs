@@ -1,0 +1,146 @@
+use std::fmt;
+use std::str::FromStr;
+
+use units::ParseError;
+
+use crate::workload::check_target;
+
+/// Where requests go: `http://HOST[:PORT][/PATH]`, or `https`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Url {
+    /// Whether the connection is encrypted.
+    pub https: bool,
+    /// A name or an address; an IPv6 address without its brackets.
+    pub host: String,
+    /// 80 or 443 where none is given.
+    pub port: u16,
+    /// What follows, from the first `/` on; empty where nothing does.
+    pub path: String,
+}
+
+impl Url {
+    /// The host and its port, as a socket address or a look-up takes them.
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+
+    /// The value of `Host`: without the port where it is the scheme's own.
+    pub fn host_field(&self) -> String {
+        let whole = self.authority();
+        if self.port == own_port(self.https) {
+            whole[..whole.rfind(':').unwrap_or(whole.len())].to_owned()
+        } else {
+            whole
+        }
+    }
+}
+
+fn own_port(https: bool) -> u16 {
+    if https { 443 } else { 80 }
+}
+
+impl FromStr for Url {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Url, ParseError> {
+        let error = |problem: &str| ParseError {
+            what: "URL",
+            given: text.into(),
+            problem: problem.into(),
+            hint: "write http://HOST:PORT/PATH, or https",
+        };
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| error("it has no http:// before it"))?;
+        let https = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(error("it is neither http nor https")),
+        };
+        let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let (authority, path) = rest.split_at(at);
+        if authority.contains('@') {
+            return Err(error("it names a user; add a header instead"));
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => {
+                let (host, rest) = rest.split_once(']').ok_or_else(|| error("its '[' is not closed"))?;
+                (host, rest.strip_prefix(':').or_else(|| rest.is_empty().then_some("")))
+            }
+            None => match authority.split_once(':') {
+                Some((host, port)) => (host, Some(port)),
+                None => (authority, Some("")),
+            },
+        };
+        if host.is_empty() || !host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._:%".contains(&b)) {
+            return Err(error("it has no proper host"));
+        }
+        let port = match port.ok_or_else(|| error("what follows its host is not a port"))? {
+            "" => own_port(https),
+            digits => {
+                let number = digits
+                    .bytes()
+                    .all(|byte| byte.is_ascii_digit())
+                    .then(|| digits.parse::<u16>().ok())
+                    .flatten();
+                number.filter(|port| *port > 0).ok_or_else(|| error("its port is not from 1 to 65535"))?
+            }
+        };
+        if !path.is_empty() {
+            check_target(path)?;
+        }
+        Ok(Url { https, host: host.into(), port, path: path.into() })
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.https { "https" } else { "http" };
+        write!(f, "{scheme}://{}{}", self.authority(), self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_can_be_reached() {
+        let check = |text: &str, expect: &str, host_field: &str| {
+            let url: Url = text.parse().unwrap();
+            assert_eq!((url.to_string(), url.host_field()), (expect.into(), host_field.into()), "{text}");
+            assert_eq!(url.to_string().parse::<Url>(), Ok(url), "what is printed reads back");
+        };
+        check("http://h", "http://h:80", "h");
+        check("http://127.0.0.1:8080/a/b?c=d", "http://127.0.0.1:8080/a/b?c=d", "127.0.0.1:8080");
+        check("https://h.example/", "https://h.example:443/", "h.example");
+        check("https://h:80", "https://h:80", "h:80");
+        check("http://[::1]:8080", "http://[::1]:8080", "[::1]:8080");
+        check("http://[::1]/", "http://[::1]:80/", "[::1]");
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for wrong in [
+            "",
+            "h:80",
+            "ftp://h",
+            "http://",
+            "http:///a",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:x",
+            "http://h:+5",
+            "http://u@h",
+            "http://[::1",
+            "http://[::1]x",
+            "http://h/a b",
+            "http://h?a",
+            "http://h/#a",
+        ] {
+            assert!(wrong.parse::<Url>().is_err(), "{wrong}");
+        }
+    }
+}

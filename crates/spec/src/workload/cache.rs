@@ -1,0 +1,174 @@
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Expiry, Mix, Prefix, Verify};
+use crate::text::{as_text, number, words};
+use crate::{Popularity, Preset, Scaling, Size};
+
+/// What the cache workload asks for.
+///
+/// The default is the Memcached study of IISWC'17 §III-C, made smaller: 30 B keys, 200 B values, gets only. The paper has
+/// 6.4 million items.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Cache workload")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Cache {
+    /// A published load: etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read, ancs19-update. It
+    /// stands for the options that taillight explain cache lists; those that are typed as well count more.
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<Preset>,
+    /// Keys in the data set.
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    #[serde(deserialize_with = "number::deserialize")]
+    pub keys: u64,
+    /// Length of a key with its prefix, in bytes: 30, uniform:20..40, gev:…, etc-key; see taillight explain cache.
+    #[arg(long, default_value = "30", value_name = "SIZE")]
+    pub key_size: Size,
+    /// Length of a value in bytes: 200, 4KiB, uniform:1..1024, etc-value; see taillight explain cache.
+    #[arg(long, default_value = "200", value_name = "SIZE")]
+    pub value_size: Size,
+    /// Items from a file instead of --keys, --key-size, --value-size and --popularity: CSV with the header
+    /// key_size,value_size,popularity; or twitter, which comes with this program.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "key_size", "value_size", "popularity"])]
+    pub data_set: Option<String>,
+    /// Copies of the data set, made on the fly without memory: 10x, or 30x,tail:0.915.
+    #[arg(long, default_value = "1x", value_name = "COPIES", requires = "data_set")]
+    pub scale: Scaling,
+    /// Shares of the operations in per cent, such as get:80,mget(10):5,set:10,delete:5.
+    #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
+    pub mix: Mix,
+    /// How operations are written: ascii (get, set) or meta (mg, ms).
+    #[arg(long, default_value_t = Protocol::default(), value_name = "PROTOCOL")]
+    pub protocol: Protocol,
+    /// Send get and mget over UDP, to the same ports; everything else stays on TCP, as in production.
+    #[arg(long)]
+    pub udp: bool,
+    /// What follows a miss: nothing, or set (read-through: the item is stored at once).
+    #[arg(long, default_value_t = OnMiss::default(), value_name = "WHAT")]
+    pub on_miss: OnMiss,
+    /// After how many seconds what is stored expires: 0 (never), 60, or a distribution such as uniform:30..90.
+    #[arg(long, default_value_t = Expiry::never(), value_name = "SECONDS")]
+    pub expiry: Expiry,
+    /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
+    /// libmemcached places keys).
+    #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
+    pub placement: Placement,
+    /// The prefix of every key, so that a server's own items are never touched.
+    #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
+    pub key_prefix: Prefix,
+    /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
+    #[arg(long, default_value_t = Fill::default(), value_name = "WHEN")]
+    pub fill: Fill,
+    /// How often each key is asked for: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential, latest:ALPHA and more;
+    /// see taillight explain cache.
+    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
+    pub popularity: Popularity,
+    /// Check every value that comes back by its content. What is wrong makes the run invalid.
+    #[arg(long, value_name = "checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    pub verify: Option<Verify>,
+    /// Agree to store items in a server that is not on this machine.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+impl Default for Cache {
+    fn default() -> Cache {
+        let size = |bytes| Size::fixed(units::Bytes(bytes)).expect("it is under the limit");
+        Cache {
+            preset: None,
+            keys: 100_000,
+            key_size: size(30),
+            value_size: size(200),
+            data_set: None,
+            scale: Scaling::NONE,
+            mix: Mix::default(),
+            protocol: Protocol::default(),
+            udp: false,
+            on_miss: OnMiss::default(),
+            expiry: Expiry::never(),
+            placement: Placement::default(),
+            key_prefix: Prefix::default(),
+            fill: Fill::default(),
+            popularity: Popularity::Uniform,
+            verify: None,
+            yes: false,
+        }
+    }
+}
+
+/// How operations are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// The classic commands: `get`, `set`.
+    #[default]
+    Ascii,
+    /// The meta commands of memcached 1.6: `mg`, `ms`.
+    Meta,
+}
+
+/// What follows a miss of `get`, `mget`, `gets` and `gat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnMiss {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The missing items are stored at once, as an application does that read them from its database; an operation of
+    /// its own, `set on miss`. Where servers are replicas, only that which lacked them gets them.
+    Set,
+}
+
+/// How keys are spread over the servers of a cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Every server holds everything: writes go to all, a read to one drawn at random.
+    #[default]
+    Replicated,
+    /// The consistent hashing of libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` with equal weights: 160 points a
+    /// server from MD5, keys hashed by MD5. It is what pylibmc and PHP call *ketama*. libmemcached's plain
+    /// `MEMCACHED_BEHAVIOR_KETAMA`, 100 points from another hash, is compatible with no other client and not offered.
+    Ketama,
+    /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
+    Modulo,
+}
+
+/// When the data set is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fill {
+    /// Where it is not there yet.
+    #[default]
+    Auto,
+    /// In any case.
+    Always,
+    /// Not at all; what is there is measured.
+    Never,
+}
+
+words!(Protocol, "protocol", "write one of: ascii meta", "ascii" => Protocol::Ascii, "meta" => Protocol::Meta);
+words!(OnMiss, "answer to a miss", "write one of: nothing set", "nothing" => OnMiss::Nothing, "set" => OnMiss::Set);
+words!(
+    Placement, "placement", "write replicated, ketama or modulo",
+    "replicated" => Placement::Replicated, "ketama" => Placement::Ketama, "modulo" => Placement::Modulo
+);
+words!(
+    Fill, "time to store the data set", "write auto, always or never",
+    "auto" => Fill::Auto, "always" => Fill::Always, "never" => Fill::Never
+);
+as_text! { Protocol; OnMiss; Placement; Fill; }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back() {
+        for protocol in [Protocol::Ascii, Protocol::Meta] {
+            assert_eq!(protocol.to_string().parse(), Ok(protocol));
+        }
+        for on_miss in [OnMiss::Nothing, OnMiss::Set] {
+            assert_eq!(on_miss.to_string().parse(), Ok(on_miss));
+        }
+        let error = "binary".parse::<Protocol>().unwrap_err().to_string();
+        assert_eq!(error, "protocol 'binary': there is none of this name; write one of: ascii meta");
+    }
+}

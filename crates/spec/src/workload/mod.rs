@@ -1,0 +1,82 @@
+//! What is sent: one type for each workload, with its options on the command line.
+
+mod cache;
+mod expiry;
+mod files;
+mod mix;
+mod null;
+mod operation;
+mod prefix;
+mod request;
+mod web;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Preset;
+
+pub use cache::{Cache, Fill, OnMiss, Placement, Protocol};
+pub use expiry::Expiry;
+pub use files::Files;
+pub use mix::{Mix, Share};
+pub use null::Null;
+pub use operation::Operation;
+pub use prefix::Prefix;
+pub use request::{Header, Method, check_target};
+pub use web::{Verify, Web};
+
+/// What is sent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Workload {
+    /// Operations of a memcached-compatible cache.
+    Cache(Box<Cache>),
+    /// Requests to a web server.
+    Web(Box<Web>),
+    /// Lines to a null server.
+    Null(Null),
+}
+
+impl Workload {
+    /// All names.
+    pub const NAMES: [&str; 3] = ["cache", "web", "null"];
+
+    /// The workload of this name with its defaults; `None` where there is none.
+    pub fn named(name: &str) -> Option<Workload> {
+        match name {
+            "cache" => Some(Workload::Cache(Box::default())),
+            "web" => Some(Workload::Web(Box::default())),
+            "null" => Some(Workload::Null(Null::default())),
+            _ => None,
+        }
+    }
+
+    /// Its name on the command line.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Workload::Cache(_) => "cache",
+            Workload::Web(_) => "web",
+            Workload::Null(_) => "null",
+        }
+    }
+
+    /// The published load that it names.
+    pub fn preset(&self) -> Option<Preset> {
+        if let Workload::Cache(cache) = self { cache.preset } else { None }
+    }
+
+    /// Agrees to store items in the servers, which were started for the run.
+    pub fn agree(&mut self) {
+        match self {
+            Workload::Cache(cache) => cache.yes = true,
+            Workload::Web(web) => web.yes = true,
+            Workload::Null(_) => {}
+        }
+    }
+}
+
+impl Default for Workload {
+    fn default() -> Workload {
+        Workload::Cache(Box::default())
+    }
+}

@@ -1,0 +1,141 @@
+use std::fmt;
+
+use crate::Size;
+
+/// What an arrival does, and which answers are its success. Anything else is an error.
+///
+/// An answer that says what the cache holds is never an error, since a cache may forget: it is counted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operation {
+    /// One key. Success: the value, or a miss (`hit_ratio`).
+    Get,
+    /// Several different keys at once; on a sharded cluster one request to each server that holds some of them.
+    /// Success: any of the values (`hit_ratio` counts keys).
+    MultiGet(Size),
+    /// One key with its unique number. Success: as of `get`.
+    Gets,
+    /// Stores. Success: stored.
+    Set,
+    /// Stores a key of the data set where it is absent. Success: stored, or it is there (`not_stored`).
+    Add,
+    /// Stores where there is an item. Success: stored, or it is absent (`not_stored`).
+    Replace,
+    /// Puts 8 B behind an item. Success: stored, or it is absent (`not_stored`).
+    ///
+    /// The items are `Kind::Grown` ones of their own, which no operation reads. Each thread counts
+    /// what it put to each; the 65th time it sets the item again (`append_resets`) instead, which is in time and bytes
+    /// nearly the same, so that no item grows by more than 64 × 8 B for each thread.
+    Append,
+    /// As `append`, before the item's value.
+    Prepend,
+    /// Removes. Success: deleted, or it is absent (`not_found`).
+    Delete,
+    /// Adds 1 to a `Kind::Counter`. Success: a number, or it is absent (`not_found`).
+    Incr,
+    /// Takes 1 away. Success: as of `incr`.
+    Decr,
+    /// Sets the expiry time. Success: touched, or it is absent (`not_found`).
+    Touch,
+    /// Gets and touches. Success: as of `get`.
+    Gat,
+    /// Read-modify-write: `gets`, then `cas` with what it learnt; retried when another client was faster
+    /// (`cas_retries`), up to 16 times. Success: stored, or the item is absent at either step (`not_found`). The
+    /// response time is that of all steps.
+    Cas,
+    /// Adds a key that was not added in this run: numbers from the size of the data set on, different ones in each
+    /// thread. Success: stored, or an earlier run left it (`not_stored`).
+    Insert,
+}
+
+impl Operation {
+    /// All, each with one example's parameters, for messages and tests.
+    pub const NAMES: &str = "get, mget(KEYS), gets, set, add, replace, append, prepend, delete, incr, decr, touch, gat, cas and insert";
+
+    /// Each by its syntax and what it does, for people.
+    pub const EXPLAINED: [(&str, &str); 15] = [
+        ("get", "one key"),
+        ("mget(KEYS)", "several keys in one request: a number or a size distribution, mget(uniform:1..100)"),
+        ("gets", "one key with its unique number"),
+        ("set", "store"),
+        ("add", "store a key of the data set where it is absent; being there is no error"),
+        ("replace", "store where there is an item; being absent is not an error"),
+        ("append", "put 8 B behind an item of its own key space, set anew after 64 times"),
+        ("prepend", "put 8 B before such an item"),
+        ("delete", "remove; being absent is not an error"),
+        ("incr", "add 1 to a counter of its own key space"),
+        ("decr", "take 1 away from one"),
+        ("touch", "set the expiry time"),
+        ("gat", "get and touch"),
+        ("cas", "gets, then cas, retried when another client was faster: one response time"),
+        ("insert", "add a key that was not added yet"),
+    ];
+
+    /// The operation of a name without parameters; `None` where there is none, and for `mget`.
+    pub fn plain(name: &str) -> Option<Operation> {
+        Some(match name {
+            "get" => Operation::Get,
+            "gets" => Operation::Gets,
+            "set" => Operation::Set,
+            "add" => Operation::Add,
+            "replace" => Operation::Replace,
+            "append" => Operation::Append,
+            "prepend" => Operation::Prepend,
+            "delete" => Operation::Delete,
+            "incr" => Operation::Incr,
+            "decr" => Operation::Decr,
+            "touch" => Operation::Touch,
+            "gat" => Operation::Gat,
+            "cas" => Operation::Cas,
+            "insert" => Operation::Insert,
+            _ => return None,
+        })
+    }
+
+    /// Whether its answer may carry values.
+    pub fn reads(&self) -> bool {
+        matches!(
+            self,
+            Operation::Get | Operation::MultiGet(_) | Operation::Gets | Operation::Gat | Operation::Cas
+        )
+    }
+
+    /// Whether it changes what the server holds.
+    pub fn writes(&self) -> bool {
+        !matches!(self, Operation::Get | Operation::MultiGet(_) | Operation::Gets)
+    }
+
+    /// Whether it works on counters.
+    pub fn counts(&self) -> bool {
+        matches!(self, Operation::Incr | Operation::Decr)
+    }
+
+    /// Whether it lets items grow.
+    pub fn grows(&self) -> bool {
+        matches!(self, Operation::Append | Operation::Prepend)
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Operation::MultiGet(keys) if keys.min() == keys.max() => {
+                return f.pad(&format!("mget({})", keys.min().0));
+            }
+            Operation::MultiGet(keys) => return f.pad(&format!("mget({keys})")),
+            Operation::Get => "get",
+            Operation::Gets => "gets",
+            Operation::Set => "set",
+            Operation::Add => "add",
+            Operation::Replace => "replace",
+            Operation::Append => "append",
+            Operation::Prepend => "prepend",
+            Operation::Delete => "delete",
+            Operation::Incr => "incr",
+            Operation::Decr => "decr",
+            Operation::Touch => "touch",
+            Operation::Gat => "gat",
+            Operation::Cas => "cas",
+            Operation::Insert => "insert",
+        })
+    }
+}

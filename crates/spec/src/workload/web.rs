@@ -1,0 +1,123 @@
+use std::path::PathBuf;
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Bytes, ParseError};
+
+use super::{Files, Header, Method};
+use crate::Popularity;
+use crate::text::{as_text, exact_or_none, list, number};
+
+/// What the web workload asks for.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Web workload")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Web {
+    /// The files of a set, below the target: 100000x4KiB, 20000xweb; as taillight fileset makes them [default: the
+    /// target's URL itself].
+    #[arg(long, value_name = "FILES", conflicts_with_all = ["file_set", "urls"])]
+    pub files: Option<Files>,
+    /// The seed of that set.
+    #[arg(long, default_value_t = 1, value_name = "N", requires = "files")]
+    #[serde(deserialize_with = "number::deserialize")]
+    pub files_seed: u64,
+    /// The same of a set that lies in a folder here, as the server serves it.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "urls")]
+    pub file_set: Option<PathBuf>,
+    /// The paths in this file, one a line, each maybe with the length in bytes of what is there.
+    #[arg(long, value_name = "FILE")]
+    pub urls: Option<PathBuf>,
+    /// End a connection after so many requests and establish another, for which its next request waits [default:
+    /// connections stay].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub requests_per_connection: Option<u64>,
+    /// The method of the requests.
+    #[arg(long, default_value_t = Method::get(), value_name = "METHOD")]
+    pub method: Method,
+    /// A file whose content every request carries, with --method POST or PUT.
+    #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
+    pub body: Option<PathBuf>,
+    /// The same of text of so many bytes: 1KiB.
+    #[arg(long, value_name = "SIZE")]
+    #[serde(with = "exact_or_none")]
+    #[schemars(with = "Option<String>")]
+    pub body_size: Option<Bytes>,
+    /// A header field of the requests, such as 'Accept-Encoding: gzip'. May be given more than once.
+    #[arg(long, value_name = "NAME: VALUE")]
+    #[serde(with = "list")]
+    #[schemars(with = "Vec<String>")]
+    pub header: Vec<Header>,
+    /// How often each page is asked for: uniform, zipf:ALPHA, hotset:PAGES%,ACCESSES%, sequential and more; see
+    /// taillight explain cache.
+    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
+    pub popularity: Popularity,
+    /// Check the answers: length (the default), checksum or none. What is wrong makes the run invalid.
+    #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    pub verify: Option<Verify>,
+    /// Agree to change what a server has that is not on this machine.
+    #[arg(long)]
+    pub yes: bool,
+}
+
+impl Default for Web {
+    fn default() -> Web {
+        Web {
+            files: None,
+            files_seed: 1,
+            file_set: None,
+            urls: None,
+            requests_per_connection: None,
+            method: Method::get(),
+            body: None,
+            body_size: None,
+            header: Vec::new(),
+            popularity: Popularity::Uniform,
+            verify: None,
+            yes: false,
+        }
+    }
+}
+
+/// What is checked of each answer, besides its status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Nothing.
+    None,
+    /// That a body is as long as its file, where that is known.
+    #[default]
+    Length,
+    /// And that it has the same content.
+    Checksum,
+}
+
+impl std::fmt::Display for Verify {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Verify::None => "none",
+            Verify::Length => "length",
+            Verify::Checksum => "checksum",
+        })
+    }
+}
+
+impl std::str::FromStr for Verify {
+    type Err = ParseError;
+
+    /// Reads its names; in a file, where it may be a flag, `true` is `checksum` and `false` is `none`.
+    fn from_str(text: &str) -> Result<Verify, ParseError> {
+        match text {
+            "none" | "false" => Ok(Verify::None),
+            "length" => Ok(Verify::Length),
+            "checksum" | "true" => Ok(Verify::Checksum),
+            _ => Err(ParseError {
+                what: "check of answers",
+                given: text.into(),
+                problem: "there is none of this name".into(),
+                hint: "write length, checksum or none",
+            }),
+        }
+    }
+}
+
+as_text! { Verify; }
