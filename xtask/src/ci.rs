@@ -1,30 +1,81 @@
 //! All checks in one command, from an empty machine, with one last line that counts the tests.
 
+mod client_tools;
 mod deploy_tools;
+mod services;
 mod step;
 mod tally;
 pub(crate) mod tools;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use step::{Outcome, Step};
+use step::Outcome;
 use tally::Tally;
 
-/// Runs every check up to the first that fails; true where none does. With `install`, fetches what is missing.
+/// Which checks run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    /// Those of every change.
+    Fast,
+    /// The others too: what takes long, to compile or to run, and rarely breaks.
+    Slow,
+}
+
+/// What `cargo xtask ci` is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// Whether to fetch what is missing.
+    install: bool,
+    tier: Tier,
+    /// The seed of the order of the tests; `None` leaves them the harness's.
+    shuffle: Option<u64>,
+}
+
+impl Request {
+    /// Reads the words after `ci`; `None` where one of them is unknown.
+    pub(crate) fn read(words: &[&str]) -> Option<Request> {
+        let mut request = Request { install: true, tier: Tier::Fast, shuffle: None };
+        for word in words {
+            match *word {
+                "--all" => request.tier = Tier::Slow,
+                "--no-install" | "--offline" => request.install = false,
+                "--shuffle" => request.shuffle = Some(any_seed()),
+                _ => request.shuffle = Some(word.strip_prefix("--shuffle=")?.parse().ok()?),
+            }
+        }
+        Some(request)
+    }
+}
+
+/// Another one each second.
+fn any_seed() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs())
+}
+
+/// Installs what the tests of this tier need, and says what is still missing; that is not a failure.
+pub(crate) fn tools_for(tier: Tier) -> bool {
+    tools::prepare(true, tier);
+    true
+}
+
+/// Runs every check, also after one that fails; true where none does.
 ///
 /// The last line of its output is `N passed, N failed, N skipped`, of tests; a check that fails otherwise counts
 /// as one failed.
-pub(crate) fn run(install: bool) -> Result<bool, String> {
+pub(crate) fn run(request: Request) -> Result<bool, String> {
     let mut tally = Tally::default();
     let mut times: Vec<(&str, Duration)> = Vec::new();
     let start = Instant::now();
-    let tools = tools::prepare(install);
+    let tools = tools::prepare(request.install, request.tier);
     times.push(("tools", start.elapsed()));
-    let steps = step::all(&tools);
-    let mut left = steps.iter();
-    for step in left.by_ref() {
+    let (steps, left): (Vec<_>, Vec<_>) = step::all(&tools, request.shuffle)
+        .into_iter()
+        .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
+    let mut failed = Vec::new();
+    for step in &steps {
         println!("\n== {}: {}", step.name, step.shown());
         let start = Instant::now();
+        let failed_before = tally.failed;
         let outcome = step.run(&mut tally, &mut std::io::stdout());
         times.push((step.name, start.elapsed()));
         match outcome {
@@ -35,22 +86,29 @@ pub(crate) fn run(install: bool) -> Result<bool, String> {
             }
             Outcome::Failed(why) => {
                 println!("== {}: FAILED after {:.1} s: {why}", step.name, start.elapsed().as_secs_f64());
-                tally.fail_at_least_once();
-                break;
+                failed.push(step.name);
+                tally.fail_beyond(failed_before);
             }
         }
     }
-    let not_run: Vec<&str> = left.map(|step: &Step| step.name).collect();
-    print!("{}", summary(&times, &not_run, &tally));
+    let mut left: Vec<&str> = left.iter().map(|step| step.name).collect();
+    if !tools.chart && request.tier == Tier::Fast {
+        left.push("tests of the Helm chart");
+    }
+    print!("{}", summary(&times, &failed, &left, &tally));
     Ok(tally.failed == 0)
 }
 
-fn summary(times: &[(&str, Duration)], not_run: &[&str], tally: &Tally) -> String {
+fn summary(times: &[(&str, Duration)], failed: &[&str], left: &[&str], tally: &Tally) -> String {
+    let whole: f64 = times.iter().map(|(_, time)| time.as_secs_f64()).sum();
     let times: Vec<String> =
         times.iter().map(|(name, time)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
-    let mut lines = vec![String::new(), format!("times: {}", times.join(", "))];
-    if !not_run.is_empty() {
-        lines.push(format!("not run: {}", not_run.join(", ")));
+    let mut lines = vec![String::new(), format!("times: {}; together {whole:.0} s", times.join(", "))];
+    if !failed.is_empty() {
+        lines.push(format!("failed: {}", failed.join(", ")));
+    }
+    if !left.is_empty() {
+        lines.push(format!("left to `cargo xtask ci --all`: {}", left.join(", ")));
     }
     lines.extend(tally.skipped.iter().map(|what| format!("skipped: {what}")));
     lines.push(format!(
@@ -71,14 +129,29 @@ mod tests {
         let mut tally = Tally::default();
         tally.passed = 7;
         let times = [("format", Duration::from_millis(1234))];
-        let check = |not_run: &[&str], tally: &Tally, expect: &str| {
-            assert_eq!(summary(&times, not_run, tally), expect)
+        let check = |failed: &[&str], left: &[&str], tally: &Tally, expect: &str| {
+            assert_eq!(summary(&times, failed, left, tally), expect)
         };
-        check(&[], &tally, "\ntimes: format 1.2 s\n7 passed, 0 failed, 0 skipped\n");
-        tally.fail_at_least_once();
+        check(&[], &[], &tally, "\ntimes: format 1.2 s; together 1 s\n7 passed, 0 failed, 0 skipped\n");
+        tally.fail_beyond(0);
         tally.skip("browser: no chromium".into());
-        let expect = "\ntimes: format 1.2 s\nnot run: clippy, tests\nskipped: browser: no chromium\n\
-                      7 passed, 1 failed, 1 skipped\n";
-        check(&["clippy", "tests"], &tally, expect);
+        let expect = "\ntimes: format 1.2 s; together 1 s\nfailed: clippy\n\
+                      left to `cargo xtask ci --all`: deny, advisories\n\
+                      skipped: browser: no chromium\n7 passed, 1 failed, 1 skipped\n";
+        check(&["clippy"], &["deny", "advisories"], &tally, expect);
+    }
+
+    #[test]
+    fn reads_what_it_is_asked_for() {
+        let check = |words: &[&str], expect: Option<(bool, Tier, Option<u64>)>| {
+            let request = Request::read(words).map(|r| (r.install, r.tier, r.shuffle));
+            assert_eq!(request, expect, "{words:?}");
+        };
+        check(&[], Some((true, Tier::Fast, None)));
+        check(&["--all", "--no-install"], Some((false, Tier::Slow, None)));
+        check(&["--shuffle=42"], Some((true, Tier::Fast, Some(42))));
+        check(&["--shuffle=soon"], None);
+        check(&["--al"], None);
+        assert!(Request::read(&["--shuffle"]).unwrap().shuffle.is_some());
     }
 }

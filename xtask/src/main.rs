@@ -25,8 +25,13 @@ Checks of this repository.
 
 cargo xtask tidy             the rules that no compiler checks: dependencies between crates, documents
                              against the tree, length of files, words
-cargo xtask ci               install what the tests need, then format, clippy, tidy, deny, tests, documentation
-cargo xtask ci --no-install  the same with what is there; says what that leaves out
+cargo xtask ci               install what the tests need, then format, tidy, clippy, tests, documentation; names what
+                             it leaves to --all
+cargo xtask ci --all         everything: also what takes long to compile and rarely breaks
+cargo xtask ci --no-install  with what is there; says what that leaves out
+cargo xtask tools [--all]    only what `ci` does first: install what the tests need
+cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
+                             as --shuffle=SEED
 cargo xtask aarch64          check the workspace for aarch64, and run its unit tests where QEMU is; takes the
                              compiler from rustup or from Debian
 cargo xtask qemu             knobs on a guest with SMT, two memory nodes, version 2 of control groups and a card of
@@ -42,8 +47,12 @@ fn main() -> ExitCode {
         ["aarch64", "--no-install" | "--offline"] => aarch64::all(false),
         ["qemu"] => qemu::all(true),
         ["qemu", "--no-install" | "--offline"] => qemu::all(false),
-        ["ci"] => ci::run(true),
-        ["ci", "--no-install" | "--offline"] => ci::run(false),
+        ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
+        ["tools", "--all"] => Ok(ci::tools_for(ci::Tier::Slow)),
+        ["ci", words @ ..] => match ci::Request::read(words) {
+            Some(request) => ci::run(request),
+            None => Err(format!("cannot read 'ci {}'\n\n{HELP}", words.join(" "))),
+        },
         ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(true)

@@ -2,7 +2,6 @@
 
 mod architecture;
 mod arrows;
-mod crate_list;
 mod dependencies;
 mod heads;
 mod leftovers;
@@ -21,12 +20,11 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 11] = [
+const ALL: [Check; 10] = [
     arrows::check,
     siblings::check,
     pure::check,
     architecture::check,
-    crate_list::check,
     paths::check,
     dependencies::check,
     heads::check,

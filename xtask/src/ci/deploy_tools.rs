@@ -1,11 +1,10 @@
 //! What the tests of `deploy/` need: Ansible and the schemas of Kubernetes from PyPI, Helm and kubeconform by Go.
-//!
-//! The SSH server is left out: Debian's package starts one for everybody, which a check must not do.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use super::Tier;
 use super::tools::{find, run};
 
 /// Packages of Python, in an environment of their own. The second is used for the JSON schemas that it carries.
@@ -25,8 +24,14 @@ require (
 )
 ";
 
-/// Fetches what is missing into `tools`; where that cannot be, the tests say what they lack.
-pub(super) fn prepare(tools: &Path) {
+/// Whether what checks the chart is in `tools` or installed.
+pub(super) fn chart(tools: &Path) -> bool {
+    GO.iter().all(|(name, _)| tools.join("bin").join(name).is_file() || find(name).is_some())
+}
+
+/// Fetches what is missing into `tools`; where that cannot be, the tests say what they lack. Helm and kubeconform are
+/// compiled for minutes, so only for the slow tier.
+pub(super) fn prepare(tools: &Path, tier: Tier) {
     let python = tools.join("python");
     let schemas = python.join("bin/kubernetes-validate");
     if !schemas.is_file() && find("python3").is_some() {
@@ -37,7 +42,7 @@ pub(super) fn prepare(tools: &Path) {
         }
     }
     let missing: Vec<_> = GO.iter().filter(|(name, _)| !tools.join("bin").join(name).is_file()).collect();
-    if missing.is_empty() || find("go").is_none() {
+    if tier == Tier::Fast || missing.is_empty() || find("go").is_none() {
         return;
     }
     println!("building helm and kubeconform takes some minutes, once");

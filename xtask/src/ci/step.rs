@@ -2,16 +2,19 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use super::Tier;
 use super::tally::Tally;
 use super::tools::Tools;
 
 /// One check: a command, and how to read what it says.
 pub(super) struct Step {
     pub(super) name: &'static str,
+    /// The tier that it belongs to: a step of the slow one is left out of the fast one.
+    pub(super) tier: Tier,
     /// The program and its arguments; why it is left out, where it is missing.
     command: Result<Vec<String>, String>,
-    /// A variable of its environment.
-    env: Option<(&'static str, &'static str)>,
+    /// Variables of its environment.
+    env: Vec<(String, String)>,
     reading: Reading,
 }
 
@@ -33,88 +36,101 @@ pub(super) enum Outcome {
     Skipped(String),
 }
 
-/// All checks, the quick ones first.
-pub(super) fn all(tools: &Tools) -> Vec<Step> {
-    let cargo = |name, arguments: &str| {
+/// All checks of both tiers, the quick ones first. With `shuffle`, tests run in the order that this seed gives.
+///
+/// Nearly all code is compiled twice: by clippy with the features that a build has by default, and by the tests with the
+/// programs in the kernel as well where they can be built. Each other set of features compiles most of the
+/// workspace again, so the slow tier has those.
+pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
+    use Tier::{Fast, Slow};
+    let bpf = tools.bpf.is_ok();
+    let cargo = |tier, name, arguments: &str| {
         let command = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
-        Step { name, command: Ok(command), env: None, reading: Reading::Status }
+        Step { name, tier, command: Ok(command), env: Vec::new(), reading: Reading::Status }
     };
     let deny = |name, arguments: &str, reading| {
         let command = tools.deny.as_ref().map_err(String::clone).map(|program: &PathBuf| {
             let program = program.display().to_string();
             [program].into_iter().chain(arguments.split(' ').map(str::to_owned)).collect()
         });
-        Step { name, command, env: None, reading }
+        // It takes longer to compile cargo-deny than to run all other checks but the tests.
+        let tier = if tools.deny.is_ok() { Fast } else { Slow };
+        Step { name, tier, command, env: Vec::new(), reading }
     };
-    let with_bpf = |arguments: &str| {
-        let words = ["cargo"].into_iter().chain(arguments.split(' ')).map(str::to_owned).collect();
-        tools.bpf.clone().map(|()| words)
+    let tests = |tier, name, arguments: &str| {
+        let mut arguments = format!("test {arguments} --locked --no-fail-fast -- --show-output");
+        let mut env = Vec::new();
+        if let Some(seed) = shuffle {
+            // The harness shuffles for nightly compilers only. That it has one is told to the tests and not to rustc,
+            // which would compile everything again; rustdoc, which runs the examples in documentation, is told nothing.
+            arguments = arguments.replace("--workspace", "--workspace --lib --bins --tests");
+            arguments.push_str(&format!(" -Z unstable-options --shuffle-seed {seed}"));
+            env.push((runner_variable(std::env::consts::ARCH), "env RUSTC_BOOTSTRAP=1".into()));
+        }
+        Step { reading: Reading::Tests, env, ..cargo(tier, name, &arguments) }
+    };
+    let with_bpf = |step: Step| Step { command: tools.bpf.clone().and(step.command), ..step };
+    let with_env = |name: &str, value: &str, step: Step| {
+        let env = step.env.iter().cloned().chain([(name.to_owned(), value.to_owned())]).collect();
+        Step { env, ..step }
     };
     let no_database = Reading::Lacking {
         said: "failed to fetch advisory database",
         why: "the database of advisories cannot be reached from here",
     };
+    let features = if bpf { " --features probes/bpf,taillight/bpf" } else { "" };
     vec![
-        cargo("format", "fmt --all --check"),
-        cargo("tidy", "xtask tidy"),
-        cargo("clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
+        cargo(Fast, "format", "fmt --all --check"),
+        cargo(Fast, "tidy", "xtask tidy"),
+        cargo(Fast, "clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
         deny("deny", "check --hide-inclusion-graph bans licenses sources", Reading::Status),
         deny("advisories", "check --hide-inclusion-graph advisories", no_database),
-        Step {
-            reading: Reading::Tests,
-            ..cargo("tests", "test --workspace --locked --no-fail-fast -- --show-output")
-        },
-        // What is off by default is compiled nowhere else: parquet, OTLP.
-        cargo("clippy of formats", "clippy -p export --all-features --all-targets --locked -- -D warnings"),
-        Step {
-            reading: Reading::Tests,
-            ..cargo(
-                "tests of formats",
-                "test -p export --all-features --locked --no-fail-fast -- --show-output",
-            )
-        },
-        Step {
-            command: with_bpf("clippy -p probes --features bpf --all-targets --locked -- -D warnings"),
-            ..cargo("clippy of probes in the kernel", "")
-        },
-        Step {
-            command: with_bpf("test -p probes --features bpf --locked --no-fail-fast -- --show-output"),
-            reading: Reading::Tests,
-            ..cargo("tests of probes in the kernel", "")
-        },
-        // Those of the command line are compiled without the feature above, so no stages are seen there.
-        Step {
-            command: with_bpf(
-                "test -p taillight --features bpf --locked --test cli --no-fail-fast probes -- --show-output",
-            ),
-            reading: Reading::Tests,
-            ..cargo("tests of probes on the command line", "")
-        },
-        Step {
-            env: Some(("RUSTDOCFLAGS", "-D warnings")),
-            ..cargo("documentation", "doc --workspace --no-deps --locked")
-        },
+        tests(Fast, "tests", &format!("--workspace{features}")),
+        with_env(
+            "RUSTDOCFLAGS",
+            "-D warnings",
+            cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
+        ),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
-        Step {
-            env: Some(("RUSTFLAGS", "--cfg loom")),
-            reading: Reading::Tests,
-            ..cargo(
-                "tests of threads",
-                "test -p reactor -p cache-store --lib --locked --no-fail-fast --target-dir target/loom loom -- --show-output",
-            )
-        },
+        with_env(
+            "RUSTFLAGS",
+            "--cfg loom",
+            tests(Slow, "tests of threads", "-p reactor -p cache-store --lib --target-dir target/loom loom"),
+        ),
+        // What is off by default is compiled nowhere else: parquet, OTLP.
+        cargo(
+            Slow,
+            "clippy of formats",
+            "clippy -p export -p taillight --features export/parquet,export/otlp,taillight/parquet,taillight/otlp --all-targets --locked -- -D warnings",
+        ),
+        tests(Slow, "tests of formats", "-p export --all-features"),
+        with_bpf(cargo(
+            Slow,
+            "clippy of probes in the kernel",
+            "clippy -p probes -p taillight --features probes/bpf,taillight/bpf --all-targets --locked -- -D warnings",
+        )),
+        // With the features of a default build, whose messages about stages differ.
+        with_bpf(tests(Slow, "tests of probes without the kernel", "-p probes")),
+        with_bpf(tests(
+            Slow,
+            "tests of probes on the command line without the kernel",
+            "-p taillight --test cli probes",
+        )),
     ]
+}
+
+/// The variable that names what cargo runs test programs with.
+fn runner_variable(arch: &str) -> String {
+    format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", arch.to_uppercase())
 }
 
 impl Step {
     /// The command as a reader would type it.
     pub(super) fn shown(&self) -> String {
         let words = self.command.as_ref().map_or_else(|_| "–".into(), |words| words.join(" "));
-        match self.env {
-            Some((name, value)) => format!("{name}='{value}' {words}"),
-            None => words,
-        }
+        let env: String = self.env.iter().map(|(name, value)| format!("{name}='{value}' ")).collect();
+        format!("{env}{words}")
     }
 
     /// Runs it; what it says streams to `out`, as far as it does not go to this program's own output.
@@ -129,7 +145,10 @@ impl Step {
 
     fn run_words(&self, words: &[String], tally: &mut Tally, out: &mut dyn Write) -> io::Result<Outcome> {
         let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).envs(self.env);
+        command
+            .args(&words[1..])
+            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+            .envs(self.env.iter().cloned());
         // What only the next build of the same tree would use takes gigabytes, and there is no next one.
         command.env("CARGO_INCREMENTAL", "0");
         let (status, lacking) = match self.reading {
@@ -163,7 +182,7 @@ impl Step {
     }
 }
 
-/// The lines of a stream to its end; bytes that are no text are replaced.
+/// The lines of a stream to its end; bytes that are not text are replaced.
 fn lines(stream: Option<impl io::Read>) -> impl Iterator<Item = String> {
     let lines =
         stream.into_iter().flat_map(|stream| BufReader::new(stream).split(b'\n').map_while(Result::ok));
@@ -174,12 +193,16 @@ fn lines(stream: Option<impl io::Read>) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
 
+    fn step(reading: Reading) -> Step {
+        Step { name: "x", tier: Tier::Fast, command: Err("nothing".into()), env: Vec::new(), reading }
+    }
+
     #[test]
     fn reads_how_a_command_went() {
         let check = |command: Result<&str, &str>, reading: Reading, expect: Outcome| {
             let command = command.map(|script| ["sh", "-c", script].map(str::to_owned).to_vec());
-            let step =
-                Step { name: "x", command: command.map_err(str::to_owned), env: Some(("A", "b")), reading };
+            let command = command.map_err(str::to_owned);
+            let step = Step { command, env: vec![("A".into(), "b".into())], ..step(reading) };
             assert_eq!(step.run(&mut Tally::default(), &mut Vec::new()), expect);
         };
         let lacking = Reading::Lacking { said: "no network", why: "offline" };
@@ -199,7 +222,7 @@ mod tests {
         let script =
             "echo 'test result: ok. 4 passed; 0 failed; 0 ignored; 0 measured'; printf 'last \\377'; exit 1";
         let command = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let step = Step { name: "x", command: Ok(command), env: None, reading: Reading::Tests };
+        let step = Step { command: Ok(command), ..step(Reading::Tests) };
         let mut out = Vec::new();
         assert_eq!(step.run(&mut tally, &mut out), Outcome::Failed("exit status: 1".into()));
         assert_eq!(tally.passed, 4);
@@ -207,16 +230,46 @@ mod tests {
         assert_eq!(String::from_utf8(out).unwrap(), expect);
     }
 
+    /// The commands of a tier, by name.
+    fn shown(tools: &Tools, tier: Tier, shuffle: Option<u64>) -> Vec<(&'static str, String)> {
+        let steps = all(tools, shuffle).into_iter().filter(|step| step.tier == tier);
+        steps.map(|step| (step.name, step.shown())).collect()
+    }
+
     #[test]
     fn shows_what_to_type() {
-        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()) };
-        let shown: Vec<String> = all(&tools).iter().map(Step::shown).collect();
-        assert_eq!(shown[0], "cargo fmt --all --check");
-        assert_eq!(shown[3], "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
-        assert_eq!(shown[9], "cargo test -p probes --features bpf --locked --no-fail-fast -- --show-output");
-        let with_bpf = "cargo test -p taillight --features bpf --locked --test cli --no-fail-fast probes";
-        assert!(shown[10].starts_with(with_bpf));
-        assert_eq!(shown[11], "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
-        assert!(shown[12].starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
+        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()), chart: true };
+        let fast = shown(&tools, Tier::Fast, None);
+        let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
+        let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation"];
+        assert_eq!(names, expect);
+        assert_eq!(fast[0].1, "cargo fmt --all --check");
+        assert_eq!(fast[3].1, "/x/cargo-deny check --hide-inclusion-graph bans licenses sources");
+        let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
+        assert_eq!(fast[5].1, tests);
+        assert_eq!(fast[6].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
+        let slow = shown(&tools, Tier::Slow, None);
+        assert!(slow[0].1.starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
+        let formats = "cargo test -p export --all-features --locked --no-fail-fast -- --show-output";
+        assert_eq!(slow[2].1, formats);
+    }
+
+    #[test]
+    fn leaves_to_the_slow_tier_what_would_have_to_be_compiled_first() {
+        let tools = Tools { deny: Err("absent".into()), bpf: Err("no clang".into()), chart: false };
+        let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "tests", "documentation"]);
+        assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
+        // Without clang the tests have the features of a default build.
+        assert!(shown(&tools, Tier::Fast, None)[3].1.starts_with("cargo test --workspace --locked"));
+    }
+
+    #[test]
+    fn shuffles_by_a_seed_that_can_be_given_again() {
+        let tools = Tools { deny: Err("absent".into()), bpf: Err("no clang".into()), chart: false };
+        let tests = &shown(&tools, Tier::Fast, Some(7))[3].1;
+        assert!(tests.contains("_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1' cargo test"), "{tests}");
+        assert!(tests.ends_with(" -Z unstable-options --shuffle-seed 7"), "{tests}");
+        assert_eq!(runner_variable("x86_64"), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
     }
 }

@@ -67,9 +67,10 @@ impl Tally {
         self.skipped.push(what);
     }
 
-    /// Counts a check that failed without a failed test, such as one that does not compile.
-    pub(super) fn fail_at_least_once(&mut self) {
-        self.failed = self.failed.max(1);
+    /// Counts a check that failed without a failed test, such as one that does not compile, as one; `before` it, so
+    /// many had failed.
+    pub(super) fn fail_beyond(&mut self, before: u64) {
+        self.failed = self.failed.max(before + 1);
     }
 
     /// How many tests and checks were left out.
@@ -161,10 +162,12 @@ test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; 
     #[test]
     fn a_check_that_fails_counts() {
         let mut tally = Tally::default();
-        tally.fail_at_least_once();
+        tally.fail_beyond(0);
         assert_eq!(tally.failed, 1);
         tally.failed = 3;
-        tally.fail_at_least_once();
+        tally.fail_beyond(1);
         assert_eq!(tally.failed, 3);
+        tally.fail_beyond(3);
+        assert_eq!(tally.failed, 4);
     }
 }

@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::deploy_tools;
+use super::services::NoServices;
+use super::{Tier, client_tools, deploy_tools};
 
 /// A program that some tests need.
 struct Package {
@@ -16,9 +17,11 @@ struct Package {
     without: &'static str,
 }
 
-const PACKAGES: [Package; 10] = [
+const PACKAGES: [Package; 18] = [
     Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
     Package { program: "nginx", package: "nginx", without: "the tests against a real NGINX" },
+    Package { program: "lighttpd", package: "lighttpd", without: "the test against a real lighttpd" },
+    Package { program: "varnishd", package: "varnish", without: "the tests of Varnish in front of NGINX" },
     Package { program: "curl", package: "curl", without: "the test that fetches files as a user would" },
     Package {
         program: "chromium",
@@ -31,7 +34,12 @@ const PACKAGES: [Package; 10] = [
         without: "the tests of bridges and of agents on machines of their own",
     },
     Package { program: "lxc-start", package: "lxc", without: "the tests of servers in containers of LXC" },
-    // docker's tests run where its daemon does; that is not started here, since it changes the machine's network.
+    // The tests start a daemon of their own, which leaves the machine's network alone.
+    Package {
+        program: "dockerd",
+        package: "docker.io",
+        without: "the tests of servers in containers of docker",
+    },
     Package { program: "podman", package: "podman", without: "the tests of servers in containers of podman" },
     Package {
         program: "runc",
@@ -43,14 +51,21 @@ const PACKAGES: [Package; 10] = [
         package: "clang",
         without: "what follows a request in the kernel, and its tests",
     },
+    // Ansible's machines are this one, reached through an SSH server that the tests start.
+    Package { program: "sshd", package: "openssh-server", without: "the tests of the Ansible playbook" },
+    Package { program: "ssh", package: "openssh-client", without: "the tests of the Ansible playbook" },
+    Package { program: "openssl", package: "openssl", without: "the tests of the Ansible playbook" },
+    Package { program: "python3", package: "python3", without: "Ansible, and the clients in Python" },
+    Package { program: "sysctl", package: "procps", without: "the tests of knobs on this machine" },
     Package { program: "javac", package: "default-jdk-headless", without: "the test of a client in Java" },
 ];
 
-/// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are no programs
-/// in `PATH`, so whether they are there is told by the package's own list of files.
-const CLIENTS: [&str; 6] = [
+/// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
+/// programs in `PATH`, so whether they are there is told by the package's own list of files.
+const CLIENTS: [&str; 7] = [
     "libmemcached-tools",
     "libspymemcached-java",
+    "nutcracker",
     "php-cli",
     "php-memcached",
     "python3-pylibmc",
@@ -58,13 +73,15 @@ const CLIENTS: [&str; 6] = [
 ];
 /// Libraries that the programs in the kernel are loaded with, by their names in Debian.
 const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
+/// What makes the environment of Python that Ansible is installed into.
+const FOR_PYTHON: [&str; 1] = ["python3-venv"];
 /// The Go module of another, which `go mod download` fetches.
 const GO_CLIENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients/go");
 
 /// Components of the toolchain: how each answers, and its name.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
-/// Where `cargo install` puts what only the checks need; `target/` is nobody's but cargo's.
+/// Where `cargo install` puts what only the checks need; `target/` belongs to cargo alone.
 const TOOLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/tools");
 
 /// What was found or fetched.
@@ -73,10 +90,13 @@ pub(super) struct Tools {
     pub(super) deny: Result<PathBuf, String>,
     /// What compiles and loads programs in the kernel, or why it is not there.
     pub(super) bpf: Result<(), String>,
+    /// Whether Helm and kubeconform are there.
+    pub(super) chart: bool,
 }
 
-/// Looks for everything and, with `install`, fetches what is missing; says what it does.
-pub(super) fn prepare(install: bool) -> Tools {
+/// Looks for everything and, with `install`, fetches what is missing; says what it does. What is compiled from source
+/// for minutes is fetched for the slow tier only.
+pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     for (subcommand, component) in COMPONENTS {
         if install && !quiet(Command::new("cargo").args([subcommand, "--version"])) {
             // Where this fails, the check itself says what is missing.
@@ -85,7 +105,7 @@ pub(super) fn prepare(install: bool) -> Tools {
     }
     if install {
         let programs = absent().into_iter().map(|package| package.package);
-        let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF));
+        let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF)).chain(absent_of(&FOR_PYTHON));
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
         if find("go").is_some() {
             run(Command::new("go").args(["mod", "download"]).current_dir(GO_CLIENT));
@@ -100,9 +120,11 @@ pub(super) fn prepare(install: bool) -> Tools {
         println!("no {program} here, which leaves out {without}; `apt-get install {package}` brings it");
     }
     if install {
-        deploy_tools::prepare(Path::new(TOOLS));
+        client_tools::prepare(Path::new(TOOLS));
+        deploy_tools::prepare(Path::new(TOOLS), tier);
     }
-    Tools { deny: deny(install), bpf: bpf() }
+    let build = install && tier == Tier::Slow;
+    Tools { deny: deny(build), bpf: bpf(), chart: deploy_tools::chart(Path::new(TOOLS)) }
 }
 
 fn absent() -> Vec<&'static Package> {
@@ -145,7 +167,8 @@ pub(crate) fn install_packages(names: &[&str]) {
             .env("DEBIAN_FRONTEND", "noninteractive")
             .stdout(Stdio::null()))
     };
-    // A stale list of packages names files that are gone.
+    let _no_services = NoServices::new();
+    // A stale list of packages names files that were removed.
     if apt(&["update", "-qq"]) {
         apt(&[&["install", "-y", "-qq", "--no-install-recommends"], names].concat());
     }
@@ -158,7 +181,7 @@ fn deny(install: bool) -> Result<PathBuf, String> {
         println!("building cargo-deny takes some minutes, once");
         run(Command::new("cargo").args(["install", "--locked", "cargo-deny", "--root", TOOLS]));
     }
-    found().ok_or_else(|| "no cargo-deny here; `cargo install --locked cargo-deny` brings it".into())
+    found().ok_or_else(|| "no cargo-deny here; `cargo xtask ci --all` builds it".into())
 }
 
 /// Whether this process is root, by its own entry in `/proc`.

@@ -8,7 +8,7 @@ use crate::repository::Repository;
 
 /// Crates without clocks, sockets and threads; the same input gives the same output on every machine.
 pub(super) const PURE: &[&str] =
-    &["units", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store"];
+    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store"];
 
 enum Rule {
     /// None of `from` may reach any of `to`.
@@ -26,6 +26,11 @@ const RULES: &[Rule] = &[
         to: &["proto-*", "workloads"],
         why: "the engine must not know what it sends",
     },
+    Rule::Only {
+        from: &["spec"],
+        to: &["units"],
+        why: "what a measurement is must not depend on who runs or reports it",
+    },
     Rule::Only { from: PURE, to: PURE, why: "a pure crate does without clocks, sockets and threads" },
     Rule::Never {
         from: &["sphinx"],
@@ -41,6 +46,11 @@ const RULES: &[Rule] = &[
         from: &["lab"],
         to: &["workloads", "sphinx"],
         why: "the lab meets servers and generators as processes and files",
+    },
+    Rule::Never {
+        from: &["app"],
+        to: &["workloads", "sphinx", "null-server", "lab"],
+        why: "an application is data, and its programs are met as processes",
     },
     Rule::Never {
         from: &["reactor", "openloop", "workloads", "sphinx", "null-server"],
@@ -169,6 +179,7 @@ mod tests {
             &[("workloads", &["openloop"]), ("openloop", &["agent"])],
             &["openloop → agent", "workloads → openloop → agent"],
         );
+        check_arrows(&[("spec", &["units", "dist"])], &["spec → dist"]);
         check_arrows(&[("report", &["results", "lab"])], &["report → lab"]);
         check_arrows(&[("results", &["units", "hist", "stats", "host"])], &["results → host"]);
         check_arrows(

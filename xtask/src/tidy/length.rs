@@ -1,21 +1,25 @@
-//! A file is one idea; the limit only finds those that became several.
+//! A file is one idea; the limit finds files that hold several.
 
 use crate::finding::Finding;
 use crate::metadata::Package;
 use crate::repository::Repository;
 
-/// Lines, unit tests included. Files of one idea have about 150 here.
-const LIMIT: usize = 400;
+/// Lines of code and comments, without unit tests: the longest single idea here, a request's way through the load engine,
+/// takes 551. Most files have about 150.
+const LIMIT: usize = 600;
+
+/// Where the unit tests at the end of a file begin.
+const TESTS: &str = "\n#[cfg(test)]\nmod tests {";
 
 /// Files that may be longer, each with its reason.
 const EXCEPTIONS: &[(&str, &str)] = &[];
 
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
     let long = |(file, text): (&str, &str)| {
-        let lines = text.lines().count();
+        let lines = text.split(TESTS).next().unwrap_or_default().lines().count();
         let excepted = EXCEPTIONS.iter().any(|(exception, _)| *exception == file);
         (lines > LIMIT && !excepted && !is_test(file)).then(|| {
-            let problem = format!("{lines} lines, over {LIMIT}");
+            let problem = format!("{lines} lines without tests, over {LIMIT}");
             Finding::file(file, problem, "find the second idea in it and give that a file of its own")
         })
     };
@@ -37,10 +41,13 @@ mod tests {
             let text = "x\n".repeat(lines);
             assert_eq!(!check(&Repository::of(&[(file, &text)]), &[]).is_empty(), expect, "{file} {lines}");
         };
-        check_file("crates/a/src/lib.rs", 400, false);
-        check_file("crates/a/src/lib.rs", 401, true);
-        check_file("crates/a/src/b/tests.rs", 401, false);
-        check_file("crates/a/tests/cli/main.rs", 401, false);
-        check_file("README.md", 401, false);
+        check_file("crates/a/src/lib.rs", 600, false);
+        check_file("crates/a/src/lib.rs", 601, true);
+        check_file("crates/a/src/b/tests.rs", 601, false);
+        check_file("crates/a/tests/cli/main.rs", 601, false);
+        check_file("README.md", 601, false);
+        let with_tests =
+            format!("{}\n#[cfg(test)]\nmod tests {{\n{}}}\n", "x\n".repeat(600), "y\n".repeat(600));
+        assert!(check(&Repository::of(&[("crates/a/src/lib.rs", &with_tests)]), &[]).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use crate::repository::Repository;
 /// Folders of this repository; what starts with one of them and a slash is a path in it.
 const FOLDERS: [&str; 8] = ["crates", "deploy", "docs", "xtask", "fuzz", "studies", ".ci", ".cargo"];
 
-/// History may name what is gone.
+/// History may name what was removed.
 const HISTORY: &str = "CHANGELOG.md";
 
 pub(super) fn check(repository: &Repository, _: &[Package]) -> Vec<Finding> {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn history_may_name_what_is_gone() {
+    fn history_may_name_what_was_removed() {
         let check_file = |file: &str, expect: usize| {
             assert_eq!(check(&Repository::of(&[(file, "`docs/gone.md`")]), &[]).len(), expect, "{file}");
         };
