@@ -186,7 +186,7 @@ fn main() {
         "client", "server", "conns", "depth", "requests/s", "client", "server", "spinning/s", "server"
     );
     line(["epoll", "epoll"], epoll, epoll, cpus, span);
-    if let Err(error) = Io::Uring.choose(reactor::Backend::Epoll) {
+    if let Err(error) = reactor::choose(Io::Uring, reactor::Backend::Epoll) {
         return println!("{error}");
     }
     line(["uring", "epoll"], at_once, epoll, cpus, span);

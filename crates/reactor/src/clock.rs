@@ -72,7 +72,7 @@ mod tests {
         let clock = WallClock::sample();
         let wall = read(ClockId::Realtime);
         let after = monotonic_now();
-        // Nobody steps the clock by an hour meanwhile; a clock read in wrong units would be off by decades.
+        // The clock is not stepped by an hour meanwhile; a clock read in wrong units would be off by decades.
         let slack = Nanos::from_secs(3_600);
         let got = clock.monotonic(wall);
         assert!(before.0 < got.0 + slack.0 && got.0 < after.0 + slack.0, "{before:?} {got:?} {after:?}");

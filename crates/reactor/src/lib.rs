@@ -36,10 +36,11 @@ pub use clock::{WallClock, monotonic_now};
 pub use datagrams::Datagrams;
 pub use doorbell::Doorbell;
 pub use epoll::{Epoll, Exchange};
-pub use io::{Backend, Choice, Io};
+pub use io::{Backend, Choice, choose};
 pub use loans::Loan;
 pub use pin::{allowed_cpus, pin_to, sharpen_timers};
 pub use seam::{Conn, Event, Handler, Reactor, Wait, Waker};
+pub use spec::Io;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use uring::{Submit, Uring};

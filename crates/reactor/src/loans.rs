@@ -1,14 +1,15 @@
-//! Output that is not copied: bytes that somebody else keeps in place until they have left.
+//! Output that is not copied: bytes that the lender keeps in place until they have left.
 //!
-//! A loan is short. It is offered to the kernel once, by the next flush, and what the kernel does not take then is copied
-//! into the output: a peer that does not read can therefore keep nobody's memory. What a fast peer reads is never copied
-//! here, which from some KiB on costs more than a system call that takes several pieces.
+//! A loan lasts until the kernel has taken its bytes or the connection is closed, so the lender bounds how much it
+//! lends. Nothing is copied: from some KiB on a copy costs more than a system call that takes several pieces, and
+//! copies of what slow peers do not read are memory that nothing bounds.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::iter;
 use std::os::fd::AsFd;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 
@@ -17,7 +18,7 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 pub struct Loan {
     /// They come before this byte of what [`Reactor::output`](crate::Reactor::output) yields.
     pub at: usize,
-    /// The bytes. Whoever has them keeps them in place and unchanged as long as this stands.
+    /// The bytes. The lender keeps them in place and unchanged as long as this exists.
     pub bytes: Bytes,
 }
 
@@ -29,7 +30,7 @@ const PIECES: usize = 64;
 #[derive(Default)]
 pub(crate) struct Loans {
     /// In the order of their places.
-    loans: Vec<Loan>,
+    loans: VecDeque<Loan>,
     /// What they come to. Units: bytes.
     bytes: usize,
 }
@@ -50,7 +51,7 @@ impl Loans {
     pub(crate) fn take(&mut self, more: &mut Vec<Loan>) {
         debug_assert!(self.loans.iter().chain(&*more).is_sorted_by_key(|loan| loan.at));
         self.bytes += more.iter().map(|loan| loan.bytes.len()).sum::<usize>();
-        self.loans.append(more);
+        self.loans.extend(more.drain(..));
     }
 
     /// Gives them back.
@@ -62,7 +63,7 @@ impl Loans {
     /// Text and loans in turn, from byte `from` of the text on, before which there is no loan.
     fn all<'l>(&'l self, text: &'l [u8], from: usize) -> impl Iterator<Item = &'l [u8]> {
         let mut before = from;
-        let rest = self.loans.last().map_or(from, |loan| loan.at);
+        let rest = self.loans.back().map_or(from, |loan| loan.at);
         let pieces = self.loans.iter().flat_map(move |loan| {
             let between = &text[before..loan.at];
             before = loan.at;
@@ -111,6 +112,32 @@ impl Loans {
                 Err(error) => return (taken, Err(error)),
             }
         }
+    }
+
+    /// Gives back what is within the first `taken` bytes from byte `from` of the text on, and returns the byte of the text
+    /// from which on the rest comes.
+    pub(crate) fn advance(&mut self, mut from: usize, mut taken: usize) -> usize {
+        while let Some(loan) = self.loans.front_mut() {
+            let text = taken.min(loan.at - from);
+            (from, taken) = (from + text, taken - text);
+            if from < loan.at {
+                return from;
+            }
+            let lent = taken.min(loan.bytes.len());
+            taken -= lent;
+            self.bytes -= lent;
+            if lent < loan.bytes.len() {
+                loan.bytes.advance(lent);
+                return from;
+            }
+            self.loans.pop_front();
+        }
+        from + taken
+    }
+
+    /// Says that the first `n` bytes of the text, before which there is no loan, were cut off.
+    pub(crate) fn shift(&mut self, n: usize) {
+        self.loans.iter_mut().for_each(|loan| loan.at -= n);
     }
 
     /// Copies everything behind the first `taken` bytes from byte `from` of the text on, which is all that is left then,
@@ -166,6 +193,26 @@ mod tests {
         check(2, vec![loan(4, "abc"), loan(6, "def")], 4, &["c", "45", "def", "6789"]);
         check(2, vec![loan(4, "abc"), loan(6, "def")], 13, &["9"]);
         check(2, vec![loan(4, "abc"), loan(6, "def")], 14, &[]);
+    }
+
+    #[test]
+    fn what_was_taken_is_given_back() {
+        let text = b"0123456789";
+        for first in 0..=15 {
+            for second in 0..=15 - first {
+                let mut loans = loans(vec![loan(0, ""), loan(4, "abc"), loan(6, "de"), loan(10, "")]);
+                let all: Vec<u8> = loans.behind(text, 0, 0).flatten().copied().collect();
+                let from = loans.advance(0, first);
+                let from = loans.advance(from, second);
+                let rest: Vec<u8> = loans.behind(text, from, 0).flatten().copied().collect();
+                assert_eq!(rest, all[first + second..], "{first} {second}");
+                assert_eq!(loans.bytes(), rest.iter().filter(|byte| byte.is_ascii_alphabetic()).count());
+                loans.shift(from);
+                let same: Vec<u8> = loans.behind(&text[from..], 0, 0).flatten().copied().collect();
+                assert_eq!(same, rest);
+                assert_eq!(loans.is_empty(), first + second == 15);
+            }
+        }
     }
 
     #[test]

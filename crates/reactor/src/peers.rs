@@ -15,7 +15,7 @@ struct Peer<K> {
 
 /// The peers of a datagram server, each with its pseudo-connection, in the order in which they were last heard.
 ///
-/// A datagram server is never told that a peer has gone, so that the number of peers is bounded and the longest
+/// A datagram server is never told that a peer has ended, so that the number of peers is bounded and the longest
 /// idle makes room.
 ///
 /// Cost: constant in the number of peers; one hash per datagram.

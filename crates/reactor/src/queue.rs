@@ -37,7 +37,7 @@ impl<T> Ring<T> {
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         for position in self.head.0.load(Ordering::Relaxed)..self.tail.0.load(Ordering::Relaxed) {
-            // SAFETY: both sides are gone, and the slots from head to tail hold items.
+            // SAFETY: both sides were dropped, and the slots from head to tail hold items.
             self.slot(position).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
         }
     }
@@ -90,7 +90,7 @@ impl<T> Producer<T> {
         capacity - (self.tail - self.head_seen)
     }
 
-    /// Whether the consumer is gone, so that nobody will take what is pushed.
+    /// Whether the consumer was dropped, so that what is pushed will not be taken.
     pub fn is_abandoned(&self) -> bool {
         Arc::strong_count(&self.ring) == 1
     }
@@ -153,7 +153,8 @@ mod loom_tests {
         });
     }
 
-    /// What is inside when both sides go is dropped once, whoever goes last; loom finds what is leaked or freed twice.
+    /// What is inside when both sides are dropped is dropped once, whichever side goes last; loom finds what is leaked
+    /// or freed twice.
     #[test]
     fn loom_items_left_inside_are_dropped() {
         loom::model(|| {

@@ -8,7 +8,7 @@ use crate::{Address, Datagrams};
 /// A connection of one reactor.
 ///
 /// A value outlives its connection safely: the generation tells a reused slot from the old one, and every
-/// call on a connection that is gone does nothing.
+/// call on a connection that was closed does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conn {
     /// Index into the reactor's table; dense, so that a handler can keep its own state in a `Vec`.
@@ -41,7 +41,7 @@ pub enum Event<'a> {
     Data {
         /// The connection.
         conn: Conn,
-        /// The moment at which the receive returned, before anybody looked at the bytes.
+        /// The moment at which the receive returned, before the bytes were looked at.
         at: Time,
         /// What was received; never empty.
         bytes: &'a [u8],
@@ -75,7 +75,7 @@ pub enum Event<'a> {
         /// What ended it.
         error: Option<io::Error>,
     },
-    /// Somebody called [`Waker::wake`].
+    /// [`Waker::wake`] was called.
     Woken,
 }
 
@@ -155,23 +155,35 @@ pub trait Reactor: Sized {
 
     /// Starts to connect; [`Event::Connected`] or [`Event::Closed`] follows.
     ///
-    /// UDP connects to an address at which nobody listens, too: the first datagram then ends in
+    /// UDP connects to an address at which no server listens, too: the first datagram then ends in
     /// [`Event::Closed`] with `ConnectionRefused`, if the peer's machine tells.
     fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
 
     /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].
     ///
-    /// A connection that is gone yields a buffer that nobody sends.
+    /// A connection that was closed yields a buffer that is not sent.
     fn output(&mut self, conn: Conn) -> &mut Vec<u8>;
 
     /// Puts bytes into the output that are not copied, if they can leave with the next flush.
     ///
     /// `loans` is emptied. Their places are in what [`Reactor::output`] yields, in order and behind all that was lent since
-    /// the last flush. They are given back before this reactor's next sleep at the latest, whatever the peer does: what the
-    /// kernel does not take of them at once is copied. On datagrams, and where the output is changed on its way
-    /// ([`Tls`](crate::Tls)), they are copied here and now.
+    /// the last flush. Each is given back when the kernel has taken its bytes, or the connection is closed: a peer that
+    /// does not read keeps it, so the caller bounds what it lends. Where [`Reactor::lends`] is false they are copied
+    /// here and now.
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
         loans::copy_in(self.output(conn), loans);
+    }
+
+    /// Whether what is lent to the connection is not copied. False on datagrams, where the output is changed on its way
+    /// ([`Tls`](crate::Tls)), and for a connection that was closed.
+    fn lends(&self, conn: Conn) -> bool {
+        let _ = conn;
+        false
+    }
+
+    /// The memory of the connection's buffers: output that was not lent, and input that is held back. Units: bytes.
+    fn memory(&self, conn: Conn) -> usize {
+        self.unsent(conn)
     }
 
     /// Sends the output, or as much as the kernel takes; the rest follows by itself.
@@ -185,13 +197,18 @@ pub trait Reactor: Sized {
     /// Bytes of output that have not left yet.
     fn unsent(&self, conn: Conn) -> usize;
 
+    /// Receives at most so many bytes of a stream at once from now on, where the backend can choose.
+    fn limit_receives(&mut self, bytes: usize) {
+        let _ = bytes;
+    }
+
     /// Stops (`true`) or resumes reading from the connection; the peer is held back by TCP meanwhile.
     ///
     /// What comes from a peer of a datagram server meanwhile is dropped and counted, since peers share a socket.
     fn pause_reading(&mut self, conn: Conn, pause: bool);
 
     /// From now on, [`Event::ReadClosed`] comes where a peer ends its sending side, and not [`Event::Closed`]; also where
-    /// it is gone altogether, which TCP does not tell apart. The handler then has to close the connection.
+    /// it has closed altogether, which TCP does not tell apart. The handler then has to close the connection.
     ///
     /// A backend that cannot tell goes on to close.
     fn tell_half_closes(&mut self) {}
@@ -199,7 +216,7 @@ pub trait Reactor: Sized {
     /// Ends the connection at once and frees its slot. No event follows.
     fn close(&mut self, conn: Conn);
 
-    /// Whether the connection carries datagrams. False for one that is gone.
+    /// Whether the connection carries datagrams. False for one that was closed.
     fn is_datagram(&self, conn: Conn) -> bool {
         let _ = conn;
         false
@@ -213,15 +230,15 @@ pub trait Reactor: Sized {
     }
 
     /// Where the two ends of a connection are: the peer's, and this one's. A client of a Unix socket has no address of its
-    /// own. `None` for one that is gone, for datagrams, and in a simulated network. Cost: two system calls.
+    /// own. `None` for one that was closed, for datagrams, and in a simulated network. Cost: two system calls.
     fn addresses(&self, conn: Conn) -> Option<(Address, Address)> {
         let _ = conn;
         None
     }
 
-    /// Takes no more clients: who connects from now on is refused, and what stands is served on.
+    /// Takes no more clients: a client that connects from now on is refused, and open connections are still served.
     ///
-    /// Datagrams go on to be received, since those who send them know of no end.
+    /// Datagrams go on to be received, since their senders are not told.
     fn stop_accepting(&mut self);
 
     /// What became of the datagrams of all connections so far.

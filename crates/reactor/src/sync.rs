@@ -14,7 +14,7 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicUsize, Ordering, fence},
 };
 
-/// std's cell, as loom's has it: who touches what is inside does so within a call, so that loom sees it.
+/// std's cell, as loom's has it: its content is accessed only within a call, so that loom sees it.
 #[cfg(not(loom))]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

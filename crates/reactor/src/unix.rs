@@ -24,14 +24,14 @@ static LISTENING: Mutex<Vec<Weak<Listener>>> = Mutex::new(Vec::new());
 pub(crate) struct Listener {
     pub(crate) fd: OwnedFd,
     path: PathBuf,
-    /// Device and inode of the file, so that nobody else's is removed.
+    /// Device and inode of the file, so that another server's file is not removed.
     file: (u64, u64),
 }
 
 impl Listener {
     /// Listens at `path`, where `backlog` clients may wait; a second call within the process yields the same socket.
     ///
-    /// Errors: the path is too long, exists and is no socket, or is somebody's who still answers.
+    /// Errors: the path is too long, exists and is not a socket, or is the socket of a server that still answers.
     pub(crate) fn at(path: &Path, backlog: u32) -> io::Result<Arc<Listener>> {
         let mut listening = LISTENING.lock().unwrap_or_else(PoisonError::into_inner);
         listening.retain(|listener| listener.strong_count() > 0);
@@ -111,19 +111,19 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     Ok((file.dev(), file.ino()))
 }
 
-/// Removes the socket that a server left behind when it was killed; nobody answers there any more.
+/// Removes the socket of a server that was killed, if no server answers there.
 fn remove_if_dead(path: &Path, addr: &SocketAddrUnix) -> io::Result<()> {
     let taken = |why: &str| {
         let text = format!("cannot listen at unix:{}: {why}; give another path", path.display());
         io::Error::new(io::ErrorKind::AddrInUse, text)
     };
     if !fs::symlink_metadata(path)?.file_type().is_socket() {
-        return Err(taken("there is a file that is no socket"));
+        return Err(taken("there is a file that is not a socket"));
     }
     match sys_connect(&socket()?, addr) {
         Err(Errno::CONNREFUSED) => fs::remove_file(path),
         Ok(()) | Err(Errno::AGAIN) => Err(taken("a server answers there")),
-        Err(error) => Err(taken(&format!("whose socket it is cannot be told ({error})"))),
+        Err(error) => Err(taken(&format!("it cannot be told whether a server answers there ({error})"))),
     }
 }
 
@@ -170,22 +170,22 @@ mod tests {
     #[test]
     fn what_is_not_ours_is_left_alone() {
         let (_folder, path) = folder();
-        let somebody = UnixListener::bind(&path).unwrap();
+        let other = UnixListener::bind(&path).unwrap();
         let (kind, text) = refusal(&path);
         assert_eq!(kind, io::ErrorKind::AddrInUse);
         assert!(text.contains("a server answers there"), "{text}");
-        drop(somebody);
+        drop(other);
         fs::remove_file(&path).unwrap();
         fs::write(&path, "precious").unwrap();
         let (kind, text) = refusal(&path);
         assert_eq!(kind, io::ErrorKind::AddrInUse);
-        assert!(text.contains("no socket"), "{text}");
+        assert!(text.contains("not a socket"), "{text}");
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
         fs::remove_file(&path).unwrap();
         // Replaced while we listen: the new file is not ours to remove.
         let ours = Listener::at(&path, 16).unwrap();
         fs::remove_file(&path).unwrap();
-        fs::write(&path, "somebody's").unwrap();
+        fs::write(&path, "another server's").unwrap();
         drop(ours);
         assert!(path.exists());
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use reactor::tls::{Identity, Tls, Trust, client_config, server_config};
+use reactor::tls::{Clients, Identity, Oldest, Renewable, Tls, Trust, client_config, server_config};
 use reactor::{Address, Conn, Epoll, Event, Handler, Reactor, Wait};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
@@ -45,9 +45,10 @@ impl Papers {
 
     fn server(&self, clients: Option<&Papers>) -> Tls<Epoll> {
         let (certificates, key) = (self.file("certificate.pem"), self.file("key.pem"));
-        let clients = clients.map(|papers| papers.file("authority.pem"));
+        let clients = clients.map_or(Clients::Any, |papers| Clients::Required(papers.file("authority.pem")));
         let identity = Identity { certificates: &certificates, key: &key };
-        Tls::server(Epoll::new().unwrap(), server_config(identity, clients.as_deref()).unwrap())
+        let config = server_config(identity, &clients, Oldest::default()).unwrap();
+        Tls::server(Epoll::new().unwrap(), Renewable::new(config))
     }
 
     /// A client that trusts these papers' authority, and shows those of `own`.
@@ -259,7 +260,7 @@ fn who_is_not_trusted_is_refused_and_told_why() {
     pair.until(|p| !p.ours.closed.is_empty());
     assert!(pair.ours.stand.is_empty());
 
-    // A test bed's client takes anybody.
+    // A test bed's client takes any server.
     let config = client_config(Trust::AnyCertificateInsecurely, None).unwrap();
     let mut pair = Pair::new(Tls::client(Epoll::new().unwrap(), config, name()), papers.server(None), false);
     pair.until(|p| p.ours.stand.len() + p.theirs.stand.len() == 2);
@@ -362,7 +363,8 @@ fn says_what_it_cannot_do() {
     assert_eq!(error.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().contains("missing.pem"), "{error}");
     let key = papers.file("key.pem");
-    let error = server_config(Identity { certificates: &key, key: &key }, None).unwrap_err();
+    let identity = Identity { certificates: &key, key: &key };
+    let error = server_config(identity, &Clients::Any, Oldest::default()).unwrap_err();
     assert!(error.to_string().contains("cannot read a certificate from"), "{error}");
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let load = plan.load.clone();
     let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
     let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
-    let io = task.load.io.choose(reactor::Io::FOR_GENERATORS)?;
+    let io = reactor::choose(task.load.io, reactor::Backend::FOR_GENERATORS)?;
     generator.backend = io.backend;
     generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
     let stamped = task.stamps.then(|| stamps::Stamped::begin(&mut generator, task));

@@ -18,7 +18,7 @@ use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
 /// next would slow down; the bound keeps one socket from starving the others.
 const DATAGRAMS_PER_EVENT: usize = 64;
 
-/// A listening datagram socket and those who have written to it.
+/// A listening datagram socket and the peers that have written to it.
 pub(super) struct Server {
     fd: OwnedFd,
     peers: Peers<SocketAddr>,
@@ -87,7 +87,7 @@ impl Epoll {
             let Some(entry) = self.table.get(conn) else { return };
             let Some(fd) = entry.fd.as_ref().filter(|_| !entry.paused || broken) else { return };
             match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
-                // An empty datagram says nothing, and nobody has closed anything.
+                // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) => {}
                 Ok((n, _)) => {
                     let at = monotonic_now();

@@ -23,6 +23,7 @@ use rustix::net::{SendFlags, send};
 use units::{Nanos, Time};
 
 pub use stamps::Exchange;
+pub(crate) use table::KEEP_OUTPUT;
 
 use crate::address::of_ends;
 use crate::epoll::listener::Listener;
@@ -41,7 +42,7 @@ const EVENTS_PER_POLL: usize = 64;
 const LISTENER: u64 = 1 << 63;
 /// Marks a listening socket as one for datagrams.
 const DATAGRAMS: u64 = 1 << 62;
-/// How long to wait at most before what could not be had is tried again: room in the queue of a Unix socket's server,
+/// How long to wait at most before what was unavailable is tried again: room in the queue of a Unix socket's server,
 /// a descriptor to accept by.
 const RETRY: Nanos = Nanos(1_000_000);
 /// The event data of the wake-up descriptor.
@@ -71,6 +72,8 @@ pub struct Epoll {
     muted: Vec<usize>,
     /// Whether a peer that ends its sending side leaves the connection standing.
     half_closes: bool,
+    /// What is received at once of a stream, at most. Units: bytes.
+    receive: usize,
     /// The kernel's own timestamps, where they were asked for.
     stamps: Option<Box<Stamps>>,
 }
@@ -110,12 +113,13 @@ impl Epoll {
             backlog: socket::BACKLOG,
             muted: Vec::new(),
             half_closes: false,
+            receive: RECEIVE_BUFFER,
             stamps: None,
         })
     }
 
     /// A reactor that also asks the kernel when the bytes of its TCP clients left and came (`SO_TIMESTAMPING`), so
-    /// that what it says of a request can be held against what the kernel says of the same one.
+    /// that what it says of a request can be validated against what the kernel says of the same one.
     ///
     /// `one_in`: only each so many-th connection is watched, since a watched one costs the others time. `room`: exchanges
     /// that are kept; later ones are dropped, since memory for them would have to be fetched in
@@ -137,7 +141,7 @@ impl Epoll {
             && let Some(fd) = &entry.fd
         {
             entry.watched = wanted;
-            // A failure means that the socket is gone, which the next poll reports.
+            // A failure means that the socket is closed, which the next poll reports.
             let _ = sys::modify(&self.epoll, fd, EventData::new_u64(entry.data), wanted);
         }
     }
@@ -200,7 +204,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Frees the connection's slot; false when it was gone already.
+    /// Frees the connection's slot; false when it was closed already.
     fn remove(&mut self, conn: Conn) -> bool {
         let state = self.table.remove(conn);
         if let Some(State::Peer { server, peer }) = state {
@@ -271,8 +275,19 @@ impl Reactor for Epoll {
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
         match self.table.get_mut(conn) {
             Some(entry) if entry.state == State::Open => entry.loans.take(loans),
-            _ => loans::copy_in(self.table.output(conn), loans),
+            Some(entry) => loans::copy_in(&mut entry.out, loans),
+            // Their places are in a text that was dropped.
+            None => loans.clear(),
         }
+    }
+
+    fn lends(&self, conn: Conn) -> bool {
+        self.table.get(conn).is_some_and(|entry| entry.state == State::Open)
+    }
+
+    #[inline]
+    fn memory(&self, conn: Conn) -> usize {
+        self.table.get(conn).map_or(0, |entry| entry.out.capacity())
     }
 
     #[inline]
@@ -313,6 +328,10 @@ impl Reactor for Epoll {
 
     fn unsent(&self, conn: Conn) -> usize {
         self.table.get(conn).map_or(0, table::Entry::unsent)
+    }
+
+    fn limit_receives(&mut self, bytes: usize) {
+        self.receive = bytes.clamp(1, RECEIVE_BUFFER);
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {

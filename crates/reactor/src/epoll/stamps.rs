@@ -41,7 +41,7 @@ struct Open {
     left: Option<Time>,
     came: Option<Time>,
     done: Option<Time>,
-    /// More was sent before an answer came: which answer is whose cannot be told.
+    /// More was sent before an answer came: answers cannot be matched to requests.
     mixed: bool,
 }
 

@@ -88,7 +88,7 @@ impl Epoll {
         Ok(sys::add(&self.epoll, listener, EventData::new_u64(LISTENER | index as u64), flags)?)
     }
 
-    /// Looks away from a listener whose client can be neither accepted nor turned away, which would be reported again
+    /// Stops watching a listener whose client can be neither accepted nor turned away, which would be reported again
     /// and again without end.
     #[cold]
     fn mute(&mut self, listener: usize) {
@@ -111,7 +111,7 @@ impl Epoll {
         }
     }
 
-    /// Sends text and loans together, and copies what the kernel does not take of them.
+    /// Sends text and loans together.
     pub(super) fn flush_with_loans(&mut self, conn: Conn, at: Time) {
         let Some(entry) = self.table.get_mut(conn) else { return };
         let Some(fd) = &entry.fd else { return };
@@ -121,11 +121,7 @@ impl Epoll {
             self.failed.push((conn, error));
             return;
         }
-        entry.loans.settle(&mut entry.out, entry.sent, taken);
-        entry.sent = 0;
-        if entry.out.is_empty() {
-            entry.drop_output();
-        }
+        entry.advance(taken);
         if let Some(stamps) = &mut self.stamps {
             stamps.sent(conn, at, taken);
         }
@@ -207,6 +203,7 @@ impl Epoll {
             return;
         }
         let mut room = 0;
+        let buffer = &mut buffer[..self.receive];
         let taken = match (&mut self.stamps, handler.room(conn)) {
             (Some(stamps), _) if stamps.watches(conn) => stamps.receive(conn, fd, &mut *buffer),
             (_, place @ [_, ..]) => {

@@ -5,8 +5,9 @@ use rustix::event::epoll::EventFlags;
 use crate::Conn;
 use crate::loans::Loans;
 
-/// Output buffers over this size are given back to the allocator once they are empty.
-const KEEP_OUTPUT: usize = 256 * 1024;
+/// Output buffers over this size are given back to the allocator once they are empty: each connection may keep one.
+/// Source: memcached keeps as much (READ_BUFFER_SIZE, 16 KiB). Units: bytes.
+pub(crate) const KEEP_OUTPUT: usize = 16 * 1024;
 
 /// What a connection is, as far as sending and receiving differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) struct Entry {
     pub(super) out: Vec<u8>,
     /// How much of `out` the kernel has taken.
     pub(super) sent: usize,
-    /// What is in `out` without having been copied; none once it was offered to the kernel.
+    /// What is in `out` without having been copied.
     pub(super) loans: Loans,
 }
 
@@ -66,16 +67,18 @@ impl Entry {
 
     /// Whether output waits for the kernel: it was offered, and not all of it was taken.
     fn blocked(&self) -> bool {
-        self.state == State::Open && !self.out.is_empty()
+        self.state == State::Open && self.unsent() > 0
     }
 
     #[inline]
     pub(super) fn advance(&mut self, n: usize) {
-        self.sent += n;
-        if self.sent == self.out.len() {
+        self.sent = if self.loans.is_empty() { self.sent + n } else { self.loans.advance(self.sent, n) };
+        if self.unsent() == 0 {
             self.drop_output();
-        } else if self.sent > KEEP_OUTPUT {
+        } else if self.sent > KEEP_OUTPUT.max(self.out.len() / 2) {
+            // What moves is less than what has left since the last time.
             self.out.drain(..self.sent);
+            self.loans.shift(self.sent);
             self.sent = 0;
         }
     }
@@ -102,7 +105,7 @@ struct Slot {
 pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// What [`crate::Reactor::output`] yields for a connection that is gone.
+    /// What [`crate::Reactor::output`] yields for a connection that was closed.
     nowhere: Vec<u8>,
 }
 
@@ -158,7 +161,7 @@ impl Table {
         }
     }
 
-    /// Closes the connection; yields what it was, unless it was gone already.
+    /// Closes the connection; yields what it was, unless it was closed already.
     pub(super) fn remove(&mut self, conn: Conn) -> Option<State> {
         let state = self.get(conn)?.state;
         // Closing the descriptor takes it out of the epoll set too.

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listens_and_the_first_datagram_tells() {
+    fn the_first_datagram_tells_that_no_server_listens() {
         let mut world = World::new(DELAY);
         let mut machine = world.machine(Costs::default());
         machine.connect(&Address::Udp("10.0.0.1:1".parse().unwrap())).unwrap();

@@ -33,9 +33,9 @@ pub(super) struct Fate {
 
 impl Fate {
     pub(super) fn new(faults: Faults) -> Fate {
-        assert!((0.0..=1.0).contains(&faults.loss), "a loss of {} is no probability", faults.loss);
+        assert!((0.0..=1.0).contains(&faults.loss), "a loss of {} is not a probability", faults.loss);
         let duplication = faults.duplication;
-        assert!((0.0..=1.0).contains(&duplication), "a duplication of {duplication} is no probability");
+        assert!((0.0..=1.0).contains(&duplication), "a duplication of {duplication} is not a probability");
         // Any number serves that no other stream of the seed has: these are the letters of "wire".
         let rng = Streams::new(faults.seed).stream(Purpose::Other(0x7769_7265), 0);
         Fate { faults, rng, mishaps: Mishaps::default() }

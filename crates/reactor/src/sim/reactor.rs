@@ -22,7 +22,7 @@ pub(super) struct Slot {
     open: bool,
     pub(super) link: Link,
     pub(super) out: Vec<u8>,
-    /// What is in `out` without having been copied; none once it was flushed.
+    /// What is in `out` without having been copied.
     pub(super) loans: Loans,
     pub(super) paused: bool,
     /// The kernel has taken a part of the output, and takes no more for now.
@@ -45,7 +45,7 @@ pub struct SimReactor {
     pub(super) index: usize,
     slots: Vec<Slot>,
     nowhere: Vec<u8>,
-    /// Those who have written to its datagram servers.
+    /// The peers that have written to its datagram servers.
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
     half_closes: bool,
@@ -87,12 +87,12 @@ impl SimReactor {
         self.wires.borrow_mut().deliver(self.index, at, Delivery::Woken);
     }
 
-    /// Listens at `addr` no more, as a server that has died; what stands is its program's to close.
+    /// Stops listening at `addr`, as a server that has died; its program has to close the open connections.
     pub fn deafen(&mut self, addr: &Address) {
         self.wires.borrow_mut().listeners.remove(addr);
     }
 
-    /// Listens at `addr` no more, and whoever connects there is never answered, as of a machine that is gone.
+    /// Stops listening at `addr`, and never answers a client that connects there, as a machine that is down.
     pub fn vanish(&mut self, addr: &Address) {
         self.deafen(addr);
         self.wires.borrow_mut().silent.insert(addr.clone());
@@ -147,7 +147,7 @@ impl SimReactor {
         (slot.open && slot.generation == conn.generation).then_some(slot)
     }
 
-    /// Frees the connection's slot; yields what it led to, unless it was gone already.
+    /// Frees the connection's slot; yields what it led to, unless it was closed already.
     pub(super) fn remove(&mut self, conn: Conn) -> Option<Link> {
         let slot = self.slot(conn)?;
         slot.open = false;
@@ -284,10 +284,20 @@ impl Reactor for SimReactor {
     }
 
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
-        match self.slot(conn).filter(|slot| !slot.link.is_datagram()) {
+        match self.slot(conn) {
+            Some(slot) if slot.link.is_datagram() => loans::copy_in(&mut slot.out, loans),
             Some(slot) => slot.loans.take(loans),
-            None => loans::copy_in(self.output(conn), loans),
+            None => loans.clear(),
         }
+    }
+
+    fn lends(&self, conn: Conn) -> bool {
+        !self.is_datagram(conn)
+    }
+
+    fn memory(&self, conn: Conn) -> usize {
+        let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.generation == conn.generation);
+        slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Vec::len).sum::<usize>())
     }
 
     fn flush(&mut self, conn: Conn) -> Time {
@@ -295,10 +305,6 @@ impl Reactor for SimReactor {
         let Some(slot) = self.slot(conn).filter(|slot| slot.out.len() + slot.loans.bytes() > 0) else {
             return at;
         };
-        // Not before: whoever lent them has kept them until now, or the peer will see that he has not.
-        if !slot.loans.is_empty() {
-            slot.loans.settle(&mut slot.out, 0, 0);
-        }
         match slot.link {
             Link::Stream { .. } => self.flush_stream(conn),
             Link::Socket { .. } | Link::Peer { .. } => self.flush_datagram(conn),

@@ -31,7 +31,7 @@ pub(super) struct StreamFate {
 impl StreamFate {
     pub(super) fn new(faults: StreamFaults) -> StreamFate {
         for p in [faults.split, faults.short, faults.reset] {
-            assert!((0.0..=1.0).contains(&p), "{p} is no probability");
+            assert!((0.0..=1.0).contains(&p), "{p} is not a probability");
         }
         // Any number serves that no other stream of the seed has: these are the letters of "pipe".
         StreamFate { faults, rng: Streams::new(faults.seed).stream(Purpose::Other(0x7069_7065), 0) }
@@ -61,7 +61,10 @@ impl SimReactor {
             return;
         }
         let deserted = slot.deserted;
-        let mut bytes = std::mem::take(&mut slot.out);
+        let (mut out, mut loans) = (std::mem::take(&mut slot.out), std::mem::take(&mut slot.loans));
+        // Not before: the peer sees it if what was lent was not kept until it leaves.
+        let mut bytes = Vec::with_capacity(out.len() + loans.bytes());
+        loans.behind(&out, 0, 0).for_each(|piece| bytes.extend_from_slice(piece));
         let left = self.leave();
         if deserted {
             // It comes to a machine that does not know the stream any more, and says so.
@@ -81,7 +84,8 @@ impl SimReactor {
             wires.stream_fate = Some(fate);
             return;
         }
-        let rest = fate.cut(bytes.len(), fate.faults.short).map(|at| bytes.split_off(at));
+        let taken = fate.cut(bytes.len(), fate.faults.short);
+        bytes.truncate(taken.unwrap_or(bytes.len()));
         let second = fate.cut(bytes.len(), fate.faults.split).map(|at| bytes.split_off(at));
         let mut at = left + wires.delay;
         let mut arrivals = Vec::new();
@@ -91,15 +95,17 @@ impl SimReactor {
         }
         let room_at = left + fate.late();
         wires.stream_fate = Some(fate);
-        if rest.is_some() {
+        if taken.is_some() {
             wires.arrive(self.index, room_at, Delivery::Room { conn });
         }
         drop(wires);
         let slot = self.slot(conn).expect("it was there");
         let mut last = slot.last_arrival;
-        if let Some(rest) = rest {
-            slot.out = rest;
-            slot.blocked = true;
+        if let Some(taken) = taken {
+            let from = loans.advance(0, taken);
+            out.drain(..from);
+            loans.shift(from);
+            (slot.out, slot.loans, slot.blocked) = (out, loans, true);
         }
         for (at, bytes) in arrivals {
             // Whatever the delays, nothing overtakes what was sent before.
@@ -116,7 +122,7 @@ impl SimReactor {
         let Some(slot) = self.slot(conn) else { return };
         slot.blocked = false;
         self.flush_stream(conn);
-        if self.slot(conn).is_some_and(|slot| slot.out.is_empty()) {
+        if self.slot(conn).is_some_and(|slot| slot.out.len() + slot.loans.bytes() == 0) {
             handler.event(self, Event::Drained { conn });
         }
     }

@@ -209,7 +209,7 @@ fn a_frozen_machine_is_late_and_can_tell() {
 }
 
 #[test]
-fn nobody_listens() {
+fn no_server_listens() {
     let mut world = World::new(DELAY);
     let mut client = world.machine(Costs::default());
     client.connect(&at("10.0.0.1:1")).unwrap();

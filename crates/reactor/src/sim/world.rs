@@ -54,7 +54,7 @@ pub(super) enum Delivery {
     Ready {
         conn: Conn,
     },
-    /// A datagram for whoever listens at `at`.
+    /// A datagram for the server that listens at `at`.
     Datagram {
         at: SocketAddr,
         from: (usize, Conn),
@@ -126,7 +126,7 @@ impl Machine {
 /// Everything that the reactors share.
 pub(super) struct Wires {
     pub(super) machines: Vec<Machine>,
-    /// Who listens; only ever looked up, so that its order does not matter.
+    /// The listeners; only ever looked up, so that its order does not matter.
     pub(super) listeners: HashMap<Address, usize>,
     /// Where connecting takes for ever.
     pub(super) silent: HashSet<Address>,

@@ -1,21 +1,25 @@
 use std::fmt;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme};
+use rustls::version::TLS13;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, ServerConfig, SignatureScheme,
+    SupportedProtocolVersion,
+};
 
 /// Which servers a client talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust<'a> {
     /// Those whose certificate was issued by an authority in this PEM file, for the name that they are called by.
     Authorities(&'a Path),
-    /// Any at all: encrypted, but with nobody knows whom. For test beds whose certificates are made up.
+    /// Any at all: encrypted, but the server's identity is not checked. For test beds whose certificates are made up.
     AnyCertificateInsecurely,
 }
 
@@ -51,22 +55,58 @@ pub fn client_config(trust: Trust<'_>, identity: Option<Identity<'_>>) -> io::Re
     Ok(Arc::new(config))
 }
 
-/// A server's configuration; with `client_authorities` it talks only to clients that those have issued a certificate.
+/// Which clients a server talks to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clients {
+    /// All; none is asked for a certificate.
+    Any,
+    /// Those without a certificate, and those with one that was issued by an authority in this PEM file.
+    Optional(PathBuf),
+    /// Those with a certificate that was issued by an authority in this PEM file.
+    Required(PathBuf),
+}
+
+/// The oldest version of TLS that a server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Oldest {
+    /// TLS 1.2.
+    #[default]
+    Tls12,
+    /// TLS 1.3.
+    Tls13,
+}
+
+const ONLY_TLS13: &[&SupportedProtocolVersion] = &[&TLS13];
+
+impl Oldest {
+    fn versions(self) -> &'static [&'static SupportedProtocolVersion] {
+        match self {
+            Oldest::Tls12 => rustls::ALL_VERSIONS,
+            Oldest::Tls13 => ONLY_TLS13,
+        }
+    }
+}
+
+/// A server's configuration.
 ///
 /// Errors: as [`client_config`].
 pub fn server_config(
     identity: Identity<'_>,
-    client_authorities: Option<&Path>,
+    clients: &Clients,
+    oldest: Oldest,
 ) -> io::Result<Arc<ServerConfig>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-    let builder = builder.with_safe_default_protocol_versions().map_err(unusable)?;
-    let builder = match client_authorities {
-        None => builder.with_no_client_auth(),
-        Some(file) => {
+    let builder = builder.with_protocol_versions(oldest.versions()).map_err(unusable)?;
+    let builder = match clients {
+        Clients::Any => builder.with_no_client_auth(),
+        Clients::Optional(file) | Clients::Required(file) => {
             let roots = Arc::new(authorities(file)?);
-            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
-            builder.with_client_cert_verifier(verifier.map_err(|error| {
+            let mut verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
+            if let Clients::Optional(_) = clients {
+                verifier = verifier.allow_unauthenticated();
+            }
+            builder.with_client_cert_verifier(verifier.build().map_err(|error| {
                 io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", file.display()))
             })?)
         }
@@ -74,6 +114,28 @@ pub fn server_config(
     let (chain, key) = identity.read()?;
     let config = builder.with_single_cert(chain, key).map_err(|error| identity.refused(error))?;
     Ok(Arc::new(config))
+}
+
+/// The configuration that a server uses for new connections, which can be replaced while it runs; connections that are
+/// open keep theirs. All threads of a server share one.
+#[derive(Debug)]
+pub struct Renewable(RwLock<Arc<ServerConfig>>);
+
+impl Renewable {
+    /// Starts with `config`.
+    pub fn new(config: Arc<ServerConfig>) -> Arc<Renewable> {
+        Arc::new(Renewable(RwLock::new(config)))
+    }
+
+    /// Uses `config` for connections that come from now on. Sessions of the one before are not resumed.
+    pub fn replace(&self, config: Arc<ServerConfig>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    /// What to use for a connection that comes now.
+    pub fn current(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Identity<'_> {
@@ -103,7 +165,7 @@ fn authorities(file: &Path) -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
         roots.add(certificate).map_err(|error| {
-            let text = format!("{} holds a certificate that is no authority's: {error}", file.display());
+            let text = format!("{} holds a certificate that is not an authority's: {error}", file.display());
             io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
     }

@@ -1,5 +1,4 @@
 use std::io;
-use std::sync::Arc;
 
 use rustls::ServerConnection;
 use units::Time;
@@ -80,7 +79,7 @@ impl Layer<'_> {
             return self.incoming.happened.push(Happened::Accepted(conn));
         }
         let Role::Server(config) = self.role else { return inner.close(conn) };
-        match ServerConnection::new(Arc::clone(config)) {
+        match ServerConnection::new(config.current()) {
             Ok(tls) => {
                 keep(self.sessions, Session::new(conn, tls.into()));
                 self.incoming.happened.push(Happened::Accepted(conn));

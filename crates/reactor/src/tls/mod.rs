@@ -13,10 +13,10 @@ use std::io;
 use std::sync::Arc;
 
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ServerConfig};
+use rustls::{ClientConfig, ClientConnection};
 use units::{Nanos, Time};
 
-pub use config::{Identity, Trust, client_config, server_config};
+pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, server_config};
 
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
@@ -25,7 +25,7 @@ use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait};
 
 enum Role {
     Client(Arc<ClientConfig>, ServerName<'static>),
-    Server(Arc<ServerConfig>),
+    Server(Arc<Renewable>),
 }
 
 /// A reactor whose streams carry TLS.
@@ -76,8 +76,8 @@ impl<R: Reactor> Tls<R> {
         Tls::new(inner, Role::Client(config, server))
     }
 
-    /// A reactor that listens as a server.
-    pub fn server(inner: R, config: Arc<ServerConfig>) -> Tls<R> {
+    /// A reactor that listens as a server, with the configuration that is current when a connection comes.
+    pub fn server(inner: R, config: Arc<Renewable>) -> Tls<R> {
         Tls::new(inner, Role::Server(config))
     }
 
@@ -202,7 +202,7 @@ impl<R: Reactor> Reactor for Tls<R> {
     fn output(&mut self, conn: Conn) -> &mut Vec<u8> {
         match find(&mut self.sessions, conn) {
             Some(session) => &mut session.out,
-            // In plain, or gone, which the backend knows.
+            // In plain, or closed, which the backend knows.
             None => self.inner.output(conn),
         }
     }
@@ -212,6 +212,18 @@ impl<R: Reactor> Reactor for Tls<R> {
             Some(session) => loans::copy_in(&mut session.out, loans),
             None => self.inner.lend(conn, loans),
         }
+    }
+
+    fn lends(&self, conn: Conn) -> bool {
+        let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
+        session.is_none_or(|session| session.conn != conn) && self.inner.lends(conn)
+    }
+
+    fn memory(&self, conn: Conn) -> usize {
+        let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
+        let session = session.filter(|session| session.conn == conn);
+        let buffers = session.map_or(0, |session| session.out.capacity() + session.held.capacity());
+        buffers + self.inner.memory(conn)
     }
 
     fn flush(&mut self, conn: Conn) -> Time {
@@ -229,6 +241,10 @@ impl<R: Reactor> Reactor for Tls<R> {
         let session = self.sessions.get(conn.slot as usize).and_then(Option::as_ref);
         let plain = session.filter(|session| session.conn == conn).map_or(0, |session| session.out.len());
         plain + self.inner.unsent(conn)
+    }
+
+    fn limit_receives(&mut self, bytes: usize) {
+        self.inner.limit_receives(bytes);
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {

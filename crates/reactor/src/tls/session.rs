@@ -4,9 +4,7 @@ use rustls::{Connection, Error};
 use units::Time;
 
 use crate::Conn;
-
-/// Output buffers over this size are given back to the allocator once they are empty, as the backends do.
-const KEEP_OUTPUT: usize = 256 * 1024;
+use crate::epoll::KEEP_OUTPUT;
 
 /// One connection's TLS.
 pub(super) struct Session {
@@ -82,6 +80,10 @@ impl Session {
     pub(super) fn encrypt(&mut self, wire: &mut Vec<u8>) {
         let out = std::mem::take(&mut self.out);
         let mut left = &out[..];
+        if out.len() > KEEP_OUTPUT {
+            // Not by doubling: with what records add, 22 B to 16 KiB each and one for what is less.
+            wire.reserve_exact(out.len() + out.len() / 512 + 64);
+        }
         while !left.is_empty() {
             // It takes 64 KiB at a time, which leave at once.
             let Ok(taken) = self.tls.writer().write(left) else { break };

@@ -76,7 +76,7 @@ impl Uring {
     pub(super) fn accepted(&mut self, done: Done, handler: &mut impl Handler<Self>) -> io::Result<usize> {
         let listener = done.token.conn.slot as usize;
         let fd = match done.result {
-            // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+            // SAFETY: the kernel has just made this descriptor for us, and nothing else holds it.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
             Err(error) => return self.not_accepted(listener, error, handler),
         };

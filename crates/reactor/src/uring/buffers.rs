@@ -62,7 +62,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and `Buffers` keeps it until the kernel's ring is gone.
+        // SAFETY: it was mapped with this length, and `Buffers` keeps it until the kernel's ring is closed.
         let _ = unsafe { munmap(self.base.as_ptr().cast::<c_void>(), Memory::LENGTH) };
     }
 }
@@ -77,7 +77,7 @@ impl Buffers {
     /// Hands [`COUNT`] buffers to the ring behind `submitter`.
     pub(super) fn new(submitter: &Submitter<'_>) -> io::Result<Buffers> {
         let memory = Rc::new(Memory::new()?);
-        // SAFETY: the ring is page-aligned, holds COUNT descriptors, and stays mapped until the io_uring is gone:
+        // SAFETY: the ring is page-aligned, holds COUNT descriptors, and stays mapped until the io_uring is closed:
         // `Uring` drops it after its `Ring`, or never.
         unsafe { submitter.register_buf_ring_with_flags(memory.ring() as u64, COUNT, GROUP, 0) }?;
         let mut buffers = Buffers { memory, tail: 0 };
@@ -97,8 +97,8 @@ impl Buffers {
     ///
     /// The kernel must have filled the buffer, and it must not be given back while the bytes are in use.
     pub(super) unsafe fn bytes(memory: &Memory, id: u16, length: usize) -> &[u8] {
-        // SAFETY: the buffer lies within the mapping and is initialized (the mapping was zeroed); that nobody writes to
-        // it is what the caller promises.
+        // SAFETY: the buffer lies within the mapping and is initialized (the mapping was zeroed); that it is not
+        // written to is what the caller promises.
         unsafe { std::slice::from_raw_parts(memory.buffer(id), length.min(SIZE)) }
     }
 

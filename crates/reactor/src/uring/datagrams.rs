@@ -20,7 +20,7 @@ use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
 /// Datagrams taken per readiness, as with epoll: a burst at once, but no socket starves the others.
 const PER_EVENT: usize = 64;
 
-/// A listening datagram socket and those who have written to it.
+/// A listening datagram socket and the peers that have written to it.
 pub(super) struct Server {
     pub(super) fd: OwnedFd,
     peers: Peers<SocketAddr>,
@@ -97,7 +97,7 @@ impl Uring {
             let Some(entry) = self.table.get(conn).filter(|entry| !entry.paused || broken) else { break };
             let Some(fd) = &entry.fd else { break };
             match recv(fd, &mut *buffer, RecvFlags::DONTWAIT) {
-                // An empty datagram says nothing, and nobody has closed anything.
+                // An empty datagram carries nothing and does not mean that the peer closed.
                 Ok((0, _)) | Err(Errno::INTR) => {}
                 Ok((n, _)) => {
                     let at = monotonic_now();

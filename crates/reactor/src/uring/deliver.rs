@@ -103,8 +103,8 @@ impl Uring {
                     // SAFETY: the kernel has filled this buffer, and it is given back below, after the last use.
                     let bytes = unsafe { Buffers::bytes(memory, id, length as usize) };
                     if entry.reads() && entry.held.is_empty() {
-                        // For whoever observes: from here on it is this connection's turn. One instruction that does
-                        // nothing, while nobody looks.
+                        // For an observer: from here on it is this connection's turn. One instruction that does
+                        // nothing, while no observer is attached.
                         probe::probe!(reactor, turn, entry.number().0);
                         handler.event(self, Event::Data { conn, at: done.at, bytes });
                         self.leave_for_room(conn, handler)?;

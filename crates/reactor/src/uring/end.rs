@@ -38,7 +38,7 @@ impl Drop for Uring {
         let quiet = self.quiesce().unwrap_or(false);
         for done in self.ring.ready.drain(..) {
             if let (Op::Accept, Ok(fd)) = (done.token.op, done.result) {
-                // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+                // SAFETY: the kernel has just made this descriptor for us, and nothing else holds it.
                 drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
             }
         }

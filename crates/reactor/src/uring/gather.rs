@@ -4,10 +4,11 @@ use nix::libc::{iovec, msghdr};
 
 use crate::loans::Loans;
 
-/// Pieces that one operation is given; more are copied. Source: Linux's `UIO_MAXIOV`.
+/// Pieces that one operation is given; more take another one. Source: Linux's `UIO_MAXIOV`.
 const PIECES: usize = 1024;
 
-/// What the kernel reads of a send of text and loans: the message, the list of its pieces, and whose the pieces are.
+/// What the kernel reads of a send of text and loans: the message, the list of its pieces, and the owners of the
+/// pieces.
 ///
 /// Shape: in a box, since the kernel knows where it lies.
 pub(super) struct Gather {
@@ -32,18 +33,25 @@ impl Gather {
         self.loans.bytes()
     }
 
-    /// Whether it is under way.
+    /// Whether anything that was lent has not left.
     #[inline]
-    pub(super) fn is_under_way(&self) -> bool {
+    pub(super) fn has_loans(&self) -> bool {
         !self.loans.is_empty()
     }
 
-    /// A message of `text` with the loans in it; it and the text stay as they are until [`Gather::end`].
-    pub(super) fn begin(&mut self, loans: &mut Loans, text: &[u8]) -> *const msghdr {
+    /// Takes the loans over.
+    ///
+    /// Bounds: it has none.
+    pub(super) fn begin(&mut self, loans: &mut Loans) {
         // Both keep their memory.
         std::mem::swap(&mut self.loans, loans);
+    }
+
+    /// A message of `text` from byte `from` on with the loans in it; it and the text stay as they are until the send has
+    /// ended.
+    pub(super) fn message(&mut self, text: &[u8], from: usize) -> *const msghdr {
         self.pieces.clear();
-        let pieces = self.loans.behind(text, 0, 0).take(PIECES);
+        let pieces = self.loans.behind(text, from, 0).take(PIECES);
         self.pieces.extend(
             pieces.map(|piece| iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }),
         );
@@ -52,9 +60,9 @@ impl Gather {
         &raw const self.message
     }
 
-    /// Makes `text` what is left behind the first `taken` bytes, and gives the loans back.
-    pub(super) fn end(&mut self, text: &mut Vec<u8>, taken: usize) {
-        self.loans.settle(text, 0, taken);
+    /// What was lent.
+    pub(super) fn loans(&mut self) -> &mut Loans {
+        &mut self.loans
     }
 
     /// Gives the loans back.

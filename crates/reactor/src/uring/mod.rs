@@ -4,8 +4,8 @@
 //! of its own: what has come in is taken by whichever entry into the kernel comes next. [`Submit`] says how sends
 //! leave, which is where a generator and a server differ.
 //!
-//! Who owns which bytes is the heart of it. The kernel writes into [`buffers::Buffers`] only, which live until the
-//! ring is gone. It reads a connection's output from a buffer of its own, which nobody touches while a send is
+//! What matters is who owns which bytes. The kernel writes into [`buffers::Buffers`] only, which live until the
+//! ring is closed. It reads a connection's output from a buffer of its own, which is not touched while a send is
 //! under way; what the handler writes meanwhile goes into a second one. When a connection is closed, its slot is
 //! free at once, but descriptor and output stay with the table until every operation has ended.
 
@@ -100,6 +100,9 @@ pub struct Uring {
     closed: bool,
     /// Whether a peer that ends its sending side leaves the connection standing.
     half_closes: bool,
+    /// What is received at once of a stream, at most; below what the ring's buffers take, each receive is a system call.
+    /// Units: bytes.
+    receive: usize,
 }
 
 impl Uring {
@@ -137,6 +140,7 @@ impl Uring {
             muted: Vec::new(),
             closed: false,
             half_closes: false,
+            receive: usize::MAX,
         };
         reactor.arm_wake()?;
         Ok(reactor)
@@ -271,8 +275,19 @@ impl Reactor for Uring {
     fn lend(&mut self, conn: Conn, loans: &mut Vec<Loan>) {
         match self.table.get_mut(conn) {
             Some(entry) if entry.state == State::Open => entry.loans.take(loans),
-            _ => loans::copy_in(self.table.output(conn), loans),
+            Some(entry) => loans::copy_in(&mut entry.out, loans),
+            // Their places are in a text that was dropped.
+            None => loans.clear(),
         }
+    }
+
+    fn lends(&self, conn: Conn) -> bool {
+        self.table.get(conn).is_some_and(|entry| entry.state == State::Open)
+    }
+
+    #[inline]
+    fn memory(&self, conn: Conn) -> usize {
+        self.table.get(conn).map_or(0, |e| e.out.capacity() + e.leaving.capacity() + e.held.capacity())
     }
 
     #[inline]
@@ -281,9 +296,6 @@ impl Reactor for Uring {
         if self.is_datagram(conn) {
             self.flush_datagram(conn);
             return at;
-        }
-        if self.table.get(conn).is_some_and(|entry| !entry.loans.is_empty()) {
-            self.make_way(conn);
         }
         let rest = match self.submit {
             Submit::AtOnce => self.send_now(conn),
@@ -301,7 +313,7 @@ impl Reactor for Uring {
         {
             entry.owed = true;
             if !entry.sends {
-                // What an entry just now has left of text and loans.
+                // What an entry just now has left.
                 let _ = self.queue_send(conn);
             }
         }
@@ -310,6 +322,10 @@ impl Reactor for Uring {
 
     fn unsent(&self, conn: Conn) -> usize {
         self.table.get(conn).map_or(0, Entry::unsent)
+    }
+
+    fn limit_receives(&mut self, bytes: usize) {
+        self.set_receive(bytes.max(1));
     }
 
     fn pause_reading(&mut self, conn: Conn, pause: bool) {

@@ -19,7 +19,7 @@ impl Uring {
     pub(super) fn arm_wake(&mut self) -> io::Result<()> {
         let fd = types::Fd(self.wake.as_raw_fd());
         let read = opcode::Read::new(fd, self.buffers.memory().counter(), 8).build();
-        // SAFETY: the counter's place lives as long as the ring, and nobody reads it.
+        // SAFETY: the counter's place lives as long as the ring, and is never read.
         unsafe { self.ring.push(read, Token::indexed(Op::Wake, 0)) }
     }
 
@@ -52,6 +52,10 @@ impl Uring {
         if !entry.receives() || entry.receive != Receive::Idle {
             return Ok(());
         }
+        if entry.state == State::Open && self.limits_receives() {
+            return self.arm_room(conn);
+        }
+        let Some(entry) = self.table.get_mut(conn) else { return Ok(()) };
         let (receive, op) = match entry.state {
             State::Open => (opcode::RecvMulti::new(entry.number(), buffers::GROUP).build(), Op::Receive),
             State::Datagrams => (opcode::PollAdd::new(entry.number(), READABLE).build(), Op::Datagrams),
@@ -121,7 +125,7 @@ impl Uring {
             return Ok(false);
         }
         let number = entry.number();
-        if !entry.loans.is_empty() && !entry.holds_up() {
+        if entry.has_gathered() || (!entry.loans.is_empty() && !entry.holds_up()) {
             return self.queue_gathered(conn);
         }
         let (bytes, _) = entry.next_to_leave();
@@ -129,27 +133,27 @@ impl Uring {
             return Ok(false);
         }
         let (start, length) = (bytes.as_ptr(), bytes.len().min(i32::MAX as usize) as u32);
-        // Without WAITALL, by which the kernel itself would go on after a send that came up short: whoever asks what is
-        // unsent would not see that the peer takes something, until it has taken all.
+        // Without WAITALL, by which the kernel itself would go on after a send that came up short: a caller that asks
+        // what is unsent would not see that the peer takes something, until it has taken all.
         let flags = SendFlags::NOSIGNAL.bits() as i32;
         let send = opcode::Send::new(number, start, length).flags(flags).build();
         entry.sends = true;
-        // SAFETY: the bytes are in `Entry::leaving`, which nobody touches while `Entry::sends`, and which stays with the
-        // table until the send has ended, whatever becomes of the connection.
+        // SAFETY: the bytes are in `Entry::leaving`, which is not touched while `Entry::sends`, and which stays with
+        // the table until the send has ended, whatever becomes of the connection.
         unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
         Ok(true)
     }
 
-    /// Queues a send of text and loans, which ends as it is submitted: whatever the socket does not take then is copied.
+    /// Queues a send of text and loans.
     fn queue_gathered(&mut self, conn: Conn) -> io::Result<bool> {
         let Some(entry) = self.table.get_mut(conn) else { return Ok(false) };
         let number = entry.number();
-        // With DONTWAIT it does not wait.
-        let flags = SendFlags::NOSIGNAL.bits() | SendFlags::DONTWAIT.bits();
+        // Without WAITALL, as with text.
+        let flags = SendFlags::NOSIGNAL.bits();
         let send = opcode::SendMsg::new(number, entry.gather()).flags(flags).build();
         entry.sends = true;
-        // SAFETY: message, pieces and loans are in `Entry::gather`, a box, and the text is in `Entry::leaving`; nobody
-        // touches them while `Entry::sends`, and they stay with the table until the send has ended.
+        // SAFETY: message, pieces and loans are in `Entry::gather`, a box, and the text is in `Entry::leaving`; they
+        // are not touched while `Entry::sends`, and stay with the table until the send has ended.
         unsafe { self.ring.push(send, Token::of(Op::Send, conn)) }?;
         Ok(true)
     }

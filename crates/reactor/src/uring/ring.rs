@@ -192,7 +192,7 @@ impl Ring {
             Ok(_) => Ok(Waited::Events),
             Err(Some(Errno::TIME)) => Ok(Waited::TimedOut),
             Err(Some(Errno::INTR)) => Ok(Waited::Interrupted),
-            // Out of memory for requests, or for completions that nobody took: try again, now that some were taken.
+            // Out of memory for requests, or for completions that were not taken: try again, now that some were.
             Err(Some(Errno::AGAIN | Errno::BUSY)) => Ok(Waited::Events),
             Err(error) => Err(error.unwrap_or(Errno::IO).into()),
         }
@@ -226,7 +226,7 @@ impl Drop for Ring {
         if let Some(mut submitter) = self.submitter.take() {
             let _ = submitter.unregister_ring_fd();
         }
-        // SAFETY: it came from a box, and the submitter, the only one that borrowed from it, is gone.
+        // SAFETY: it came from a box, and the submitter, the only one that borrowed from it, was dropped.
         drop(unsafe { Box::from_raw(self.uring.as_ptr()) });
     }
 }

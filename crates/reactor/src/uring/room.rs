@@ -9,18 +9,38 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::room::{receive_into, received};
-use crate::uring::Uring;
 use crate::uring::table::{Receive, State};
+use crate::uring::{Uring, buffers};
 use crate::{Conn, Handler, monotonic_now, udp};
 
 /// From this on it is worth it: the ways there and back are some operations of the ring, together about 2 µs, and the copy
 /// of so many bytes from memory takes about 5. Units: bytes.
 const LARGE: usize = 32 << 10;
-/// Receives that still go by a system call: whoever sends one large value often sends another, of which the ring would have taken
-/// half a MB before it could be stopped.
+/// Receives that still go by a system call: a client that sends one large value often sends another, of
+/// which the ring would have taken half a MB before it could be stopped.
 const STAY: u8 = 16;
 
 impl Uring {
+    /// Whether what is received at once is limited. The kernel fills up to 32 buffers of the ring at once for one
+    /// connection.
+    #[inline]
+    pub(super) fn limits_receives(&self) -> bool {
+        self.receive < 32 * buffers::SIZE
+    }
+
+    /// Limits what is received at once, also on the connections that receive already.
+    pub(super) fn set_receive(&mut self, bytes: usize) {
+        self.receive = bytes;
+        if !self.limits_receives() {
+            // Each goes back to the ring's buffers after a receive.
+            return;
+        }
+        for conn in self.table.connections() {
+            // It fails only when the ring does, which every poll reports.
+            let _ = self.end_receive(conn);
+        }
+    }
+
     /// Ends the connection's receive if a large place is named.
     #[inline]
     pub(super) fn leave_for_room(&mut self, conn: Conn, handler: &mut impl Handler<Self>) -> io::Result<()> {
@@ -44,7 +64,7 @@ impl Uring {
         if handler.room(conn).len() >= LARGE {
             entry.direct = STAY;
         }
-        if entry.direct > 0 {
+        if entry.direct > 0 || self.receive < 32 * buffers::SIZE {
             self.arm_room(conn)?;
             return Ok(true);
         }
@@ -58,7 +78,7 @@ impl Uring {
             return Ok(0);
         };
         entry.receive = Receive::Idle;
-        entry.direct -= 1;
+        entry.direct = entry.direct.saturating_sub(1);
         let mut events = 0;
         if entry.receives()
             && entry.held.is_empty()
@@ -68,7 +88,8 @@ impl Uring {
             behind.resize(udp::LARGEST, 0);
             let place = handler.room(conn);
             let room = place.len();
-            let taken = receive_into(fd, place, &mut behind);
+            let limit = self.receive.min(behind.len());
+            let taken = receive_into(fd, place, &mut behind[..limit]);
             let at = monotonic_now();
             match taken {
                 Ok(0) => events = self.ended(conn, None, handler),

@@ -7,8 +7,7 @@ use rustix::net::{SendFlags, send};
 
 use crate::Conn;
 use crate::uring::Uring;
-use crate::uring::gather::Gather;
-use crate::uring::table::{Entry, State};
+use crate::uring::table::State;
 
 impl Uring {
     /// Sends by a system call what the kernel takes at once. Returns whether something is left to the ring.
@@ -19,7 +18,7 @@ impl Uring {
         if entry.sends || entry.state != State::Open {
             return false;
         }
-        if !entry.loans.is_empty() {
+        if !entry.loans.is_empty() || entry.has_gathered() {
             return self.send_loans_now(conn);
         }
         let (bytes, fd) = entry.next_to_leave();
@@ -36,33 +35,22 @@ impl Uring {
         entry.unsent() > 0
     }
 
-    /// The same with loans; what is left of them is copied.
+    /// The same with loans.
     fn send_loans_now(&mut self, conn: Conn) -> bool {
         let Some(entry) = self.table.get_mut(conn) else { return false };
-        let Some(fd) = &entry.fd else { return false };
-        let (taken, outcome) = entry.loans.send(fd, &entry.out, 0);
+        if entry.holds_up() {
+            return true;
+        }
+        entry.gather();
+        let (Some(fd), Some(gather)) = (&entry.fd, &mut entry.gather) else { return false };
+        let (taken, outcome) = gather.loans().send(fd, &entry.leaving, entry.left);
         if let Err(error) = outcome {
             entry.drop_output();
             self.failed.push_back((conn, error));
             return false;
         }
-        entry.loans.settle(&mut entry.out, 0, taken);
+        entry.gathered(taken);
         entry.unsent() > 0
-    }
-
-    /// Sees to it that what was lent can leave with the next entry into the kernel, or copies it: a loan does not wait
-    /// behind output that a peer does not take.
-    pub(super) fn make_way(&mut self, conn: Conn) {
-        let holds_up = |reactor: &Uring| reactor.table.get(conn).is_some_and(Entry::holds_up);
-        if holds_up(&*self) && self.ring.queued() > 0 {
-            // What this very turn has queued may leave at once. A ring that fails does so at the next poll, too.
-            let _ = self.enter(0, None);
-        }
-        if holds_up(&*self)
-            && let Some(entry) = self.table.get_mut(conn)
-        {
-            entry.copy_loans();
-        }
     }
 
     /// Records what became of sends.
@@ -74,10 +62,8 @@ impl Uring {
                 continue;
             };
             entry.sends = false;
-            let gathered = entry.gather.as_deref().is_some_and(Gather::is_under_way);
             match done.result {
-                Ok(n) if gathered => entry.gathered(n as usize),
-                Err(Errno::AGAIN | Errno::INTR) if gathered => entry.gathered(0),
+                Ok(n) if entry.has_gathered() => entry.gathered(n as usize),
                 Ok(n) => entry.advance(n as usize),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(error) => {

@@ -11,8 +11,7 @@ use crate::loans::Loans;
 use crate::uring::gather::Gather;
 use crate::uring::token::{GENERATIONS, Op};
 
-/// Output buffers over this size are given back to the allocator once they are empty.
-const KEEP_OUTPUT: usize = 256 * 1024;
+use crate::epoll::KEEP_OUTPUT;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -59,17 +58,17 @@ pub(super) struct Entry {
     pub(super) watched: bool,
     /// What the handler fills.
     pub(super) out: Vec<u8>,
-    /// What is in `out` without having been copied; none once it was flushed and the kernel entered.
+    /// What is in `out` without having been copied.
     pub(super) loans: Loans,
     /// What the kernel reads from while `sends`: not to be touched then.
     pub(super) leaving: Vec<u8>,
     /// How much of `leaving` has left.
     pub(super) left: usize,
-    /// What is in `leaving` without having been copied, while it is sent for the first time.
+    /// What is in `leaving` without having been copied.
     pub(super) gather: Option<Box<Gather>>,
     /// Whether a send is under way.
     pub(super) sends: bool,
-    /// Whether the handler flushed what it may see as unsent, so that it is told when that is gone.
+    /// Whether the handler flushed what it may see as unsent, so that it is told when that is sent.
     pub(super) owed: bool,
     /// What had come in when reading was paused.
     pub(super) held: Vec<u8>,
@@ -168,30 +167,35 @@ impl Entry {
 
     /// Whether output that was flushed earlier has not left.
     pub(super) fn holds_up(&self) -> bool {
-        self.sends || self.left < self.leaving.len()
+        self.sends || self.left < self.leaving.len() || self.has_gathered()
     }
 
-    /// Copies what was lent to the handler's output.
-    pub(super) fn copy_loans(&mut self) {
-        self.loans.settle(&mut self.out, 0, 0);
+    /// Whether what is leaving has loans in it.
+    #[inline]
+    pub(super) fn has_gathered(&self) -> bool {
+        self.gather.as_deref().is_some_and(Gather::has_loans)
     }
 
-    /// Makes text and loans what is to leave next. The kernel reads what the message points at until it was told otherwise.
+    /// Makes text and loans what is to leave next, and yields them as a message; or what is left of such ones. The kernel
+    /// reads what the message points at until it was told otherwise.
     ///
-    /// Bounds: nothing [holds it up](Entry::holds_up).
+    /// Bounds: there is no text without loans that [holds it up](Entry::holds_up), and no send under way.
     pub(super) fn gather(&mut self) -> *const msghdr {
-        self.drop_leaving();
-        std::mem::swap(&mut self.leaving, &mut self.out);
         let gather = self.gather.get_or_insert_default();
-        gather.begin(&mut self.loans, &self.leaving)
+        if !gather.has_loans() {
+            gather.begin(&mut self.loans);
+            self.left = 0;
+            self.leaving.clear();
+            std::mem::swap(&mut self.leaving, &mut self.out);
+        }
+        gather.message(&self.leaving, self.left)
     }
 
-    /// Records that a send of text and loans has ended, having taken `n` bytes; copies the rest.
+    /// Records that a send of text and loans has ended, having taken `n` bytes.
     pub(super) fn gathered(&mut self, n: usize) {
         let Some(gather) = &mut self.gather else { return };
-        gather.end(&mut self.leaving, n);
-        self.left = 0;
-        if self.leaving.is_empty() {
+        self.left = gather.loans().advance(self.left, n);
+        if self.left == self.leaving.len() && !gather.has_loans() {
             self.drop_leaving();
         }
     }
@@ -224,7 +228,7 @@ struct Slot {
     entry: Option<Entry>,
 }
 
-/// What is left of a connection that is gone, until the kernel has finished its operations.
+/// What is left of a connection that was closed, until the kernel has finished its operations.
 struct Remains {
     under_way: usize,
     /// Holds the descriptor, so that its number is not given to another, and the bytes that the kernel may be
@@ -238,7 +242,7 @@ pub(super) struct Table {
     slots: Vec<Slot>,
     free: Vec<u32>,
     remains: HashMap<Conn, Remains>,
-    /// What [`crate::Reactor::output`] yields for a connection that is gone.
+    /// What [`crate::Reactor::output`] yields for a connection that was closed.
     nowhere: Vec<u8>,
 }
 
@@ -277,6 +281,12 @@ impl Table {
         }
     }
 
+    /// All connections that stand.
+    pub(super) fn connections(&self) -> Vec<Conn> {
+        let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some());
+        slots.map(|(slot, place)| Conn { slot: slot as u32, generation: place.generation }).collect()
+    }
+
     /// Frees the connection's slot. What the kernel is still busy with is kept until it has finished.
     pub(super) fn remove(&mut self, conn: Conn) {
         if self.get(conn).is_none() {
@@ -290,7 +300,7 @@ impl Table {
         }
     }
 
-    /// Records that the kernel has finished an operation of a connection that is gone.
+    /// Records that the kernel has finished an operation of a connection that was closed.
     pub(super) fn finished(&mut self, conn: Conn) {
         if let Some(remains) = self.remains.get_mut(&conn) {
             remains.under_way -= 1;

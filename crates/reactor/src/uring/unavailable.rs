@@ -5,11 +5,11 @@ use rustix::io::Errno;
 /// Where the administrator may forbid io_uring.
 const SWITCH: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// Says in words why there is no ring.
+/// Explains in words why there is no ring.
 pub(super) fn explained(error: io::Error) -> io::Error {
     let switch = fs::read_to_string(SWITCH).ok();
     let switch = switch.as_deref().map(str::trim);
-    io::Error::new(error.kind(), format!("io_uring cannot be had: {}", words(&error, switch)))
+    io::Error::new(error.kind(), format!("io_uring is not available: {}", words(&error, switch)))
 }
 
 fn words(error: &io::Error, switch: Option<&str>) -> String {
@@ -18,7 +18,7 @@ fn words(error: &io::Error, switch: Option<&str>) -> String {
             "this kernel has none, or a container's filter of system calls hides it; use --io epoll".into()
         }
         (Some(Errno::PERM), Some("2")) => {
-            format!("{SWITCH} is 2, which forbids it to everybody; set it to 0, or use --io epoll")
+            format!("{SWITCH} is 2, which forbids it to all users; set it to 0, or use --io epoll")
         }
         (Some(Errno::PERM), Some("1")) => format!(
             "{SWITCH} is 1, which forbids it without privilege; run as root, set it to 0, or use --io epoll"
@@ -51,7 +51,7 @@ mod tests {
             assert!(text.contains(expect), "{text}");
         };
         check(Errno::NOSYS, None, "this kernel has none");
-        check(Errno::PERM, Some("2"), "forbids it to everybody; set it to 0");
+        check(Errno::PERM, Some("2"), "forbids it to all users; set it to 0");
         check(Errno::PERM, Some("1"), "run as root");
         check(Errno::PERM, Some("0"), "containers");
         check(Errno::PERM, None, "containers");

@@ -19,8 +19,8 @@ macro_rules! datagrams {
                 a_flush_is_a_datagram_and_a_datagram_is_an_event
                 a_burst_arrives_whole_and_in_order
                 the_largest_datagram_is_whole_and_a_larger_one_an_error
-                an_empty_datagram_is_no_end
-                nobody_listens_and_the_kernel_tells
+                an_empty_datagram_is_not_the_end
+                the_kernel_tells_that_no_server_listens
                 a_paused_client_reads_later
                 each_peer_is_a_connection
                 a_closed_peer_is_forgotten
@@ -136,7 +136,7 @@ pub(crate) fn the_largest_datagram_is_whole_and_a_larger_one_an_error<R: Backend
     assert!(witness.closed[0].0 == conn && witness.closed[0].1.is_some());
 }
 
-pub(crate) fn an_empty_datagram_is_no_end<R: Backend>() {
+pub(crate) fn an_empty_datagram_is_not_the_end<R: Backend>() {
     let Some((mut reactor, conn, mut witness, server)) = client::<R>() else { return };
     server.send(b"").unwrap();
     server.send(b"x").unwrap();
@@ -145,10 +145,10 @@ pub(crate) fn an_empty_datagram_is_no_end<R: Backend>() {
     assert!(witness.closed.is_empty());
 }
 
-pub(crate) fn nobody_listens_and_the_kernel_tells<R: Backend>() {
+pub(crate) fn the_kernel_tells_that_no_server_listens<R: Backend>() {
     let Some((mut reactor, conn, mut witness, server)) = client::<R>() else { return };
     drop(server);
-    reactor.output(conn).extend_from_slice(b"anybody there?");
+    reactor.output(conn).extend_from_slice(b"is a server there?");
     reactor.flush(conn);
     witness.until(&mut reactor, |w| !w.closed.is_empty());
     assert_eq!(witness.closed, [(conn, Some(io::ErrorKind::ConnectionRefused))]);

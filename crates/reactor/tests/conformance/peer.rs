@@ -65,7 +65,7 @@ pub(crate) fn connect(address: &Address) -> Box<dyn Stream> {
             stream.set_read_timeout(Some(PATIENCE)).unwrap();
             Box::new(stream)
         }
-        Address::Udp(_) => unreachable!("a datagram is no stream"),
+        Address::Udp(_) => unreachable!("a datagram is not a stream"),
     }
 }
 
@@ -85,7 +85,7 @@ impl Listener {
                 (Listener::Tcp(listener), taken)
             }
             Address::Unix(path) => (Listener::Unix(UnixListener::bind(path).unwrap()), place.address.clone()),
-            Address::Udp(_) => unreachable!("a datagram is no stream"),
+            Address::Udp(_) => unreachable!("a datagram is not a stream"),
         }
     }
 

@@ -36,12 +36,12 @@ macro_rules! streams {
                 many_connections_keep_their_bytes_apart
                 another_thread_ends_the_sleep
                 a_sleep_ends_at_its_time
-                a_stale_connection_touches_nobody
+                a_stale_connection_touches_no_other
                 reactors_share_an_address
                 listeners_are_told_apart_and_can_stop
                 what_is_lent_leaves_in_its_place
                 many_loans_leave_together
-                what_a_peer_does_not_take_is_given_back_all_the_same
+                what_a_peer_does_not_take_stays_lent
                 what_is_lent_to_a_connection_that_goes_is_given_back
             );
         }
@@ -179,10 +179,10 @@ pub(crate) fn a_half_closed_connection_that_breaks_is_closed<R: Backend>(net: Ne
     drop(client);
     let conn = witness.accepted[0];
     let deadline = reactor.now() + PATIENCE;
-    // A peer that is gone says so to who writes to it, and Unix sockets by themselves.
+    // A write shows that the peer closed; Unix sockets tell without one.
     while witness.closed.is_empty() {
-        assert!(reactor.now() < deadline, "nobody said that it was gone");
-        reactor.output(conn).extend_from_slice(b"anybody there?");
+        assert!(reactor.now() < deadline, "no event said that the peer closed");
+        reactor.output(conn).extend_from_slice(b"is a server there?");
         reactor.flush(conn);
         witness.look(&mut reactor);
     }
@@ -274,9 +274,9 @@ pub(crate) fn a_flush_of_nothing_sends_nothing<R: Backend>(net: Net) {
 pub(crate) fn a_refused_connection_is_closed_with_the_reason<R: Backend>(net: Net) {
     let Some(mut reactor) = R::start() else { return };
     let place = net.place();
-    // The listener is gone at once; a Unix socket leaves its file, which nobody serves.
-    let (_, nobody) = Listener::at(&place);
-    let conn = reactor.connect(&nobody).unwrap();
+    // The listener is dropped at once; a Unix socket leaves its file, which no server listens at.
+    let (_, unserved) = Listener::at(&place);
+    let conn = reactor.connect(&unserved).unwrap();
     let mut witness = Witness::default();
     witness.until(&mut reactor, |w| !w.closed.is_empty());
     assert_eq!(witness.closed, [(conn, Some(io::ErrorKind::ConnectionRefused))]);
@@ -371,7 +371,7 @@ pub(crate) fn a_sleep_ends_at_its_time<R: Backend>(_: Net) {
     assert_eq!(reactor.waited(), Nanos::ZERO);
 }
 
-pub(crate) fn a_stale_connection_touches_nobody<R: Backend>(net: Net) {
+pub(crate) fn a_stale_connection_touches_no_other<R: Backend>(net: Net) {
     let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
     let first = peer::connect(&address);
     let mut witness = Witness::default();
@@ -443,10 +443,10 @@ pub(crate) fn listeners_are_told_apart_and_can_stop<R: Backend>(net: Net) {
             place => std::net::TcpStream::connect(place.socket().unwrap()).map(drop),
         };
         let kind = outcome.unwrap_err().kind();
-        // A Unix socket's file may have gone with it.
+        // A Unix socket's file may have been removed with it.
         assert!(matches!(kind, io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound), "{kind}");
     }
-    // Who is there is served on.
+    // A client that connected before is still served.
     let mut client = stays.unwrap();
     client.write_all(b"hello").unwrap();
     witness.until(&mut reactor, |w| w.bytes() == b"hello");
