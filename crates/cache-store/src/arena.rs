@@ -14,7 +14,7 @@ pub(crate) struct Arena {
 /// New memory.
 fn map(length: usize, how: MapFlags) -> Option<*mut std::ffi::c_void> {
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: a new private mapping at an address of the system's choice touches nobody else's memory.
+    // SAFETY: a new private mapping at an address of the system's choice overlaps no memory that is in use.
     unsafe { mmap_anonymous(std::ptr::null_mut(), length, access, MapFlags::PRIVATE | how) }.ok()
 }
 
@@ -25,6 +25,11 @@ unsafe impl Sync for Arena {}
 
 /// Units: bytes. Source: x86-64 and arm64 with 4 KiB pages; elsewhere it is only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
+
+/// Units: bytes. The system keeps the address space locked while it provides memory, and whatever else the process wants to
+/// map or unmap waits, together with the other threads' memory: so the steps are short. On a new virtual machine
+/// 4 GiB take 13 s, and thus a step 50 ms; a system call for each of them costs nothing beside that.
+const PROVIDED_AT_ONCE: usize = 16 << 20;
 
 /// What memory is made of. With small pages a look-up in 25 MB of items spends more time on address translation than on
 /// everything else.
@@ -45,11 +50,20 @@ impl Arena {
     pub(crate) fn new(length: usize, now: bool) -> Option<Arena> {
         let arena = Arena::from_pool(length).or_else(|| Arena::from_anywhere(length))?;
         if now {
-            // SAFETY: the advice has the pages of the mapping provided, which changes nothing in them. Linux before
-            // 5.14 refuses, and then they come when they are written.
-            let _ = unsafe { madvise(arena.start.as_ptr().cast(), length, Advice::LinuxPopulateWrite) };
+            arena.provide();
         }
         Some(arena)
+    }
+
+    /// Has the pages provided, a step at a time.
+    fn provide(&self) {
+        for at in (0..self.length).step_by(PROVIDED_AT_ONCE) {
+            let (start, length) =
+                (self.start.as_ptr().wrapping_add(at), PROVIDED_AT_ONCE.min(self.length - at));
+            // SAFETY: within the mapping; the advice has its pages provided, which changes nothing in them. Linux before
+            // 5.14 refuses, and then they come when they are written.
+            let _ = unsafe { madvise(start.cast(), length, Advice::LinuxPopulateWrite) };
+        }
     }
 
     /// From the pool, if it has them all. They are the mapping's from now on, so that no write can find none left.
@@ -99,7 +113,7 @@ impl Arena {
         );
         if (at | length).is_multiple_of(rustix::param::page_size()) {
             let start = self.start.as_ptr().wrapping_add(at);
-            // SAFETY: within the mapping, and nobody has a slice of it, as the caller says.
+            // SAFETY: within the mapping, and no slice of it exists, as the caller promises.
             let _ = unsafe { madvise(start.cast(), length, Advice::LinuxDontNeed) };
         }
     }
@@ -107,7 +121,7 @@ impl Arena {
     /// The bytes from `at` on.
     ///
     /// # Safety
-    /// Nobody writes to them as long as the slice is in use, see [`Arena::bytes_mut`].
+    /// The caller ensures that no thread writes to them while the slice is in use, see [`Arena::bytes_mut`].
     #[inline]
     pub(crate) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
         assert!(
@@ -148,7 +162,7 @@ mod tests {
 
     #[test]
     fn starts_as_zeros_and_keeps_what_is_written() {
-        for length in [1, 4096, 1 << 16, (2 << 20) + 1] {
+        for length in [1, 4096, 1 << 16, (2 << 20) + 1, (16 << 20) + 4096] {
             let arena = Arena::new(length, length % 2 == 0).unwrap();
             assert_eq!((arena.length, arena.start.as_ptr().align_offset(HUGE_PAGE)), (length, 0));
             // SAFETY: no two slices are in use at once.

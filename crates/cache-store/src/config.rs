@@ -12,7 +12,7 @@ pub struct Config {
     /// What segments and index may take together. Units: bytes. Bounds: at least two segments, and if it
     /// is less than that and the index together, the index comes on top.
     pub memory: usize,
-    /// Makes the hashes of two servers differ, so that nobody can prepare keys that collide.
+    /// Makes the hashes of two servers differ, so that a client cannot prepare keys that collide.
     pub seed: u64,
     /// The length of a segment. Units: bytes. Bounds: a power of two, at most 2 MiB.
     pub segment: usize,

@@ -1,8 +1,8 @@
 //! When memory that other threads read may be written again.
 //!
 //! A reader says that it is inside before it looks at an index, and that it is outside when it keeps nothing of what
-//! it saw. The writer takes a segment out of the index first and asks then: whoever is inside since before may still
-//! look at the segment, whoever came later cannot find it.
+//! it saw. The writer takes a segment out of the index first and asks then: a reader that has been inside since before
+//! may still look at the segment, a reader that came in later cannot find it.
 //!
 //! ```text
 //!   now          7 ─────────────▶ 8 ──────────────────────▶ 8
@@ -11,7 +11,7 @@
 //!   reader 1         outside          inside since 8        it cannot have seen the segment
 //! ```
 //!
-//! One word for each reader, on a cache line of its own that nobody else writes; a thread that sleeps is outside.
+//! One word for each reader, on a cache line of its own that no other thread writes; a thread that sleeps is outside.
 //! Going inside costs one fence, and readers go inside once for many look-ups.
 //!
 //! Source: the scheme is Fraser's epochs (*Practical lock-freedom*, 2004, §5.2.3), without a limit to two of them.
@@ -58,7 +58,7 @@ impl Epochs {
         Retired(self.now.0.fetch_add(1, Ordering::AcqRel))
     }
 
-    /// A writer: whether nobody can be looking at what was retired then.
+    /// A writer: whether no reader can still be looking at what was retired then.
     pub(crate) fn is_over(&self, retired: Retired) -> bool {
         if self.readers.is_empty() {
             return true;
@@ -74,7 +74,7 @@ impl Epochs {
 
     /// A writer: waits for that, so many pauses at most, and says whether it is.
     ///
-    /// No two threads can wait for each other: whoever is inside waits for nothing.
+    /// No two threads can wait for each other: a reader that is inside waits for nothing.
     pub(crate) fn wait(&self, retired: Retired, pauses: u32) -> bool {
         for _ in 0..pauses {
             if self.is_over(retired) {
@@ -149,7 +149,7 @@ mod tests {
         early.enter();
         assert!(!epochs.is_over(first), "it has been inside all the time");
         early.leave();
-        assert!(epochs.is_over(first), "who came later saw nothing of it");
+        assert!(epochs.is_over(first), "a reader that entered later saw nothing of it");
         let second = epochs.retire();
         assert!(!epochs.is_over(second));
         drop(late);

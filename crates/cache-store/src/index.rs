@@ -123,6 +123,29 @@ impl Index {
         }
     }
 
+    /// Shows the entries of one of the home buckets that were there when there were `homes`: those in it, and those that
+    /// were moved to later buckets as it was split. So a walk through the first `homes` shows each entry that is there all
+    /// the while once, however the table grows.
+    pub(crate) fn show(&self, home: usize, homes: usize, see: &mut impl FnMut(Location, Usage)) {
+        let mut id = BucketId::Home(home);
+        loop {
+            let bucket = self.table.bucket(id);
+            for entry in bucket.entries().filter(|entry| *entry != Entry::EMPTY) {
+                see(entry.location(), entry.usage());
+            }
+            let Some(next) = bucket.next() else { break };
+            id = BucketId::Overflow(next);
+        }
+        // See `split`: a bucket's entries go to the one behind it by a power of two above its own number.
+        let mut step = (home + 1).next_power_of_two();
+        while home + step < self.homes() {
+            if home + step >= homes {
+                self.show(home + step, homes, see);
+            }
+            step *= 2;
+        }
+    }
+
     /// Whether a record was read since its entry was made.
     pub(crate) fn is_marked(&self, at: Slot) -> bool {
         self.table.bucket(at.bucket).get(at.slot).is_marked()
@@ -300,6 +323,30 @@ mod tests {
         }
         assert!(lengths.keys().all(|&length| length <= 3), "{lengths:?}");
         assert_eq!(linked + index.spare.len(), index.table.overflow.len(), "no overflow bucket is lost");
+    }
+
+    #[test]
+    fn a_walk_shows_each_entry_once_while_the_table_grows() {
+        for steps in [0, 1, 100, 1000] {
+            let mut index = Index::new(100_000);
+            let add = |index: &mut Index, i| {
+                index.insert(hash_of(Location(i)), Location(i), Usage::default(), hash_of);
+            };
+            (0..5000).for_each(|i| add(&mut index, i));
+            let (homes, mut seen, mut added) = (index.homes(), HashMap::<u64, usize>::new(), 5000);
+            for home in 0..homes {
+                index.show(home, homes, &mut |at, _| *seen.entry(at.0).or_default() += 1);
+                if home % 20 == 0 {
+                    (0..steps).for_each(|_| {
+                        add(&mut index, added);
+                        added += 1;
+                    });
+                }
+            }
+            assert!(steps < 100 || index.homes() > homes * 3 / 2, "{}", index.homes());
+            assert!((0..5000).all(|i| seen.get(&i) == Some(&1)), "{steps}");
+            assert!(seen.values().all(|&times| times == 1), "{steps}");
+        }
     }
 
     #[test]

@@ -21,8 +21,8 @@
 //! bytes therefore always give the same answers, which is what the tests against a plain map rely on.
 //!
 //! Other threads may read it meanwhile, by a [`Reader`]: a word of the index is an atomic, a record is never changed
-//! once the index points at it, and a segment is written again when [`Epochs`] say that nobody can be looking at it, and
-//! when no reply points into it that has not left ([`Pinned`]).
+//! once the index points at it, and a segment is written again when [`Epochs`] say that no reader can be looking at it,
+//! and when no reply points into it that has not left ([`Pinned`]).
 //!
 //! Try it: `cargo test -p cache-store`.
 
@@ -55,6 +55,6 @@ pub use policy::Policy;
 pub use reader::{Lookup, Reader};
 pub use stats::Stats;
 pub use store::{
-    Cas, Counted, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Reservation, Store, Stored,
-    View,
+    Cas, Counted, Cursor, Deleted, Entry, Fields, Invalidate, Item, MetaCount, MetaStore, Reservation, Store,
+    Stored, View,
 };

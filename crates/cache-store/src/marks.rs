@@ -9,9 +9,9 @@ impl Marks {
     pub const NONE: Marks = Marks(0);
     /// The key came in base 64, and is to be shown so.
     pub const BINARY_KEY: Marks = Marks(1);
-    /// The value is out of date, and whoever reads it is told so.
+    /// The value is out of date, and a client that reads it is told so.
     pub const STALE: Marks = Marks(2);
-    /// Somebody was told to store a new value, so that nobody else need be.
+    /// A client was told to store a new value, so that no other client is told.
     pub const CLAIMED: Marks = Marks(4);
 
     /// Whether all of `other` are set.

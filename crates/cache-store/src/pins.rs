@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A pin is taken while the value cannot go: by the writer, or by a reader that is inside. So once a segment is out of the
-//! index and all who were inside have left, it gets no more pins, and is free when the last is gone.
+//! index and all readers that were inside have left, it gets no more pins, and is free when the last is released.
 
 use std::fmt;
 use std::sync::Arc;
@@ -46,20 +46,20 @@ impl Pins {
     }
 
     fn unpin(&self, segment: usize) {
-        // Whoever finds none left has seen all that was read under them.
+        // A writer that finds none left has seen all that was read under them.
         if self.of[segment].fetch_sub(1, Ordering::Release) == 1 {
             self.pinned.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     /// The writer: whether a segment has pins. Once it has none it gets none, if it is out of the index and
-    /// [`Epochs`](crate::Epochs) say that nobody looks at it.
+    /// [`Epochs`](crate::Epochs) say that no reader looks at it.
     pub(crate) fn is_pinned(&self, segment: usize) -> bool {
         self.of[segment].load(Ordering::Acquire) > 0
     }
 }
 
-/// Where a value lies, for whoever wants to keep it there.
+/// Where a value lies, for a caller that wants to pin it.
 #[derive(Clone, Copy)]
 pub(crate) struct Origin<'s> {
     pub(crate) records: &'s Arc<Records>,

@@ -33,7 +33,7 @@ impl FromStr for Policy {
         let found = POLICIES.iter().find(|(name, _)| *name == text);
         found.map(|(_, policy)| *policy).ok_or_else(|| {
             let names: Vec<&str> = POLICIES.iter().map(|(name, _)| *name).collect();
-            format!("'{text}' is no policy; write one of {}", names.join(", "))
+            format!("'{text}' is not a policy; write one of {}", names.join(", "))
         })
     }
 }
@@ -56,7 +56,7 @@ mod tests {
         }
         assert_eq!(
             "lru".parse::<Policy>(),
-            Err("'lru' is no policy; write one of fifo, second-chance, two-queues, never".into())
+            Err("'lru' is not a policy; write one of fifo, second-chance, two-queues, never".into())
         );
     }
 }

@@ -24,8 +24,8 @@ pub enum Lookup<'r> {
     Found(Entry<'r>),
     /// There was none at some moment during the call.
     Missing,
-    /// Only the owner can say: it is at work in this very place, has a flush to carry out, or has to remember who was
-    /// the first to learn that the item is stale.
+    /// Only the owner can say: it is at work in this very place, has a flush to carry out, or has to record which
+    /// client was the first to learn that the item is stale.
     AskOwner,
 }
 
@@ -69,6 +69,17 @@ impl Reader {
         };
         self.stats.count_get(Err(gone));
         Lookup::Missing
+    }
+
+    /// The item of `key` in partition `number`, for a caller that wants to know what a [`Reader::get`] would find; it
+    /// does not count as one. None also where only the owner can say.
+    pub fn peek(&mut self, number: usize, key: Key, now: u32) -> Option<Entry<'_>> {
+        self.seat.enter();
+        let shared = &*self.views[number].shared;
+        let Look::Found(at, usage) = shared.look(key, now) else { return None };
+        let header = shared.records.header(at);
+        let stands = shared.gone(at, &header, now).is_none();
+        stands.then(|| Entry::new(&shared.records, at, &header, usage, now))
     }
 
     /// Lets owners reuse what was found; to be called before the thread sleeps, and not only then: what its thread

@@ -21,9 +21,9 @@ impl Location {
 
 /// What can be read of a log, by its writer and by others meanwhile.
 ///
-/// A record is written before the index points at it and never after. Its segment is written again when nobody can
-/// be looking at it any more: [`Epochs`](crate::Epochs) and [`Pins`] say when. So whoever has a location from the index, in the
-/// meaning of a reader that is inside or of the writer itself, may read the record there.
+/// A record is written before the index points at it and never after. Its segment is written again when no reader
+/// can be looking at it any more: [`Epochs`](crate::Epochs) and [`Pins`] say when. So a reader that is inside, and the
+/// writer itself, may read the record at a location that the index gave it.
 pub(crate) struct Records {
     arena: Arena,
     /// log₂ of a segment's length.
@@ -51,7 +51,7 @@ impl Records {
     /// Gives a segment's memory to the system until it is written again.
     ///
     /// # Safety
-    /// Nobody points at a record in it, or has a slice of one.
+    /// Nothing points at a record in it, and no slice of one exists.
     pub(crate) unsafe fn discard(&self, segment: usize) {
         // SAFETY: as the caller says.
         unsafe { self.arena.discard(segment << self.shift, 1 << self.shift) };
@@ -59,7 +59,7 @@ impl Records {
 
     /// Tells how many segments had been begun before this one.
     pub(crate) fn begin(&self, segment: usize, begun: u64) {
-        // Whoever reads a record of this segment found it in the index, which is pointed at it later.
+        // A thread that reads a record of this segment found it in the index, which is pointed at it later.
         self.ages[segment].store(begun, Ordering::Relaxed);
     }
 
@@ -131,7 +131,7 @@ impl Records {
     /// The bytes of a record that is still to be written.
     ///
     /// # Safety
-    /// Nobody points at any of them, or has a slice of them.
+    /// Nothing points at any of them, and no slice of them exists.
     #[expect(clippy::mut_from_ref, reason = "the caller answers for it")]
     pub(crate) unsafe fn draft(&self, offset: usize, length: usize) -> &mut [u8] {
         // SAFETY: as the caller says.

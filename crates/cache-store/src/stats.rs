@@ -8,18 +8,25 @@ macro_rules! stats {
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Stats {
             $($(#[$doc])* pub $name: u64,)*
+            /// How long ago the item that was last taken back alive had been used; of several partitions, the longest.
+            /// Units: seconds.
+            pub evicted_idle: u64,
+            /// When the oldest segment that holds anything was begun, in seconds of Unix time.
+            pub oldest: Option<u32>,
         }
 
         impl AddAssign for Stats {
             fn add_assign(&mut self, other: Stats) {
                 $(self.$name += other.$name;)*
+                self.evicted_idle = self.evicted_idle.max(other.evicted_idle);
+                self.oldest = [self.oldest, other.oldest].into_iter().flatten().min();
             }
         }
     };
 }
 
 stats! {
-    /// Items in the index, including ended ones that nobody has asked for since.
+    /// Items in the index, including ended ones that have not been requested since.
     items,
     /// Their records. Units: bytes.
     bytes,
@@ -27,8 +34,12 @@ stats! {
     segments,
     /// Segments that hold nothing but values that replies point at.
     pinned_segments,
+    /// Segments that can be filled without taking one back.
+    spare_segments,
     /// Index, of which the buckets are never given back. Units: bytes.
     index_bytes,
+    /// Buckets of the index, without those behind full ones.
+    index_buckets,
     /// Memory on huge pages that were set apart (`vm.nr_hugepages`). Units: bytes.
     pool_bytes,
     /// Memory for which transparent huge pages are asked for; the system gives them as far as it has them. Units: bytes.
@@ -37,12 +48,28 @@ stats! {
     total_items,
     /// Items taken back alive for want of room.
     evictions,
+    /// Those of them that had never been read.
+    evicted_unfetched,
+    /// Those of them that had been read since they were last written.
+    evicted_active,
+    /// Those of them that would have ended by themselves.
+    evicted_ending,
     /// Items written again when their segment was taken back.
     kept,
     /// Items found past their expiry, by a request or when their segment was taken back.
     expired,
+    /// Those of them that had never been read.
+    expired_unfetched,
+    /// Items looked at between requests, for those that have ended.
+    tended,
+    /// Items that have ended and were found so.
+    tended_away,
     /// Segments taken back.
     reclaimed_segments,
+    /// Writes that had to wait until a segment was taken back.
+    direct_reclaims,
+    /// Writes for which there was no memory.
+    no_memory,
     /// Keys asked for.
     cmd_get,
     /// Storage commands.
@@ -107,7 +134,10 @@ impl Stats {
             bytes: self.bytes,
             segments: self.segments,
             pinned_segments: self.pinned_segments,
+            spare_segments: self.spare_segments,
             index_bytes: self.index_bytes,
+            index_buckets: self.index_buckets,
+            oldest: self.oldest,
             pool_bytes: self.pool_bytes,
             thp_bytes: self.thp_bytes,
             ..Stats::default()

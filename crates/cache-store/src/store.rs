@@ -1,6 +1,7 @@
 mod audit;
 mod compact;
 mod count;
+mod list;
 mod meta;
 mod read;
 mod reclaim;
@@ -26,6 +27,7 @@ use tend::{Ageing, Walk};
 use view::Shared;
 
 pub use count::{Counted, MetaCount};
+pub use list::Cursor;
 pub use meta::{Cas, Deleted, Entry, Fields, Invalidate, MetaStore};
 pub use read::Item;
 pub use reservation::Reservation;
@@ -78,8 +80,8 @@ pub(crate) enum Gone {
 impl Store {
     /// An empty store.
     ///
-    /// Errors: too little memory for two segments, segments too small for the largest item, or no such
-    /// memory to be had.
+    /// Errors: too little memory for two segments, segments too small for the largest item, or that memory
+    /// is unavailable.
     pub fn new(config: Config) -> Result<Store, ConfigError> {
         Store::with_readers(config, Epochs::new(0, || ()))
     }
@@ -137,7 +139,10 @@ impl Store {
             items: self.index.len() as u64,
             segments: self.log.in_use() as u64,
             pinned_segments: self.log.pinned() as u64,
+            spare_segments: self.log.spare(self.index.bytes()) as u64,
             index_bytes: self.index.bytes() as u64,
+            index_buckets: self.index.homes() as u64,
+            oldest: self.log.oldest(),
             ..self.stats
         }
     }
@@ -170,8 +175,8 @@ impl Store {
         match self.shared.gone(found.at, &found.header, now) {
             None => Ok(found),
             Some(gone) => {
+                self.count_ended(found.slot, gone);
                 self.unlink(key, found);
-                self.stats.expired += u64::from(gone == Gone::Expired);
                 Err(gone)
             }
         }
@@ -183,6 +188,14 @@ impl Store {
         let log = &self.log;
         let (slot, at) = self.index.find(key.hash, |at| log.key(at, &log.header(at)) == key.bytes)?;
         Some(Found { slot, at, header: log.header(at) })
+    }
+
+    /// Counts an item that is found to have ended.
+    #[cold]
+    fn count_ended(&mut self, slot: Slot, gone: Gone) {
+        let expired = gone == Gone::Expired;
+        self.stats.expired += u64::from(expired);
+        self.stats.expired_unfetched += u64::from(expired && !self.index.usage(slot).is_fetched());
     }
 
     /// Takes an item out of the index; its record becomes garbage.

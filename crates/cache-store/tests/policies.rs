@@ -221,7 +221,7 @@ fn a_flush_ends_what_was_kept_and_nothing_that_is_kept_later() {
         assert_eq!(store.stats().items, 0);
         store.audit();
     }
-    // Nobody asks this time.
+    // The items are not requested this time.
     fill(&mut store, 9);
     store.flush_all(0, NOW);
     (0..200).for_each(|_| _ = store.tend(NOW));

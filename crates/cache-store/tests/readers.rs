@@ -72,7 +72,7 @@ fn a_flush_that_is_due_is_the_owners() {
     assert_eq!((stats.cmd_get, stats.get_hits, stats.get_misses), (2, 1, 1));
 }
 
-/// Says whose it is and which, all over.
+/// A value that repeats its key and version throughout.
 fn value(key: u64, version: u64) -> Vec<u8> {
     let word = (key << 32 | version).to_le_bytes();
     word.iter().copied().cycle().take(8 * (1 + (version % 60) as usize)).collect()

@@ -141,7 +141,7 @@ fn what_cannot_be_stored_or_must_not_evict_is_not_reserved() {
 }
 
 #[test]
-fn a_value_that_ends_before_it_has_come_is_found_by_whoever_looks_for_what_has_ended() {
+fn a_value_that_ends_before_it_has_come_is_found_by_the_search_for_ended_items() {
     let mut store = small(40, Policy::TwoQueues);
     let soon = Expiry::from_exptime(2, NOW);
     let key = store.hasher().key(b"k");

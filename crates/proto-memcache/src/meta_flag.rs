@@ -34,7 +34,7 @@ pub enum MetaFlag<'k> {
     Opaque(&'k [u8]),
     /// `q`: no reply in the ordinary case: a miss of `mg`, success of the others.
     Quiet,
-    /// `R`: whoever first reads with less than this to live is told to store anew. Units: seconds.
+    /// `R`: the first client that reads it with less than this to live is told to store anew. Units: seconds.
     Recache(i32),
     /// `s`: return the length of the value.
     ReturnSize,

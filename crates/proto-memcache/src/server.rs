@@ -28,12 +28,14 @@ mod parser;
 mod refusal;
 pub mod reply;
 mod request;
+mod tuning;
 
 pub use base64::BINARY_KEY_MAX;
 pub use line::StoreLine;
 pub use meta::{Meta, MetaKey, MetaVerb};
 pub use meta_flags::MetaFlags;
-pub use number::read_counter;
-pub use parser::{CloseReason, Parse, RequestParser};
+pub use number::{read_counter, strict_u32 as read_u32};
+pub use parser::{Awaits, CloseReason, Parse, RequestParser};
 pub use refusal::Refusal;
-pub use request::{Keys, Request, Shutdown};
+pub use request::{DumpKind, Keys, Request, Shutdown};
+pub use tuning::Classes;

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, Result, bail, ensure};
 use subtle::ConstantTimeEq;
 
-/// Who may use the server.
+/// The users that may use the server.
 pub(crate) struct Users {
     file: PathBuf,
     entries: Mutex<Vec<Entry>>,
@@ -60,7 +60,7 @@ fn entries_of(file: &Path) -> Result<Vec<Entry>> {
         );
         entries.push((user.to_vec(), password.to_vec()));
     }
-    ensure!(!entries.is_empty(), "{name} names no user, so nobody could use the server; write user:password");
+    ensure!(!entries.is_empty(), "{name} names no user, so no client could log in; write user:password");
     Ok(entries)
 }
 
@@ -81,7 +81,7 @@ pub(crate) enum Attempt<'b> {
 /// Source: memcached's `try_read_command_asciiauth`, as for all that follows.
 const LINE_MAX: usize = 2048;
 /// The longest `user password`. Units: bytes. memcached takes any length; ours is what its file's lines may have, and
-/// far less than anybody unknown should make the server hold.
+/// far less than a client that has not logged in should make the server hold.
 const WORDS_MAX: usize = 4096;
 
 /// Reads the first request of a connection: `set KEY FLAGS TTL LENGTH`, and as its value `user password`.

@@ -1,11 +1,16 @@
-use proto_memcache::server::RequestParser;
+use proto_memcache::server::{Awaits, RequestParser};
 use reactor::Conn;
 
 use crate::arriving::Arriving;
+use crate::budget::{FREE, counted};
 use crate::config::Config;
+use crate::dump::{Dump, Form};
 use crate::frames::Frames;
 use crate::replies::Replies;
 use crate::service::Batch;
+
+/// Output up to which a list that leaves as a whole is gathered: a socket takes as much at once by default. Units: bytes.
+const GATHERED_MAX: usize = 64 << 10;
 
 /// One connection.
 pub(crate) struct Client {
@@ -19,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) replies: Replies,
     /// What is left of a `get` that had to stop between two keys.
     pub(crate) get: Option<RestOfGet>,
+    /// A list of all items that is being made.
+    pub(crate) dump: Option<Box<Dump>>,
     /// Whether it stands in the thread's list of connections that wait for room in a link.
     pub(crate) waits: bool,
     /// Output that was there after the kernel was last offered some. Units: bytes.
@@ -29,6 +36,8 @@ pub(crate) struct Client {
     pub(crate) state: State,
     /// Whether the reactor was told to read no more.
     pub(crate) paused: bool,
+    /// Whether its first bytes may be another protocol's, see [`foreign`](crate::foreign).
+    pub(crate) is_new: bool,
     /// Whether it may use the server.
     pub(crate) is_known: bool,
     /// The second in which something came last.
@@ -37,12 +46,18 @@ pub(crate) struct Client {
     pub(crate) is_slow: bool,
     /// The output that was there when it was last looked at, and the second since when it is the same.
     pub(crate) stuck: (usize, u32),
-    /// Requests whose replies have not left, if anybody wants to know.
+    /// Requests whose replies have not left, if service times are measured.
     pub(crate) batch: Batch,
     /// What a peer has that sends datagrams.
     pub(crate) frames: Option<Box<Frames>>,
     /// Whether the client sends no more.
     pub(crate) input_ended: bool,
+    /// The input buffer that it was granted. Units: bytes.
+    pub(crate) granted: usize,
+    /// What of its buffers is charged to the thread's account: of input, and of output. Units: bytes.
+    pub(crate) charged: [usize; 2],
+    /// Whether it stands in the thread's list of connections that wait for memory.
+    pub(crate) hungry: bool,
 }
 
 /// How many answers a connection waits for, by the thread that was asked, replies wanted or not.
@@ -115,11 +130,13 @@ impl Client {
             arriving: None,
             replies: Replies::default(),
             get: None,
+            dump: None,
             waits: false,
             offered: 0,
             awaited: Awaited::default(),
             state: State::Open,
             paused: false,
+            is_new: true,
             is_known: config.auth_file.is_none(),
             heard: 0,
             is_slow: false,
@@ -127,6 +144,9 @@ impl Client {
             batch: Batch::default(),
             frames: None,
             input_ended: false,
+            granted: 0,
+            charged: [0; 2],
+            hungry: false,
         }
     }
 
@@ -138,13 +158,53 @@ impl Client {
     /// Whether nothing that it has asked for is still to be answered.
     #[inline]
     pub(crate) fn is_answered(&self) -> bool {
-        self.replies.is_empty() && self.get.is_none()
+        self.replies.is_empty() && self.get.is_none() && self.dump.is_none()
     }
 
-    /// Whether it may make more replies while that many bytes have not left.
+    /// Whether another thread makes the next part of a list for it, so that it cannot go on.
     #[inline]
-    pub(crate) fn has_room(&self, unsent: usize) -> bool {
-        self.replies.waiting() < ASKS_MAX && unsent + self.replies.bytes() < OUTPUT_MAX
+    pub(crate) fn awaits_part(&self) -> bool {
+        self.dump.as_ref().is_some_and(|dump| dump.asked)
+    }
+
+    /// Whether its output waits for the rest of a list: `stats cachedump` leaves as a whole, as memcached's does, unless it
+    /// is long, since a client in use (memcached of npm) drops what comes in parts.
+    #[inline]
+    pub(crate) fn gathers(&self, unsent: usize) -> bool {
+        unsent < GATHERED_MAX && self.dump.as_ref().is_some_and(|dump| dump.form == Form::Cached)
+    }
+
+    /// What it does, in memcached's words.
+    pub(crate) fn activity(&self) -> &'static str {
+        match (self.state, self.parser.awaits()) {
+            _ if self.dump.is_some() => "conn_watch",
+            (State::Closing, _) => "conn_closing",
+            (State::Held, _) => "conn_mwrite",
+            (State::Open, _) if self.arriving.is_some() => "conn_nread",
+            (State::Open, Awaits::Value) => "conn_nread",
+            (State::Open, Awaits::Refused) => "conn_swallow",
+            (State::Open, Awaits::Line) => "conn_read",
+        }
+    }
+
+    /// Whether it may make more replies while that many bytes have not left: up to a limit for each connection, and beyond
+    /// what is free only if the thread `may_grow`.
+    #[inline]
+    pub(crate) fn has_room(&self, unsent: usize, may_grow: impl FnOnce() -> bool) -> bool {
+        let bytes = unsent + self.replies.bytes();
+        self.replies.waiting() < ASKS_MAX && (bytes < FREE || (bytes < OUTPUT_MAX && may_grow()))
+    }
+
+    /// What of its input counts against the budget. Units: bytes.
+    #[inline]
+    pub(crate) fn input_memory(&self) -> usize {
+        let words = self.get.as_ref().map_or(0, |get| get.words.capacity());
+        counted(self.input.capacity()) + counted(words)
+    }
+
+    /// Whether a large request is under way.
+    pub(crate) fn receives_large(&self) -> bool {
+        self.state == State::Open && (self.arriving.is_some() || self.input.capacity() > FREE)
     }
 }
 

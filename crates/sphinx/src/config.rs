@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use cache_store::Policy;
+use reactor::tls::{Clients, Oldest};
 use reactor::{Address, Backend, allowed_cpus};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use units::{Bytes, Nanos};
 
-use crate::{LogFormat, Sharing, Spin};
+use crate::{LogFormat, Sharing, Spin, budget};
 
 /// How a server is set up; every field is resolved, nothing is a default any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Config {
     pub backlog: u32,
     /// The processor of each thread; one that stands here twice carries two threads.
     pub cpus: Vec<usize>,
+    /// How many threads were asked for; more than there are processors in `cpus` where the memory is too little for all.
+    pub threads_wanted: usize,
     /// What items and their index may take, over all threads.
     pub memory: Bytes,
     /// Whether memory is provided as it fills, and not at the start.
@@ -31,6 +34,8 @@ pub struct Config {
     pub policy: Policy,
     /// The largest item, as [`proto_memcache::limits::item_size`] counts it. Units: bytes.
     pub item_max: usize,
+    /// What connections' buffers may take beyond what each has free, over all threads. Units: bytes.
+    pub connection_memory: usize,
     /// Connections at once, over all threads.
     pub connections: usize,
     /// Which threads work on which keys.
@@ -45,12 +50,22 @@ pub struct Config {
     pub io_reason: String,
     /// What a thread does before it sleeps.
     pub spin: Spin,
-    /// Who may use the server, if not everybody.
+    /// The users that may use the server, if not every client may.
     pub auth_file: Option<PathBuf>,
     /// Whether the command `shutdown` is obeyed.
     pub shutdown: bool,
     /// Whether the command `flush_all` is obeyed.
     pub flush_all: bool,
+    /// Whether the commands that list keys are obeyed: `stats cachedump`, `stats detail`, `lru_crawler metadump`.
+    pub dump: bool,
+    /// What ends a prefix in `stats detail`, which is then on from the start; `None` is ':', and off.
+    pub prefix_delimiter: Option<u8>,
+    /// Whether to go on in the background once the server answers.
+    pub daemon: bool,
+    /// Whether the limit of core files is raised.
+    pub core_dumps: bool,
+    /// Whether the memory is locked once it is taken.
+    pub lock_memory: bool,
     /// Where to write the process's number.
     pub pidfile: Option<PathBuf>,
     /// Whom to become once all ports are open.
@@ -67,6 +82,9 @@ pub struct Config {
     pub verbose: u8,
     /// How log lines are written.
     pub log_format: LogFormat,
+    /// What the user should know of the options: those that have no effect, or another than in memcached. Each is logged
+    /// once at the start.
+    pub warnings: Vec<String>,
 }
 
 /// Where to listen with TLS, and who the server is.
@@ -78,8 +96,10 @@ pub struct Tls {
     pub certificates: PathBuf,
     /// PEM file of its private key.
     pub key: PathBuf,
-    /// PEM file of the authorities whose certificates clients must show, if they must.
-    pub client_authorities: Option<PathBuf>,
+    /// Which clients it is spoken with.
+    pub clients: Clients,
+    /// The oldest version that is spoken.
+    pub oldest: Oldest,
 }
 
 /// Descriptors of a thread beside its connections and listeners: epoll, wake-up, and one to turn clients away.
@@ -126,6 +146,29 @@ impl Config {
         }
     }
 
+    /// Leaves out threads until the memory is enough for those that remain, and says so in [`Config::warnings`].
+    ///
+    /// Bounds: one thread remains, even if the memory is too little for it.
+    pub(crate) fn fit_threads(&mut self) {
+        let wanted = self.cpus.len();
+        while self.cpus.len() > 1 && self.memory < self.memory_min() {
+            self.cpus.pop();
+        }
+        let threads = self.cpus.len();
+        if threads < wanted {
+            self.warnings.push(format!(
+                "{} of memory is too little for {wanted} threads, which need two segments each; {threads} start; give \
+                 more with -m, or fewer threads with -t",
+                self.memory,
+            ));
+        }
+    }
+
+    /// The least memory that the threads need.
+    fn memory_min(&self) -> Bytes {
+        Bytes((self.store(0, 0).memory_min() * self.cpus.len()) as u64)
+    }
+
     /// Makes sure that the machine can do what is asked.
     ///
     /// Errors: a sentence that names the option to change.
@@ -139,20 +182,33 @@ impl Config {
             );
         }
         let threads = self.cpus.len();
-        let least = Bytes((self.store(0, 0).memory_min() * threads) as u64);
+        let least = self.memory_min();
         ensure!(
             self.memory >= least,
-            "{} of memory is too little: {threads} thread{} need at least {least}, two segments each; give more with -m",
+            "{} of memory is too little: {threads} thread{} at least {least}, two segments each; give more with -m",
             self.memory,
-            if threads == 1 { "" } else { "s" },
+            if threads == 1 { " needs" } else { "s need" },
+        );
+        let least = budget::least(threads, self.item_max);
+        ensure!(
+            self.connection_memory >= least,
+            "{} of memory for connections is too little: {threads} thread{} at least {}, two items and 256 KiB each; give more \
+             with --connection-memory",
+            Bytes(self.connection_memory as u64),
+            if threads == 1 { " needs" } else { "s need" },
+            Bytes(least as u64),
         );
         self.raise_descriptor_limit()
     }
 
-    fn raise_descriptor_limit(&self) -> Result<()> {
+    /// Descriptors that are not connections.
+    pub(crate) fn reserved_descriptors(&self) -> usize {
         let listeners = self.listen.len() + self.tls.as_ref().map_or(0, |tls| tls.listen.len());
-        let per_thread = DESCRIPTORS_PER_THREAD + listeners;
-        let needed = (self.connections + per_thread * self.cpus.len() + DESCRIPTORS) as u64;
+        (DESCRIPTORS_PER_THREAD + listeners) * self.cpus.len() + DESCRIPTORS
+    }
+
+    fn raise_descriptor_limit(&self) -> Result<()> {
+        let needed = (self.connections + self.reserved_descriptors()) as u64;
         let limit = getrlimit(Resource::Nofile);
         if limit.current.is_none_or(|current| current >= needed) {
             return Ok(());
@@ -184,10 +240,12 @@ impl Config {
             tls: None,
             backlog: 16,
             cpus: vec![allowed_cpus().unwrap()[0]],
+            threads_wanted: 1,
             memory: Bytes(64 << 20),
             lazy_memory: true,
             policy: Policy::default(),
             item_max: 1 << 20,
+            connection_memory: 32 << 20,
             connections: 100,
             sharing: Sharing::Nothing,
             requests_per_event: 0,
@@ -198,6 +256,11 @@ impl Config {
             auth_file: None,
             shutdown: false,
             flush_all: true,
+            dump: true,
+            prefix_delimiter: None,
+            daemon: false,
+            core_dumps: false,
+            lock_memory: false,
             pidfile: None,
             user: None,
             idle_timeout: 0,
@@ -206,6 +269,7 @@ impl Config {
             drain: Nanos::from_secs(5),
             verbose: 0,
             log_format: LogFormat::Text,
+            warnings: Vec::new(),
         }
     }
 }
@@ -227,6 +291,10 @@ mod tests {
         check(
             Config { memory: Bytes(3 << 20), cpus: vec![cpu; 2], ..config() },
             "3 MiB of memory is too little: 2 threads need at least 4 MiB, two segments each; give more with -m",
+        );
+        check(
+            Config { connection_memory: 2 << 20, ..config() },
+            "2 MiB of memory for connections is too little: 1 thread needs at least 2.25 MiB",
         );
         check(Config { connections: 1 << 40, ..config() }, "ask for fewer with -c");
     }

@@ -13,7 +13,7 @@ use toml::Value;
 
 /// The words of a command line as given, and behind them those of `file` that it does not overrule.
 ///
-/// Errors: the file cannot be read, is no TOML, or has a key that is no option; names the file and the key.
+/// Errors: the file cannot be read, is not TOML, or has a key that is not an option; names the file and the key.
 pub(crate) fn words(
     command: &Command,
     given: &ArgMatches,

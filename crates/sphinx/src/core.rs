@@ -10,9 +10,12 @@ mod audit;
 mod authenticate;
 mod datagrams;
 mod dispatch;
+mod dump;
 mod events;
 mod get;
+mod greet;
 mod lifecycle;
+mod memory;
 mod messages;
 mod meta;
 mod operator;
@@ -29,11 +32,14 @@ use reactor::{Conn, Doorbell, Loan, Reactor, Wait};
 use units::Time;
 
 use crate::auth::Users;
+use crate::budget::{self, Account, Budget};
 use crate::buffers::Buffers;
+use crate::certificates::Certificates;
 use crate::client::{Client, State};
 use crate::clock::UnixClock;
 use crate::config::Config;
 use crate::core::lifecycle::Rounds;
+use crate::foreign::Warned;
 use crate::large_inputs::LargeInputs;
 use crate::link::Link;
 use crate::metrics::Scrape;
@@ -52,26 +58,38 @@ pub(crate) struct Common {
     pub(crate) started: Time,
     /// Open connections of all threads.
     pub(crate) connections: AtomicUsize,
-    /// The number of the [`Phase`](crate::phase::Phase) that the server is in.
+    /// The number of the [`Phase`] that the server is in.
     pub(crate) phase: AtomicU8,
-    /// Who may use it, if not everybody.
+    /// The memory of connections' buffers.
+    pub(crate) budget: Arc<Budget>,
+    /// The users that may use it, if not every client may.
     pub(crate) users: Option<Users>,
+    /// The certificates of TLS, if it is spoken.
+    pub(crate) certificates: Option<Certificates>,
     /// Ends the server.
     pub(crate) end: Sender<End>,
-    /// What each thread is asked for by who looks at the metrics, if anybody may.
+    /// What a scrape of the metrics asks each thread for, if metrics are served.
     pub(crate) scrapes: Vec<Scrape>,
 }
 
 impl Common {
-    /// What the threads of a server that starts `now` have in common; who wants it to end tells `end`.
-    pub(crate) fn new(config: Config, users: Option<Users>, now: Time, end: Sender<End>) -> Common {
+    /// What the threads of a server that starts `now` have in common; `end` asks it to end.
+    pub(crate) fn new(
+        config: Config,
+        users: Option<Users>,
+        certificates: Option<Certificates>,
+        now: Time,
+        end: Sender<End>,
+    ) -> Common {
         let scrapes = config.metrics.iter().flat_map(|_| &config.cpus).map(|_| Scrape::default());
         Common {
             clock: UnixClock::start(now),
             started: now,
             connections: AtomicUsize::new(0),
             phase: AtomicU8::new(Phase::Serving as u8),
+            budget: Arc::new(Budget::new(config.connection_memory, config.cpus.len())),
             users,
+            certificates,
             end,
             scrapes: scrapes.collect(),
             config,
@@ -99,6 +117,16 @@ pub(crate) struct Core<R: Reactor> {
     answered: Vec<Conn>,
     buffers: Buffers,
     large_inputs: LargeInputs,
+    /// What this thread's connections take of the budget.
+    account: Account,
+    /// What the spare ones of the large inputs are charged with. Units: bytes.
+    spare_charged: usize,
+    /// Connections that wait for memory.
+    hungry: VecDeque<Conn>,
+    /// The second in which memory was last short, if nothing spare is kept for that.
+    short: Option<u32>,
+    /// The one that may take what it needs all the same, so that something moves.
+    grace: Option<Conn>,
     /// Values of the reply that is being made; kept for its memory.
     loans: Vec<Loan>,
     stats: CoreStats,
@@ -106,9 +134,11 @@ pub(crate) struct Core<R: Reactor> {
     spinner: Spinner,
     /// The doorbell was told so.
     asleep: bool,
-    /// Kept where somebody may ask for metrics.
+    /// Kept where metrics are served.
     service: Option<Box<ServiceTimes>>,
     rounds: Rounds,
+    /// Clients of other protocols that were logged.
+    warned: Warned,
     /// When the bytes came that are looked at.
     received: Time,
     /// The present second, and when it is over.
@@ -130,11 +160,18 @@ impl<R: Reactor> Core<R> {
             now: common.clock.seconds(common.started),
             now_ends: Time(0),
             untended: false,
+            prefixes: Prefixes::new(common.config.prefix_delimiter),
             spinner: Spinner::new(common.config.spin),
             asleep: false,
             service: (!common.scrapes.is_empty()).then(Box::default),
             rounds: Rounds::new(&common.config),
+            warned: Warned::default(),
             received: Time(0),
+            account: Account::new(Arc::clone(&common.budget), budget::largest(common.config.item_max)),
+            spare_charged: 0,
+            hungry: VecDeque::new(),
+            short: None,
+            grace: None,
             common,
             number,
             hasher: partitions.hasher(),
@@ -149,7 +186,6 @@ impl<R: Reactor> Core<R> {
             large_inputs: LargeInputs::default(),
             loans: Vec::new(),
             stats: CoreStats::default(),
-            prefixes: Prefixes::default(),
         }
     }
 
@@ -167,7 +203,7 @@ impl<R: Reactor> Core<R> {
         if self.rounds.due {
             self.look_around(reactor);
         }
-        let busy = self.take_messages(reactor) | self.resume_ready(reactor);
+        let busy = self.take_messages(reactor) | self.resume_ready(reactor) | self.resume_hungry(reactor);
         if busy {
             self.found_work(reactor, false);
         }
@@ -180,7 +216,8 @@ impl<R: Reactor> Core<R> {
             }
         } else {
             self.fall_asleep(reactor);
-            if reactor.poll(Wait::Sleep(self.next_round()), self)? > 0 {
+            let until = self.look_for_memory(reactor, self.next_round());
+            if reactor.poll(Wait::Sleep(until), self)? > 0 {
                 self.found_work(reactor, true);
             } else {
                 self.tell_time(reactor.now());
@@ -276,6 +313,7 @@ impl<R: Reactor> Core<R> {
             && let Some(client) = self.clients[conn.slot as usize].take()
         {
             self.rounds.slow -= usize::from(client.is_slow);
+            self.uncharge(&client);
             self.give_up_value(client.arriving);
             if client.frames.is_none() {
                 self.stats.connections -= 1;
@@ -297,18 +335,21 @@ impl<R: Reactor> Core<R> {
         self.clients[conn.slot as usize].take()
     }
 
-    /// Puts the connection's state back, sends its replies, and closes it when that was the last.
+    /// Stores the connection's state again, sends its replies, and closes it when that was the last.
     fn put_back(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
         if client.frames.is_some() {
             return self.put_back_datagrams(reactor, client);
         }
-        let left = (reactor.unsent(conn) > 0).then(|| reactor.flush(conn));
+        let unsent = reactor.unsent(conn);
+        let left = (unsent > 0 && !client.gathers(unsent)).then(|| reactor.flush(conn));
         self.note_times(reactor, &mut client, left);
         client.offered = reactor.unsent(conn);
         self.rounds.note_slow(&mut client);
+        self.charge(reactor, &mut client);
         let hold = client.state == State::Held;
-        if hold && !client.waits && client.has_room(client.offered) {
+        let goes_on = hold && !client.waits && !client.hungry && !client.awaits_part();
+        if goes_on && client.has_room(client.offered, || self.account.may_grow()) {
             // The flush has just made the room that was missing, so no event will tell of it. The others
             // have their turn first: a fast reader could go on like this for ever.
             self.ready.push_back(conn);

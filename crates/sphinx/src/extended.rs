@@ -1,94 +1,282 @@
-//! memcached's `-o`: what means something here is taken, everything else is refused with its reason.
+//! memcached's `-o`: what each of its names does here. The table is also the one in `docs/reference/sphinx.md`.
+
+use std::path::PathBuf;
 
 use anyhow::{Result, bail, ensure};
 
+use crate::memcached_flags::no_effect;
+
 /// What `-o` says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extended {
     /// After how long a silence a connection is closed; 0 never. Units: seconds.
     pub(crate) idle_timeout: u32,
     /// How long a connection may take nothing of its replies; 0 for ever. Units: seconds.
     pub(crate) reader_timeout: u32,
+    /// PEM file of the certificate and its chain.
+    pub(crate) chain_cert: Option<PathBuf>,
+    /// PEM file of the private key.
+    pub(crate) key: Option<PathBuf>,
+    /// PEM file of the authorities that issue certificates to clients.
+    pub(crate) ca_cert: Option<PathBuf>,
+    /// How clients are verified: 0 to 3, as memcached numbers it.
+    pub(crate) verify_mode: Option<u32>,
+    /// The oldest version of TLS: 0 to 3, as memcached numbers it.
+    pub(crate) min_version: Option<u32>,
+    /// What was accepted without effect.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Default for Extended {
     fn default() -> Extended {
-        Extended { idle_timeout: 0, reader_timeout: 60 }
+        Extended {
+            idle_timeout: 0,
+            reader_timeout: 60,
+            chain_cert: None,
+            key: None,
+            ca_cert: None,
+            verify_mode: None,
+            min_version: None,
+            warnings: Vec::new(),
+        }
     }
 }
 
-/// Names that are refused, and why.
-const REFUSED: [(&[&str], &str); 10] = [
-    (&["no_maxconns_fast"], "a connection too many is always told so at once"),
-    (&["hashpower", "no_hashexpand"], "the index grows by itself, a piece at a time"),
-    (&["hash_algorithm"], "keys are hashed by XXH3 with a seed of their own"),
-    (&["tail_repair_time"], "nothing holds on to items, so there is nothing to repair"),
-    (
-        &["lru_crawler", "no_lru_crawler", "lru_crawler_sleep", "lru_crawler_tocrawl"],
-        "there is no crawler: what expires goes with its segment",
+/// Names of `-o` that are treated alike.
+pub(crate) struct Names {
+    pub(crate) names: &'static [&'static str],
+    value: Value,
+    pub(crate) here: Here,
+}
+
+/// Whether a name has a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Value {
+    Never,
+    Optional,
+    Always,
+}
+
+/// What a name does here.
+#[cfg_attr(not(test), allow(dead_code, reason = "a test writes the texts into docs/reference/sphinx.md"))]
+pub(crate) enum Here {
+    /// It has an effect; the text says which.
+    Effect(&'static str),
+    /// It is accepted: what it asks for is the case already, or memcached does nothing either.
+    Nothing(&'static str),
+    /// It is accepted, has no effect, and is answered with a warning that gives this reason.
+    NoEffect(&'static str),
+    /// It is refused, for this reason.
+    Refused(&'static str),
+}
+
+#[cfg(test)]
+impl Here {
+    /// Its text.
+    pub(crate) fn text(&self) -> &'static str {
+        match self {
+            Here::Effect(text) | Here::Nothing(text) | Here::NoEffect(text) | Here::Refused(text) => text,
+        }
+    }
+}
+
+use Here::{Effect, NoEffect, Nothing, Refused};
+use Value::{Always, Never, Optional};
+
+const fn names(names: &'static [&'static str], value: Value, here: Here) -> Names {
+    Names { names, value, here }
+}
+
+const NO_SLABS: Here = NoEffect("there are no slabs, items of all sizes lie in the same segments");
+const NO_LISTS: Here = NoEffect("there are no LRU lists, memory is reclaimed by segments");
+const NO_CRAWLER: Here = NoEffect("there is no crawler, expired items are reclaimed with their segments");
+
+/// Source: memcached 1.6.45, the names that its `-o` parses, those of external storage and of the proxy included.
+pub(crate) const NAMES: [Names; 31] = [
+    names(
+        &["idle_timeout"],
+        Always,
+        Effect("seconds after which a silent connection is closed; 0, the default, never"),
     ),
-    (
+    names(
+        &["reader_timeout"],
+        Always,
+        Effect(
+            "Sphinx's own: seconds after which a connection is closed that takes nothing of its replies; 60 by default, 0 never",
+        ),
+    ),
+    names(&["ssl_chain_cert"], Always, Effect("PEM file of the certificate and its chain, as `--tls-cert`")),
+    names(
+        &["ssl_key"],
+        Always,
+        Effect(
+            "PEM file of the private key, as `--tls-key`; by default it is in the file of the certificate",
+        ),
+    ),
+    names(&["ssl_ca_cert"], Always, Effect("PEM file of the authorities that issue certificates to clients")),
+    names(
+        &["ssl_verify_mode"],
+        Always,
+        Effect(
+            "0, the default: clients need no certificate; 1: one that a client shows must be valid; 2 and 3: each client must show one",
+        ),
+    ),
+    names(
+        &["ssl_min_version"],
+        Always,
+        Effect("2, the default: TLS 1.2; 3: TLS 1.3; 0 and 1 are raised to 2 with a warning"),
+    ),
+    names(&["ssl_keyformat"], Always, Effect("1, PEM; others are refused")),
+    names(
+        &["maxconns_fast"],
+        Never,
+        Nothing("a connection over the limit of `-c` is told so and closed at once"),
+    ),
+    names(
+        &["modern", "inline_ascii_resp", "no_inline_ascii_resp"],
+        Never,
+        Nothing("memcached does nothing either"),
+    ),
+    names(&["no_drop_privileges"], Never, Nothing("no system calls are blocked")),
+    names(
+        &["drop_privileges"],
+        Never,
+        NoEffect("no system calls are blocked; have systemd do it by SystemCallFilter="),
+    ),
+    names(
+        &["no_maxconns_fast"],
+        Never,
+        NoEffect("a connection over the limit of -c is told so and closed at once"),
+    ),
+    names(&["no_modern"], Never, NoEffect("there are no earlier defaults")),
+    names(&["track_sizes"], Never, NoEffect("sizes are not tracked")),
+    names(&["hashpower"], Always, NoEffect("the index grows by itself, in small steps")),
+    names(&["no_hashexpand"], Never, NoEffect("the index grows by itself, in small steps")),
+    names(&["hash_algorithm"], Always, NoEffect("keys are hashed by XXH3 with a random seed")),
+    names(&["tail_repair_time"], Always, NoEffect("no item can get stuck, so there is nothing to repair")),
+    names(&["lru_crawler", "no_lru_crawler"], Never, NO_CRAWLER),
+    names(&["lru_crawler_sleep", "lru_crawler_tocrawl"], Always, NO_CRAWLER),
+    names(&["lru_maintainer", "no_lru_maintainer"], Never, NO_LISTS),
+    names(
+        &["hot_lru_pct", "warm_lru_pct", "hot_max_factor", "warm_max_factor", "temporary_ttl"],
+        Always,
+        NO_LISTS,
+    ),
+    names(
+        &["slab_reassign", "slab_automove", "no_slab_reassign", "no_slab_automove", "no_chunked_items"],
+        Optional,
+        NO_SLABS,
+    ),
+    names(
         &[
-            "lru_maintainer",
-            "no_lru_maintainer",
-            "hot_lru_pct",
-            "warm_lru_pct",
-            "hot_max_factor",
-            "warm_max_factor",
-            "temporary_ttl",
+            "slab_automove_ratio",
+            "slab_automove_window",
+            "slab_automove_freeratio",
+            "slab_sizes",
+            "slab_chunk_max",
         ],
-        "there are no lists by age: memory is taken back by segments",
+        Always,
+        NO_SLABS,
     ),
-    (
-        &["slab_reassign", "no_slab_reassign", "slab_automove", "slab_automove_freeratio", "slab_chunk_max"],
-        "there are no slabs: items of all sizes lie in the same segments",
+    names(
+        &["read_buf_mem_limit", "resp_obj_mem_limit"],
+        Optional,
+        NoEffect("--connection-memory bounds the buffers of all connections"),
     ),
-    (&["read_buf_mem_limit"], "a connection holds at most one request, and 1 MiB and one value of replies"),
-    (&["watcher_logbuf_size", "worker_logbuf_size"], "there is no watch command"),
-    (&["no_modern", "track_sizes", "sock_cookie_id"], "there is nothing of the kind"),
+    names(&["watcher_logbuf_size", "worker_logbuf_size"], Always, NoEffect("there is no watch command")),
+    names(
+        &[
+            "ext_path",
+            "ext_page_size",
+            "ext_wbuf_size",
+            "ext_threads",
+            "ext_io_depth",
+            "ext_item_size",
+            "ext_item_age",
+            "ext_low_ttl",
+            "ext_recache_rate",
+            "ext_compact_under",
+            "ext_drop_under",
+            "ext_max_sleep",
+            "ext_max_frag",
+            "ext_drop_unread",
+        ],
+        Optional,
+        NoEffect("all items are in memory, and what does not fit into -m is evicted"),
+    ),
+    names(
+        &["ssl_ciphers", "ssl_session_cache", "ssl_kernel_tls", "ssl_wbuf_size"],
+        Optional,
+        NoEffect("rustls offers its own cipher suites, resumes sessions, and has no buffer to set"),
+    ),
+    names(
+        &["proxy_config", "proxy_arg", "proxy_uring", "proxy_memprofile"],
+        Optional,
+        Refused("there is no proxy, and the server would answer in place of the pools that it routes to"),
+    ),
+    names(
+        &["sock_cookie_id"],
+        Always,
+        Refused("sockets bear no cookie, and a firewall's rules may rely on it"),
+    ),
 ];
 
 impl Extended {
-    /// Reads the words of `-o`, which may come in several groups.
+    /// Reads the words of `-o`, which may come in several groups; the last of a name counts.
     ///
-    /// Errors: a name that means nothing here, with the reason; a value that is no number.
+    /// Errors: a name that is unknown or refused; a value that is missing, not expected or not a number.
     pub(crate) fn read(words: &[String]) -> Result<Extended> {
         let mut extended = Extended::default();
         for word in words.iter().filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').map_or((word.as_str(), None), |(n, v)| (n, Some(v)));
-            match name {
-                "idle_timeout" => extended.idle_timeout = seconds(name, value)?,
-                "reader_timeout" => extended.reader_timeout = seconds(name, value)?,
-                // What they ask for is so already.
-                "modern" | "maxconns_fast" => ensure!(value.is_none(), "-o {name} takes no value"),
-                _ => refuse(name)?,
+            let Some(row) = NAMES.iter().find(|row| row.names.contains(&name)) else {
+                bail!("-o {name} is not known; docs/reference/sphinx.md lists the names that are");
+            };
+            if let Refused(why) = row.here {
+                bail!("-o {name} is refused: {why}; leave it out");
+            }
+            let value = value.filter(|value| !value.is_empty());
+            ensure!(value.is_none() || row.value != Never, "-o {name} takes no value; write {name} alone");
+            ensure!(value.is_some() || row.value != Always, "-o {name} needs a value; write {name}=VALUE");
+            match row.here {
+                Effect(_) => extended.set(name, value.unwrap_or_default())?,
+                NoEffect(why) => {
+                    let warning = no_effect(&format!("-o {name}"), why);
+                    if !extended.warnings.contains(&warning) {
+                        extended.warnings.push(warning);
+                    }
+                }
+                Nothing(_) | Refused(_) => {}
             }
         }
         Ok(extended)
     }
-}
 
-fn seconds(name: &str, value: Option<&str>) -> Result<u32> {
-    match value.map(str::parse) {
-        Some(Ok(seconds)) => Ok(seconds),
-        _ => {
-            bail!("-o {name} needs a number of seconds, not '{}'; write {name}=60", value.unwrap_or_default())
+    /// Sets what has an effect.
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        match name {
+            "idle_timeout" => self.idle_timeout = number(name, value, u32::MAX)?,
+            "reader_timeout" => self.reader_timeout = number(name, value, u32::MAX)?,
+            "ssl_chain_cert" => self.chain_cert = Some(value.into()),
+            "ssl_key" => self.key = Some(value.into()),
+            "ssl_ca_cert" => self.ca_cert = Some(value.into()),
+            "ssl_verify_mode" => self.verify_mode = Some(number(name, value, 3)?),
+            "ssl_min_version" => self.min_version = Some(number(name, value, 3)?),
+            "ssl_keyformat" => ensure!(
+                value == "1",
+                "-o ssl_keyformat={value} is refused: keys are read as PEM, which is 1; convert the key with \
+                 'openssl pkey -inform DER'"
+            ),
+            _ => unreachable!("the table has no other name with an effect"),
         }
+        Ok(())
     }
 }
 
-fn refuse(name: &str) -> Result<()> {
-    if name.starts_with("ssl_") {
-        bail!(
-            "-o {name} is not for Sphinx: TLS has a port of its own; see --tls-port, --tls-cert and --tls-key"
-        );
-    }
-    if name.starts_with("ext_") {
-        bail!("-o {name} is not for Sphinx: everything is in memory; leave it out");
-    }
-    match REFUSED.iter().find(|(names, _)| names.contains(&name)) {
-        Some((_, why)) => bail!("-o {name} is not for Sphinx: {why}; leave it out"),
-        None => bail!("-o {name} is not known; there are idle_timeout=S and reader_timeout=S"),
+fn number(name: &str, value: &str, max: u32) -> Result<u32> {
+    match value.parse() {
+        Ok(number) if number <= max => Ok(number),
+        _ => bail!("-o {name} needs a number from 0 to {max}, not '{value}'"),
     }
 }
 
@@ -101,34 +289,70 @@ mod tests {
     }
 
     #[test]
-    fn takes_what_means_something() {
-        let check = |line: &str, idle_timeout: u32, reader_timeout: u32| {
-            assert_eq!(read(line).unwrap(), Extended { idle_timeout, reader_timeout }, "{line}");
-        };
-        check("", 0, 60);
-        check("modern,maxconns_fast", 0, 60);
-        check("idle_timeout=7", 7, 60);
-        check("idle_timeout=7,reader_timeout=0", 7, 0);
+    fn every_name_of_memcached_is_accepted_or_refused_with_its_reason() {
+        for row in &NAMES {
+            for name in row.names {
+                let with = |value: &str| format!("{name}{value}");
+                let one = if row.value == Always { "=1" } else { "" };
+                match (row.here.text(), &row.here, read(&with(one))) {
+                    (_, Effect(_) | Nothing(_), Ok(extended)) => {
+                        assert!(extended.warnings.is_empty(), "{name}");
+                    }
+                    (why, NoEffect(_), Ok(extended)) => {
+                        assert_eq!(extended.warnings, [format!("-o {name} has no effect: {why}")]);
+                    }
+                    (why, Refused(_), Err(error)) => {
+                        assert_eq!(error.to_string(), format!("-o {name} is refused: {why}; leave it out"));
+                    }
+                    (_, _, got) => panic!("{name}: {got:?}"),
+                }
+                if row.value == Always && !matches!(row.here, Refused(_)) {
+                    let error = read(&with("")).unwrap_err().to_string();
+                    assert_eq!(error, format!("-o {name} needs a value; write {name}=VALUE"));
+                }
+            }
+        }
     }
 
     #[test]
-    fn refuses_by_name_and_says_why() {
+    fn a_name_with_an_effect_has_it() {
+        let check = |line: &str, expect: Extended| assert_eq!(read(line).unwrap(), expect, "{line}");
+        let default = Extended::default;
+        check("", default());
+        check("modern,maxconns_fast", default());
+        check(
+            "idle_timeout=7,reader_timeout=0",
+            Extended { idle_timeout: 7, reader_timeout: 0, ..default() },
+        );
+        check("idle_timeout=7,idle_timeout=8", Extended { idle_timeout: 8, ..default() });
+        check("ssl_chain_cert=/c,ssl_keyformat=1", Extended { chain_cert: Some("/c".into()), ..default() });
+        check("ssl_key=/k", Extended { key: Some("/k".into()), ..default() });
+        check("ssl_ca_cert=/a", Extended { ca_cert: Some("/a".into()), ..default() });
+        let modes = Extended { verify_mode: Some(2), min_version: Some(3), ..default() };
+        check("ssl_verify_mode=2,ssl_min_version=3", modes);
+    }
+
+    #[test]
+    fn a_warning_comes_once() {
+        assert_eq!(read("hashpower=20,hashpower=21").unwrap().warnings.len(), 1);
+        let warnings = read("ext_path=/data/file:64G,ext_threads=4").unwrap().warnings;
+        assert_eq!(
+            warnings[0],
+            "-o ext_path has no effect: all items are in memory, and what does not fit into -m is evicted"
+        );
+        assert_eq!(warnings.len(), 2);
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_read() {
         let check = |line: &str, expect: &str| {
             let error = read(line).unwrap_err().to_string();
             assert!(error.contains(expect), "{line}: {error}");
         };
-        check("no_lru_crawler", "-o no_lru_crawler is not for Sphinx: there is no crawler");
-        check("modern,slab_automove=1", "there are no slabs");
-        check("ssl_key=x", "see --tls-port");
-        check("ext_path=/x:1G", "everything is in memory");
-        check("wat", "-o wat is not known; there are idle_timeout=S");
-        check("idle_timeout", "needs a number of seconds, not ''");
-        check("idle_timeout=x", "not 'x'; write idle_timeout=60");
+        check("wat", "-o wat is not known");
         check("modern=1", "takes no value");
-        for (names, _) in REFUSED {
-            for name in names {
-                check(name, name);
-            }
-        }
+        check("idle_timeout=x", "needs a number from 0 to 4294967295, not 'x'");
+        check("ssl_verify_mode=4", "needs a number from 0 to 3, not '4'");
+        check("ssl_keyformat=2", "keys are read as PEM");
     }
 }

@@ -2,51 +2,59 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use cache_store::Policy;
-use clap::{ArgAction, Args, ValueEnum};
+use clap::builder::{PathBufValueParser, StringValueParser};
+use clap::{ArgAction, Args, ValueEnum, value_parser};
 use reactor::Io;
 use units::{Bytes, CpuList, Nanos};
 
 use crate::irq::Leave;
-use crate::listen::Place;
+use crate::listen::Listener;
+use crate::trimmed::Trimmed;
 use crate::{Sharing, Spin};
 
 /// The command line as it is written; a configuration file has the same names.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Flags {
     /// TCP port; 0 takes a free one and prints it.
-    #[arg(short, long, default_value_t = 11211, value_name = "PORT")]
+    #[arg(short, long, default_value_t = 11211, value_name = "PORT", allow_negative_numbers = true, value_parser = Trimmed(parse_port))]
     pub(crate) port: u16,
     /// UDP port; 0 is none. A datagram of some bytes is answered with up to a MiB to whatever address it bears, so
     /// never open it to strangers.
-    #[arg(short = 'U', long, default_value_t = 0, value_name = "PORT")]
+    #[arg(short = 'U', long, default_value_t = 0, value_name = "PORT", value_parser = Trimmed(value_parser!(u16)))]
     pub(crate) udp_port: u16,
-    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,[::1]:11212,host. Anybody who
-    /// can reach one can read and write everything.
-    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", value_delimiter = ',', action = ArgAction::Append)]
-    pub(crate) listen: Vec<Place>,
+    /// Addresses to listen on, each with a port of its own where one follows: 127.0.0.1,host:11212 (IPv6 in brackets), or *
+    /// for every address. Every client that can reach one can read and write everything. With -Z, notls:ADDRESS is not
+    /// encrypted.
+    #[arg(short, long, default_value = "127.0.0.1", value_name = "ADDRESS", value_delimiter = ',', action = ArgAction::Append,
+          value_parser = Trimmed(str::parse::<Listener>))]
+    pub(crate) listen: Vec<Listener>,
     /// Unix socket to listen on; without -p and -l on this alone.
-    #[arg(short = 's', long, value_name = "FILE")]
+    #[arg(short = 's', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) unix_socket: Option<PathBuf>,
     /// Who may open the Unix socket, as its mode in octal.
-    #[arg(short = 'a', long, default_value = "700", value_name = "MODE", value_parser = parse_mode)]
+    #[arg(short = 'a', long, default_value = "700", value_name = "MODE", value_parser = Trimmed(parse_mode))]
     pub(crate) unix_mask: u32,
+    /// Speak TLS on the port of -p, with the certificate of --tls-cert or -o ssl_chain_cert.
+    #[arg(short = 'Z', long)]
+    pub(crate) enable_ssl: bool,
     /// TCP port for TLS, beside the others; 0 takes a free one.
-    #[arg(long, value_name = "PORT", requires_all = ["tls_cert", "tls_key"])]
+    #[arg(long, value_name = "PORT")]
     pub(crate) tls_port: Option<u16>,
-    /// PEM file of the certificate for TLS and what it was issued by.
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    /// PEM file of the certificate for TLS and what it was issued by. SIGHUP and refresh_certs have it read again.
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_cert: Option<PathBuf>,
-    /// PEM file of the certificate's private key.
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    /// PEM file of the certificate's private key [default: the file of the certificate].
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_key: Option<PathBuf>,
     /// PEM file of the authorities whose certificates clients must show.
-    #[arg(long, value_name = "FILE", requires = "tls_port")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) tls_client_ca: Option<PathBuf>,
     /// Clients that may wait to be accepted, per thread and address; the kernel caps it at net.core.somaxconn.
-    #[arg(short = 'b', long, default_value_t = 4096, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short = 'b', long, default_value_t = 4096, value_name = "N", value_parser = Trimmed(value_parser!(u32).range(1..)))]
     pub(crate) listen_backlog: u32,
-    /// Threads, each pinned to a processor of its own while there are enough [default: one per processor].
-    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    /// Threads, each pinned to a processor of its own while there are enough [default: one per processor]. Fewer start
+    /// where -m is too little for all.
+    #[arg(short, long, value_name = "N", value_parser = Trimmed(value_parser!(u16).range(1..=256)))]
     pub(crate) threads: Option<u16>,
     /// Processors to run on, such as 0,2 or 0-3 [default: all that this process may use].
     #[arg(long, value_name = "LIST")]
@@ -56,7 +64,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     pub(crate) no_irq_cpus: Option<Leave>,
     /// Memory for items and their index: a number of MiB, or a size such as 2GiB.
-    #[arg(short, long, visible_alias = "memory", default_value = "64", value_name = "SIZE", value_parser = parse_memory)]
+    #[arg(short, long, visible_alias = "memory", default_value = "64", value_name = "SIZE", value_parser = Trimmed(parse_memory))]
     pub(crate) memory_limit: Bytes,
     /// Take memory as it fills. By default all of it is taken at the start, which takes a second for some
     /// GiB (a virtual machine longer), so that no request ever waits for the system to clear a page.
@@ -69,15 +77,21 @@ pub(crate) struct Flags {
     /// Answer with an error when memory is full instead of letting an item go: --policy never.
     #[arg(short = 'M', long, conflicts_with = "policy")]
     pub(crate) disable_evictions: bool,
-    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment, of at most 2 MiB.
-    #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = parse_item_size)]
+    /// The largest item with its key and 59 B, from 1k to 2m: an item lies in one segment, of at most 2 MiB. A larger
+    /// size is lowered to 2m, with a warning.
+    #[arg(short = 'I', long, default_value = "1m", value_name = "SIZE", value_parser = Trimmed(parse_item_size))]
     pub(crate) max_item_size: Bytes,
+    /// Memory for connections' buffers, over all threads: large requests that are not whole, and replies that are not read.
+    /// A connection that needs more waits; requests and replies of up to 16 KiB never do [default: a sixteenth of -m,
+    /// at least 32 MiB].
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory)]
+    pub(crate) connection_memory: Option<Bytes>,
     /// Connections at once, over all threads; more are told so and closed. Datagrams do not count.
-    #[arg(short, long, visible_alias = "connections", default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, visible_alias = "connections", default_value_t = 1024, value_name = "N", value_parser = Trimmed(value_parser!(u32).range(1..)))]
     pub(crate) conn_limit: u32,
     /// Requests of one connection that are served before the others have their turn; 0 is what one receive brought, at
     /// most 64 KiB.
-    #[arg(short = 'R', long, default_value_t = 0, value_name = "N")]
+    #[arg(short = 'R', long, default_value_t = 0, value_name = "N", value_parser = Trimmed(value_parser!(u32)))]
     pub(crate) max_reqs_per_event: u32,
     /// Which threads work on which keys. nothing: each key's owner, which others ask by a message. read: any thread
     /// reads any key, without a lock, and owners write. something: threads in groups, under short locks; other groups
@@ -85,12 +99,12 @@ pub(crate) struct Flags {
     #[arg(long, default_value_t = Sharing::Read, value_name = "WHAT")]
     pub(crate) sharing: Sharing,
     /// Threads in a group of --sharing something [default: 2].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=256))]
     pub(crate) group: Option<u16>,
     /// Requests that may be under way from one thread to another.
-    #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, default_value_t = 1024, value_name = "N", hide = true, value_parser = value_parser!(u32).range(1..=1 << 20))]
     pub(crate) queue: u32,
-    /// How the event loops reach the kernel: auto, epoll or uring. auto takes io_uring where it can be had.
+    /// How the event loops reach the kernel: auto, epoll or uring. auto takes io_uring where it is available.
     #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
     pub(crate) io: Io,
     /// How long a thread without work looks for some before it sleeps: auto, off, or µs. It shortens the median on
@@ -100,7 +114,7 @@ pub(crate) struct Flags {
     pub(crate) spin: Spin,
     /// File of "user:password" lines: a connection's first request must be a set whose value is "user password". Read
     /// again on SIGHUP. Not with -U.
-    #[arg(short = 'Y', long, value_name = "FILE")]
+    #[arg(short = 'Y', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) auth_file: Option<PathBuf>,
     /// Have the command shutdown end the server.
     #[arg(short = 'A', long)]
@@ -108,20 +122,45 @@ pub(crate) struct Flags {
     /// Refuse flush_all.
     #[arg(short = 'F', long)]
     pub(crate) disable_flush_all: bool,
+    /// Refuse the commands that list keys: stats cachedump, stats detail, lru_crawler metadump.
+    #[arg(short = 'X', long)]
+    pub(crate) disable_dumping: bool,
+    /// Count operations by the part of the key before this character from the start on, as stats detail on does
+    /// [default: ':', once a client asks].
+    #[arg(short = 'D', long, value_name = "CHAR", value_parser = Trimmed(parse_delimiter))]
+    pub(crate) prefix_delimiter: Option<u8>,
+    /// Protocol: ascii or auto, which is the same here.
+    #[arg(short = 'B', long, value_name = "NAME", hide = true, value_parser = Trimmed(parse_protocol))]
+    pub(crate) protocol: Option<Protocol>,
+    /// Run in the background. The command returns when the server answers, or with the reason why it cannot start. The
+    /// server works in /, unless -r is given.
+    #[arg(short, long)]
+    pub(crate) daemon: bool,
+    /// Let the system write a core file if the server crashes.
+    #[arg(short = 'r', long)]
+    pub(crate) enable_coredumps: bool,
+    /// Lock the server's memory so that it is never swapped.
+    #[arg(short = 'k', long)]
+    pub(crate) lock_memory: bool,
     /// File to write the number of the process to.
-    #[arg(short = 'P', long, value_name = "FILE")]
+    #[arg(short = 'P', long, value_name = "FILE", value_parser = Trimmed(PathBufValueParser::new()))]
     pub(crate) pidfile: Option<PathBuf>,
-    /// User to become once every port is open; takes root.
-    #[arg(short, long, value_name = "USER")]
+    /// User to become once every port is open; ignored with a warning unless root starts the server.
+    #[arg(short, long, value_name = "USER", value_parser = Trimmed(StringValueParser::new()))]
     pub(crate) user: Option<String>,
-    /// memcached's options that mean something here: idle_timeout=S closes connections that are silent for S seconds;
-    /// and reader_timeout=S, by default 60, those that take no byte of their replies for so long; 0 is never.
-    #[arg(short = 'o', long, value_name = "NAME[=VALUE]", value_delimiter = ',', action = ArgAction::Append)]
+    /// Print the licence and exit.
+    #[arg(short = 'i', long, exclusive = true)]
+    pub(crate) license: bool,
+    /// memcached's extended options, such as idle_timeout=S, which closes connections that are silent for S seconds, and
+    /// Sphinx's reader_timeout=S, by default 60, those that take no byte of their replies for so long; 0 is never. Names
+    /// without an effect are accepted with a warning.
+    #[arg(short = 'o', long, value_name = "NAME[=VALUE]", value_delimiter = ',', action = ArgAction::Append,
+          value_parser = Trimmed(StringValueParser::new()))]
     pub(crate) extended: Vec<String>,
     /// Where to answer GET /metrics for Prometheus, such as 127.0.0.1:9150; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,
-    /// How long SIGTERM and SIGINT let replies leave before connections are cut.
+    /// How long SIGTERM, SIGINT and SIGUSR1 let replies leave before connections are cut.
     #[arg(long, default_value = "5s", value_name = "TIME")]
     pub(crate) drain: Nanos,
     /// Log what happens to connections and at the start; twice: more.
@@ -145,6 +184,40 @@ pub enum LogFormat {
     Json,
 }
 
+/// What `-B` may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Ascii,
+    Auto,
+}
+
+fn parse_protocol(text: &str) -> Result<Protocol, String> {
+    match text {
+        "ascii" => Ok(Protocol::Ascii),
+        "auto" => Ok(Protocol::Auto),
+        "binary" => Err(
+            "only the text protocol is spoken, so clients of the binary protocol could not use the server; \
+                         have them speak text, or keep memcached for them"
+                .into(),
+        ),
+        _ => Err("write ascii or auto".into()),
+    }
+}
+
+/// memcached's `-p -1` is any free port, as 0 is here.
+fn parse_port(text: &str) -> Result<u16, String> {
+    match text.parse::<i32>() {
+        Ok(-1) => Ok(0),
+        Ok(port) => port.try_into().map_err(|_| format!("{port} is not in 0..=65535")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Of several bytes the first counts, as in memcached.
+fn parse_delimiter(text: &str) -> Result<u8, String> {
+    text.bytes().next().ok_or_else(|| "write one character, such as ':'".into())
+}
+
 fn parse_memory(text: &str) -> Result<Bytes, String> {
     // memcached's -m counts in megabytes.
     if let Ok(mebibytes) = text.parse::<u32>() {
@@ -156,7 +229,9 @@ fn parse_memory(text: &str) -> Result<Bytes, String> {
 /// The least that memcached takes for `-I`. Units: bytes.
 const ITEM_MIN: u64 = 1 << 10;
 /// An item lies in one segment. Units: bytes.
-const ITEM_MAX: u64 = 2 << 20;
+pub(crate) const ITEM_MAX: u64 = 2 << 20;
+/// The most that memcached takes for `-I`. Units: bytes.
+const ITEM_MEMCACHED_MAX: u64 = 1 << 30;
 
 fn parse_item_size(text: &str) -> Result<Bytes, String> {
     // memcached writes 1m and 512k.
@@ -168,11 +243,11 @@ fn parse_item_size(text: &str) -> Result<Bytes, String> {
         _ => text.parse().map_err(|error: units::ParseError| error.to_string())?,
     };
     match size.0 {
-        ITEM_MIN..=ITEM_MAX => Ok(size),
+        ITEM_MIN..=ITEM_MEMCACHED_MAX => Ok(size),
         0..ITEM_MIN => Err(format!("{size} is under the least of {}", Bytes(ITEM_MIN))),
         _ => Err(format!(
-            "{size} is over {}: an item lies in one segment of that length and is never cut up; \
-             keep larger values in several items",
+            "{size} is over {}, the most that memcached takes; here an item has at most {}",
+            Bytes(ITEM_MEMCACHED_MAX),
             Bytes(ITEM_MAX)
         )),
     }
@@ -190,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_of_items_are_within_a_segment() {
+    fn sizes_of_items_are_read_as_memcached_writes_them() {
         let check = |text: &str, expect: Result<u64, &str>| match (parse_item_size(text), expect) {
             (Ok(size), Ok(expect)) => assert_eq!(size.0, expect, "{text}"),
             (Err(error), Err(expect)) => assert!(error.contains(expect), "{text}: {error}"),
@@ -202,8 +277,8 @@ mod tests {
         check("1024", Ok(1024));
         check("1MiB", Ok(1 << 20));
         check("1023", Err("under the least"));
-        check("3m", Err("one segment"));
-        check("128m", Err("one segment"));
+        check("128m", Ok(128 << 20));
+        check("1025m", Err("over 1 GiB, the most that memcached takes; here an item has at most 2 MiB"));
         check("x", Err("write bytes"));
     }
 

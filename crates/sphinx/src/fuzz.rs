@@ -1,12 +1,16 @@
-//! What the fuzzers run of what anybody may send before the parser of requests sees it: datagrams, and the first request
-//! where a password is asked for.
+//! What the fuzzers run of what any client may send before the parser of requests sees it: datagrams, the first request
+//! where a password is asked for, and other protocols.
 //!
 //! Try it: `cargo test -p sphinx --test corpus`.
+
+mod foreign;
 
 use std::collections::VecDeque;
 
 use crate::auth::{Attempt, attempt};
 use crate::frames::Frames;
+
+pub use foreign::foreign_protocols;
 
 /// Says that the datagram that is being served is done with, in place of a datagram's length.
 const DONE: u8 = 255;
@@ -44,7 +48,7 @@ pub fn udp_requests(bytes: &[u8]) {
 
 /// Up to here a line that does not end is waited for, however it is cut. Units: bytes.
 const LINE_MAX: usize = 2048;
-/// More than this nobody unknown may have the server keep, however slowly it comes. Units: bytes.
+/// A client that has not logged in may not have the server keep more than this, however slowly it comes. Units: bytes.
 const KEPT_MAX: usize = 8 << 10;
 
 /// Reads what comes before the client is known in three ways, whole and in steps, which must give the same.
@@ -67,7 +71,7 @@ fn attempts(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
         let found = attempt(shown);
         let used = match found {
             Attempt::NeedMore => {
-                assert!(shown.len() < KEPT_MAX, "{} bytes of somebody unknown are kept", shown.len());
+                assert!(shown.len() < KEPT_MAX, "{} bytes of an unknown client are kept", shown.len());
                 if end == bytes.len() {
                     return (seen, bytes.len() - start);
                 }

@@ -1,3 +1,5 @@
+use crate::budget::FREE;
+
 /// Input buffers of requests with large values, to be used again.
 ///
 /// What a buffer of 1 MB costs when it is new: the system clears it page by page as it fills, and a vector that grows by
@@ -8,10 +10,14 @@ pub(crate) struct LargeInputs {
     spare: Vec<Vec<u8>>,
     /// What the spare ones come to. Units: bytes.
     bytes: usize,
+    /// Whether none is kept, since memory is short.
+    pub(crate) frugal: bool,
 }
 
 /// Larger buffers leave their connection when they are empty, or each would keep one value's memory for good. Units: bytes.
-const LARGE: usize = 64 << 10;
+const LARGE: usize = FREE;
+/// Capacities are multiples of this, so that one serves requests of about the same size. Units: bytes.
+const ROUND: usize = 64 << 10;
 /// Spare ones that a thread keeps: of the values that arrive at the same moment, a few of the largest size. Units: bytes.
 const KEEP: usize = 8 << 20;
 
@@ -26,15 +32,28 @@ impl LargeInputs {
 
     #[cold]
     fn exchange(&mut self, input: &mut Vec<u8>, length: usize) {
-        // Powers of two, so that those of a few sizes serve all. What is never written takes no memory.
-        let fits = self.spare.iter().rposition(|spare| spare.capacity() >= length);
+        let fits = |capacity: usize| (length..=2 * length).contains(&capacity);
+        let fits = self.spare.iter().rposition(|spare| fits(spare.capacity()));
         let mut larger = match fits {
             Some(spare) => self.spare.swap_remove(spare),
-            None => Vec::with_capacity(length.next_power_of_two()),
+            // A vector that is longer than asked for is charged in full.
+            None => Vec::with_capacity(length.next_multiple_of(ROUND)),
         };
         self.bytes -= if fits.is_some() { larger.capacity() } else { 0 };
         larger.extend_from_slice(input);
         self.give(std::mem::replace(input, larger));
+    }
+
+    /// What the spare ones come to. Units: bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Frees the spare ones.
+    pub(crate) fn clear(&mut self) {
+        self.spare.clear();
+        self.bytes = 0;
     }
 
     /// Drops the first `n` bytes of an input buffer, and takes its memory if that is large and not needed.
@@ -47,7 +66,7 @@ impl LargeInputs {
     }
 
     fn give(&mut self, mut buffer: Vec<u8>) {
-        if buffer.capacity() > LARGE && self.bytes + buffer.capacity() <= KEEP {
+        if !self.frugal && buffer.capacity() > LARGE && self.bytes + buffer.capacity() <= KEEP {
             buffer.clear();
             self.bytes += buffer.capacity();
             self.spare.push(buffer);

@@ -18,8 +18,8 @@
 //! order of the requests. After *The Impact of Thread-Per-Core Architecture on Application Tail Latency*
 //! (ANCS'19), §IV-A.
 //!
-//! That is `--sharing nothing`. The rest of the paper's design space, and a way past its weakness, differ in who does
-//! an operation, and in nothing else:
+//! That is `--sharing nothing`. The rest of the paper's design space, and a way past its weakness, differ in which
+//! thread does an operation, and in nothing else:
 //!
 //! ```text
 //!   --sharing     a key of another thread
@@ -39,17 +39,23 @@
 //!
 #![doc = include_str!("../DIFFERENCES.md")]
 
+mod allocator;
 mod arriving;
 mod auth;
+mod budget;
 mod buffers;
+mod certificates;
 mod client;
 mod clock;
 mod config;
 mod config_file;
 mod core;
+mod daemon;
 mod draft;
+mod dump;
 mod extended;
 mod flags;
+mod foreign;
 mod frames;
 #[doc(hidden)]
 pub mod fuzz;
@@ -58,6 +64,7 @@ mod large_inputs;
 mod link;
 mod listen;
 mod log;
+mod memcached_flags;
 mod message;
 mod metrics;
 mod operation;
@@ -65,8 +72,9 @@ mod options;
 mod partitions;
 mod phase;
 mod pidfile;
+mod ports;
 mod privileges;
-mod refused;
+mod process_limits;
 mod replies;
 mod run;
 mod server;
@@ -77,6 +85,7 @@ mod simulation;
 mod spin;
 mod stats;
 mod thread;
+mod trimmed;
 
 pub use config::{Config, Tls};
 pub use flags::LogFormat;
@@ -86,6 +95,16 @@ pub use server::Server;
 pub use sharing::Sharing;
 pub use spin::Spin;
 
+/// The version of memcached whose answers these are.
+macro_rules! memcached_version {
+    () => {
+        "1.6.45"
+    };
+}
+
 /// What `version` answers: the version of memcached whose answers these are, since clients read numbers there and
 /// libmemcached takes none that begins with 0; then our own. Bounds: libmemcached has room for 23 bytes.
-pub const VERSION: &str = concat!("1.6.18-sphinx-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!(memcached_version!(), "-sphinx-", env!("CARGO_PKG_VERSION"));
+
+/// What `-V`, and the first line of `-h`, print behind `memcached`: the same two versions, as scripts read them there.
+pub const VERSION_LINE: &str = concat!(memcached_version!(), " (sphinxd ", env!("CARGO_PKG_VERSION"), ")");

@@ -36,8 +36,8 @@ pub(crate) struct Link<W: Waker> {
     pushed: bool,
 }
 
-/// From here on an ask is large. Units: bytes. With the smaller ones, 1024 at most by default, come 4 MiB more.
-const LARGE: usize = 4 << 10;
+/// From here on an ask is large, and counts against the budget of connections' memory. Units: bytes. With the smaller ones, 1024 at most by default, come 4 MiB more.
+pub(crate) const LARGE: usize = 4 << 10;
 /// Bytes of large asks from which on no more is asked. Units: bytes. Source: a MiB is copied in some 0.1 ms, so the peer
 /// has work for longer than it takes to wake it.
 const LARGE_MAX: usize = 4 << 20;
@@ -72,6 +72,12 @@ impl<W: Waker> Link<W> {
     #[inline]
     pub(crate) fn unanswered(&self) -> usize {
         (self.asked - self.answered) as usize
+    }
+
+    /// What the large asks come to that were not answered. Units: bytes.
+    #[inline]
+    pub(crate) fn large_bytes(&self) -> usize {
+        self.large_bytes
     }
 
     /// Whether the peer can be asked for something more.

@@ -1,12 +1,75 @@
-use std::fmt;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::str::FromStr;
 
 use anyhow::{Context, Result};
 
-/// One word of `-l`: an address or the name of one, with a port or without.
+/// One word of `-l`: an address, and how connections to it are encrypted where the word says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listener {
+    pub(crate) layer: Layer,
+    pub(crate) place: Place,
+}
+
+/// How the connections of a listener are encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layer {
+    /// As those of the other listeners: by TLS with `-Z`.
+    Usual,
+    /// Not at all: `notls:`.
+    Plain,
+    /// By TLS without certificates of clients: `btls:`.
+    Tls,
+    /// By TLS, and clients show a certificate: `mtls:`.
+    MutualTls,
+}
+
+impl Layer {
+    const PREFIXES: [(&str, Layer); 3] =
+        [("notls:", Layer::Plain), ("btls:", Layer::Tls), ("mtls:", Layer::MutualTls)];
+
+    /// What stands before the address: `notls:`.
+    pub(crate) fn prefix(self) -> &'static str {
+        Layer::PREFIXES.iter().find(|(_, layer)| *layer == self).map_or("", |(prefix, _)| prefix)
+    }
+}
+
+impl FromStr for Listener {
+    type Err = String;
+
+    /// `[notls:|btls:|mtls:][proto[NAME]:][tag[NAME]:]ADDRESS`, as memcached reads it.
+    fn from_str(text: &str) -> Result<Listener, String> {
+        let found = Layer::PREFIXES
+            .iter()
+            .find_map(|(prefix, layer)| text.strip_prefix(prefix).map(|rest| (*layer, rest)));
+        let (layer, rest) = found.unwrap_or((Layer::Usual, text));
+        let rest = match rest.strip_prefix("proto[").and_then(|rest| rest.split_once("]:")) {
+            Some(("ascii" | "negotiating", rest)) => rest,
+            Some((name, _)) => {
+                return Err(format!(
+                    "proto[{name}] is refused: only the text protocol is spoken; write proto[ascii]"
+                ));
+            }
+            None => rest,
+        };
+        Ok(Listener { layer, place: without_tag(rest).parse()? })
+    }
+}
+
+/// `text` without `tag[NAME]:` or `tag_NAME_:` in front: memcached tells its proxy's listeners apart by it.
+fn without_tag(text: &str) -> &str {
+    let tagged = match text.strip_prefix("tag") {
+        Some(rest) if rest.starts_with('[') => rest.split_once("]:"),
+        Some(rest) if rest.starts_with('_') => rest[1..].split_once("_:"),
+        _ => None,
+    };
+    tagged.map_or(text, |(_, rest)| rest)
+}
+
+/// An address or the name of one, with a port or without.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
+    /// `*`: every address of the machine.
+    Every(Option<u16>),
     /// A number, and the port if one was given.
     Number(IpAddr, Option<u16>),
     /// A name to be looked up.
@@ -19,6 +82,7 @@ impl Place {
     /// Errors: the name is not known.
     pub(crate) fn addresses(&self, port: u16) -> Result<Vec<SocketAddr>> {
         match self {
+            Place::Every(own) => Ok(vec![SocketAddr::new(every_address(), own.unwrap_or(port))]),
             Place::Number(address, own) => Ok(vec![SocketAddr::new(*address, own.unwrap_or(port))]),
             Place::Name(name, own) => {
                 let found = (name.as_str(), own.unwrap_or(port)).to_socket_addrs();
@@ -53,8 +117,11 @@ impl FromStr for Place {
             Some((name, port)) => (name, Some(port.parse().map_err(|_| complaint())?)),
             None => (text, None),
         };
+        if name == "*" {
+            return Ok(Place::Every(port));
+        }
         let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
-        // Names of hosts do not end in a number: that is a mistyped address, which nobody should look up.
+        // Names of hosts do not end in a number: that is a mistyped address, which should not be looked up.
         let ends_in_number =
             name.rsplit('.').next().is_none_or(|label| label.bytes().all(|b| b.is_ascii_digit()));
         if !is_name || ends_in_number {
@@ -65,18 +132,13 @@ impl FromStr for Place {
 }
 
 fn complaint() -> String {
-    "it is no address; write for example 127.0.0.1, 0.0.0.0:11211, [::1]:11211 or localhost".into()
+    "it is not an address; write for example 127.0.0.1, 0.0.0.0:11211, [::1]:11211 or localhost".into()
 }
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Place::Number(address, None) => address.fmt(f),
-            Place::Number(address, Some(port)) => SocketAddr::new(*address, *port).fmt(f),
-            Place::Name(name, None) => f.write_str(name),
-            Place::Name(name, Some(port)) => write!(f, "{name}:{port}"),
-        }
-    }
+/// The address that stands for all: of IPv6, which takes connections by IPv4 too, unless this machine has none.
+fn every_address() -> IpAddr {
+    let every = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    if UdpSocket::bind((every, 0)).is_ok() { every } else { IpAddr::V4(Ipv4Addr::UNSPECIFIED) }
 }
 
 #[cfg(test)]
@@ -100,6 +162,32 @@ mod tests {
         let found = local.addresses(1).unwrap();
         assert!(!found.is_empty());
         assert!(found.iter().all(|a| a.ip().is_loopback() && a.port() == 7), "{found:?}");
+    }
+
+    #[test]
+    fn reads_what_memcached_writes_before_an_address() {
+        let check = |text: &str, layer: Layer, address: &str| {
+            let listener: Listener = text.parse().unwrap();
+            let addresses = listener.place.addresses(11211).unwrap();
+            assert_eq!((listener.layer, addresses[0].to_string().as_str()), (layer, address), "{text}");
+        };
+        check("127.0.0.1", Layer::Usual, "127.0.0.1:11211");
+        check("notls:127.0.0.1:7", Layer::Plain, "127.0.0.1:7");
+        check("btls:[::1]:7", Layer::Tls, "[::1]:7");
+        check("mtls:proto[ascii]:tag_tools_:127.0.0.1:9", Layer::MutualTls, "127.0.0.1:9");
+        check("proto[negotiating]:127.0.0.1", Layer::Usual, "127.0.0.1:11211");
+        check("tag[a]:127.0.0.1", Layer::Usual, "127.0.0.1:11211");
+        let error = "proto[binary]:127.0.0.1".parse::<Listener>().unwrap_err();
+        assert!(error.contains("only the text protocol is spoken"), "{error}");
+        assert!("notls:".parse::<Listener>().unwrap_err().contains("write for example"));
+    }
+
+    #[test]
+    fn a_star_is_every_address() {
+        for (text, port) in [("*", 11211), ("*:7", 7)] {
+            let addresses = text.parse::<Place>().unwrap().addresses(11211).unwrap();
+            assert!(addresses.iter().all(|a| a.ip().is_unspecified() && a.port() == port), "{addresses:?}");
+        }
     }
 
     #[test]

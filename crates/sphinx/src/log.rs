@@ -8,7 +8,7 @@ use crate::LogFormat;
 /// Has what is logged from now on written to standard error, unless the program has set up something else before.
 ///
 /// Only starts, ends, failures and signals are logged, never a request: a thread that serves must not wait for
-/// whoever reads the log.
+/// the reader of the log.
 pub(crate) fn start(verbose: u8, format: LogFormat) {
     let level = match verbose {
         0 => LevelFilter::WARN,

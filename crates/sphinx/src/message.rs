@@ -1,11 +1,12 @@
 use reactor::{Conn, Loan};
 
+use crate::dump::Dump;
 use crate::operation::Operation;
 use crate::stats::CoreStats;
 
 /// What one thread wants done by the owner of a key, or by every thread.
 pub(crate) struct Ask {
-    /// Whose request it is.
+    /// The request that it belongs to.
     pub(crate) ticket: Ticket,
     /// What to do.
     pub(crate) work: Work,
@@ -37,6 +38,8 @@ pub(crate) enum Work {
     Connections,
     /// `stats detail`.
     Detail(DetailVerb),
+    /// The next part of a list of all items.
+    Dump(Box<Dump>),
 }
 
 /// What to do about `stats detail`.
@@ -68,14 +71,18 @@ pub(crate) enum Extra {
     None,
     /// A large value, in its place in the reply. Its owner keeps it as it is until this is dropped.
     Loan(Box<Loan>),
+    /// There was no memory for the reply.
+    Refused,
     /// This thread's part, for work that is done by every thread.
     Part(Box<CoreStats>),
+    /// How far a list of all items has come.
+    Dump(Box<Dump>),
 }
 
 /// Where an answer belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ticket {
-    /// The connection; it may be gone by then.
+    /// The connection; it may be closed by then.
     pub(crate) conn: Conn,
     /// The place of the reply; none if the client wants none.
     pub(crate) reply: Option<u64>,

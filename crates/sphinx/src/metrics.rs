@@ -1,8 +1,8 @@
 //! Figures for Prometheus, on a port of their own, in the text format of OpenMetrics 1.0.
 //!
 //! A scrape leaves a note for each thread and wakes it; the thread answers in its own time with a copy of its
-//! counters, and goes on. So a scrape stops nobody, costs each thread a copy of some KiB, and costs nothing while
-//! nobody asks.
+//! counters, and goes on. So a scrape stops no thread and costs each a copy of some KiB; without scrapes there is
+//! no cost.
 
 mod http;
 mod text;
@@ -34,7 +34,7 @@ impl Scrape {
         self.is_asked.store(true, Ordering::Release);
     }
 
-    /// Where to send the figures, if somebody has asked since the last time.
+    /// Where to send the figures, if a scrape has asked since the last time.
     pub(crate) fn take(&self) -> Option<Sender<Snapshot>> {
         if !self.is_asked.load(Ordering::Acquire) {
             return None;

@@ -1,7 +1,7 @@
 pub(crate) mod meta;
 
 use cache_store::{Counted, Expiry, Item, Key, Lookup, Reader, Store, Stored};
-use proto_memcache::server::{Refusal, reply};
+use proto_memcache::server::{MetaVerb, Refusal, reply};
 use proto_memcache::{Reply, StoreVerb};
 
 use crate::draft::{Draft, LEND};
@@ -82,7 +82,7 @@ impl Operation {
                 }
                 Counted::NotFound | Counted::Exists => reply::NOT_FOUND,
                 Counted::NonNumeric => Refusal::NonNumeric.line(),
-                Counted::NoMemory => Refusal::OutOfMemory.line(),
+                Counted::NoMemory => Refusal::NoMemory.line(),
             },
             Operation::Touch { exptime, .. } => {
                 match store.touch(key, Expiry::from_exptime(exptime, now), now) {
@@ -116,6 +116,16 @@ pub(crate) fn stored(verb: StoreVerb, stored: Stored) -> &'static [u8] {
 }
 
 impl Operation {
+    /// Whether its reply may have the value of an item.
+    #[inline]
+    pub(crate) fn shows_value(&self) -> bool {
+        match self {
+            Operation::Get { .. } | Operation::GetAndTouch { .. } => true,
+            Operation::Meta(meta) => meta.verb == MetaVerb::Get,
+            _ => false,
+        }
+    }
+
     /// What it counts as under `stats detail`, `reply` being what it has appended.
     pub(crate) fn detail(&self, reply: &[u8]) -> Option<Detail> {
         match *self {

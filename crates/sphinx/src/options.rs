@@ -1,14 +1,26 @@
-use std::net::SocketAddr;
+mod places;
 
 use anyhow::{Context, Result, bail, ensure};
 use cache_store::Policy;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use reactor::{Address, Io, allowed_cpus};
+use nix::unistd::{User, geteuid};
+use reactor::allowed_cpus;
+use units::Bytes;
 
 use crate::extended::Extended;
-use crate::flags::Flags;
-use crate::{Config, Tls, config_file, refused};
+use crate::flags::{Flags, ITEM_MAX, Protocol};
+use crate::memcached_flags::no_effect;
+use crate::{Config, budget, config_file, memcached_flags};
+
+/// What `-i` prints.
+const LICENSE: &str = concat!(
+    "sphinxd ",
+    env!("CARGO_PKG_VERSION"),
+    ", under the Apache License, version 2.0\n\n",
+    include_str!("../../../LICENSE")
+);
 
 /// The options of the server, from its command line and its configuration file, with memcached's flags where they
 /// mean the same.
@@ -17,28 +29,27 @@ pub struct Options {
     flags: Flags,
     /// Whether it listens on the network although there is a Unix socket.
     network: bool,
+    /// What was accepted without effect.
+    warnings: Vec<String>,
 }
 
 impl Args for Options {
     fn augment_args(command: Command) -> Command {
-        refused::augment(Flags::augment_args(command))
+        memcached_flags::augment(Flags::augment_args(command))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
-        refused::augment(Flags::augment_args_for_update(command))
+        memcached_flags::augment(Flags::augment_args_for_update(command))
     }
 }
 
 impl FromArgMatches for Options {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Options, clap::Error> {
-        refused::check(matches)?;
-        let flags = Flags::from_arg_matches(matches)?;
-        let Some(file) = &flags.config else { return Ok(Options::new(flags, matches)) };
+        let options = Options::read(matches)?;
+        let Some(file) = &options.flags.config else { return Ok(options) };
         let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
         let words = config_file::words(&command, matches, file)?;
-        let matches = command.try_get_matches_from(words)?;
-        refused::check(&matches)?;
-        Ok(Options::new(Flags::from_arg_matches(&matches)?, &matches))
+        Options::read(&command.try_get_matches_from(words)?)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
@@ -48,10 +59,16 @@ impl FromArgMatches for Options {
 }
 
 impl Options {
-    fn new(flags: Flags, matches: &ArgMatches) -> Options {
+    fn read(matches: &ArgMatches) -> Result<Options, clap::Error> {
+        let warnings = memcached_flags::warnings(matches)?;
+        let flags = Flags::from_arg_matches(matches)?;
+        if flags.license {
+            // Of this kind are texts that were asked for: they go to standard output, and the exit code is 0.
+            return Err(clap::Error::raw(ErrorKind::DisplayVersion, LICENSE));
+        }
         let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
         let network = flags.unix_socket.is_none() || given("port") || given("listen");
-        Options { flags, network }
+        Ok(Options { flags, network, warnings })
     }
 
     /// Fills in the defaults that depend on the machine.
@@ -65,7 +82,12 @@ impl Options {
             flags.auth_file.is_none() || flags.udp_port == 0,
             "-U and -Y exclude each other: a datagram bears no proof of who sent it; leave out -U"
         );
-        let (listen, tls) = self.places()?;
+        let mut warnings = self.warnings.clone();
+        warnings.extend(extended.warnings.iter().cloned());
+        if flags.protocol == Some(Protocol::Auto) {
+            warnings.push("-B auto is -B ascii: only the text protocol is spoken, classic and meta".into());
+        }
+        let (listen, tls) = places::of(flags, &extended, self.network, &mut warnings)?;
         let cpus = self.cpus()?;
         let threads = flags.threads.map_or(cpus.len(), usize::from);
         let sharing = flags.group.map_or(Some(flags.sharing), |group| flags.sharing.with_group(group.into()));
@@ -76,8 +98,10 @@ impl Options {
                 flags.sharing
             );
         };
-        let choice = flags.io.choose(Io::FOR_SERVERS)?;
-        Ok(Config {
+        let choice = reactor::choose(flags.io, reactor::Backend::FOR_SERVERS)?;
+        let item_max = item_max(flags.max_item_size, &mut warnings);
+        let user = flags.user.clone().filter(|user| may_become(user, &mut warnings));
+        let mut config = Config {
             listen,
             unix_mask: flags.unix_mask,
             tls,
@@ -86,7 +110,11 @@ impl Options {
             memory: flags.memory_limit,
             lazy_memory: flags.lazy_memory,
             policy: if flags.disable_evictions { Policy::Never } else { flags.policy },
-            item_max: flags.max_item_size.0 as usize,
+            item_max,
+            connection_memory: flags.connection_memory.map_or_else(
+                || budget::default(flags.memory_limit, threads, item_max),
+                |memory| memory.0 as usize,
+            ),
             connections: flags.conn_limit as usize,
             sharing,
             requests_per_event: flags.max_reqs_per_event,
@@ -97,52 +125,24 @@ impl Options {
             auth_file: flags.auth_file.clone(),
             shutdown: flags.enable_shutdown,
             flush_all: !flags.disable_flush_all,
+            dump: !flags.disable_dumping,
+            prefix_delimiter: flags.prefix_delimiter,
+            daemon: flags.daemon,
+            core_dumps: flags.enable_coredumps,
+            lock_memory: flags.lock_memory,
             pidfile: flags.pidfile.clone(),
-            user: flags.user.clone(),
+            user,
             idle_timeout: extended.idle_timeout,
             reader_timeout: extended.reader_timeout,
             metrics: flags.metrics,
             drain: flags.drain,
             verbose: flags.verbose,
             log_format: flags.log_format,
-        })
-    }
-
-    /// Where to listen without TLS, and with it.
-    fn places(&self) -> Result<(Vec<Address>, Option<Tls>)> {
-        let flags = &self.flags;
-        let (mut listen, mut encrypted) = (Vec::new(), Vec::new());
-        for place in flags.listen.iter().filter(|_| self.network) {
-            listen.extend(place.addresses(flags.port)?.into_iter().map(Address::Tcp));
-            // As in memcached, a port that stands with an address is for TCP.
-            let others = place.addresses(0)?.into_iter().map(|address| address.ip());
-            let with = |port: u16, to: &mut Vec<SocketAddr>| {
-                to.extend(others.clone().map(|ip| SocketAddr::new(ip, port)))
-            };
-            if flags.udp_port > 0 {
-                let mut datagrams = Vec::new();
-                with(flags.udp_port, &mut datagrams);
-                listen.extend(datagrams.into_iter().map(Address::Udp));
-            }
-            if let Some(port) = flags.tls_port {
-                with(port, &mut encrypted);
-            }
-        }
-        ensure!(
-            self.network || (flags.udp_port == 0 && flags.tls_port.is_none()),
-            "with -s alone there is no network for -U and --tls-port; give -l, too"
-        );
-        listen.extend(flags.unix_socket.clone().map(Address::Unix));
-        let tls = match (&flags.tls_cert, &flags.tls_key) {
-            (Some(certificates), Some(key)) => Some(Tls {
-                listen: encrypted,
-                certificates: certificates.clone(),
-                key: key.clone(),
-                client_authorities: flags.tls_client_ca.clone(),
-            }),
-            _ => None,
+            threads_wanted: threads,
+            warnings,
         };
-        Ok((listen, tls))
+        config.fit_threads();
+        Ok(config)
     }
 
     fn cpus(&self) -> Result<Vec<usize>> {
@@ -157,5 +157,35 @@ impl Options {
     }
 }
 
+/// The largest item for what `-I` says, which may be more than there can be. Units: bytes.
+fn item_max(wanted: Bytes, warnings: &mut Vec<String>) -> usize {
+    let most = Bytes(ITEM_MAX);
+    if wanted > most {
+        warnings.push(format!(
+            "-I {wanted} is lowered to {most}: an item lies in one segment of that length; larger values are refused \
+             with 'SERVER_ERROR object too large for cache'"
+        ));
+    }
+    wanted.min(most).0 as usize
+}
+
+/// Whether the process can become `user`; as in memcached, `-u` is ignored otherwise, since a process without root's
+/// privileges has none to give up.
+fn may_become(user: &str, warnings: &mut Vec<String>) -> bool {
+    let own = geteuid();
+    if own.is_root() {
+        return true;
+    }
+    if User::from_name(user).ok().flatten().is_none_or(|user| user.uid != own) {
+        warnings.push(no_effect(
+            &format!("-u {user}"),
+            &format!("only root can change its user, and this is user {own}"),
+        ));
+    }
+    false
+}
+
+#[cfg(test)]
+mod documented;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! Who does an operation: this thread, alone or under a lock, or another one that is asked.
+//! Which thread does an operation: this one, alone or under a lock, or another one that is asked.
 //!
 //! ```text
 //!   --sharing    read here                    write here                  by message
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use anyhow::{Context, Result};
-use cache_store::{Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, View};
+use cache_store::{Entry, Epochs, Key, KeyHash, KeyHasher, Reader, Stats, Store, View};
 
 use crate::config::Config;
 use crate::draft::Draft;
@@ -25,9 +25,9 @@ use crate::sharing::Sharing;
 
 /// A partition under its lock, on cache lines of its own (128 B, since processors fetch them in pairs).
 ///
-/// std's mutex is one word that is spun on for a moment and then slept on (futex); one that nobody else wants costs
+/// std's mutex is one word that is spun on for a moment and then slept on (futex); one that no other thread wants costs
 /// two atomic instructions. It is held for one operation, some 100 ns, and for the copy of a large value: 1 MiB is
-/// 0.1 ms at 10 GB/s. Fairness, for which other locks are heavier, would help nobody who waits so little.
+/// 0.1 ms at 10 GB/s. Fairness, for which other locks are heavier, would help no thread that waits so little.
 #[repr(align(128))]
 pub(crate) struct Locked(Mutex<Store>);
 
@@ -100,7 +100,7 @@ pub(crate) struct Partitions {
 }
 
 enum Keep {
-    /// One partition that nobody else writes to.
+    /// One partition that no other thread writes to.
     Alone(Box<Alone>),
     /// The partitions of the threads `first..` that share with this one.
     Shared { first: usize, stores: Vec<Arc<[Locked]>> },
@@ -161,7 +161,17 @@ impl Partitions {
     /// Where an operation on a key is done, unless it can be [read](Partitions::read) here.
     #[inline]
     pub(crate) fn place(&self, hash: KeyHash) -> Place {
-        let partition = hash.partition(self.count);
+        self.place_of(hash.partition(self.count))
+    }
+
+    /// How many there are, over all threads.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Where work on a partition is done.
+    #[inline]
+    pub(crate) fn place_of(&self, partition: usize) -> Place {
         let owner = partition / self.per_thread;
         let here = match &self.keep {
             Keep::Alone(_) => owner == self.thread,
@@ -202,7 +212,21 @@ impl Partitions {
         self.reader().is_some_and(|reader| operation.read(reader, partition, key, value, now, out))
     }
 
-    /// Keeps nothing of what was read. To be called often: it is memory that nobody can use meanwhile.
+    /// Whether the item of a key, here or where this thread reads, has a value that would have to be copied into a reply:
+    /// one of more than `free` bytes, that cannot be kept in place or may not be (`lends`).
+    pub(crate) fn copies(&mut self, place: Place, key: Key, free: usize, lends: bool, now: u32) -> bool {
+        let copies = |entry: Option<Entry>| {
+            entry.is_some_and(|entry| entry.value.len() > free && !(lends && entry.pin().is_some()))
+        };
+        let partition = key.hash.partition(self.count);
+        match (place, self.reader()) {
+            (Place::Here(partition), _) => self.with(partition, |store| copies(store.peek(key, now))),
+            (Place::At(_), Some(reader)) => copies(reader.peek(partition, key, now)),
+            (Place::At(_), None) => false,
+        }
+    }
+
+    /// Keeps nothing of what was read. To be called often: that memory cannot be reused meanwhile.
     #[inline]
     pub(crate) fn leave(&mut self) {
         if let Some(reader) = self.reader() {
@@ -218,7 +242,7 @@ impl Partitions {
         }
     }
 
-    /// The partition that takes what belongs to none, such as the count of a value that nobody read.
+    /// The partition that takes what belongs to none, such as the count of a value that was not read.
     pub(crate) fn any(&self) -> usize {
         self.thread * self.per_thread
     }
@@ -321,7 +345,7 @@ mod tests {
             Place::At(_) => None,
         };
         let (thread, partition) =
-            partitions.iter().enumerate().find_map(|(n, p)| Some((n, here(p)?))).expect("somebody has it");
+            partitions.iter().enumerate().find_map(|(n, p)| Some((n, here(p)?))).expect("one has it");
         let set = Operation::Store {
             verb: proto_memcache::StoreVerb::Set,
             flags: 0,

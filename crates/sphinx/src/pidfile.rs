@@ -1,18 +1,21 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
 use tracing::warn;
 
 /// The file with the process's number, which goes with it.
 pub(crate) struct Pidfile(PathBuf);
 
 impl Pidfile {
-    /// Errors: it cannot be written.
-    pub(crate) fn write(path: PathBuf) -> Result<Pidfile> {
-        fs::write(&path, format!("{}\n", std::process::id()))
-            .with_context(|| format!("cannot write {}; choose another file with -P", path.display()))?;
-        Ok(Pidfile(path))
+    /// Writes the file; as with memcached, one that cannot be written is a warning, and the server goes on without it.
+    pub(crate) fn write(path: PathBuf) -> Option<Pidfile> {
+        match fs::write(&path, format!("{}\n", std::process::id())) {
+            Ok(()) => Some(Pidfile(path)),
+            Err(error) => {
+                warn!(file = %path.display(), %error, "the pidfile cannot be written; choose another with -P");
+                None
+            }
+        }
     }
 }
 

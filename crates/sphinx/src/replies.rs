@@ -22,6 +22,8 @@ pub(crate) struct Replies {
     first: u64,
     /// Replies that are made and wait. Units: bytes.
     bytes: usize,
+    /// What of them is not lent. Units: bytes.
+    copied: usize,
     /// Slots that wait for another thread.
     waiting: usize,
 }
@@ -62,6 +64,7 @@ pub(crate) enum Finish {
     Reset,
     Stats,
     Items,
+    Slabs,
     Connections,
     Detail,
 }
@@ -74,6 +77,11 @@ impl Replies {
     /// Replies that are made and wait. Units: bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// What of them is not lent. Units: bytes.
+    pub(crate) fn copied(&self) -> usize {
+        self.copied
     }
 
     /// Replies that wait for another thread.
@@ -99,6 +107,7 @@ impl Replies {
         let Some(Slot::Made(text)) = self.slots.back_mut() else { unreachable!("it was just pushed") };
         let (before, lent_before) = (text.bytes.len(), text.loans.len());
         let made = write(&mut Draft::new(&mut text.bytes, &mut text.loans));
+        self.copied += text.bytes.len() - before;
         self.bytes += text.bytes.len() - before + lent(&text.loans[lent_before..]);
         made
     }
@@ -122,6 +131,7 @@ impl Replies {
     /// Puts a reply into its place.
     pub(crate) fn fill(&mut self, number: u64, bytes: Vec<u8>, loan: Option<Loan>) {
         let loans = Vec::from_iter(loan);
+        self.copied += bytes.len();
         self.bytes += bytes.len() + lent(&loans);
         self.waiting -= 1;
         let slot = &mut self.slots[(number - self.first) as usize];
@@ -150,12 +160,17 @@ impl Replies {
         let before = self.first;
         while let Some(Slot::Made(text)) = self.slots.front_mut() {
             let mut text = std::mem::take(text);
+            self.copied -= text.bytes.len();
             self.bytes -= text.bytes.len() + lent(&text.loans);
             let start = output.len();
             loans.extend(text.loans.into_iter().map(|loan| Loan { at: start + loan.at, ..loan }));
             if start == 0 && text.bytes.len() >= HAND_OVER {
                 std::mem::swap(output, &mut text.bytes);
             } else {
+                if text.bytes.len() >= HAND_OVER {
+                    // The whole capacity counts against the budget, and growth by doubling would make it twice the replies.
+                    output.reserve_exact(text.bytes.len());
+                }
                 output.extend_from_slice(&text.bytes);
             }
             buffers.give(text.bytes);

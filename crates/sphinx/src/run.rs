@@ -1,39 +1,61 @@
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 
 use anyhow::{Context, Result, bail};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use tracing::{info, warn};
 
 use crate::config::list;
 use crate::core::Common;
-use crate::metrics;
+use crate::daemon::Daemon;
 use crate::server::End;
-use crate::{Config, Server, log};
+use crate::{Config, Server, allocator, log};
+use crate::{metrics, process_limits};
 
-/// Serves until SIGINT or SIGTERM, or until something goes wrong. SIGHUP has the file of users read again.
+/// Serves until SIGINT, SIGTERM or SIGUSR1, or until something goes wrong. SIGHUP has the file of users read again.
 ///
 /// Prints one line on standard output once connections are accepted, for launchers to wait for:
 /// `sphinxd ready on 127.0.0.1:11211 with 2 threads on cpus 0,1 and 64 MiB`.
-pub fn run(config: Config) -> Result<()> {
+///
+/// In the background with [`Config::daemon`]: the process that calls this then ends once connections are accepted, with
+/// exit code 0, or with the daemon's where the start fails.
+pub fn run(mut config: Config) -> Result<()> {
+    allocator::return_large_pieces();
+    // First, since only a process with one thread can be duplicated.
+    let daemon = config.daemon.then(|| Daemon::start(&mut config)).transpose()?;
     log::start(config.verbose, config.log_format);
     // Before anything is started, so that no signal finds the process without a handler.
-    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM]).context("cannot listen for signals")?;
+    let signals = Signals::new([SIGHUP, SIGINT, SIGTERM, SIGUSR1]).context("cannot listen for signals")?;
     let exporter = config.metrics.map(metrics::Exporter::bind).transpose()?;
-    let server = Server::start(config)?;
-    let common = Arc::clone(server.common());
+    for warning in &config.warnings {
+        warn!("{warning}");
+    }
+    process_limits::raise(&config);
+    let (end_at, end) = channel();
+    let serving = Arc::new(OnceLock::new());
+    let (to, common) = (end_at.clone(), Arc::clone(&serving));
     // It sleeps until there is a signal: a thread that looked now and then would disturb the cores.
-    let watch = thread::Builder::new().name("signals".into()).spawn(move || watch(signals, &common));
+    let watch = thread::Builder::new().name("signals".into()).spawn(move || watch(signals, &to, &common));
     watch.context("cannot start a thread")?;
+    let Some(server) = Server::start_unless_ended(config, end_at, end)? else {
+        info!("stopped by a signal before it was ready");
+        return Ok(());
+    };
+    let _ = serving.set(Arc::clone(server.common()));
     let metrics = exporter.map(|exporter| exporter.start(server.scraper())).transpose()?;
-    // Whoever started it may not be interested and have closed the pipe.
+    // The parent process may have closed the pipe.
     let mut line = ready_line(server.config());
     if let Some(address) = metrics {
         line += &format!("; metrics on http://{address}/metrics");
     }
     let _ = writeln!(std::io::stdout(), "{line}");
+    process_limits::apply(server.config());
+    if let Some(daemon) = daemon {
+        daemon.ready()?;
+    }
     match server.wait() {
         End::Interrupted => {
             info!("stopping");
@@ -44,16 +66,25 @@ pub fn run(config: Config) -> Result<()> {
     Ok(())
 }
 
-fn watch(mut signals: Signals, common: &Common) {
+/// Passes signals on; `serving` is empty until the server serves.
+fn watch(mut signals: Signals, end: &Sender<End>, serving: &OnceLock<Arc<Common>>) {
     for signal in signals.forever() {
         if signal != SIGHUP {
-            let _ = common.end.send(End::Interrupted);
+            // Where the server has ended already there is nothing to end.
+            let _ = end.send(End::Interrupted);
             continue;
         }
-        match common.users.as_ref().map(|users| users.read_again()) {
+        let users = serving.get().and_then(|common| common.users.as_ref());
+        match users.map(|users| users.read_again()) {
             Some(Ok(())) => info!("SIGHUP: the users were read again"),
             Some(Err(error)) => warn!("SIGHUP: the users stay as they were: {error:#}"),
-            None => info!("SIGHUP: there is nothing to read again"),
+            None => {}
+        }
+        let certificates = serving.get().and_then(|common| common.certificates.as_ref());
+        match certificates.map(|certificates| certificates.read_again()) {
+            Some(Ok(())) => info!("SIGHUP: the certificates were read again"),
+            Some(Err(error)) => warn!("SIGHUP: the certificates stay as they were: {error:#}"),
+            None => {}
         }
     }
 }
@@ -71,12 +102,19 @@ fn ready_line(config: &Config) -> String {
     if !others.is_empty() {
         line += &format!("; also on {}", others.join(", "));
     }
+    if threads < config.threads_wanted {
+        line += &format!(
+            "; {} threads were asked for, and {memory} is too little for them",
+            config.threads_wanted
+        );
+    }
     line
 }
 
 #[cfg(test)]
 mod tests {
     use reactor::Address;
+    use reactor::tls::{Clients, Oldest};
 
     use super::*;
     use crate::Tls;
@@ -93,13 +131,21 @@ mod tests {
             listen: vec!["127.0.0.1:9".parse().unwrap()],
             certificates: "c".into(),
             key: "k".into(),
-            client_authorities: None,
+            clients: Clients::Any,
+            oldest: Oldest::default(),
         };
-        let config = Config { listen: vec![tcp, Address::Unix("/a".into())], tls: Some(tls), ..config };
+        let config =
+            Config { listen: vec![tcp.clone(), Address::Unix("/a".into())], tls: Some(tls), ..config };
         check(
             config,
             "sphinxd ready on 127.0.0.1:4711 with 2 threads on cpus 0,1 and 64 MiB; also on unix:/a, \
              tls://127.0.0.1:9",
+        );
+        let config = Config { listen: vec![tcp], cpus: vec![3], threads_wanted: 40, ..Config::for_tests() };
+        check(
+            config,
+            "sphinxd ready on 127.0.0.1:4711 with 1 thread on cpu 3 and 64 MiB; 40 threads were asked for, and 64 MiB \
+             is too little for them",
         );
     }
 }

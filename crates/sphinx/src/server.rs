@@ -1,27 +1,27 @@
 use std::fs;
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use reactor::tls::{Identity, server_config};
 use reactor::{Address, Doorbell, Waker as _, monotonic_now};
 use tracing::{debug, info, warn};
 
 use crate::auth::Users;
+use crate::certificates::Certificates;
 use crate::config::{Config, list};
 use crate::core::Common;
 use crate::link::Link;
 use crate::metrics::Scraper;
-use crate::partitions;
 use crate::phase::Phase;
 use crate::pidfile::Pidfile;
-use crate::privileges;
-use crate::thread::{CoreThread, Neighbours, Places, Waker, cannot_listen};
+use crate::privileges::Account;
+use crate::thread::{CoreThread, Neighbours, Places, Starting, Waker};
+use crate::{partitions, ports};
 
 /// A running server.
 ///
@@ -37,16 +37,26 @@ pub struct Server {
 /// Why a server should not go on.
 #[derive(Debug)]
 pub(crate) enum End {
-    /// Somebody wants it to stop.
+    /// A signal or a client asked it to stop.
     Interrupted,
     /// A thread has ended; why.
     Failed(String),
 }
 
-/// Threads that wait for the start of all. Where that fails they end, and their sockets' files are gone, before anybody
-/// learns of it: the process ends at once then.
+/// Threads that have their memory and wait for orders. Where the start fails they end, and their sockets' files are
+/// removed, before the error is returned: the process ends at once then.
 #[derive(Default)]
 struct Started(Vec<CoreThread>);
+
+impl Started {
+    /// Has every thread listen; returns the places with the ports that the first one got for 0.
+    fn listen(&self, mut places: Places) -> Result<Places> {
+        for thread in &self.0 {
+            places = thread.listen(places)?;
+        }
+        Ok(places)
+    }
+}
 
 impl Drop for Started {
     fn drop(&mut self) {
@@ -56,45 +66,86 @@ impl Drop for Started {
 
 /// How often a stop looks whether all connections have ended.
 const LOOK: Duration = Duration::from_millis(1);
+/// How often a start looks whether it is interrupted, while threads take memory.
+const LOOK_AT_START: Duration = Duration::from_millis(10);
+/// After this long without a sign of life a start says what it does.
+const TELL_PROGRESS: Duration = Duration::from_secs(2);
 
 impl Server {
-    /// Starts the threads and returns once each is pinned and listens.
+    /// Starts the threads and returns once each is pinned, has its memory and listens.
     ///
     /// Errors: port taken, address not of this machine, too little memory, no such processor, too many
     /// connections for the descriptors, no such file or user; each with what to change.
-    pub fn start(mut config: Config) -> Result<Server> {
+    pub fn start(config: Config) -> Result<Server> {
+        let (end_at, end) = channel();
+        let started = Server::start_unless_ended(config, end_at, end)?;
+        started.context("the start was interrupted")
+    }
+
+    /// As [`Server::start`], unless `end` says meanwhile that the server should not go on, which yields `None`: threads may
+    /// still be taking memory then, and no file and no port is left.
+    pub(crate) fn start_unless_ended(
+        mut config: Config,
+        end_at: Sender<End>,
+        end: Receiver<End>,
+    ) -> Result<Option<Server>> {
         config.check()?;
-        check_free(&config)?;
+        ports::check_free(&config)?;
+        let reserved = ports::reserve(&config);
+        let account = config.user.as_deref().map(Account::find).transpose()?;
         let users = config.auth_file.as_deref().map(Users::read).transpose()?;
-        let tls = config.tls.as_ref().map(|tls| {
-            let identity = Identity { certificates: &tls.certificates, key: &tls.key };
-            server_config(identity, tls.client_authorities.as_deref())
-        });
-        let tls = tls.transpose().context("TLS cannot be set up")?;
+        let certificates = config.tls.as_ref().map(Certificates::read).transpose()?;
         let mut seed = [0; 8];
         rustix::rand::getrandom(&mut seed, rustix::rand::GetRandomFlags::empty())
             .context("the system gives no random numbers")?;
         let seed = u64::from_ne_bytes(seed);
 
         let epochs = partitions::epochs(&config);
-        let (end_at, end) = channel();
-        let (mut started, mut wakers) = (Started::default(), Vec::new());
-        for number in 0..config.cpus.len() {
-            let (tls, epochs) = (tls.clone(), Arc::clone(&epochs));
-            let thread = CoreThread::start(number, config.clone(), tls, seed, epochs, end_at.clone())?;
-            // Port 0 becomes the port that the first thread got.
-            take_ports(&mut config, &thread.places);
-            wakers.push(thread.waker.clone());
-            started.0.push(thread);
+        let start = |number| {
+            let tls = certificates.as_ref().map(Certificates::renewable);
+            Starting::start(number, config.clone(), tls, seed, Arc::clone(&epochs), end_at.clone())
+        };
+        if !config.lazy_memory {
+            info!("taking {} of memory", config.memory);
         }
-        // Now that all listen there is no other server whose file it could be; who is no longer root may not write it.
-        let pidfile = config.pidfile.clone().map(Pidfile::write).transpose()?;
-        if let Some(user) = &config.user {
-            privileges::become_user(user)?;
+        // All of them take memory at the same time, each on its own core.
+        let starting: Vec<Starting> = (0..config.cpus.len()).map(start).collect::<Result<_>>()?;
+        let Some(started) = await_memory(starting, &end, &config)? else { return Ok(None) };
+
+        // The moment in which they are free is a short one, and another server could not have taken them before.
+        drop(reserved);
+        ports::check_free(&config)?;
+        let is_path = |address: &Address| matches!(address, Address::Unix(_));
+        let (paths, network) = config.listen.iter().cloned().partition(is_path);
+        let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().copied()).collect();
+        let network = started.listen(Places { plain: network, encrypted })?;
+        if let Some(account) = account {
+            account.take_on()?;
         }
+        // From here on as memcached does it: sockets and pidfile belong to the user of -u, who may then remove them, and
+        // root needs no capability to write in that user's folder.
+        let paths = started.listen(Places { plain: paths, encrypted: Vec::new() })?;
+        config.listen = [network.plain, paths.plain].concat();
+        if let Some(tls) = &mut config.tls {
+            tls.listen = network.encrypted;
+        }
+        let pidfile = config.pidfile.clone().and_then(Pidfile::write);
         tell(&config);
-        let now = monotonic_now();
-        let common = Arc::new(Common::new(config, users, now, end_at));
+        Ok(Some(Server::serve(config, users, certificates, started, pidfile, end_at, end)))
+    }
+
+    /// Lets the threads serve.
+    fn serve(
+        config: Config,
+        users: Option<Users>,
+        certificates: Option<Certificates>,
+        mut started: Started,
+        pidfile: Option<Pidfile>,
+        end_at: Sender<End>,
+        end: Receiver<End>,
+    ) -> Server {
+        let wakers: Vec<Waker> = started.0.iter().map(|thread| thread.waker.clone()).collect();
+        let common = Arc::new(Common::new(config, users, certificates, monotonic_now(), end_at));
         let doorbells: Vec<_> = wakers.iter().cloned().map(Doorbell::new).collect();
         let links = links(&doorbells, common.config.queue);
         let started = std::mem::take(&mut started.0);
@@ -107,7 +158,7 @@ impl Server {
                 offers: Arc::clone(&offers),
             })
         });
-        Ok(Server { threads: threads.collect(), common, wakers, end, _pidfile: pidfile })
+        Server { threads: threads.collect(), common, wakers, end, _pidfile: pidfile }
     }
 
     /// Where it listens on TCP first, if it does.
@@ -175,11 +226,33 @@ impl Drop for Server {
     }
 }
 
-fn take_ports(config: &mut Config, places: &Places) {
-    config.listen.clone_from(&places.plain);
-    if let Some(tls) = &mut config.tls {
-        tls.listen.clone_from(&places.encrypted);
+/// Waits until each thread has its memory; `None` where `end` says meanwhile that the server should not go on.
+fn await_memory(starting: Vec<Starting>, end: &Receiver<End>, config: &Config) -> Result<Option<Started>> {
+    let (threads, began) = (starting.len(), Instant::now());
+    let (mut started, mut tell_at) = (Started::default(), TELL_PROGRESS);
+    // Threads that are dropped here have neither a port nor a file. They are not waited for: to provide some GiB takes
+    // seconds, and the end of the process ends that.
+    for mut thread in starting {
+        loop {
+            if let Ok(End::Interrupted) = end.try_recv() {
+                return Ok(None);
+            }
+            match thread.wait(LOOK_AT_START)? {
+                Ok(ready) => break started.0.push(ready),
+                Err(still) => thread = still,
+            }
+            if began.elapsed() >= tell_at {
+                tell_at *= 2;
+                warn!(
+                    seconds = began.elapsed().as_secs(),
+                    "still taking {} of memory, {} of {threads} threads have theirs; --lazy-memory takes it as it fills",
+                    config.memory,
+                    started.0.len()
+                );
+            }
+        }
     }
+    Ok(Some(started))
 }
 
 fn tell(config: &Config) {
@@ -206,22 +279,4 @@ pub(crate) fn links<W: reactor::Waker>(
         }
     }
     links
-}
-
-/// Makes sure that nobody listens where this server is to.
-///
-/// The threads share a port by `SO_REUSEPORT`, and with it a second server of the same user would silently
-/// get a part of the first one's connections.
-fn check_free(config: &Config) -> Result<()> {
-    let encrypted = config.tls.iter().flat_map(|tls| &tls.listen).copied().map(Address::Tcp);
-    for address in config.listen.iter().cloned().chain(encrypted) {
-        let outcome = match &address {
-            Address::Tcp(socket) => TcpListener::bind(socket).map(drop),
-            Address::Udp(socket) => UdpSocket::bind(socket).map(drop),
-            // The reactor finds out whether its server lives.
-            Address::Unix(_) => Ok(()),
-        };
-        outcome.map_err(|error| cannot_listen(&address, &error))?;
-    }
-    Ok(())
 }

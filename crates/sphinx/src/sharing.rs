@@ -17,7 +17,7 @@ pub enum Sharing {
     Everything,
 }
 
-/// Threads in a group of [`Sharing::Something`], where nobody says how many: those of a core with two hardware
+/// Threads in a group of [`Sharing::Something`], where the number is not given: those of a core with two hardware
 /// threads share its caches.
 const GROUP: usize = 2;
 
@@ -82,7 +82,7 @@ impl FromStr for Sharing {
             _ => Err(ParseError {
                 what: "sharing",
                 given: text.into(),
-                problem: "there is no such one".into(),
+                problem: "there is no such mode".into(),
                 hint: "write nothing, read, something or everything",
             }),
         }

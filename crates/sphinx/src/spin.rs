@@ -27,7 +27,7 @@ impl Spin {
     /// What [`Spin::Auto`] looks for at most: four wake-ups of some 13 µs. A pause that is longer costs more to look
     /// through than a wake-up takes.
     pub const AUTO: Nanos = Nanos::from_micros(50);
-    /// The longest that can be asked for: a timer tick or so; who wants more wants a busy loop.
+    /// The longest that can be asked for: a timer tick or so; more would be a busy loop.
     pub const LONGEST: Nanos = Nanos::from_millis(10);
 }
 

@@ -1,17 +1,18 @@
-//! The life of one thread: it makes what is its own, waits for the others, serves, and says why it ended.
+//! The life of one thread: it takes its memory, listens when it is told to, serves, and says why it ended.
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use cache_store::Epochs;
+use reactor::tls::Renewable;
 use reactor::{Address, Backend, Doorbell, Epoll, Reactor, Submit, Tls, Uring, pin_to};
 use rustix::fs::Mode;
-use rustls::ServerConfig;
 
 use crate::config::Config;
 use crate::core::{Common, Core};
@@ -22,18 +23,34 @@ use crate::server::End;
 /// What wakes a thread, whatever its event loop.
 pub(crate) type Waker = <Epoll as Reactor>::Waker;
 
-/// A thread that is pinned, listens, and waits for its neighbours.
-pub(crate) struct CoreThread {
-    pub(crate) places: Places,
-    pub(crate) waker: Waker,
-    /// What the others get of its partitions.
-    pub(crate) offer: Offer,
-    go: Sender<Neighbours>,
+/// A thread that takes its memory. Dropping it lets the thread end by itself once it has.
+pub(crate) struct Starting {
+    number: usize,
+    ready: Receiver<Result<(Waker, Offer)>>,
+    orders: Sender<Order>,
     thread: JoinHandle<()>,
 }
 
-/// Where a thread listens, with the ports that it got.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A thread that has its memory, and waits for orders.
+pub(crate) struct CoreThread {
+    pub(crate) waker: Waker,
+    /// What the others get of its partitions.
+    pub(crate) offer: Offer,
+    number: usize,
+    orders: Sender<Order>,
+    thread: JoinHandle<()>,
+}
+
+/// What a thread that has its memory is told to do; it ends where there are no more orders.
+enum Order {
+    /// Listen at further places, and say where that was.
+    Listen(Places, Sender<Result<Places>>),
+    /// Serve.
+    Go(Neighbours),
+}
+
+/// Where a thread listens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Places {
     /// Without TLS.
     pub(crate) plain: Vec<Address>,
@@ -50,35 +67,58 @@ pub(crate) struct Neighbours {
     pub(crate) offers: Arc<[Offer]>,
 }
 
-impl CoreThread {
+impl Starting {
     /// Starts thread `number`, which makes its reactor and its partition itself: both stay on its core, and
     /// the memory comes from near it. Whatever ends it later is told to `ended`.
     pub(crate) fn start(
         number: usize,
         config: Config,
-        tls: Option<Arc<ServerConfig>>,
+        tls: Option<Arc<Renewable>>,
         seed: u64,
         epochs: Arc<Epochs>,
         ended: Sender<End>,
-    ) -> Result<CoreThread> {
+    ) -> Result<Starting> {
         let (ready_at, ready) = channel();
-        let (go, neighbours) = channel::<Neighbours>();
+        let (orders, orders_at) = channel();
         let thread = thread::Builder::new().name(format!("core-{number}")).spawn(move || {
-            let life = Life { number, config: &config, seed, epochs, ready_at, neighbours, ended };
+            let life = Life { number, config: &config, seed, epochs, ready_at, orders: orders_at, ended };
             match config.io {
                 Backend::Epoll => life.live_with(Epoll::new(), tls),
                 Backend::Uring => life.live_with(Uring::new(Submit::Together), tls),
             }
         });
-        let thread = thread.context("cannot start a thread")?;
-        let (places, waker, offer) =
-            ready.recv().unwrap_or_else(|_| Err(anyhow!("thread {number} panicked")))?;
-        Ok(CoreThread { places, waker, offer, go, thread })
+        Ok(Starting { number, ready, orders, thread: thread.context("cannot start a thread")? })
     }
 
-    /// Ends it before it has served anybody, and waits until what was its own is gone.
+    /// Waits until the thread has its memory, but no longer than `patience`; gives the thread back where that is not enough.
+    pub(crate) fn wait(self, patience: Duration) -> Result<Result<CoreThread, Starting>> {
+        let Starting { number, ready, orders, thread } = self;
+        match ready.recv_timeout(patience) {
+            Ok(made) => made.map(|(waker, offer)| Ok(CoreThread { waker, offer, number, orders, thread })),
+            Err(RecvTimeoutError::Timeout) => Ok(Err(Starting { number, ready, orders, thread })),
+            Err(RecvTimeoutError::Disconnected) => Err(panicked(number)),
+        }
+    }
+}
+
+fn panicked(number: usize) -> anyhow::Error {
+    anyhow!("thread {number} panicked")
+}
+
+impl CoreThread {
+    /// Has it listen at further places; returns them with the ports that it got for 0.
+    ///
+    /// Errors: as those of [`cannot_listen`].
+    pub(crate) fn listen(&self, places: Places) -> Result<Places> {
+        let (to, answer) = channel();
+        // If it does not wait for this it has panicked, which the answer tells.
+        let _ = self.orders.send(Order::Listen(places, to));
+        answer.recv().unwrap_or_else(|_| Err(panicked(self.number)))
+    }
+
+    /// Ends it before it has served any client, and waits until its resources are released.
     pub(crate) fn give_up(self) {
-        drop(self.go);
+        drop(self.orders);
         // A panic was reported when it happened.
         let _ = self.thread.join();
     }
@@ -86,7 +126,7 @@ impl CoreThread {
     /// Lets it serve.
     pub(crate) fn go(self, neighbours: Neighbours) -> JoinHandle<()> {
         // It waits for this; if it does not, it has panicked, which joining tells.
-        let _ = self.go.send(neighbours);
+        let _ = self.orders.send(Order::Go(neighbours));
         self.thread
     }
 }
@@ -97,30 +137,38 @@ struct Life<'c> {
     config: &'c Config,
     seed: u64,
     epochs: Arc<Epochs>,
-    ready_at: Sender<Result<(Places, Waker, Offer)>>,
-    neighbours: Receiver<Neighbours>,
+    ready_at: Sender<Result<(Waker, Offer)>>,
+    orders: Receiver<Order>,
     ended: Sender<End>,
 }
 
 impl Life<'_> {
     /// Lives on the backend itself, or on TLS on top of it.
-    fn live_with<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>, tls: Option<Arc<ServerConfig>>) {
+    fn live_with<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>, tls: Option<Arc<Renewable>>) {
         match tls {
             None => self.live(reactor),
             Some(tls) => self.live(reactor.map(|reactor| Tls::server(reactor, tls))),
         }
     }
 
-    /// Makes what is the thread's own, waits for its neighbours, and serves.
+    /// Makes what is the thread's own, listens when it is told to, and serves.
     fn live<R: Reactor<Waker = Waker>>(self, reactor: io::Result<R>) {
-        let Life { number, config, seed, epochs, ready_at, neighbours, ended } = self;
-        let (mut reactor, own, places) = match prepare(number, config, seed, &epochs, reactor) {
+        let Life { number, config, seed, epochs, ready_at, orders, ended } = self;
+        let (mut reactor, own) = match prepare(number, config, seed, &epochs, reactor) {
             Ok(made) => made,
             Err(error) => return drop(ready_at.send(Err(error))),
         };
-        let _ = ready_at.send(Ok((places, reactor.waker(), own.offer(config.sharing))));
-        // The start was given up where there are none.
-        let Ok(Neighbours { common, links, doorbell, offers }) = neighbours.recv() else { return };
+        let _ = ready_at.send(Ok((reactor.waker(), own.offer(config.sharing))));
+        let Neighbours { common, links, doorbell, offers } = loop {
+            match orders.recv() {
+                Ok(Order::Listen(places, to)) => {
+                    drop(to.send(listen(&mut reactor, places, config.unix_mask)))
+                }
+                Ok(Order::Go(neighbours)) => break neighbours,
+                // The start was given up.
+                Err(_) => return,
+            }
+        };
         let partitions = Partitions::new(config, number, own, &offers);
         let guard = EndGuard { number, ended, reason: Some("it panicked".into()) };
         let result = Core::new(common, number, partitions, links, doorbell).run(&mut reactor);
@@ -134,26 +182,29 @@ fn prepare<R: Reactor>(
     seed: u64,
     epochs: &Arc<Epochs>,
     reactor: io::Result<R>,
-) -> Result<(R, Own, Places)> {
+) -> Result<(R, Own)> {
     pin_to(config.cpus[number])?;
     let mut reactor = reactor.context("cannot set up an event loop")?;
     reactor.set_backlog(config.backlog);
     // A client that has asked for all that it wants gets its answers before the connection ends.
     reactor.tell_half_closes();
-    let mut places = Places { plain: Vec::new(), encrypted: Vec::new() };
-    for address in &config.listen {
-        let taken = match address {
-            Address::Unix(path) => listen_at_path(&mut reactor, path, config.unix_mask),
+    Ok((reactor, Own::make(config, number, seed, epochs)?))
+}
+
+fn listen<R: Reactor>(reactor: &mut R, places: Places, unix_mask: u32) -> Result<Places> {
+    let mut taken = Places::default();
+    for address in &places.plain {
+        let listened = match address {
+            Address::Unix(path) => listen_at_path(reactor, path, unix_mask),
             address => reactor.listen_in_plain(address),
         };
-        places.plain.push(taken.map_err(|error| cannot_listen(address, &error))?);
+        taken.plain.push(listened.map_err(|error| cannot_listen(address, &error))?);
     }
-    for address in config.tls.iter().flat_map(|tls| &tls.listen) {
-        let taken = reactor.listen(&Address::Tcp(*address));
-        let taken = taken.map_err(|error| cannot_listen(&Address::Tcp(*address), &error))?;
-        places.encrypted.extend(taken.socket());
+    for address in places.encrypted.into_iter().map(Address::Tcp) {
+        let listened = reactor.listen(&address).map_err(|error| cannot_listen(&address, &error))?;
+        taken.encrypted.extend(listened.socket());
     }
-    Ok((reactor, Own::make(config, number, seed, epochs)?, places))
+    Ok(taken)
 }
 
 /// Listens at a path whose file gets the mode `mode` as it is made, so that there is no moment at which others may
@@ -170,7 +221,9 @@ pub(crate) fn cannot_listen(address: &Address, error: &io::Error) -> anyhow::Err
     let hint = match (address, error.kind()) {
         (Address::Unix(_), io::ErrorKind::AddrInUse) => return anyhow!("{error}"),
         (Address::Unix(_), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
-            return anyhow!("cannot listen on {address}: {error}; choose another file with -s");
+            return anyhow!(
+                "cannot listen on {address}: {error}; choose a file with -s whose folder the user of -u may write in"
+            );
         }
         (_, io::ErrorKind::AddrInUse) => "the port is taken; choose another with -p, or 0 for a free one",
         (_, io::ErrorKind::AddrNotAvailable) => {

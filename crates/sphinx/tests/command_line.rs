@@ -36,7 +36,7 @@ fn wrong_usage_ends_with_2() {
 fn what_the_machine_cannot_do_ends_with_1() {
     check_refused("-p 0 -l 192.0.2.1", 1, "this machine has no such address; choose one of its own with -l");
     check_refused("-p 0 --cpus 8000", 1, "there is no cpu 8000 to use; choose from");
-    check_refused("-p 0 -t 4 -m 7", 1, "4 threads need at least 8 MiB, two segments each; give more with -m");
+    check_refused("-p 0 -t 4 -m 1", 1, "1 thread needs at least 2 MiB, two segments each; give more with -m");
     check_refused("-p 0 -c 2000000000", 1, "ask for fewer with -c");
     check_refused("-p 0 -t 1 -m 4000000GiB", 1, "give less memory with -m");
 }
@@ -53,7 +53,7 @@ fn a_port_that_is_taken_is_refused() {
 }
 
 #[test]
-fn who_cannot_start_takes_nobodys_pidfile_and_leaves_no_files() {
+fn a_server_that_cannot_start_takes_no_other_pidfile_and_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     let pidfile = file("pid");
@@ -63,14 +63,14 @@ fn who_cannot_start_takes_nobodys_pidfile_and_leaves_no_files() {
     assert_eq!(fs::read_to_string(&pidfile).unwrap(), number);
     first.process.stop(PATIENCE).unwrap();
     assert!(!pidfile.exists());
-    // Here all threads listen already.
+    // Here some threads have started already, or could have.
     for io in ["epoll", "auto"] {
         let args = format!(
-            "-s {} -P {} -t 3 --io {io} -u nobody-there",
+            "-s {} -P {} -t 3 --io {io} -u missing-user",
             file("socket").display(),
             file("other").display()
         );
-        check_refused(&args, 1, "there is no user 'nobody-there'");
+        check_refused(&args, 1, "there is no user 'missing-user'");
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(left.is_empty(), "{left:?}");
     }
@@ -140,6 +140,8 @@ fn help_explains_each_flag() {
         "-u, --user",
         "-v, --verbose",
         "-A, --enable-shutdown",
+        "-d, --daemon",
+        "-Z, --enable-ssl",
         "-o, --extended",
         "--tls-port",
         "--metrics",
@@ -150,7 +152,7 @@ fn help_explains_each_flag() {
     ] {
         assert!(help.contains(flag), "{flag} in {help}");
     }
-    for hidden in ["--queue", "--daemon"] {
-        assert!(!help.contains(hidden), "nobody needs {hidden}");
+    for hidden in ["--queue", "--slab-growth-factor"] {
+        assert!(!help.contains(hidden), "{hidden} is of no use to a reader");
     }
 }

@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// A value that says whose it is and which, with a length that varies.
+/// A value that names its key and version, with a length that varies.
 fn value(key: &str, version: u64) -> String {
     let mut value = format!("{key} {version} ");
     let padding = (version * 37 % 300) as usize;
@@ -38,7 +38,7 @@ struct Private {
     name: String,
     written: HashMap<String, String>,
     version: u64,
-    /// Whether items may be gone for want of memory.
+    /// Whether items may be evicted for want of memory.
     may_forget: bool,
 }
 
@@ -96,7 +96,7 @@ impl Private {
                 return;
             }
             let key = header.split(' ').nth(1).unwrap().to_owned();
-            // In the order of the keys; only where items may be gone, some may be skipped.
+            // In the order of the keys; only where items may be evicted, some may be skipped.
             let (_, value) = loop {
                 let next =
                     values.next().unwrap_or_else(|| panic!("{header} was not written or not asked for"));

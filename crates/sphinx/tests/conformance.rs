@@ -8,6 +8,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use support::Words;
 use support::client::Client;
 use support::transcript::{Pieces, hold};
 
@@ -22,12 +23,12 @@ fn transcripts() -> Vec<(String, String)> {
 }
 
 /// Holds every conversation with the server, each on an empty cache.
-fn hold_all(server: &str, address: SocketAddr) {
+fn hold_all(server: &str, address: SocketAddr, words: Words) {
     for (name, text) in transcripts() {
         for pieces in [Pieces::Whole, Pieces::Bytes] {
             assert_eq!(Client::connect(address).ask("flush_all"), "OK");
             println!("{server}: {name}, {pieces:?}");
-            hold(&format!("{server}: {name}, {pieces:?}"), &text, address, pieces);
+            hold(&format!("{server}: {name}, {pieces:?}"), &text, address, pieces, words);
         }
     }
 }
@@ -35,25 +36,25 @@ fn hold_all(server: &str, address: SocketAddr) {
 #[test]
 fn memcached_answers_as_written() {
     if let Some(memcached) = support::memcached() {
-        hold_all("memcached", memcached.address);
+        hold_all("memcached", memcached.address, memcached.words);
     }
 }
 
 #[test]
 fn sphinx_answers_as_written_on_one_thread() {
-    hold_all("sphinx -t 1", support::sphinxd("-t 1").address);
+    hold_all("sphinx -t 1", support::sphinxd("-t 1").address, Words::New);
 }
 
 #[test]
 fn sphinx_answers_as_written_on_two_threads() {
     for args in ["-t 2 --io epoll", "-t 2 --io epoll --spin 200", "-t 2 --spin auto"] {
-        hold_all(args, support::sphinxd(args).address);
+        hold_all(args, support::sphinxd(args).address, Words::New);
     }
 }
 
 #[test]
 fn sphinx_answers_as_written_on_four_threads_with_short_queues() {
-    hold_all("sphinx -t 4 --queue 1", support::sphinxd("-t 4 --queue 1").address);
+    hold_all("sphinx -t 4 --queue 1", support::sphinxd("-t 4 --queue 1").address, Words::New);
 }
 
 #[test]
@@ -61,7 +62,7 @@ fn sphinx_answers_as_written_in_every_mode() {
     for mode in support::MODES {
         for threads in [1, 2, 4] {
             let args = format!("-t {threads} {mode} --io epoll");
-            hold_all(&args, support::sphinxd(&args).address);
+            hold_all(&args, support::sphinxd(&args).address, Words::New);
         }
     }
 }
@@ -70,7 +71,8 @@ fn sphinx_answers_as_written_in_every_mode() {
 fn a_wrong_answer_is_found() {
     let server = support::sphinxd("-t 1");
     let check = |text: &str| {
-        let held = std::panic::catch_unwind(|| hold("wrong", text, server.address, Pieces::Whole));
+        let held =
+            std::panic::catch_unwind(|| hold("wrong", text, server.address, Pieces::Whole, Words::New));
         assert!(held.is_err(), "{text}");
     };
     check("> get k\n< STORED");

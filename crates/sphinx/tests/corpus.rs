@@ -11,6 +11,11 @@ fn udp_requests() {
 }
 
 #[test]
+fn foreign_protocols() {
+    replay("foreign_protocols", sphinx::fuzz::foreign_protocols);
+}
+
+#[test]
 fn first_requests() {
     replay("first_requests", sphinx::fuzz::first_requests);
 }

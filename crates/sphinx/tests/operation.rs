@@ -1,10 +1,11 @@
-//! What whoever runs the server relies on: limits and their answers, metrics, users, and a stop that loses nothing.
+//! What the operator relies on: limits and their answers, metrics, users, and a stop that loses nothing.
 
 mod support;
 
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::thread;
@@ -52,7 +53,7 @@ fn check_authentication(address: SocketAddr) {
 }
 
 #[test]
-fn who_is_not_known_gets_nothing() {
+fn an_unknown_client_gets_nothing() {
     let folder = tempfile::tempdir().unwrap();
     // memcached reads it as another user.
     let file = folder.path().join("users");
@@ -167,7 +168,7 @@ fn shutdown_and_flush_all_are_as_allowed() {
     let server = sphinxd("-t 2 -F");
     let mut client = Client::connect(server.address);
     assert_eq!(client.ask("flush_all"), "CLIENT_ERROR flush_all not allowed");
-    assert_eq!(client.ask("shutdown"), "ERROR: shutdown not enabled");
+    assert_eq!(client.ask("shutdown"), "SERVER_ERROR: shutdown not enabled");
     let mut server = sphinxd("-t 2 -A");
     let mut client = Client::connect(server.address);
     assert_eq!(client.ask("flush_all"), "OK");
@@ -271,7 +272,7 @@ fn service_times_count_requests_as_they_are_done() {
 
 #[test]
 fn a_stop_lets_replies_leave() {
-    for args in ["-t 1 --io epoll", "-t 2", "-t 2 --io epoll"] {
+    for (args, name) in [("-t 1 --io epoll", "TERM"), ("-t 2", "USR1"), ("-t 2 --io epoll", "INT")] {
         let mut server = sphinxd(&format!("{args} -m 64"));
         let mut client = Client::connect(server.address);
         let value = vec![b'v'; 1_000_000];
@@ -283,9 +284,9 @@ fn a_stop_lets_replies_leave() {
         // 30 MB of replies, far more than sockets hold, are owed when the signal comes.
         client.send("get a b c\r\n".repeat(10));
         assert_eq!(client.text(), "VALUE a 0 1000000");
-        signal(&server.process, "TERM");
-        assert_eq!(idle.line(), None, "who is owed nothing is closed");
-        // Each thread stops for itself, so that the last may take somebody a moment longer.
+        signal(&server.process, name);
+        assert_eq!(idle.line(), None, "an idle client is closed");
+        // Each thread stops for itself, so that the last may take a client a moment longer.
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(server.address).is_ok() {
             assert!(Instant::now() < deadline, "clients are still taken");
@@ -331,7 +332,7 @@ fn allow(server: &Running, descriptors: usize) -> bool {
 #[test]
 fn descriptors_may_run_out() {
     // On io_uring an accept goes by the limit of the moment at which it was armed, so that no limit can be set here later.
-    // Of several threads one may take the descriptor that another has given up to turn a client away, who then waits
+    // Of several threads one may take the descriptor that another has given up to turn a client away, which then waits
     // in the kernel until there is one.
     let args = "-t 1 --io epoll";
     let server = sphinxd(args);
@@ -341,7 +342,7 @@ fn descriptors_may_run_out() {
     if !allow(&server, limit) {
         return println!("skipped: there is no prlimit here; `apt-get install util-linux` brings it");
     }
-    // Those who fit are served, the others turned away; nobody hangs.
+    // The clients that fit are served, the others turned away; none hangs.
     let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(server.address)).collect();
     let mut served = Vec::new();
     for mut client in clients.drain(..) {
@@ -379,7 +380,7 @@ fn descriptors_may_run_out() {
     }
 }
 
-/// Starts a server for which, of the descriptors that it needs, so many are taken by somebody else.
+/// Starts a server for which, of the descriptors that it needs, so many are taken already.
 fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     // Source: `Config::raise_descriptor_limit`, for 40 connections of two threads at most.
     let limit = 40 + 2 * 4 + 20;
@@ -391,11 +392,11 @@ fn sphinxd_without_descriptors(args: &str, taken: usize) -> Option<Running> {
     let spec = Spec::new("sphinxd", "bash").args(["-c", &script]);
     let mut process = Process::spawn(spec).map_err(|error| println!("skipped: {error}")).ok()?;
     let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
-    Some(Running { address, process })
+    Some(Running { address, process, words: support::Words::New })
 }
 
 /// With several threads, and where the kernel accepts by itself, a client that cannot be served may be turned away or wait;
-/// what matters is that those who are served are not held up, that nothing spins, and that it passes.
+/// what matters is that clients that are served are not held up, that nothing spins, and that it passes.
 #[test]
 fn descriptors_may_run_out_on_several_threads_and_on_io_uring() {
     for args in ["-t 1 --io auto", "-t 2 --io auto", "-t 2 --io epoll"] {
@@ -419,7 +420,7 @@ fn descriptors_may_run_out_on_several_threads_and_on_io_uring() {
         assert!(failures <= most, "{args}: {failures} failures, and {most} are explained");
         drop(clients);
         loop {
-            assert!(Instant::now() < deadline, "{args}: nobody is served any more");
+            assert!(Instant::now() < deadline, "{args}: no client is served any more");
             let mut client = Client::connect(server.address);
             client.send("get k\r\n");
             if let Some(line) = client.line() {
@@ -436,14 +437,32 @@ fn root_gives_up_its_privileges() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
     if !is_root {
-        return println!("skipped: only root can become somebody else");
+        return println!("skipped: only root can become another user");
     }
     let folder = tempfile::tempdir().unwrap();
     let pidfile = folder.path().join("pid");
     let socket = folder.path().join("socket");
-    let mut server = sphinxd(&format!("-t 2 -u nobody -P {} -s {}", pidfile.display(), socket.display()));
+    let args = format!("-t 2 -u nobody -P {} -s {}", pidfile.display(), socket.display());
+    // The folder is root's: without a socket there is no server, without a pidfile there is one.
+    let mut refused = support::spawn(&format!("-p 0 {args}"));
+    assert_eq!(refused.wait(PATIENCE).unwrap().code(), Some(1));
+    let said = refused.stderr_tail().join("\n");
+    assert!(said.contains("Permission denied") && said.contains("choose a file with -s"), "{said}");
+    let mut without = sphinxd(&format!("-t 1 -u nobody -P {}", pidfile.display()));
+    signal(&without.process, "TERM");
+    assert_eq!(without.process.wait(PATIENCE).unwrap().code(), Some(0));
+    let said = without.process.stderr_tail().join("\n");
+    assert!(said.contains("the pidfile cannot be written") && said.contains("with -P"), "{said}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+
+    let account = nix::unistd::User::from_name("nobody").unwrap().unwrap();
+    std::os::unix::fs::chown(&folder, Some(account.uid.as_raw()), None).unwrap();
+    let mut server = sphinxd(&args);
     let pid = server.process.pid();
     assert_eq!(fs::read_to_string(&pidfile).unwrap(), format!("{pid}\n"));
+    for file in [&pidfile, &socket] {
+        assert_eq!(fs::metadata(file).unwrap().uid(), account.uid.as_raw(), "{}", file.display());
+    }
     for thread in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let status = fs::read_to_string(thread.unwrap().path().join("status")).unwrap();
         for name in ["Uid:", "Gid:"] {
@@ -454,9 +473,10 @@ fn root_gives_up_its_privileges() {
     }
     let mut client = Client::connect(server.address);
     client.set("k", "v");
+    // Files of a folder that has become root's meanwhile cannot be removed.
+    std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
     signal(&server.process, "TERM");
     assert_eq!(server.process.wait(PATIENCE).unwrap().code(), Some(0));
-    // The folder is root's, so that nobody can remove them.
     let said = server.process.stderr_tail().join("\n");
     for file in [pidfile, socket] {
         let file = format!("a file stays behind file={}", file.display());

@@ -5,7 +5,7 @@ mod support;
 use support::client::Client;
 use support::{MODES, sphinxd};
 
-/// Requests that go to all threads, whoever owns the keys: 200 keys on 4 threads.
+/// Requests that go to all threads, whichever own the keys: 200 keys on 4 threads.
 fn keys() -> Vec<String> {
     (0..200).map(|i| format!("key-{i}")).collect()
 }
@@ -22,7 +22,7 @@ fn help_and_errors_name_the_modes() {
     }
 }
 
-/// Pipelined on one connection, each read sees the write before it, whoever does either.
+/// Pipelined on one connection, each read sees the write before it, whichever threads do them.
 #[test]
 fn a_read_sees_what_the_same_connection_wrote_before_it() {
     for mode in MODES {
@@ -61,7 +61,7 @@ fn a_read_sees_what_the_same_connection_wrote_before_it() {
     }
 }
 
-/// What each mode is for: who passes messages, and for what.
+/// What each mode is for: which threads pass messages, and for what.
 #[test]
 fn messages_are_for_what_is_not_shared() {
     let check = |mode: &str, for_gets: bool, for_sets: bool| {

@@ -15,13 +15,14 @@ use proto_memcache::client::udp::{Arrived, Header, Reassembly};
 use reactor::tls::{Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
+use support::certificate::certificate;
 use support::client::Client;
 use support::{PATIENCE, memcached_with, spawn, sphinxd};
 
-/// Both event loops; io_uring is skipped where it cannot be had.
+/// Both event loops; io_uring is skipped where it is not available.
 fn loops() -> impl Iterator<Item = &'static str> {
     ["epoll", "uring"].into_iter().filter(|io| {
-        match io.parse::<reactor::Io>().unwrap().choose(reactor::Io::FOR_SERVERS) {
+        match reactor::choose(io.parse().unwrap(), reactor::Backend::FOR_SERVERS) {
             Ok(_) => true,
             Err(error) => {
                 println!("skipped: the half on io_uring: {error}");
@@ -203,7 +204,7 @@ fn datagrams_are_answered_as_by_memcached() {
             assert_eq!(peer.reply(number), format!("VALUE p{i} 0 1\r\n{i}\r\nEND\r\n").as_bytes());
         }
         let mut tcp = Client::connect(server.address);
-        assert_eq!(tcp.stat("curr_connections"), 1, "datagrams are no connections");
+        assert_eq!(tcp.stat("curr_connections"), 1, "datagrams are not connections");
     }
 }
 
@@ -221,25 +222,6 @@ fn a_datagram_is_no_lever_for_floods() {
         assert_eq!(udp.ask(format!("get {keys}\r\n")), "SERVER_ERROR out of memory writing get response\r\n");
         assert!(udp.ask("get a\r\n").starts_with("VALUE a 0 50000\r\n"));
     }
-}
-
-/// A certificate of an authority made for the test, in a folder of its own.
-fn certificate() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
-    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
-    let authority_key = rcgen::KeyPair::generate().unwrap();
-    let authority = params.self_signed(&authority_key).unwrap();
-    let issuer = rcgen::Issuer::new(params, authority_key);
-    let key = rcgen::KeyPair::generate().unwrap();
-    let own = rcgen::CertificateParams::new(vec!["localhost".to_owned()])
-        .unwrap()
-        .signed_by(&key, &issuer)
-        .unwrap();
-    fs::write(folder.path().join("ca.pem"), authority.pem()).unwrap();
-    fs::write(folder.path().join("cert.pem"), own.pem()).unwrap();
-    fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
-    folder
 }
 
 #[test]
@@ -278,7 +260,7 @@ fn tls_has_a_port_of_its_own() {
             assert_eq!(said.len(), expect.len() + value.len() + 7);
             assert!(plain.get(&format!("k{i}")).is_some());
         }
-        // Who does not speak TLS there is turned away, and nobody else is disturbed.
+        // A client that does not speak TLS there is turned away, and no other client is disturbed.
         let mut wrong = Client::connect(encrypted.parse().unwrap());
         wrong.send("version\r\n".repeat(10));
         let mut rest = Vec::new();

@@ -94,7 +94,7 @@ fn loom_a_record_is_written_before_it_is_found() {
                 }
             })
         };
-        // SAFETY: nobody can find it yet.
+        // SAFETY: no reader can find it yet.
         record[0].with_mut(|text| unsafe { *text = 7 });
         index.insert(hash(0, 9), Location(0), Usage::default(), |_| hash(0, 9));
         // SAFETY: as above.

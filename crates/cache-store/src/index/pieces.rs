@@ -22,7 +22,7 @@ impl Pieces {
         Pieces { pieces, len: AtomicUsize::new(0) }
     }
 
-    /// How many there are; each can be had by whoever has seen this.
+    /// How many there are; each is available to a thread that has seen this number.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len.load(Ordering::Acquire)

@@ -107,7 +107,7 @@ mod tests {
             let old = usage.aged(100 + late);
             assert!(old.is_fetched() && old.idle(100 + 2 * CYCLE) == Usage::IDLE_MAX);
         }
-        // Nobody has marked it: a whole cycle later it looks new.
+        // It has not been marked: a whole cycle later it looks new.
         assert_eq!(usage.idle(100 + CYCLE), 0);
     }
 }

@@ -71,7 +71,7 @@ impl Supply {
         self.held() - self.free.len() - self.leaving.len() - self.pinned.len()
     }
 
-    /// Segments that replies point into and nobody else.
+    /// Segments that only replies point into.
     pub(super) fn pinned(&self) -> usize {
         self.pinned.iter().filter(|segment| self.records.pins().is_pinned(**segment)).count()
     }
@@ -81,7 +81,7 @@ impl Supply {
         self.held() + self.provided.saturating_sub(self.taken)
     }
 
-    /// Segments that are to be had without taking one back, though readers may still look at some. Not those that are
+    /// Segments that are available without taking one back, though readers may still look at some. Not those that are
     /// pinned: a reply may wait for others before it.
     pub(super) fn spare(&self, index_bytes: usize) -> usize {
         self.free.len() + self.leaving.len() + self.growth(index_bytes)
@@ -134,7 +134,7 @@ impl Supply {
         self.settle(index_bytes);
     }
 
-    /// Whether nobody looks at a segment that the index does not point into any more; waits a little for readers.
+    /// Whether no reader looks at a segment that the index does not point into any more; waits a little for readers.
     pub(super) fn is_left(&self, segment: usize) -> bool {
         self.epochs.wait(self.epochs.retire(), PAUSES_TO_RESTART) && !self.records.pins().is_pinned(segment)
     }

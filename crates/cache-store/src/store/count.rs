@@ -14,7 +14,7 @@ pub enum Counted {
     Now(u64),
     /// There is no item.
     NotFound,
-    /// The item is no number.
+    /// The item is not a number.
     NonNumeric,
     /// As [`Stored::NoMemory`](crate::Stored::NoMemory).
     NoMemory,

@@ -112,13 +112,15 @@ impl Store {
         Some(self.entry(&found, self.index.usage(found.slot), now))
     }
 
-    /// The item of `key`, counted as `get` counts it.
-    pub fn get_entry(&mut self, key: Key, now: u32) -> Option<Entry<'_>> {
+    /// The item of `key`, counted as `get` counts it; `note` says whether that is a use of the item.
+    pub fn get_entry(&mut self, key: Key, note: bool, now: u32) -> Option<Entry<'_>> {
         let found = self.live(key, now);
         self.stats.count_get(found.as_ref().map(|_| ()).map_err(|gone| *gone));
         let found = found.ok()?;
         let before = self.index.usage(found.slot);
-        self.index.read(found.slot, now);
+        if note {
+            self.index.read(found.slot, now);
+        }
         Some(self.entry(&found, before, now))
     }
 
@@ -285,7 +287,7 @@ impl Store {
         let mut marks = Marks::from_u32(old.marks);
         let mut number = Some(self.log.cas(found.at, &old));
         if stale {
-            // Whoever reads it next is to store it anew, even if somebody was told so before.
+            // The client that reads it next is to store it anew, even if another was told so before.
             marks = marks.without(Marks::CLAIMED).with(Marks::STALE);
             number = None;
         } else {
@@ -301,7 +303,7 @@ impl Store {
             };
         }
         let cas = cas.map_or(Cas::New, Cas::Given);
-        // Where there is no memory for it the item is gone, which serves as well.
+        // Where there is no memory for it the item is removed, which serves as well.
         self.amend(key, expiry.unwrap_or(old.expiry), marks, cas, now);
         Deleted::Done
     }

@@ -9,7 +9,9 @@
 //!
 //! Which segment goes, and what of it is kept, is the business of `victim`.
 
-use super::{Gone, Store};
+use super::Store;
+use crate::expiry::Expiry;
+use crate::index::Slot;
 use crate::policy::Policy;
 use crate::record::Header;
 use crate::records::Location;
@@ -68,8 +70,11 @@ impl Store {
     /// Makes the active segment have room for a record; fails where readers look at all that was empty.
     #[inline]
     pub(super) fn make_room(&mut self, size: usize, now: u32) -> bool {
+        self.log.tell_time(now);
         if self.log.room() < size {
-            return self.start_segment(size, now);
+            let made = self.start_segment(size, now);
+            self.stats.no_memory += u64::from(!made);
+            return made;
         }
         if self.policy != Policy::Never && self.is_time_to_sweep() {
             self.sweep(size * PACE, now);
@@ -91,6 +96,7 @@ impl Store {
             if !self.sweep(usize::MAX, now) {
                 return false;
             }
+            self.stats.direct_reclaims += 1;
         }
         self.effort.next(self.log.segment_len());
         // The first segment for what is kept has to be there before the first one goes.
@@ -166,6 +172,15 @@ impl Store {
         self.sweep(usize::MAX, now);
     }
 
+    fn count_eviction(&mut self, slot: Slot, header: &Header, now: u32) {
+        let usage = self.index.usage(slot);
+        self.stats.evictions += 1;
+        self.stats.evicted_unfetched += u64::from(!usage.is_fetched());
+        self.stats.evicted_active += u64::from(self.index.is_marked(slot));
+        self.stats.evicted_ending += u64::from(header.expiry != Expiry::NEVER);
+        self.stats.evicted_idle = u64::from(usage.idle(now));
+    }
+
     /// Keeps or drops what the index still has of a record.
     fn pass(&mut self, at: Location, header: &Header, all: bool, now: u32) {
         let hash = self.hasher.hash(self.log.key(at, header));
@@ -176,11 +191,10 @@ impl Store {
                     return;
                 }
                 self.effort.short = true;
-                self.stats.evictions += 1;
+                self.count_eviction(slot, header, now);
             }
-            None => self.stats.evictions += 1,
-            Some(Gone::Expired) => self.stats.expired += 1,
-            Some(_) => {}
+            None => self.count_eviction(slot, header, now),
+            Some(gone) => self.count_ended(slot, gone),
         }
         self.index.remove(slot, hash);
         self.release(at, header);

@@ -7,7 +7,7 @@
 //!
 //! A large value that comes in pieces would otherwise be gathered elsewhere first, and copied once more. Its record stands
 //! in the log from the reservation on, with its header and key, so that its segment can be walked; the index does not point
-//! at it, so that nobody reads it. It counts as alive, so that its segment does not go for being empty; when the
+//! at it, so that it is not read. It counts as alive, so that its segment does not go for being empty; when the
 //! segment's turn comes it goes all the same, but is not written again as long as the reservation pins it.
 
 use proto_memcache::limits;
@@ -91,12 +91,12 @@ impl Store {
         let key = self.hasher.key(records.key(at, &header));
         if !self.make_room(EMPTY.size(), now) || !self.stands(&reservation, now) {
             self.withdraw(&reservation);
-            // Its place may be anybody's by now, but is not written to while it is pinned.
+            // Its place may belong to another record by now, but is not written to while it is pinned.
             return self.put(key, header.flags, header.expiry, reservation.pinned.as_ref(), now);
         }
         let number = self.log.append(&EMPTY, b"", b"");
         let header = Header { cas: Some(self.log.cas(number, &EMPTY)), ..header };
-        // SAFETY: nothing points at the record yet, and who has walked over it is done: this is the only writer.
+        // SAFETY: nothing points at the record yet, and any walk over it has ended: this is the only writer.
         header.write(unsafe { records.draft(at.offset(), header.length()) });
         let segment = self.log.segment_of(at);
         let segment = &mut self.log.segments[segment];
@@ -122,7 +122,7 @@ impl Store {
             && self.shared.gone(at, &reservation.header, now) != Some(Gone::Flushed)
     }
 
-    /// Counts the record as garbage, unless its segment has gone.
+    /// Counts the record as garbage, unless its segment was taken back.
     fn withdraw(&mut self, reservation: &Reservation) {
         let at = reservation.pinned.at();
         if self.log.segments[self.log.segment_of(at)].birth == reservation.birth {

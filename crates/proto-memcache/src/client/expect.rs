@@ -47,6 +47,6 @@ pub enum Parse<'b> {
         /// What it says.
         outcome: Outcome<'b>,
     },
-    /// The bytes are no such response.
+    /// The bytes are not such a response.
     Malformed(Malformed),
 }

@@ -2,7 +2,7 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Why bytes are no response to what was asked; the connection cannot be used any further.
+/// Why bytes are not a response to what was asked; the connection cannot be used any further.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Malformed {
     /// A line that belongs to no answer of this kind.

@@ -13,7 +13,7 @@ pub enum Outcome<'b> {
     Stored,
     /// `NOT_STORED`: the condition of `add`, `replace`, `append` or `prepend` did not hold.
     NotStored,
-    /// `EXISTS`: somebody else stored in between.
+    /// `EXISTS`: another client stored in between.
     Exists,
     /// `NOT_FOUND`.
     NotFound,

@@ -1,4 +1,4 @@
-//! Base 64 as memcached reads and writes it in keys: what is no digit does not count, and nothing behind the first
+//! Base 64 as memcached reads and writes it in keys: what is not a digit does not count, and nothing behind the first
 //! group with padding does.
 
 use crate::limits;

@@ -1,9 +1,11 @@
 use crate::limits;
+use crate::scan::find;
 use crate::server::meta::{self, MetaLine, MetaStore, MetaVerb};
 use crate::server::number;
 use crate::server::parser::CloseReason;
 use crate::server::refusal::Refusal;
-use crate::server::request::{Keys, Request, Shutdown, next_word};
+use crate::server::request::{DumpKind, Keys, Request, Shutdown, next_word};
+use crate::server::tuning;
 use crate::{Reply, StoreVerb};
 
 /// What a request line says.
@@ -14,8 +16,8 @@ pub(super) enum Line<'b> {
     Value(StoreLine<'b>),
     /// A value follows that belongs to `ms`.
     MetaValue(MetaStore<'b>),
-    /// A value of that length follows, and is to be dropped.
-    Drop(Refusal, usize),
+    /// It is refused; a value of that length follows, and is to be dropped.
+    Drop(Refusal, Reply, usize),
     /// The other side does not speak this protocol.
     Close(CloseReason),
 }
@@ -40,24 +42,27 @@ pub struct StoreLine<'b> {
 /// More words than any command but `get` takes.
 const WORDS_MAX: usize = 8;
 
+/// The shortest line with its end: memcached calls all that is shorter badly formatted. Units: bytes.
+pub(super) const LINE_MIN: usize = 4;
+
 /// Reads a line that is without its end.
+///
+/// The command begins with the line. Source: memcached 1.6.45's `process_request`.
 #[inline]
 pub(super) fn read(line: &[u8]) -> Line<'_> {
-    let mut rest = line;
-    match next_word(&mut rest) {
-        Some(b"get") => get(rest, false),
-        Some(b"gets") => get(rest, true),
-        Some(b"mg") => meta(MetaVerb::Get, rest),
-        Some(b"ms") => meta(MetaVerb::Set, rest),
-        Some(b"md") => meta(MetaVerb::Delete, rest),
-        Some(b"ma") => meta(MetaVerb::Count, rest),
-        Some(b"me") => meta(MetaVerb::Debug, rest),
-        Some(b"mn") => Line::Whole(Request::NoOp),
-        Some(b"gat") => get_and_touch(rest, false),
-        Some(b"gats") => get_and_touch(rest, true),
-        // From before there was a documentation; memcached has kept it.
-        Some(b"bget") => get(rest, false),
-        _ => other(line),
+    let (command, rest) = line.split_at(find(b' ', line).unwrap_or(line.len()));
+    match command {
+        b"get" => get(rest, false),
+        b"gets" => get(rest, true),
+        b"mg" => meta(MetaVerb::Get, rest),
+        b"ms" => meta(MetaVerb::Set, rest),
+        b"md" => meta(MetaVerb::Delete, rest),
+        b"ma" => meta(MetaVerb::Count, rest),
+        b"me" => meta(MetaVerb::Debug, rest),
+        b"mn" => Line::Whole(Request::NoOp),
+        b"gat" => get_and_touch(rest, false),
+        b"gats" => get_and_touch(rest, true),
+        _ => other(command, rest, line),
     }
 }
 
@@ -66,7 +71,7 @@ fn meta(verb: MetaVerb, rest: &[u8]) -> Line<'_> {
         MetaLine::Whole(meta) => Line::Whole(Request::Meta(meta)),
         MetaLine::Value(store) => Line::MetaValue(store),
         MetaLine::Refused(refusal, None) => refused(refusal, Reply::Wanted),
-        MetaLine::Refused(refusal, Some(length)) => Line::Drop(refusal, length),
+        MetaLine::Refused(refusal, Some(length)) => Line::Drop(refusal, Reply::Wanted, length),
     }
 }
 
@@ -74,19 +79,21 @@ fn meta(verb: MetaVerb, rest: &[u8]) -> Line<'_> {
 fn get(words: &[u8], with_cas: bool) -> Line<'_> {
     match keys(words) {
         Some(keys) if keys.len() > 0 => Line::Whole(Request::Get { keys, with_cas }),
-        Some(_) => refused(Refusal::Unknown, Reply::Wanted),
-        None => refused(Refusal::BadFormat, Reply::Wanted),
+        _ => refused(Refusal::BadFormat, Reply::Wanted),
     }
 }
 
 fn get_and_touch(words: &[u8], with_cas: bool) -> Line<'_> {
     let mut rest = words;
-    let Some(exptime) = next_word(&mut rest) else { return refused(Refusal::Unknown, Reply::Wanted) };
-    let Some(exptime) = number::read_i32(exptime) else { return refused(Refusal::BadExptime, Reply::Wanted) };
-    match keys(rest) {
-        // memcached answers with `END` where there is no key.
-        Some(keys) => Line::Whole(Request::GetAndTouch { exptime, keys, with_cas }),
-        None => refused(Refusal::BadFormat, Reply::Wanted),
+    let exptime = next_word(&mut rest);
+    let keys = keys(rest).filter(|keys| keys.len() > 0);
+    match (exptime.map(number::strict_i32), keys) {
+        (Some(Some(exptime)), Some(keys)) => Line::Whole(Request::GetAndTouch { exptime, keys, with_cas }),
+        // A line without a key is told apart before its time is read, and a key that is too long behind it.
+        (Some(None), keys) if keys.is_some() || next_word(&mut rest).is_some() => {
+            refused(Refusal::BadExptime, Reply::Wanted)
+        }
+        _ => refused(Refusal::BadFormat, Reply::Wanted),
     }
 }
 
@@ -103,134 +110,178 @@ fn keys(words: &[u8]) -> Option<Keys<'_>> {
     Some(Keys::new(words, count))
 }
 
-fn other(line: &[u8]) -> Line<'_> {
-    let mut words = [&b""[..]; WORDS_MAX];
-    let (mut rest, mut count, mut last) = (line, 0, &b""[..]);
-    while let Some(word) = next_word(&mut rest) {
-        if let Some(slot) = words.get_mut(count) {
-            *slot = word;
+/// The words behind a command.
+struct Words<'b> {
+    first: [&'b [u8]; WORDS_MAX],
+    /// How many there are, kept or not.
+    count: usize,
+    /// Whether the last one, which counts wherever it stands, is `noreply`.
+    reply: Reply,
+    last: &'b [u8],
+}
+
+impl<'b> Words<'b> {
+    fn read(mut rest: &'b [u8]) -> Words<'b> {
+        let mut words = Words { first: [b""; WORDS_MAX], count: 0, reply: Reply::Wanted, last: b"" };
+        while let Some(word) = next_word(&mut rest) {
+            if let Some(slot) = words.first.get_mut(words.count) {
+                *slot = word;
+            }
+            words.last = word;
+            words.count += 1;
         }
-        last = word;
-        count += 1;
+        if words.last == b"noreply" {
+            words.reply = Reply::Suppressed;
+        }
+        words
     }
-    let words = &words[..count.min(WORDS_MAX)];
-    let Some((&command, args)) = words.split_first() else {
-        return refused(Refusal::Unknown, Reply::Wanted);
+
+    fn get(&self, at: usize) -> Option<&'b [u8]> {
+        self.first.get(at).copied().filter(|_| at < self.count)
+    }
+}
+
+fn other<'b>(command: &[u8], rest: &'b [u8], line: &'b [u8]) -> Line<'b> {
+    let words = Words::read(rest);
+    let whole = match command {
+        b"set" => return store(StoreVerb::Set, &words),
+        b"add" => return store(StoreVerb::Add, &words),
+        b"replace" => return store(StoreVerb::Replace, &words),
+        b"append" => return store(StoreVerb::Append, &words),
+        b"prepend" => return store(StoreVerb::Prepend, &words),
+        b"cas" => return store(StoreVerb::Cas(0), &words),
+        b"delete" => delete(&words),
+        b"incr" => count_by(true, &words),
+        b"decr" => count_by(false, &words),
+        b"touch" => touch(&words),
+        b"version" => Ok(Request::Version),
+        b"quit" => Ok(Request::Quit),
+        b"watch" => Ok(Request::Watch),
+        b"stats" => Ok(Request::Stats {
+            group: words.get(0).unwrap_or_default(),
+            arguments: [words.get(1), words.get(2)],
+        }),
+        // The rest is looked up by its first word, wherever that begins.
+        _ => {
+            let mut rest = line;
+            let command = next_word(&mut rest).unwrap_or_default();
+            let mut words = Words::read(rest);
+            if command == b"noreply" && words.count == 0 {
+                // It is the last word of its line, too.
+                words.reply = Reply::Suppressed;
+            }
+            return operator(command, &words);
+        }
     };
-    // Only the last word counts as `noreply`, as in memcached.
-    let reply = if last == b"noreply" { Reply::Suppressed } else { Reply::Wanted };
-    let line = match (command, args.len()) {
-        (b"set", 4 | 5) => store(StoreVerb::Set, args, reply),
-        (b"add", 4 | 5) => store(StoreVerb::Add, args, reply),
-        (b"replace", 4 | 5) => store(StoreVerb::Replace, args, reply),
-        (b"append", 4 | 5) => store(StoreVerb::Append, args, reply),
-        (b"prepend", 4 | 5) => store(StoreVerb::Prepend, args, reply),
-        (b"cas", 5 | 6) => match unsigned(args[4]) {
-            Some(unique) => store(StoreVerb::Cas(unique), args, reply),
+    match whole {
+        Ok(request) => Line::Whole(request),
+        // A wrong number of words is found before `noreply` is looked for, so that this error is always told.
+        Err((refusal, true)) => refused(refusal, Reply::Wanted),
+        Err((refusal, false)) => refused(refusal, words.reply),
+    }
+}
+
+/// The commands of an operator.
+fn operator<'b>(command: &[u8], words: &Words<'b>) -> Line<'b> {
+    let reply = words.reply;
+    let request = match command {
+        b"flush_all" => flush_all(words),
+        b"verbosity" => match words.get(0).and_then(number::strict_u32) {
+            Some(_) => Ok(Request::NoEffect { reply }),
             None => Err(Refusal::BadFormat),
         },
-        (b"delete", 1..=3) => delete(args, reply),
-        (b"incr", 2 | 3) => count_by(true, args, reply),
-        (b"decr", 2 | 3) => count_by(false, args, reply),
-        (b"touch", 2 | 3) => touch(args, reply),
-        (b"flush_all", 0..=2) => flush_all(args, reply),
-        (b"verbosity", 1 | 2) => verbosity(args, reply),
-        (b"version", _) => Ok(Line::Whole(Request::Version)),
-        (b"quit", _) => Ok(Line::Whole(Request::Quit)),
-        (b"stats", _) => {
-            let word = |i: usize| args.get(i).copied().unwrap_or_default();
-            Ok(Line::Whole(Request::Stats { group: word(0), argument: word(1) }))
+        // memcached's complaint about a word that is not a number is this one.
+        b"cache_memlimit" => match words.get(0).and_then(number::strict_u32) {
+            Some(megabytes) => Ok(Request::MemoryLimit { megabytes, reply }),
+            None => Err(Refusal::Unknown),
+        },
+        b"shutdown" => Ok(Request::Shutdown {
+            how: match (words.count, words.get(0)) {
+                (0, _) => Shutdown::Now,
+                (1, Some(b"graceful")) => Shutdown::Graceful,
+                _ => Shutdown::Unknown,
+            },
+            reply,
+        }),
+        b"refresh_certs" => Ok(Request::RefreshCertificates { reply }),
+        b"lru_crawler" if words.count == 2 && words.get(0) == Some(b"metadump") => {
+            Ok(Request::Dump { kind: DumpKind::Items, classes: words.last, reply })
         }
-        (b"cache_memlimit", 1 | 2) => memory_limit(args, reply),
-        (b"shutdown", _) => Ok(Line::Whole(Request::Shutdown(match args {
-            [] => Shutdown::Now,
-            [b"graceful"] => Shutdown::Graceful,
-            _ => Shutdown::Unknown,
-        }))),
-        // A wrong number of words is found before `noreply` is looked for, so this error is always told.
-        (
-            b"set" | b"add" | b"replace" | b"append" | b"prepend" | b"cas" | b"delete" | b"incr" | b"decr"
-            | b"touch" | b"flush_all" | b"verbosity" | b"cache_memlimit",
-            _,
-        ) => return refused(Refusal::Unknown, Reply::Wanted),
+        b"lru_crawler" if words.count == 2 && words.get(0) == Some(b"mgdump") => {
+            Ok(Request::Dump { kind: DumpKind::Keys, classes: words.last, reply })
+        }
+        b"slabs" | b"lru" | b"lru_crawler" | b"extstore" => {
+            tuning::check(command, &words.first[..words.count.min(WORDS_MAX)], words.count)
+                .map(|()| Request::NoEffect { reply })
+        }
         // A browser that is made to send a form here must not get to its body, which could hold commands.
-        _ if is_like_http(command, last) => return Line::Close(CloseReason::Http),
-        _ => return refused(Refusal::Unknown, Reply::Wanted),
+        _ if words.last.starts_with(b"HTTP/") => return Line::Close(CloseReason::Http),
+        _ => Err(Refusal::Unknown),
     };
-    line.unwrap_or_else(|refusal| refused(refusal, reply))
+    request.map_or_else(|refusal| refused(refusal, reply), Line::Whole)
 }
 
-fn store<'b>(verb: StoreVerb, args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    let key = key(args[0])?;
-    let flags = number::read(args[1]).and_then(|n| u32::try_from(n).ok()).ok_or(Refusal::BadFormat)?;
-    let exptime = signed(args[2]).ok_or(Refusal::BadFormat)?;
-    let length = signed(args[3]).filter(|&n| n <= i32::MAX - 2).ok_or(Refusal::BadFormat)?;
-    let length = usize::try_from(length).map_err(|_| Refusal::BadFormat)?;
-    Ok(Line::Value(StoreLine { verb, key, flags, exptime, length, reply }))
-}
-
-fn delete<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    // The key itself is never taken for `noreply`.
-    let reply = if args.len() == 1 { Reply::Wanted } else { reply };
-    // Once the second word said how long the key should stay locked; clients still send a 0.
-    let allowed = match args {
-        [_] => true,
-        [_, word] => *word == b"0" || reply == Reply::Suppressed,
-        [_, word, _] => *word == b"0" && reply == Reply::Suppressed,
-        _ => false,
+fn store<'b>(verb: StoreVerb, words: &Words<'b>) -> Line<'b> {
+    let length = words.get(3).and_then(number::strict_i32).filter(|n| (0..=i32::MAX - 2).contains(n));
+    let Some(length) = length else {
+        // How long the value is cannot be known, so that it is read as commands.
+        return refused(Refusal::BadFormat, Reply::Wanted);
     };
-    if !allowed {
-        return Err(Refusal::BadDelete);
+    let (length, reply) = (length as usize, words.reply);
+    match store_line(verb, words, length) {
+        Some(line) => Line::Value(line),
+        None => Line::Drop(Refusal::BadFormat, reply, length),
     }
-    Ok(Line::Whole(Request::Delete { key: key(args[0])?, reply }))
 }
 
-fn count_by<'b>(up: bool, args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    let key = key(args[0])?;
-    let delta = unsigned(args[1]).ok_or(Refusal::BadDelta)?;
-    Ok(Line::Whole(Request::Count { key, up, delta, reply }))
+fn store_line<'b>(verb: StoreVerb, words: &Words<'b>, length: usize) -> Option<StoreLine<'b>> {
+    let [name, flags, exptime, ..] = words.first;
+    let verb = match verb {
+        StoreVerb::Cas(_) => StoreVerb::Cas(number::strict_u64(words.get(4)?)?),
+        other => other,
+    };
+    let flags = number::read(flags).and_then(|n| u32::try_from(n).ok())?;
+    let exptime = number::read_i32(exptime)?;
+    Some(StoreLine { verb, key: key(name)?, flags, exptime, length, reply: words.reply })
 }
 
-fn touch<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    let key = key(args[0])?;
-    let exptime = signed(args[1]).ok_or(Refusal::BadExptime)?;
-    Ok(Line::Whole(Request::Touch { key, exptime, reply }))
+/// Why a command without a value is refused, and whether its client hears of it even with `noreply`.
+type Refused = (Refusal, bool);
+
+const TOO_FEW: Refused = (Refusal::BadFormat, true);
+const BAD: Refused = (Refusal::BadFormat, false);
+
+fn delete<'b>(words: &Words<'b>) -> Result<Request<'b>, Refused> {
+    let name = words.get(0).ok_or(TOO_FEW)?;
+    Ok(Request::Delete { key: key(name).ok_or(BAD)?, reply: words.reply })
 }
 
-fn flush_all<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    let delay_missing = args.len() == usize::from(reply == Reply::Suppressed);
-    let delay = if delay_missing { 0 } else { signed(args[0]).ok_or(Refusal::BadExptime)? };
-    Ok(Line::Whole(Request::FlushAll { delay, reply }))
+fn count_by<'b>(up: bool, words: &Words<'b>) -> Result<Request<'b>, Refused> {
+    let (Some(name), Some(delta)) = (words.get(0), words.get(1)) else { return Err(TOO_FEW) };
+    let key = key(name).ok_or(BAD)?;
+    let delta = number::strict_u64(delta).ok_or((Refusal::BadDelta, false))?;
+    Ok(Request::Count { key, up, delta, reply: words.reply })
 }
 
-fn verbosity<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    unsigned(args[0]).ok_or(Refusal::BadFormat)?;
-    Ok(Line::Whole(Request::Verbosity { reply }))
+fn touch<'b>(words: &Words<'b>) -> Result<Request<'b>, Refused> {
+    let (Some(name), Some(exptime)) = (words.get(0), words.get(1)) else { return Err(TOO_FEW) };
+    let key = key(name).ok_or(BAD)?;
+    let exptime = number::strict_i32(exptime).ok_or((Refusal::BadExptime, false))?;
+    Ok(Request::Touch { key, exptime, reply: words.reply })
 }
 
-fn memory_limit<'b>(args: &[&'b [u8]], reply: Reply) -> Result<Line<'b>, Refusal> {
-    // memcached's complaint about a word that is no number is this one.
-    let megabytes = unsigned(args[0]).and_then(|n| u32::try_from(n).ok()).ok_or(Refusal::Unknown)?;
-    Ok(Line::Whole(Request::MemoryLimit { megabytes, reply }))
+fn flush_all<'b>(words: &Words<'b>) -> Result<Request<'b>, Refusal> {
+    let reply = words.reply;
+    let delay_missing = words.count == usize::from(reply == Reply::Suppressed);
+    let delay = match words.get(0) {
+        Some(word) if !delay_missing => number::strict_i32(word).ok_or(Refusal::BadExptime)?,
+        _ => 0,
+    };
+    Ok(Request::FlushAll { delay, reply })
 }
 
-/// Whether a line that is no command could be HTTP. memcached looks only where it has not decided by the first letter.
-fn is_like_http(command: &[u8], last: &[u8]) -> bool {
-    let decided =
-        command.len() < 2 || b"gsacidt".contains(&command[0]) || (command.len() == 2 && command[0] == b'm');
-    !decided && last.starts_with(b"HTTP/")
-}
-
-fn key(word: &[u8]) -> Result<&[u8], Refusal> {
-    if word.len() > limits::KEY_MAX { Err(Refusal::BadFormat) } else { Ok(word) }
-}
-
-fn signed(word: &[u8]) -> Option<i32> {
-    number::read(word).and_then(|n| i32::try_from(n).ok())
-}
-
-fn unsigned(word: &[u8]) -> Option<u64> {
-    number::read(word).and_then(|n| u64::try_from(n).ok())
+fn key(word: &[u8]) -> Option<&[u8]> {
+    (word.len() <= limits::KEY_MAX).then_some(word)
 }
 
 #[cold]

@@ -1,7 +1,7 @@
 //! The lines of the meta commands.
 //!
 //! Which complaint wins where several things are wrong is memcached's: the last wrong argument, unless a flag that is
-//! unknown or stands twice comes before the line's end. Source: memcached 1.6's `_meta_flag_preparse`.
+//! unknown or stands twice comes before the line's end. Source: memcached 1.6.45's `_meta_flag_preparse`.
 
 use crate::limits;
 use crate::server::base64::{self, BINARY_KEY_MAX};
@@ -101,45 +101,55 @@ pub(super) struct MetaStore<'b> {
     pub(super) words: &'b [u8],
     /// The length of the value.
     pub(super) length: usize,
+    /// Whether an opaque token is too long, which is found once the value has a place.
+    pub(super) opaque_too_long: bool,
 }
 
-/// More words, the command and its key among them, than memcached reads.
+/// Words, the command and its key among them, that memcached reads.
 const WORDS_MAX: usize = 20;
 
 /// Reads what stands behind the command.
 pub(super) fn read(verb: MetaVerb, line: &[u8]) -> MetaLine<'_> {
-    let refused = |refusal| MetaLine::Refused(refusal, None);
+    let bad_format = MetaLine::Refused(Refusal::BadFormat, None);
     let mut rest = line;
-    let Some(text) = next_word(&mut rest) else {
-        return refused(if verb == MetaVerb::Debug { Refusal::BadFormat } else { Refusal::Unknown });
-    };
-    if text.len() > limits::KEY_MAX {
-        return refused(Refusal::BadFormat);
-    }
-    if verb == MetaVerb::Debug {
-        return debug(text, rest);
-    }
-    let mut words = rest;
-    if std::iter::from_fn(|| next_word(&mut words)).count() + 2 >= WORDS_MAX {
-        return refused(if verb == MetaVerb::Get { Refusal::FlagsAreTooLong } else { Refusal::FlagsTooLong });
-    }
-    let mut length = None;
+    let Some(text) = next_word(&mut rest) else { return bad_format };
+    let (mut length, mut words_before) = (None, 2);
     if verb == MetaVerb::Set {
         // As for `set`, what follows a line without a length is read as commands.
-        let number = next_word(&mut rest).and_then(number::read);
-        let number = number.filter(|number| (0..=i128::from(i32::MAX - 2)).contains(number));
-        let Some(number) = number else { return refused(Refusal::BadFormat) };
+        let number = next_word(&mut rest).and_then(number::strict_i32);
+        let number = number.filter(|number| (0..=i32::MAX - 2).contains(number));
+        let Some(number) = number else { return bad_format };
         length = Some(number as usize);
+        words_before = 3;
     }
-    let checked = match check(verb, text, rest) {
+    let mut words = rest;
+    let mut count = words_before;
+    while let Some(word) = next_word(&mut words) {
+        // Where memcached splits the line it takes no word for a flag that begins otherwise, and the line for none.
+        if !matches!(word[0], b'A'..=b'z' | b'0'..=b'9') {
+            return bad_format;
+        }
+        count += 1;
+    }
+    if verb == MetaVerb::Debug {
+        return if text.len() > limits::KEY_MAX { bad_format } else { debug(text, rest) };
+    }
+    let checked = if text.len() > limits::KEY_MAX {
+        Err(told(verb, Refusal::BadFormat))
+    } else if count > WORDS_MAX {
+        Err(told(verb, Refusal::FlagsTooLong))
+    } else {
+        check(verb, text, rest)
+    };
+    let checked = match checked {
         Ok(checked) => checked,
         Err(refusal) => return MetaLine::Refused(refusal, length),
     };
     let key = MetaKey { text, binary: checked.binary };
     match length {
         Some(length) => {
-            let Checked { key_len, flags, .. } = checked;
-            MetaLine::Value(MetaStore { key, key_len, flags, words: rest, length })
+            let Checked { key_len, flags, opaque_too_long, .. } = checked;
+            MetaLine::Value(MetaStore { key, key_len, flags, words: rest, length, opaque_too_long })
         }
         None => MetaLine::Whole(Meta { verb, key, arguments: rest, flags_len: rest.len(), data_len: 0 }),
     }
@@ -160,10 +170,11 @@ struct Checked {
     binary: bool,
     key_len: usize,
     flags: u32,
+    opaque_too_long: bool,
 }
 
 fn check(verb: MetaVerb, key: &[u8], mut words: &[u8]) -> Result<Checked, Refusal> {
-    let mut checked = Checked { binary: false, key_len: key.len(), flags: 0 };
+    let mut checked = Checked { binary: false, key_len: key.len(), flags: 0, opaque_too_long: false };
     let (mut wrong, mut late, mut seen) = (None, None, 0u128);
     while let Some(word) = next_word(&mut words) {
         let letter = word[0];
@@ -186,12 +197,8 @@ fn check(verb: MetaVerb, key: &[u8], mut words: &[u8]) -> Result<Checked, Refusa
                     }
                 }
                 crate::MetaFlag::Flags(flags) => checked.flags = flags,
-                // `mg` and `ma` find it when they answer, after what stands before it has been done.
-                crate::MetaFlag::Opaque(token)
-                    if matches!(verb, MetaVerb::Set | MetaVerb::Delete)
-                        && token.len() > limits::OPAQUE_MAX =>
-                {
-                    late = late.or(Some(Refusal::OpaqueTooLong));
+                crate::MetaFlag::Opaque(token) => {
+                    checked.opaque_too_long |= token.len() > limits::OPAQUE_MAX;
                 }
                 _ => {}
             },
@@ -200,14 +207,16 @@ fn check(verb: MetaVerb, key: &[u8], mut words: &[u8]) -> Result<Checked, Refusa
     match (wrong, late) {
         (Some(refusal), _) => Err(told(verb, refusal)),
         (None, Some(refusal)) => Err(refusal),
+        // The others find it when they answer, after what stands before it has been done.
+        (None, None) if verb == MetaVerb::Delete && checked.opaque_too_long => Err(Refusal::OpaqueTooLong),
         (None, None) => Ok(checked),
     }
 }
 
-/// `md` and `ma` have one sentence for all that is wrong with flags.
+/// `ma` has one sentence for all that is wrong with flags.
 fn told(verb: MetaVerb, refusal: Refusal) -> Refusal {
     match verb {
-        MetaVerb::Delete | MetaVerb::Count => Refusal::BadFlags,
+        MetaVerb::Count => Refusal::BadFlags,
         _ => refusal,
     }
 }

@@ -41,7 +41,7 @@ pub(super) enum Word<'b> {
     Unknown,
     /// Its argument is wrong.
     Wrong(Refusal),
-    /// Its argument is no number, which memcached forgets to say.
+    /// Its argument is not a number, of which memcached says no more than what it has to say anyhow.
     WrongNumber,
     /// The command has no such mode, which comes out after all other flags were read.
     WrongMode(Refusal),
@@ -52,11 +52,12 @@ pub(super) enum Word<'b> {
 pub(super) fn read_word(verb: MetaVerb, word: &[u8]) -> Word<'_> {
     use MetaFlag as F;
     let (&letter, argument) = word.split_first().expect("a word is not empty");
-    let signed = |make: fn(i32) -> F<'static>| match number::read_i32(argument) {
-        Some(number) => Word::Flag(make(number)),
-        None => Word::Wrong(Refusal::BadToken),
-    };
-    let unsigned = |make: fn(u64) -> F<'static>, refusal| match number::read_u64(argument) {
+    let signed =
+        |make: fn(i32) -> F<'static>| match number::strict_i32(argument).filter(|_| !argument.is_empty()) {
+            Some(number) => Word::Flag(make(number)),
+            None => Word::Wrong(Refusal::BadToken),
+        };
+    let unsigned = |make: fn(u64) -> F<'static>, refusal| match number::strict_u64(argument) {
         Some(number) => Word::Flag(make(number)),
         None => Word::Wrong(refusal),
     };
@@ -82,7 +83,7 @@ pub(super) fn read_word(verb: MetaVerb, word: &[u8]) -> Word<'_> {
         b'E' => return unsigned(F::NewCas, Refusal::BadToken),
         b'J' => return unsigned(F::InitialValue, Refusal::BadInitial),
         b'D' => return unsigned(F::Delta, Refusal::BadMetaDelta),
-        b'F' => match number::read_u64(argument).and_then(|number| u32::try_from(number).ok()) {
+        b'F' => match number::strict_u32(argument) {
             Some(flags) => F::Flags(flags),
             None => return Word::WrongNumber,
         },
@@ -92,17 +93,17 @@ pub(super) fn read_word(verb: MetaVerb, word: &[u8]) -> Word<'_> {
     })
 }
 
+/// The letter behind `M` counts alone, whatever follows it; where there is none, it is not a mode.
 fn mode(verb: MetaVerb, argument: &[u8]) -> Word<'_> {
-    let &[letter] = argument else { return Word::Wrong(Refusal::ModeLength) };
-    let mode = match (verb, letter) {
-        (MetaVerb::Set, b'E') => MetaMode::Add,
-        (MetaVerb::Set, b'A') => MetaMode::Append,
-        (MetaVerb::Set, b'P') => MetaMode::Prepend,
-        (MetaVerb::Set, b'R') => MetaMode::Replace,
-        (MetaVerb::Set, b'S') => MetaMode::Set,
+    let mode = match (verb, argument.first()) {
+        (MetaVerb::Set, Some(b'E')) => MetaMode::Add,
+        (MetaVerb::Set, Some(b'A')) => MetaMode::Append,
+        (MetaVerb::Set, Some(b'P')) => MetaMode::Prepend,
+        (MetaVerb::Set, Some(b'R')) => MetaMode::Replace,
+        (MetaVerb::Set, Some(b'S')) => MetaMode::Set,
         (MetaVerb::Set, _) => return Word::WrongMode(Refusal::SetMode),
-        (MetaVerb::Count, b'I' | b'+') => MetaMode::Increment,
-        (MetaVerb::Count, b'D' | b'-') => MetaMode::Decrement,
+        (MetaVerb::Count, Some(b'I' | b'+')) => MetaMode::Increment,
+        (MetaVerb::Count, Some(b'D' | b'-')) => MetaMode::Decrement,
         (MetaVerb::Count, _) => return Word::WrongMode(Refusal::CountMode),
         _ => return Word::Ignored,
     };

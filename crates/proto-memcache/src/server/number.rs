@@ -1,9 +1,43 @@
-//! Numbers as memcached reads them: by C's `strtol`, with blanks before it, a sign and leading zeros, up to a blank.
-//! Words are split at spaces alone, so that other blanks can stand in them.
+//! Numbers as memcached 1.6.45 reads them.
 //!
-//! It keeps the low 32 bits of what does not fit in 32; we refuse that, as its successors do.
+//! Most are digits and nothing else (`strict_*`). The flags and the time of storage commands, and values that are counted
+//! up or down, are read by C's `strtol`: blanks before the number, a sign and leading zeros are allowed, and it ends at a
+//! blank. Words are split at spaces alone, so that other blanks can stand in them. Where memcached keeps the low 32 bits
+//! of what does not fit in 32, the line is refused here.
 
-/// Reads one word of a command line.
+/// The longest words that memcached takes for a number. Units: bytes. Source: mcmc's `MCMC_TOKTO32_MAX` and
+/// `MCMC_TOKTO64_MAX`.
+const STRICT_32: usize = 11;
+const STRICT_64: usize = 22;
+
+/// Reads digits, behind a `-` or not, as a signed number of 32 bits.
+#[inline]
+pub(super) fn strict_i32(word: &[u8]) -> Option<i32> {
+    let digits = word.strip_prefix(b"-").unwrap_or(word);
+    let number = match digits {
+        // To memcached a lone `-` is 0.
+        b"" if !word.is_empty() => 0,
+        digits => i64::try_from(crate::digits::read_u64(digits)?).ok()?,
+    };
+    let number = if digits.len() < word.len() { -number } else { number };
+    i32::try_from(number).ok().filter(|_| word.len() <= STRICT_32)
+}
+
+/// Reads digits as a number of 32 bits.
+///
+/// Errors: `None` for anything else.
+pub fn strict_u32(word: &[u8]) -> Option<u32> {
+    let number = crate::digits::read_u64(word)?;
+    u32::try_from(number).ok().filter(|_| word.len() <= STRICT_32)
+}
+
+/// Reads digits as a number of 64 bits.
+#[inline]
+pub(super) fn strict_u64(word: &[u8]) -> Option<u64> {
+    crate::digits::read_u64(word).filter(|_| word.len() <= STRICT_64)
+}
+
+/// Reads one word of a command line as `strtol` does.
 #[inline]
 pub(super) fn read(word: &[u8]) -> Option<i128> {
     // Nearly all numbers are bare digits; 128-bit arithmetic costs as much as the rest of the line.
@@ -17,12 +51,6 @@ pub(super) fn read(word: &[u8]) -> Option<i128> {
 #[inline]
 pub(super) fn read_i32(word: &[u8]) -> Option<i32> {
     read(word).and_then(|number| i32::try_from(number).ok())
-}
-
-/// Reads one word as an unsigned number of 64 bits.
-#[inline]
-pub(super) fn read_u64(word: &[u8]) -> Option<u64> {
-    read(word).and_then(|number| u64::try_from(number).ok())
 }
 
 /// The number at the start of a value, for `incr` and `decr`: blanks before it do not count, nor does
@@ -90,6 +118,35 @@ mod tests {
         check("\t1", Some(1));
         check("1\r", Some(1));
         check("\r", None);
+    }
+
+    #[test]
+    fn most_numbers_are_digits_alone() {
+        let check = |word: &str, signed: Option<i32>, unsigned: Option<u64>| {
+            assert_eq!(
+                (strict_i32(word.as_bytes()), strict_u64(word.as_bytes())),
+                (signed, unsigned),
+                "{word:?}"
+            );
+        };
+        check("0", Some(0), Some(0));
+        check("007", Some(7), Some(7));
+        check("-7", Some(-7), None);
+        check("-0", Some(0), None);
+        check("-", Some(0), None);
+        check("+7", None, None);
+        check("2147483647", Some(i32::MAX), Some(2_147_483_647));
+        check("2147483648", None, Some(2_147_483_648));
+        check("-2147483648", Some(i32::MIN), None);
+        check("000000000000", None, Some(0));
+        check("18446744073709551615", None, Some(u64::MAX));
+        check("0018446744073709551615", None, Some(u64::MAX));
+        check("00018446744073709551615", None, None);
+        check("18446744073709551616", None, None);
+        for word in ["x", "1x", " 1", "1 ", "1\r", "--1", "0x1"] {
+            check(word, None, None);
+        }
+        assert_eq!((strict_u32(b"4294967295"), strict_u32(b"4294967296")), (Some(u32::MAX), None));
     }
 
     #[test]

@@ -30,6 +30,17 @@ pub enum Parse<'b> {
     Close(CloseReason),
 }
 
+/// What a parser waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaits {
+    /// A request, or the rest of its line.
+    Line,
+    /// The rest of a value.
+    Value,
+    /// The rest of a value that is dropped.
+    Refused,
+}
+
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
@@ -93,13 +104,17 @@ impl RequestParser {
         if too_long(bytes, newline) {
             return Parse::Close(CloseReason::LineTooLong);
         }
+        if newline + 1 < line::LINE_MIN {
+            let refusal = Refusal::BadFormat;
+            return self.done(newline + 1, Request::Refused { refusal, reply: Reply::Wanted, unlink: None });
+        }
         let line = &bytes[..newline];
         match line::read(line.strip_suffix(b"\r").unwrap_or(line)) {
             Line::Whole(request) => self.done(newline + 1, request),
             Line::Value(store) => self.value(newline + 1, store, bytes),
             Line::MetaValue(store) => self.meta_value(newline + 1, store, bytes),
-            Line::Drop(refusal, length) => {
-                let refused = Request::Refused { refusal, reply: Reply::Wanted, unlink: None };
+            Line::Drop(refusal, reply, length) => {
+                let refused = Request::Refused { refusal, reply, unlink: None };
                 self.done_and_skip(newline + 1, refused, length)
             }
             Line::Close(reason) => Parse::Close(reason),
@@ -112,9 +127,18 @@ impl RequestParser {
         self.need
     }
 
+    /// What the bytes that come next belong to.
+    pub fn awaits(&self) -> Awaits {
+        match (self.skip > 0, self.need > self.searched + 1) {
+            (true, _) => Awaits::Refused,
+            (false, true) => Awaits::Value,
+            (false, false) => Awaits::Line,
+        }
+    }
+
     /// The storage command whose value [`parse`](Self::parse) waits for, and where in these bytes the value starts.
     ///
-    /// Whoever takes the value from there on calls [`put_back`](Self::put_back), and looks for its `\r\n` himself.
+    /// A caller that takes the value from there on calls [`put_back`](Self::put_back), and looks for its `\r\n` itself.
     pub fn awaited<'b>(&self, bytes: &'b [u8]) -> Option<(StoreLine<'b>, usize)> {
         // Where it waits for a line, it has searched all that there is.
         let line = bytes.get(..self.searched).filter(|_| bytes.get(self.searched) == Some(&b'\n'))?;
@@ -149,9 +173,14 @@ impl RequestParser {
     }
 
     fn meta_value<'b>(&mut self, start: usize, store: MetaStore<'b>, bytes: &'b [u8]) -> Parse<'b> {
-        let MetaStore { key, key_len, flags, words, length } = store;
+        let MetaStore { key, key_len, flags, words, length, opaque_too_long } = store;
         if limits::item_size(key_len, flags, length) > self.item_max {
             return self.done_and_skip(start, Request::MetaTooLarge { key }, length);
+        }
+        if opaque_too_long {
+            let refusal = Refusal::OpaqueTooLong;
+            let refused = Request::Refused { refusal, reply: Reply::Wanted, unlink: None };
+            return self.done_and_skip(start, refused, length);
         }
         let data_end = start + length;
         let request = match bytes.get(data_end..data_end + 2) {

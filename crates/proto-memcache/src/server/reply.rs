@@ -1,5 +1,6 @@
 //! Functions that append replies to a buffer, and the replies that never change.
 
+pub mod list;
 pub mod meta;
 
 use crate::digits::append_u64;

@@ -79,8 +79,8 @@ pub enum Request<'b> {
         /// Whether to answer.
         reply: Reply,
     },
-    /// `verbosity`; to be answered with `OK` and otherwise ignored.
-    Verbosity {
+    /// `verbosity`, and commands that tune memcached's own workings: to be answered with `OK` and otherwise ignored.
+    NoEffect {
         /// Whether to answer.
         reply: Reply,
     },
@@ -90,8 +90,24 @@ pub enum Request<'b> {
     Stats {
         /// Which group of them; empty for the general ones.
         group: &'b [u8],
-        /// The word behind it, if there is one.
-        argument: &'b [u8],
+        /// The words behind it.
+        arguments: [Option<&'b [u8]>; 2],
+    },
+    /// `watch`.
+    Watch,
+    /// `lru_crawler metadump` and `lru_crawler mgdump`.
+    Dump {
+        /// Which of them.
+        kind: DumpKind,
+        /// The classes of sizes, to be read with [`Classes::read`](super::Classes::read).
+        classes: &'b [u8],
+        /// Whether to answer.
+        reply: Reply,
+    },
+    /// `refresh_certs`.
+    RefreshCertificates {
+        /// Whether to answer.
+        reply: Reply,
     },
     /// `cache_memlimit`.
     MemoryLimit {
@@ -101,7 +117,12 @@ pub enum Request<'b> {
         reply: Reply,
     },
     /// `shutdown`.
-    Shutdown(Shutdown),
+    Shutdown {
+        /// How.
+        how: Shutdown,
+        /// Whether to answer that it is not allowed.
+        reply: Reply,
+    },
     /// `quit`: close the connection when what came before is answered.
     Quit,
     /// To be answered with an error.
@@ -113,6 +134,15 @@ pub enum Request<'b> {
         /// A key whose item must go, since its new value was refused: better no value than an old one.
         unlink: Option<&'b [u8]>,
     },
+}
+
+/// What a list of all items says of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpKind {
+    /// All but the value.
+    Items,
+    /// The key, as a request for it.
+    Keys,
 }
 
 /// How `shutdown` wants the server to stop.

@@ -10,7 +10,14 @@ use clap::Parser;
 ///
 /// Exit codes: 0 stopped by a signal, 1 failed, 2 wrong usage.
 #[derive(Parser, Debug)]
-#[command(name = "sphinxd", version, max_term_width = 100)]
+#[command(
+    name = "sphinxd",
+    // Scripts read the version of memcached from the first line of -h and -V: `memcached 1.6.45`.
+    display_name = "memcached",
+    version = sphinx::VERSION_LINE,
+    before_help = format!("memcached {}", sphinx::VERSION_LINE),
+    max_term_width = 100
+)]
 struct Cli {
     #[command(flatten)]
     options: sphinx::Options,

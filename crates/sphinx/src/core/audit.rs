@@ -15,6 +15,36 @@ impl<R: Reactor> Core<R> {
         self.partitions.for_own(|store| store.audit());
     }
 
+    /// Panics where the thread's account is charged with another amount than its connections, messages and spare buffers
+    /// come to.
+    pub(crate) fn audit_account(&self) {
+        let links: usize = self.links.iter().flatten().map(|link| link.large_bytes()).sum();
+        let mut charged = links + self.spare_charged;
+        for client in self.clients.iter().flatten() {
+            assert_eq!(client.charged[0], client.input_memory(), "the charge of an input");
+            charged += client.charged.iter().sum::<usize>();
+        }
+        assert_eq!(self.account.used(), charged);
+        assert_eq!(self.spare_charged, self.large_inputs.bytes());
+    }
+
+    /// Panics where anything is charged although all clients have disconnected.
+    pub(crate) fn audit_account_is_empty(&mut self) {
+        assert_eq!(self.clients.iter().flatten().count(), 0, "clients are still there");
+        self.give_spare_back();
+        assert_eq!(self.account.used(), 0);
+    }
+
+    /// Panics where not all of the budget is there, once no thread has charges.
+    pub(crate) fn audit_budget_is_whole(&self) {
+        self.common.budget.audit_is_whole();
+    }
+
+    /// How often a connection had to wait for memory.
+    pub(crate) fn memory_waits(&self) -> u64 {
+        self.stats.connection_memory_waits
+    }
+
     /// Panics where a connection holds more than it may, if `received` is the most that comes at once. Units: bytes.
     pub(crate) fn audit_connections(&self, reactor: &R, received: usize) {
         let item = self.common.config.item_max + LINE;

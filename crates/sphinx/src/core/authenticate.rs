@@ -1,4 +1,4 @@
-//! A connection's first request, where not everybody may use the server.
+//! A connection's first request, where clients must authenticate.
 
 use reactor::Reactor;
 use tracing::warn;
@@ -13,7 +13,7 @@ impl<R: Reactor> Core<R> {
     pub(super) fn authenticate(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
         let mut used = 0;
         while !client.is_known {
-            // Who is not known may make the server hold no more than others.
+            // A client that has not logged in may make the server hold no more than others.
             if !self.may_go_on(reactor, client) {
                 client.state = State::Held;
                 return used;

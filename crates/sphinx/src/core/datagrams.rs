@@ -8,9 +8,9 @@ use super::Core;
 use crate::client::{Client, OUTPUT_MAX, State};
 use crate::frames::datagrams;
 
-/// The answer to what would fill more datagrams than anybody should cause by one. Source: memcached's, when it has no
-/// memory for a reply.
-const TOO_LONG: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
+/// The answer to what would fill more datagrams than one should cause, and where another thread has no memory for its part
+/// of a reply. Source: memcached's, when it has no memory for a reply.
+pub(super) const NO_MEMORY: &[u8] = b"SERVER_ERROR out of memory writing get response\r\n";
 
 impl<R: Reactor> Core<R> {
     /// Takes one datagram.
@@ -26,8 +26,11 @@ impl<R: Reactor> Core<R> {
     }
 
     fn serve_text(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) {
+        if self.refuse_binary(reactor, client, text) {
+            return;
+        }
         let used = self.requests(reactor, client, text);
-        // What is no whole request gets no answer, unless it only had to stop for a while.
+        // What is not a whole request gets no answer, unless it only had to stop for a while.
         if client.state == State::Held {
             client.input.extend_from_slice(&text[used..]);
         }
@@ -39,10 +42,10 @@ impl<R: Reactor> Core<R> {
         if let Some(frames) = client.frames.as_mut().filter(|_| unsent >= OUTPUT_MAX) {
             frames.too_long = true;
         }
-        client.has_room(unsent)
+        client.has_room(unsent, || self.account.may_grow())
     }
 
-    /// Puts the peer's state back, and sends its replies if they are whole.
+    /// Stores the peer's state again, and sends its replies if they are whole.
     pub(super) fn put_back_datagrams(&mut self, reactor: &mut R, mut client: Box<Client>) {
         let conn = client.conn;
         loop {
@@ -52,7 +55,8 @@ impl<R: Reactor> Core<R> {
                 self.forget_text(&mut client);
             }
             if client.state == State::Held {
-                if !client.waits && client.has_room(reactor.unsent(conn)) {
+                let goes_on = !client.waits && !client.hungry;
+                if goes_on && client.has_room(reactor.unsent(conn), || self.account.may_grow()) {
                     self.ready.push_back(conn);
                 }
                 break;
@@ -63,7 +67,7 @@ impl<R: Reactor> Core<R> {
             if too_long {
                 let output = reactor.output(conn);
                 output.clear();
-                output.extend_from_slice(TOO_LONG);
+                output.extend_from_slice(NO_MEMORY);
             }
             self.send_datagrams(reactor, &mut client);
             // `quit` and lines that are too long end nothing here: there is no connection.
@@ -71,13 +75,14 @@ impl<R: Reactor> Core<R> {
             let Some(text) = client.frames.as_mut().and_then(|frames| frames.next()) else { break };
             self.serve_text(reactor, &mut client, &text);
         }
+        self.charge(reactor, &mut client);
         self.clients[conn.slot as usize] = Some(client);
     }
 
     fn forget_text(&self, client: &mut Client) {
         client.state = State::Open;
         client.get = None;
-        client.input.clear();
+        client.input = Vec::new();
         client.parser = RequestParser::with_item_max(self.common.config.item_max);
     }
 

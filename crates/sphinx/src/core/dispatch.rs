@@ -5,12 +5,17 @@ use reactor::Reactor;
 
 use super::Core;
 use super::requests::Flow;
+use crate::budget::FREE;
 use crate::client::Client;
 use crate::draft::{Draft, lent};
+use crate::link;
 use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
 use crate::partitions::{Partitions, Place};
 use crate::replies::{Finish, Gathering};
+
+/// What a client does whose request is being carried out, in memcached's words.
+const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
     /// Does something to a key, here or at its owner.
@@ -24,7 +29,14 @@ impl<R: Reactor> Core<R> {
         value: &[u8],
     ) -> Flow {
         let key = self.hasher.key(key);
-        let owner = match self.partitions.place(key.hash) {
+        let place = self.partitions.place(key.hash);
+        if operation.shows_value()
+            && !self.may_grow(client)
+            && self.partitions.copies(place, key, FREE, reactor.lends(client.conn), self.now)
+        {
+            return self.wait_for_memory(client);
+        }
+        let owner = match place {
             Place::Here(partition) => {
                 if !matches!(operation, Operation::Get { .. }) {
                     // A write may need memory that this thread itself still looks at, and would wait for in vain.
@@ -55,7 +67,8 @@ impl<R: Reactor> Core<R> {
             }
         }
         let link = self.links[owner].as_mut().expect("there is a link to every other thread");
-        if !link.has_room() {
+        let length = key.bytes.len() + value.len();
+        if !link.has_room() || (length >= link::LARGE && !self.may_ask_large(client)) {
             return self.wait_for_room(client);
         }
         let mut buffer = self.buffers.take();
@@ -64,7 +77,10 @@ impl<R: Reactor> Core<R> {
         let reply = (operation.reply() == Reply::Wanted).then(|| client.replies.expect());
         let ticket = Ticket { conn: client.conn, reply };
         let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
+        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
+        let before = link.large_bytes();
         link.ask(Ask { ticket, work, buffer });
+        self.account.charge(link.large_bytes() - before);
         if self.partitions.reads_others() {
             client.awaited.asked(owner);
         }
@@ -86,9 +102,10 @@ impl<R: Reactor> Core<R> {
         }
         let mut lines = Vec::new();
         let part = self.do_everywhere(reactor, self.number, &work(), &mut lines);
-        // It was taken out for its request.
         if finish == Finish::Connections {
-            self.tell_connection(reactor, client, &mut lines);
+            // It was taken out for its request.
+            self.tell_connection(reactor, client, ASKING, &mut lines);
+            self.tell_listeners(&mut lines);
         }
         let left = self.links.len() - 1;
         if left == 0 {
@@ -111,8 +128,15 @@ impl<R: Reactor> Core<R> {
         Flow::Next
     }
 
+    /// Whether there is memory for a large value on its way to another thread. One of them always may be under way, since
+    /// the thread that it goes to waits for nothing.
     #[cold]
-    fn wait_for_room(&mut self, client: &mut Client) -> Flow {
+    fn may_ask_large(&mut self, client: &Client) -> bool {
+        self.may_grow(client) || self.links.iter().flatten().all(|link| link.large_bytes() == 0)
+    }
+
+    #[cold]
+    pub(super) fn wait_for_room(&mut self, client: &mut Client) -> Flow {
         self.stats.queue_waits += 1;
         if !client.waits {
             client.waits = true;
@@ -136,7 +160,7 @@ impl<R: Reactor> Core<R> {
 
     /// Makes a reply of what the partitions hold.
     #[inline]
-    fn make_with<T>(
+    pub(super) fn make_with<T>(
         &mut self,
         reactor: &mut R,
         client: &mut Client,

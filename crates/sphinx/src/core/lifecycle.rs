@@ -121,12 +121,16 @@ impl<R: Reactor> Core<R> {
             // What has arrived is to be looked at once more, and no sleep is to come before that.
             return Time(0);
         }
-        let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow > 0);
+        let pressed = *readers && self.common.budget.is_waited_for();
+        let wanted = (*idle && self.stats.connections > 0) || (*readers && *slow > 0) || pressed;
         if wanted { *tend.min(next) } else { *tend }
     }
 
     /// Looks after the partitions for a while: what has ended gives its memory back, requests or none.
     pub(super) fn tend(&mut self, idle: bool) {
+        if idle {
+            self.give_memory_back();
+        }
         let (now, steps) = (self.now, if idle { IDLE_STEPS } else { 1 });
         let mut goes_on = false;
         self.partitions.for_own(|store| goes_on |= (0..steps).fold(false, |_, _| store.tend(now)));
@@ -138,7 +142,8 @@ impl<R: Reactor> Core<R> {
     #[cold]
     pub(super) fn look_around(&mut self, reactor: &mut R) {
         self.rounds.due = false;
-        let wanted = self.rounds.idle || (self.rounds.readers && self.rounds.slow > 0);
+        let pressed = self.rounds.readers && self.common.budget.is_waited_for();
+        let wanted = self.rounds.idle || (self.rounds.readers && self.rounds.slow > 0) || pressed;
         let part = self.rounds.part;
         self.rounds.part = (part + 1) % PARTS;
         if !wanted {
@@ -154,12 +159,18 @@ impl<R: Reactor> Core<R> {
             let waits = unsent > 0 || client.state != State::Open || !client.replies.is_empty();
             let silent = self.rounds.idle && !waits && over(client.heard, now, config.idle_timeout);
             let slow = self.rounds.readers && over(client.stuck.1, now, config.reader_timeout) && unsent > 0;
-            if client.frames.is_some() || !(silent || slow) {
+            let stalled =
+                pressed && client.receives_large() && over(client.heard, now, config.reader_timeout);
+            if client.frames.is_some() || !(silent || slow || stalled) {
                 continue;
             }
-            let kicks = if silent { &mut self.stats.idle_kicks } else { &mut self.stats.slow_reader_kicks };
+            let kicks = match (silent, slow) {
+                (true, _) => &mut self.stats.idle_kicks,
+                (_, true) => &mut self.stats.slow_reader_kicks,
+                _ => &mut self.stats.connection_memory_kicks,
+            };
             *kicks += 1;
-            debug!(slot, unsent, silent, "a connection is closed by its time-out");
+            debug!(slot, unsent, silent, stalled, "a connection is closed by its time-out");
             self.end(reactor, conn);
         }
     }
@@ -215,7 +226,7 @@ impl<R: Reactor> Core<R> {
         }
     }
 
-    /// Somebody woke the thread: perhaps who looks at the metrics.
+    /// The thread was woken: perhaps by a scrape of the metrics.
     pub(super) fn answer_scrape(&mut self, reactor: &R) {
         let Some(asked) = self.common.scrapes.get(self.number).and_then(|scrape| scrape.take()) else {
             return;
@@ -227,7 +238,7 @@ impl<R: Reactor> Core<R> {
             unanswered: links,
             service: self.service.as_deref().cloned().unwrap_or_default(),
         };
-        // Whoever asked may have given up.
+        // The client that asked may have given up.
         let _ = asked.send(snapshot);
     }
 }

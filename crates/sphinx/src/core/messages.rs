@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering;
 
 use cache_store::{Key, KeyHash};
 use proto_memcache::server::reply;
-use reactor::Reactor;
+use reactor::{Address, Reactor};
 
 use super::Core;
+use crate::budget::{self, FREE, counted};
 use crate::client::Client;
 use crate::draft::{Draft, lent};
 use crate::message::{Answer, Ask, DetailVerb, Extra, Work};
@@ -14,6 +15,7 @@ use crate::partitions::Place;
 use crate::phase::Phase;
 use crate::replies::Finish;
 use crate::stats::connections::Told;
+use crate::stats::general::Moment;
 use crate::stats::prefixes::{Detail, Prefixes};
 use crate::stats::{CoreStats, groups};
 
@@ -62,6 +64,13 @@ impl<R: Reactor> Core<R> {
                 let key = Key { bytes: key, hash: KeyHash::from_u64(hash) };
                 let (place, now) = (self.partitions.place(key.hash), self.now);
                 let Place::Here(partition) = place else { unreachable!("the peer knows who owns a key") };
+                if operation.shows_value()
+                    && !self.account.budget().has_room(budget::largest(self.common.config.item_max))
+                    && self.partitions.copies(place, key, FREE, true, now)
+                {
+                    self.buffers.give(question);
+                    return Answer { ticket, buffer, extra: Extra::Refused };
+                }
                 let mut draft = Draft::new(&mut buffer, &mut self.loans);
                 self.partitions.with(partition, |store| {
                     operation.execute(store, key, value, now, &mut draft);
@@ -70,9 +79,19 @@ impl<R: Reactor> Core<R> {
                 // One key has one value.
                 self.loans.pop().map_or(Extra::None, |loan| Extra::Loan(Box::new(loan)))
             }
+            Work::Dump(mut dump) => {
+                let (place, now) = (self.partitions.place_of(dump.partition), self.now);
+                let Place::Here(partition) = place else {
+                    unreachable!("the peer knows who has a partition")
+                };
+                self.partitions.with(partition, |store| dump.go_on(store, now, &mut buffer));
+                Extra::Dump(dump)
+            }
             work => Extra::Part(Box::new(self.do_everywhere(reactor, peer, &work, &mut buffer))),
         };
         self.buffers.give(question);
+        // Until the peer has it, it is in no account.
+        self.account.budget().depart(counted(buffer.capacity()));
         Answer { ticket, buffer, extra }
     }
 
@@ -99,34 +118,57 @@ impl<R: Reactor> Core<R> {
             Work::Detail(DetailVerb::On) => self.prefixes.on = true,
             Work::Detail(DetailVerb::Off) => self.prefixes.on = false,
             Work::Detail(DetailVerb::Dump) => self.prefixes.write(lines),
-            Work::Report | Work::Key { .. } => {}
+            Work::Report | Work::Dump(_) | Work::Key { .. } => {}
         }
         let (spin_us, spin_found) = (self.spinner.looked.0 / 1_000, self.spinner.found);
-        CoreStats { store: self.partitions.stats(), spin_us, spin_found, ..self.stats }
+        let connection_memory = self.account.used() as u64;
+        CoreStats { store: self.partitions.stats(), spin_us, spin_found, connection_memory, ..self.stats }
     }
 
     /// Appends what there is to say of this thread's connections.
     fn tell_connections(&self, reactor: &R, lines: &mut Vec<u8>) {
         for client in self.clients.iter().flatten() {
-            self.tell_connection(reactor, client, lines);
+            self.tell_connection(reactor, client, client.activity(), lines);
+        }
+    }
+
+    /// Appends what there is to say of the sockets at which clients arrive, of which every thread has its own.
+    pub(super) fn tell_listeners(&self, lines: &mut Vec<u8>) {
+        let config = &self.common.config;
+        let encrypted = config.tls.iter().flat_map(|tls| tls.listen.iter().map(|at| Address::Tcp(*at)));
+        let silent = self.now.saturating_sub(self.common.clock.seconds(self.common.started));
+        for (number, address) in config.listen.iter().cloned().chain(encrypted).enumerate() {
+            // memcached shows a socket for datagrams as a connection that is read from.
+            let state = if address.is_datagram() { "conn_read" } else { "conn_listening" };
+            Told { number, address: Some(address), server: None, state, silent }.write(lines);
         }
     }
 
     /// Appends what there is to say of a connection, unless it is none but a peer that sends datagrams.
-    pub(super) fn tell_connection(&self, reactor: &R, client: &Client, lines: &mut Vec<u8>) {
+    pub(super) fn tell_connection(
+        &self,
+        reactor: &R,
+        client: &Client,
+        state: &'static str,
+        lines: &mut Vec<u8>,
+    ) {
         if client.frames.is_some() {
             return;
         }
+        let config = &self.common.config;
+        let listeners = config.listen.len() + config.tls.as_ref().map_or(0, |tls| tls.listen.len());
+        let (address, server) = reactor.addresses(client.conn).unzip();
         let told = Told {
-            number: client.conn.slot as usize * self.links.len() + self.number,
-            addresses: reactor.addresses(client.conn),
-            state: client.state,
+            number: listeners + client.conn.slot as usize * self.links.len() + self.number,
+            address,
+            server,
+            state,
             silent: self.now.saturating_sub(client.heard),
         };
         told.write(lines);
     }
 
-    /// Counts what was done to a key, if somebody wants that.
+    /// Counts what was done to a key, if `stats detail` is on.
     #[inline]
     pub(super) fn count_detail(&mut self, detail: Option<Detail>, key: &[u8]) {
         if let Some(detail) = detail.filter(|_| self.prefixes.on) {
@@ -139,7 +181,8 @@ impl<R: Reactor> Core<R> {
         let mut text = self.buffers.take();
         match finish {
             Finish::Ok => text.extend_from_slice(reply::OK),
-            Finish::Items => groups::items(&stats.store, &mut text),
+            Finish::Items => groups::items(&stats.store, self.now, &mut text),
+            Finish::Slabs => groups::slabs(&stats.store, &self.common.config, &mut text),
             Finish::Connections => {
                 text.extend_from_slice(lines);
                 text.extend_from_slice(reply::END);
@@ -150,7 +193,7 @@ impl<R: Reactor> Core<R> {
                 let now = self.now;
                 let uptime = now.saturating_sub(self.common.clock.seconds(self.common.started));
                 let accepting = Phase::of(self.common.phase.load(Ordering::Relaxed)) == Phase::Serving;
-                stats.write(&self.common.config, now, u64::from(uptime), accepting, &mut text);
+                stats.write(&self.common.config, &Moment { now, uptime, accepting }, &mut text);
             }
         }
         text
@@ -158,9 +201,13 @@ impl<R: Reactor> Core<R> {
 
     fn take_answers(&mut self, peer: usize) -> bool {
         for taken in 0..MESSAGES_PER_TURN {
-            let Some(answer) = self.links[peer].as_mut().and_then(|link| link.next_answer()) else {
-                return taken > 0;
-            };
+            let Some(link) = self.links[peer].as_mut() else { return taken > 0 };
+            let before = link.large_bytes();
+            let Some(answer) = link.next_answer() else { return taken > 0 };
+            let answered = before - link.large_bytes();
+            if answered > 0 {
+                self.account.release(answered);
+            }
             self.take_answer(peer, answer);
         }
         true
@@ -168,13 +215,15 @@ impl<R: Reactor> Core<R> {
 
     fn take_answer(&mut self, peer: usize, answer: Answer) {
         let Answer { ticket, buffer, extra } = answer;
+        let large = counted(buffer.capacity());
         if self.partitions.reads_others()
             && let Some(client) = self.client(ticket.conn)
         {
             client.awaited.answered(peer);
         }
-        // Without a reply, or with the connection gone, the answer has done its duty by making room.
+        // Without a reply, or with the connection closed, the answer has done its duty by making room.
         let Some(mut client) = ticket.reply.and_then(|_| self.take_client(ticket.conn)) else {
+            self.account.budget().arrive(large);
             self.buffers.give(buffer);
             return;
         };
@@ -182,6 +231,12 @@ impl<R: Reactor> Core<R> {
         match extra {
             Extra::None => client.replies.fill(number, buffer, None),
             Extra::Loan(loan) => client.replies.fill(number, buffer, Some(*loan)),
+            Extra::Dump(mut dump) => {
+                client.replies.fill(number, buffer, None);
+                dump.asked = false;
+                client.dump = Some(dump);
+            }
+            Extra::Refused => self.refuse_reply(&mut client, number),
             Extra::Part(part) => {
                 let whole = client.replies.add(number, &part, &buffer);
                 let whole = whole.map(|whole| (whole.finish, whole.stats, std::mem::take(&mut whole.lines)));
@@ -191,6 +246,12 @@ impl<R: Reactor> Core<R> {
                     client.replies.fill(number, text, None);
                 }
             }
+        }
+        if large > 0 {
+            // In this order, and not when the connection has its turn: the others would take it for free meanwhile.
+            let charged = client.charged[1] + large;
+            self.account.exchange(&mut client.charged[1], charged);
+            self.account.budget().arrive(large);
         }
         if self.answered.last() != Some(&ticket.conn) {
             self.answered.push(ticket.conn);

@@ -1,4 +1,6 @@
-//! What whoever runs the server asks: statistics, limits, the end.
+//! What the operator asks of the server: statistics, limits, the end.
+
+use std::borrow::Cow;
 
 use proto_memcache::Reply;
 use proto_memcache::server::{Refusal, Shutdown, reply};
@@ -6,11 +8,12 @@ use reactor::Reactor;
 
 use super::Core;
 use super::requests::Flow;
+use crate::certificates::Certificates;
 use crate::client::Client;
 use crate::message::{DetailVerb, Work};
 use crate::replies::Finish;
 use crate::server::End;
-use crate::stats::groups;
+use crate::stats::{groups, settings};
 
 /// What memcached takes at least. Units: MiB.
 const MEMORY_MIN: u32 = 8;
@@ -24,12 +27,12 @@ impl<R: Reactor> Core<R> {
         reactor: &mut R,
         client: &mut Client,
         group: &[u8],
-        argument: &[u8],
+        arguments: [Option<&[u8]>; 2],
     ) -> Flow {
         match group {
             b"settings" => {
                 let mut text = Vec::new();
-                groups::settings(&self.common.config, self.prefixes.on, &mut text);
+                settings::write(&self.common.config, self.prefixes.on, &mut text);
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
             b"sizes" => {
@@ -37,24 +40,30 @@ impl<R: Reactor> Core<R> {
                 groups::sizes(&mut text);
                 self.answer(reactor, client, Reply::Wanted, &text)
             }
+            b"slabs" => self.everywhere(reactor, client, Reply::Wanted, Finish::Slabs, || Work::Report),
+            // There is no storage beside memory, which memcached answers like this, too.
+            b"extstore" => self.answer(reactor, client, Reply::Wanted, reply::END),
             b"items" => self.everywhere(reactor, client, Reply::Wanted, Finish::Items, || Work::Report),
             b"conns" => {
                 self.everywhere(reactor, client, Reply::Wanted, Finish::Connections, || Work::Connections)
             }
-            b"detail" => self.detail(reactor, client, argument),
+            b"detail" => self.detail(reactor, client, arguments[0]),
             b"" => self.everywhere(reactor, client, Reply::Wanted, Finish::Stats, || Work::Report),
             b"reset" => self.everywhere(reactor, client, Reply::Wanted, Finish::Reset, || Work::Reset),
-            b"cachedump" => self.answer(reactor, client, Reply::Wanted, Refusal::NoCachedump.line()),
+            b"cachedump" => self.cachedump(reactor, client, arguments),
             _ => self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line()),
         }
     }
 
     /// `stats detail`.
-    fn detail(&mut self, reactor: &mut R, client: &mut Client, argument: &[u8]) -> Flow {
+    fn detail(&mut self, reactor: &mut R, client: &mut Client, argument: Option<&[u8]>) -> Flow {
+        if !self.common.config.dump {
+            return self.answer(reactor, client, Reply::Wanted, Refusal::NoDetail.line());
+        }
         let (verb, finish) = match argument {
-            b"on" => (DetailVerb::On, Finish::Ok),
-            b"off" => (DetailVerb::Off, Finish::Ok),
-            b"dump" => (DetailVerb::Dump, Finish::Detail),
+            Some(b"on") => (DetailVerb::On, Finish::Ok),
+            Some(b"off") => (DetailVerb::Off, Finish::Ok),
+            Some(b"dump") => (DetailVerb::Dump, Finish::Detail),
             _ => return self.answer(reactor, client, Reply::Wanted, Refusal::StatsDetail.line()),
         };
         self.everywhere(reactor, client, Reply::Wanted, finish, || Work::Detail(verb))
@@ -71,21 +80,38 @@ impl<R: Reactor> Core<R> {
         }
     }
 
+    /// `refresh_certs`: reads the files of TLS again, for connections that come from now on.
+    pub(super) fn refresh_certificates(&self) -> Cow<'static, [u8]> {
+        match self.common.certificates.as_ref().map(Certificates::read_again) {
+            None => Refusal::NoTls.line().into(),
+            Some(Ok(())) => reply::OK.into(),
+            Some(Err(error)) => {
+                // A path may have line ends, which would look like another reply.
+                let reason = format!("{error:#}").replace(char::is_control, " ");
+                format!("SERVER_ERROR {reason}; the certificates stay as they were\r\n").into_bytes().into()
+            }
+        }
+    }
+
     /// `shutdown`: as in memcached, the connection is closed without an answer, and the server ends. Both ways of it let
     /// replies leave first.
-    pub(super) fn shutdown(&mut self, reactor: &mut R, client: &mut Client, how: Shutdown) -> Flow {
+    pub(super) fn shutdown(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        how: Shutdown,
+        reply: Reply,
+    ) -> Flow {
         if !self.common.config.shutdown {
-            return self.answer(reactor, client, Reply::Wanted, Refusal::NoShutdown.line());
+            return self.answer(reactor, client, reply, Refusal::NoShutdown.line());
         }
         match how {
             Shutdown::Now | Shutdown::Graceful => {
-                // Where nobody listens any more the end has come already.
+                // Where the receiver was dropped the end has come already.
                 let _ = self.common.end.send(End::Interrupted);
                 Flow::Close
             }
-            Shutdown::Unknown => {
-                self.answer(reactor, client, Reply::Wanted, b"CLIENT_ERROR invalid shutdown mode\r\n")
-            }
+            Shutdown::Unknown => self.answer(reactor, client, reply, Refusal::ShutdownMode.line()),
         }
     }
 }

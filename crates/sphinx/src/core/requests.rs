@@ -5,7 +5,9 @@ use proto_memcache::server::{BINARY_KEY_MAX, Parse, Refusal, Request, reply};
 use reactor::{Conn, Reactor};
 
 use super::Core;
+use crate::budget::FREE;
 use crate::client::{Client, Lookup, State};
+use crate::foreign::may_be_foreign;
 use crate::message::Work;
 use crate::operation::Operation;
 use crate::replies::Finish;
@@ -33,11 +35,15 @@ impl<R: Reactor> Core<R> {
             return self.receive_datagram(reactor, client, bytes);
         }
         client.heard = self.now;
+        if client.is_new && client.input.is_empty() {
+            client.is_new = may_be_foreign(bytes);
+        }
         match client.state {
+            State::Open if client.is_new => self.greet(reactor, &mut client, bytes),
             // Most receives are whole requests, and their bytes are never copied.
             State::Open if client.input.is_empty() => {
                 let used = self.requests(reactor, &mut client, bytes);
-                self.large_inputs.reserve(&mut client.input, client.parser.needed());
+                self.grant_input(&mut client);
                 client.input.extend_from_slice(&bytes[used..]);
             }
             State::Open => {
@@ -65,8 +71,8 @@ impl<R: Reactor> Core<R> {
         let mut input = std::mem::take(&mut client.input);
         let used = self.requests(reactor, client, &input);
         self.large_inputs.trim(&mut input, used);
-        self.large_inputs.reserve(&mut input, client.parser.needed());
         client.input = input;
+        self.grant_input(client);
     }
 
     /// Reads requests until the bytes are used up or the connection has to wait; returns how many are done with.
@@ -87,10 +93,14 @@ impl<R: Reactor> Core<R> {
         let mut requests = 0;
         loop {
             if requests == self.common.config.requests_per_event && requests > 0 && used < bytes.len() {
+                self.stats.yields += 1;
                 client.state = State::Held;
                 return used;
             }
-            if !self.may_go_on(reactor, client) || !self.finish_get(reactor, client) {
+            let goes_on = self.may_go_on(reactor, client)
+                && self.finish_get(reactor, client)
+                && self.finish_dump(reactor, client);
+            if !goes_on {
                 client.state = State::Held;
                 return used;
             }
@@ -138,10 +148,15 @@ impl<R: Reactor> Core<R> {
                 return self.may_answer_on(client, unsent);
             }
             client.batch.offered = Some(reactor.flush(client.conn));
+            self.charge_output(reactor, client);
             unsent = reactor.unsent(client.conn);
             client.offered = unsent;
         }
-        let may = client.has_room(unsent);
+        if client.replies.copied() > FREE {
+            // They wait for others, so that no flush has counted them.
+            self.charge_output(reactor, client);
+        }
+        let may = client.has_room(unsent, || self.account.may_grow());
         self.stats.output_waits += u64::from(!may);
         may
     }
@@ -189,13 +204,19 @@ impl<R: Reactor> Core<R> {
             Request::GetAndTouch { exptime, keys, with_cas } => {
                 self.get_and_touch(reactor, client, keys, exptime, with_cas)
             }
-            Request::Stats { group, argument } => self.stats(reactor, client, group, argument),
+            Request::Stats { group, arguments } => self.stats(reactor, client, group, arguments),
+            Request::Dump { kind, classes, reply } => self.crawl(reactor, client, kind, classes, reply),
+            Request::Watch => self.answer(reactor, client, Reply::Wanted, Refusal::NoWatch.line()),
+            Request::RefreshCertificates { reply } => {
+                let line = self.refresh_certificates();
+                self.answer(reactor, client, reply, &line)
+            }
             Request::MemoryLimit { megabytes, reply } => {
                 let line = self.memory_limit(megabytes);
                 self.answer(reactor, client, reply, line)
             }
-            Request::Shutdown(how) => self.shutdown(reactor, client, how),
-            Request::Verbosity { reply } => self.answer(reactor, client, reply, reply::OK),
+            Request::Shutdown { how, reply } => self.shutdown(reactor, client, how, reply),
+            Request::NoEffect { reply } => self.answer(reactor, client, reply, reply::OK),
             Request::Version => {
                 self.make(reactor, client, |out| reply::version(out, crate::VERSION));
                 Flow::Next

@@ -88,7 +88,7 @@ fn read_request(client: &mut TcpStream) -> io::Result<Vec<u8>> {
     Ok(request)
 }
 
-/// What a `GET` asks for, without what follows a `?`; none if it is no `GET`.
+/// What a `GET` asks for, without what follows a `?`; none if it is not a `GET`.
 fn target(request: &[u8]) -> Option<&str> {
     let line = request.split(|b| *b == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');

@@ -41,6 +41,11 @@ const fn outcome(what: &'static str, of: fn(&CoreStats) -> u64) -> Figure {
     counter(OUTCOMES.0, OUTCOMES.1, Some(("outcome", what)), of)
 }
 
+const fn refused(protocol: &'static str, of: fn(&CoreStats) -> u64) -> Figure {
+    let help = "Connections and datagrams of other protocols refused";
+    counter("sphinx_refused", help, Some(("protocol", protocol)), of)
+}
+
 /// In groups of one name, as the format demands.
 const FIGURES: &[Figure] = &[
     command("get", |s| s.store.cmd_get),
@@ -79,6 +84,9 @@ const FIGURES: &[Figure] = &[
         s.accept_failures
     }),
     counter("sphinx_tls_errors", "Connections closed since their TLS failed", None, |s| s.tls_errors),
+    refused("binary", |s| s.refused_binary),
+    refused("tls", |s| s.refused_tls),
+    refused("http", |s| s.refused_http),
     counter("sphinx_idle_kicks", "Connections closed for their silence", None, |s| s.idle_kicks),
     counter("sphinx_slow_reader_kicks", "Connections closed that read nothing", None, |s| {
         s.slow_reader_kicks
@@ -94,6 +102,18 @@ const FIGURES: &[Figure] = &[
     counter("sphinx_wakeups", "Sleeping threads woken", None, |s| s.wakeups),
     counter("sphinx_sleeps", "Times that the thread slept", None, |s| s.sleeps),
     counter("sphinx_queue_waits", "Times that a connection waited for a full queue", None, |s| s.queue_waits),
+    gauge("sphinx_connection_memory_bytes", "What connections' buffers take of their budget", |s| {
+        s.connection_memory
+    }),
+    counter("sphinx_connection_memory_waits", "Times that a connection waited for memory", None, |s| {
+        s.connection_memory_waits
+    }),
+    counter(
+        "sphinx_connection_memory_kicks",
+        "Connections closed that held memory and sent nothing",
+        None,
+        |s| s.connection_memory_kicks,
+    ),
     counter("sphinx_output_waits", "Times that a connection waited for its replies to leave", None, |s| {
         s.output_waits
     }),
@@ -114,6 +134,8 @@ fn try_write(out: &mut String, snapshots: &[Snapshot], config: &Config) -> std::
     writeln!(out, "sphinx_memory_limit_bytes {}", config.memory.0)?;
     head(out, "sphinx_connections_limit", "gauge", "Connections at once")?;
     writeln!(out, "sphinx_connections_limit {}", config.connections)?;
+    head(out, "sphinx_connection_memory_limit_bytes", "gauge", "The budget of connections' buffers")?;
+    writeln!(out, "sphinx_connection_memory_limit_bytes {}", config.connection_memory)?;
     let mut last = "";
     for Figure { name, help, is_counter, label, of } in FIGURES {
         if *name != last {

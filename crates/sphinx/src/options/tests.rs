@@ -2,7 +2,8 @@ use std::fs;
 
 use cache_store::Policy;
 use clap::Parser;
-use reactor::{Backend, allowed_cpus};
+use reactor::tls::{Clients, Oldest};
+use reactor::{Address, Backend, allowed_cpus};
 use units::{Bytes, Nanos};
 
 use super::*;
@@ -37,12 +38,18 @@ fn memcacheds_flags_mean_the_same() {
     assert_eq!(parse("-M").unwrap().policy, Policy::Never);
     assert!(config.lazy_memory && config.shutdown && !config.flush_all);
     assert_eq!((config.verbose, config.unix_mask), (2, 0o770));
-    assert_eq!((config.pidfile, config.user), (Some("/p".into()), Some("nobody".into())));
+    assert_eq!(config.pidfile, Some("/p".into()));
+    assert_eq!(config.user, geteuid().is_root().then(|| "nobody".into()));
+    let config = parse("-X -D / -d -r -k -W").unwrap();
+    assert!(!config.dump && config.daemon && config.core_dumps && config.lock_memory);
+    assert_eq!(config.prefix_delimiter, Some(b'/'));
 
     let default = parse("").unwrap();
     assert_eq!(default.listen, [Address::Tcp("127.0.0.1:11211".parse().unwrap())]);
     assert_eq!((default.memory, default.connections, default.item_max), (Bytes(64 << 20), 1024, 1 << 20));
     assert!(!default.lazy_memory && !default.shutdown && default.flush_all && default.tls.is_none());
+    assert!(default.dump && !default.daemon && !default.core_dumps && !default.lock_memory);
+    assert_eq!((default.prefix_delimiter, default.warnings), (None, Vec::<String>::new()));
     assert_eq!((default.idle_timeout, default.reader_timeout, default.drain), (0, 60, Nanos::from_secs(5)));
     assert_eq!(default.cpus, allowed_cpus().unwrap());
     assert_eq!((default.spin, default.metrics), (Spin::Off, None));
@@ -82,7 +89,7 @@ fn refuses_with_a_reason() {
         assert!(error.contains(expect), "{line}: {error}");
     };
     check("-p 70000", "70000");
-    check("-l nowhere!", "it is no address; write for example");
+    check("-l nowhere!", "it is not an address; write for example");
     check("-t 0", "0 is not in 1..=256");
     check("-m lots", "write bytes, or a number with KiB");
     check("-m -5", "unexpected argument");
@@ -95,17 +102,167 @@ fn refuses_with_a_reason() {
     check("--cpus 3-1", "runs backwards");
     check("--cpus 0-99999", "'0-99999' is not a number");
     check("--cpus 1 --no-irq-cpus=1", "leaves no processor to run on");
-    check("-I 3m", "an item lies in one segment");
+    check("-I 1025m", "over 1 GiB");
+    check("-I 1023", "under the least of 1 KiB");
     check("-a 9", "a mode in octal");
     check("-U 1 -Y f", "-U and -Y exclude each other");
     check("-s /a -U 1", "give -l, too");
-    check("--tls-port 1", "--tls-cert");
+    check(
+        "--tls-port 1",
+        "--tls-port needs a certificate; name its PEM file with --tls-cert or -o ssl_chain_cert",
+    );
+    check("-Z", "-Z needs a certificate");
+    check("--tls-cert c", "--tls-cert is for TLS, which is off; give -Z or --tls-port");
+    check("-Z -s /a --tls-cert c", "give -l, too");
+    check("-l notls:127.0.0.1", "notls: before an address of -l has a meaning with -Z only");
+    check("-Z --tls-cert c -l mtls:127.0.0.1", "give -o ssl_verify_mode=2,ssl_ca_cert=FILE");
+    check("-Z --tls-cert c -l btls:127.0.0.1 -o ssl_verify_mode=1", "btls: asks clients for no certificate");
+    check(
+        "-Z --tls-cert c -o ssl_verify_mode=2",
+        "name the file of their authorities with -o ssl_ca_cert=FILE",
+    );
+    check("-Z --tls-cert c --tls-client-ca a -o ssl_verify_mode=0", "leave out one of the two");
     check("-o wat", "-o wat is not known");
-    check("-d", "-d is not for Sphinx: have systemd");
     check("-M --policy fifo", "cannot be used with");
-    check("-f 1.05", "-f is not for Sphinx: there are no slabs");
-    check("-B binary", "only the text protocol");
-    check("-S", "-Y authenticates in the text protocol");
+    check("-B binary", "only the text protocol is spoken");
+    check("-B text", "write ascii or auto");
+    check("-S", "-S is refused: SASL belongs to the binary protocol");
+    check("-e /f", "-e is refused: items are in memory only");
+}
+
+#[test]
+fn warns_of_what_has_no_effect() {
+    let check = |line: &str, expect: &[&str]| assert_eq!(parse(line).unwrap().warnings, expect, "{line}");
+    check("-f 1.05", &["-f has no effect: there are no slabs, items of all sizes lie in the same segments"]);
+    check(
+        "-f 1.05 -f 1.1 -vvv -B ascii",
+        &["-f has no effect: there are no slabs, items of all sizes lie in the same segments"],
+    );
+    check("-B auto", &["-B auto is -B ascii: only the text protocol is spoken, classic and meta"]);
+    check("-W", &["-W has no effect: there is no watch command to disable"]);
+    check("-o modern", &[]);
+    check("-o hashpower=20", &["-o hashpower has no effect: the index grows by itself, in small steps"]);
+    check("-o ssl_key=k", &["-o ssl_key has no effect: TLS is off without -Z or --tls-port"]);
+    check("-Z -U 7 --tls-cert c", &["-Z does not encrypt the datagrams of -U"]);
+    check("-I 2m -m 64 -t 1", &[]);
+    let warnings = parse("-I 4m").unwrap().warnings;
+    assert!(
+        warnings[0].starts_with("-I 4 MiB is lowered to 2 MiB: an item lies in one segment"),
+        "{warnings:?}"
+    );
+    assert_eq!(parse("-I 4m").unwrap().item_max, 2 << 20);
+}
+
+#[test]
+fn root_alone_becomes_another_user() {
+    let mut warnings = Vec::new();
+    let root = geteuid().is_root();
+    assert_eq!(may_become("no-such-user-here", &mut warnings), root);
+    assert_eq!(warnings.len(), usize::from(!root), "{warnings:?}");
+    let own = User::from_uid(geteuid()).unwrap().map(|user| user.name);
+    if let Some(own) = own {
+        let mut warnings = Vec::new();
+        may_become(&own, &mut warnings);
+        assert!(warnings.is_empty(), "{warnings:?}");
+    }
+}
+
+/// As start scripts pass them: one word with a blank, an option twice, blanks after commas.
+#[test]
+fn words_are_read_as_memcached_reads_them() {
+    let check = |words: &[&str], expect: &str| {
+        let words = ["sphinxd"].iter().chain(words);
+        let got = Cli::try_parse_from(words).unwrap().options.resolve().unwrap();
+        assert_eq!(got, parse(expect).unwrap());
+    };
+    check(&["-m 64"], "-m 64");
+    check(&["-m", " 64"], "-m 64");
+    check(&["--memory-limit= 64"], "-m 64");
+    check(&["-p 11212", "-U 0", "-c 9", "-t 1", "-b 5", "-R 20"], "-p 11212 -U 0 -c 9 -t 1 -b 5 -R 20");
+    check(
+        &["-l 127.0.0.1, ::1", "-I 1m", "-P /run/p", "-Y /users"],
+        "-l 127.0.0.1,::1 -I 1m -P /run/p -Y /users",
+    );
+    check(&["-s /sock", "-a 660", "-o modern", "-o  idle_timeout=9"], "-s /sock -a 660 -o idle_timeout=9");
+    check(&["-u root", "-D /", "-B ascii"], "-u root -D / -B ascii");
+    check(&["-f 1.5", "-n 48", "-N 1"], "-f 1.5 -n 48 -N 1");
+    check(&["-m", "1", "-m", "64", "-t", "1", "-t", "2", "-M", "-M"], "-m 64 -t 2 -M");
+    check(&["-vvv", "-p", "-1"], "-v -v -v -p 0");
+    check(&["-d", "-d", "-k", "-r", "-X", "-Fv"], "-d -k -r -X -F -v");
+}
+
+#[test]
+fn little_memory_starts_fewer_threads() {
+    let check = |line: &str, threads: usize, wanted: usize| {
+        let config = parse(line).unwrap();
+        assert_eq!((config.cpus.len(), config.threads_wanted), (threads, wanted), "{line}");
+        assert_eq!(config.warnings.len(), usize::from(threads < wanted), "{line}: {:?}", config.warnings);
+    };
+    check("--cpus 0-63 -m 64", 32, 64);
+    check("--cpus 0-63 -m 64 --sharing everything", 32, 64);
+    check("--cpus 0 -t 4 -m 7", 3, 4);
+    check("--cpus 0-3 -m 8", 4, 4);
+    check("--cpus 0-3 -m 1", 1, 4);
+    let warnings = parse("--cpus 0-63 -m 64").unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            "64 MiB of memory is too little for 64 threads, which need two segments each; 32 start; give more with -m, \
+          or fewer threads with -t"
+        ]
+    );
+}
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn tls_is_set_up_as_memcacheds() {
+    let check = |line: &str, plain: &[&str], encrypted: &[&str], clients: Clients, oldest: Oldest| {
+        let config = parse(line).unwrap();
+        let listen: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+        let tls = config.tls.unwrap();
+        let tls_listen: Vec<String> = tls.listen.iter().map(ToString::to_string).collect();
+        assert_eq!((listen, tls_listen), (strings(plain), strings(encrypted)), "{line}");
+        assert_eq!((tls.clients, tls.oldest), (clients, oldest), "{line}");
+    };
+    let usual = ["127.0.0.1:11211"];
+    check("-Z -o ssl_chain_cert=c", &[], &usual, Clients::Any, Oldest::Tls12);
+    check(
+        "-Z -o ssl_chain_cert=c,ssl_verify_mode=1,ssl_ca_cert=a,ssl_min_version=3 -l notls:127.0.0.1:9,[::1]:8",
+        &["127.0.0.1:9"],
+        &["[::1]:8"],
+        Clients::Optional("a".into()),
+        Oldest::Tls13,
+    );
+    for mode in [2, 3] {
+        let line = format!("-Z -o ssl_chain_cert=c,ssl_verify_mode={mode},ssl_ca_cert=a -l mtls:127.0.0.1");
+        check(&line, &[], &usual, Clients::Required("a".into()), Oldest::Tls12);
+    }
+    check("-Z --tls-cert c -l btls:127.0.0.1", &[], &usual, Clients::Any, Oldest::Tls12);
+    check("-Z --tls-cert c --tls-client-ca a", &[], &usual, Clients::Required("a".into()), Oldest::Tls12);
+    check("--tls-port 7 --tls-cert c", &usual, &["127.0.0.1:7"], Clients::Any, Oldest::Tls12);
+    check("-Z --tls-cert c -s /a -p 7", &["unix:/a"], &["127.0.0.1:7"], Clients::Any, Oldest::Tls12);
+
+    let keys = |line: &str| parse(line).unwrap().tls.map(|tls| (tls.certificates, tls.key)).unwrap();
+    assert_eq!(keys("-Z -o ssl_chain_cert=c,ssl_key=k"), ("c".into(), "k".into()));
+    assert_eq!(keys("-Z -o ssl_chain_cert=c"), ("c".into(), "c".into()));
+    assert_eq!(keys("-Z -o ssl_chain_cert=c,ssl_key=k --tls-cert d --tls-key l"), ("d".into(), "l".into()));
+    let warned = |line: &str, expect: &str| {
+        let warnings = parse(line).unwrap().warnings;
+        assert!(warnings[0].contains(expect), "{line}: {warnings:?}");
+    };
+    warned("-Z -o ssl_chain_cert=c,ssl_ca_cert=a", "-o ssl_ca_cert has no effect: ssl_verify_mode is 0");
+    warned("-Z -o ssl_chain_cert=c,ssl_min_version=0", "ssl_min_version=0 is raised to 2");
+    warned("-Z -o ssl_chain_cert=c,ssl_ciphers=HIGH", "-o ssl_ciphers has no effect");
+}
+
+#[test]
+fn the_licence_is_printed_on_request() {
+    let error = Cli::try_parse_from(["sphinxd", "-i"]).map(drop).unwrap_err();
+    assert_eq!(error.exit_code(), 0);
+    assert!(!error.use_stderr() && error.to_string().contains("Apache License"));
 }
 
 #[test]
@@ -150,6 +307,7 @@ fn a_file_has_the_same_names_and_the_command_line_overrules_it() {
     assert_eq!(config.listen, [Address::Tcp("127.0.0.2:7".parse().unwrap())]);
     assert!(config.lazy_memory && config.shutdown);
     assert_eq!(with("memory = 3", "").unwrap().memory, Bytes(3 << 20));
+    assert_eq!(with("slab-growth-factor = 2", "-C").unwrap().warnings.len(), 2);
 
     let check = |text: &str, expect: &str| {
         let error = with(text, "").unwrap_err();
@@ -160,7 +318,7 @@ fn a_file_has_the_same_names_and_the_command_line_overrules_it() {
     check("port = 1.5", "'port' is float; write a string or a whole number");
     check("lazy-memory = \"yes\"", "'lazy-memory' is string; write true or false");
     check("config = \"x\"", "there is no option 'config'");
-    check("daemon = true", "-d is not for Sphinx");
+    check("enable-sasl = true", "-S is refused");
     check("port = ", "sphinx.toml:");
     let error = parse("--config /no/such/file").unwrap_err();
     assert!(error.contains("/no/such/file: No such file"), "{error}");

@@ -1,4 +1,4 @@
-//! Somebody who uses the cache over one connection at a time and holds it to what it must do.
+//! A client that uses the cache over one connection at a time and holds it to what it must do.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ use units::{Nanos, Time};
 use super::model::{COUNTERS, Model};
 use super::{Board, Scene};
 
-/// Shared keys that anybody sets and gets.
+/// Shared keys that every client sets and gets.
 const SHARED: usize = 4;
 /// Keys of each connection's own.
 const OWN: usize = 6;
@@ -112,7 +112,7 @@ impl Customer {
         }
         reactor.flush(conn);
         if self.scene.resets && self.rng.random_range(0..40) == 0 {
-            // Gone without waiting for the answers.
+            // Disconnects without waiting for the answers.
             self.board.borrow_mut().resets += 1;
             reactor.close(conn);
             self.connect(reactor);
@@ -222,7 +222,7 @@ impl Customer {
             self.learn(&expected, answer);
         }
         self.input.drain(..used);
-        assert!(!self.expected.is_empty() || self.input.is_empty(), "nobody asked: {}", show(&self.input));
+        assert!(!self.expected.is_empty() || self.input.is_empty(), "unrequested: {}", show(&self.input));
     }
 
     /// The length of the answer at the start of `bytes`; `None` where it is not whole. Panics where it is wrong.
@@ -284,7 +284,7 @@ impl Customer {
                 let (writer, life, set) = (number(1) as usize, number(2) as u32, number(3));
                 let board = self.board.borrow();
                 let known = board.written.iter().find(|(known, _)| *known == (writer, life));
-                assert!(known.is_some_and(|(_, highest)| set <= *highest), "nobody wrote {value}");
+                assert!(known.is_some_and(|(_, highest)| set <= *highest), "no client wrote {value}");
                 let seen = self.seen.entry((*key, writer, life)).or_default();
                 assert!(*seen <= set, "{value} comes after {seen}");
                 *seen = set;

@@ -1,5 +1,5 @@
-//! Clocks that jump: threads are frozen for seconds, and items end meanwhile. None is answered after its end, none is gone
-//! before it, and none comes back.
+//! Clocks that jump: threads are frozen for seconds, and items end meanwhile. None is answered after its end, none is
+//! removed before it, and none comes back.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -119,7 +119,7 @@ impl Visitor {
             let asked = self.asked.pop_front().expect("it was just looked at");
             self.judge(&asked, &answer, now);
         }
-        assert!(self.input.is_empty(), "nobody asked");
+        assert!(self.input.is_empty(), "an answer to no request");
     }
 
     fn judge(&mut self, asked: &Asked, answer: &str, now: Time) {
@@ -145,7 +145,7 @@ impl Visitor {
         }
     }
 
-    /// The item was there or not, between the moment of the question and now; what is gone stays so.
+    /// The item was there or not, between the moment of the question and now; what was missing stays so.
     fn saw(&mut self, asked: &Asked, there: bool, now: Time) {
         let Some(item) = self.items.get(&asked.key) else {
             return assert!(!there, "key-{} has come back", asked.key);
@@ -156,7 +156,7 @@ impl Visitor {
         });
         let about = || format!("key-{}, ends {:?}, from {:?} to {now:?}", asked.key, item.ends, asked.at);
         assert!(!(there && is_over), "answered after its end: {}", about());
-        assert!(there || !is_not, "gone before its end: {}", about());
+        assert!(there || !is_not, "missing before its end: {}", about());
         self.gone += u64::from(is_over);
         self.kept += u64::from(is_not && item.ends.is_some());
         if !there {

@@ -1,5 +1,5 @@
-//! Somebody who sends and asks for far more than the server should hold for anybody: all of it is done and answered, and
-//! at no time is much of it in memory. The thread's bounds are looked at after every turn.
+//! A client that sends and asks for far more than the server should hold for one client: all of it is done and
+//! answered, and at no time is much of it in memory. The thread's bounds are looked at after every turn.
 
 use dist::{Purpose, Streams};
 use reactor::sim::{Costs, Program, SimReactor, StreamFaults, World};

@@ -1,4 +1,4 @@
-//! A server that nobody asks for anything: what has ended gives its memory back all the same.
+//! A server without requests: what has ended gives its memory back all the same.
 
 use dist::{Purpose, Streams};
 use reactor::sim::{Costs, Program, SimReactor, World};

@@ -3,7 +3,8 @@
 //! Threads are machines of one core that are frozen now and then, queues are short, wake-ups come late; streams are cut,
 //! held up and reset; customers pipeline, vanish and come back. What must hold is written down in `customer`: each
 //! connection reads its own writes, nothing is lost or invented, and counters add up. After every turn each connection's
-//! input and output are within their bounds (`greedy` is who tries them), and at the end of a history the partitions are
+//! input and output are within their bounds (`greedy` tries them), and the memory that is charged is what is there
+//! (`hungry` has too little of it), and at the end of a history the partitions are
 //! audited. In `expiry` threads are frozen for seconds, and items end meanwhile. A failing seed is printed with how to run
 //! it again.
 //!
@@ -12,6 +13,7 @@
 mod customer;
 mod expiry;
 mod greedy;
+mod hungry;
 mod idle;
 mod judge;
 mod model;
@@ -37,7 +39,7 @@ const SEEDS: u64 = 200;
 /// Far more simulated time than any history takes; one that goes round in circles ends here.
 const LIMIT: Time = Time(600_000_000_000);
 
-/// What anybody here sends before the server reads it, at most: the requests of a customer, each with a large value.
+/// What a client here sends before the server reads it, at most: the requests of a customer, each with a large value.
 /// Units: bytes.
 const SENT_MAX: usize = customer::REQUESTS_MAX as usize * (customer::LARGE + 100);
 
@@ -138,7 +140,7 @@ fn for_seeds(scene: &impl Debug, each: u64, mut history: impl FnMut(u64)) {
 fn check(args: &'static str, may_forget: bool, resets: bool) {
     assert!(
         args.contains("-t 1") || args.contains("--sharing"),
-        "{args}: who does what is left to a default"
+        "{args}: the mode of sharing is left to a default"
     );
     let scene = Scene { args, may_forget, resets };
     let (mut answers, mut reset) = (0, 0);

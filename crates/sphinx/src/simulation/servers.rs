@@ -35,6 +35,7 @@ impl Program for Core<SimReactor> {
     fn step(&mut self, reactor: &mut SimReactor) -> bool {
         self.turn(reactor).expect("a simulated reactor does not fail");
         self.audit_connections(reactor, SENT_MAX);
+        self.audit_account();
         true
     }
 }
@@ -51,12 +52,12 @@ pub(super) fn start(
     let config = Cli::parse_from(line.split_whitespace()).options.resolve().expect("the arguments are right");
     let mut machines: Vec<SimReactor> = config.cpus.iter().map(|_| world.machine(costs(rng))).collect();
     for (machine, address) in machines.iter_mut().zip(addresses(config.cpus.len())) {
-        machine.listen(&address).expect("nobody else listens there");
+        machine.listen(&address).expect("no other server listens there");
     }
     let doorbells: Vec<Doorbell<SimWaker>> = machines.iter().map(|m| Doorbell::new(m.waker())).collect();
     let links = links(&doorbells, config.queue);
     // The world ends without asking the server to.
-    let common = Common::new(config, None, Time(0), channel().0);
+    let common = Common::new(config, None, None, Time(0), channel().0);
     let common = Arc::new(Common { clock: UnixClock::with_origin(STARTED), ..common });
     let epochs = partitions::epochs(&common.config);
     let own = |thread| Own::make(&common.config, thread, seed, &epochs).expect("there is memory");

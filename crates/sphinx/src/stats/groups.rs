@@ -1,91 +1,88 @@
-//! The groups of `stats` that say how the server is set up and what it holds, with memcached's names where they mean
-//! the same. What has no counterpart here is left out, so that no number is made up.
+//! The groups of `stats` that say what the items are and where: there is one class of sizes, and it is 1.
 
-use std::net::SocketAddr;
-
-use cache_store::Policy;
+use cache_store::Stats;
 use proto_memcache::server::reply;
-use reactor::Address;
 
 use crate::config::Config;
 
-/// Appends the answer to `stats settings`; `detail` is whether `stats detail` is on.
-pub(crate) fn settings(config: &Config, detail: bool, out: &mut Vec<u8>) {
-    let port = |of: fn(&Address) -> Option<SocketAddr>| {
-        config.listen.iter().find_map(of).map_or(0, |socket| socket.port()).to_string()
-    };
-    let path = config.listen.iter().find_map(|address| match address {
-        Address::Unix(path) => Some(path.display().to_string()),
-        _ => None,
-    });
-    let hosts: Vec<String> =
-        config.listen.iter().filter_map(tcp).map(|socket| socket.ip().to_string()).collect();
-    let null = |text: String| if text.is_empty() { "NULL".into() } else { text };
-    let auth = config.auth_file.as_ref().map_or("no".into(), |path| path.display().to_string());
-    let lines = [
-        ("maxbytes", config.memory.0.to_string()),
-        ("maxconns", config.connections.to_string()),
-        ("tcpport", port(tcp)),
-        ("udpport", port(udp)),
-        ("inter", null(hosts.join(","))),
-        ("verbosity", config.verbose.to_string()),
-        ("evictions", if config.policy == Policy::Never { "off" } else { "on" }.into()),
-        ("domain_socket", null(path.unwrap_or_default())),
-        ("umask", format!("{:o}", config.unix_mask)),
-        ("shutdown_command", yes(config.shutdown)),
-        ("num_threads", config.cpus.len().to_string()),
-        ("detail_enabled", yes(detail)),
-        ("reqs_per_event", config.requests_per_event.to_string()),
-        ("cas_enabled", yes(true)),
-        ("tcp_backlog", config.backlog.to_string()),
-        ("binding_protocol", "ascii".into()),
-        ("auth_enabled_sasl", yes(false)),
-        ("auth_enabled_ascii", auth),
-        ("item_size_max", config.item_max.to_string()),
-        ("maxconns_fast", yes(true)),
-        ("flush_enabled", yes(config.flush_all)),
-        ("dump_enabled", yes(false)),
-        ("hash_algorithm", "xxh3".into()),
-        ("idle_timeout", config.idle_timeout.to_string()),
-        ("track_sizes", yes(false)),
-        ("inline_ascii_response", yes(false)),
-        ("ssl_enabled", yes(config.tls.is_some())),
-        ("io", config.io.to_string()),
-        ("sharing", config.sharing.to_string()),
-        ("policy", config.policy.to_string()),
-        ("reader_timeout", config.reader_timeout.to_string()),
-    ];
-    for (name, value) in lines {
-        reply::stat(out, name, &value);
+fn write(lines: &[(&str, u64)], out: &mut Vec<u8>) {
+    for (name, number) in lines {
+        reply::stat(out, name, &number.to_string());
+    }
+}
+
+/// Appends the answer to `stats items`. Units: `now` in seconds of Unix time.
+pub(crate) fn items(stats: &Stats, now: u32, out: &mut Vec<u8>) {
+    if stats.items > 0 {
+        let age = stats.oldest.map_or(0, |since| u64::from(now.saturating_sub(since)));
+        write(
+            &[
+                ("items:1:number", stats.items),
+                ("items:1:number_hot", 0),
+                ("items:1:number_warm", 0),
+                ("items:1:number_cold", stats.items),
+                ("items:1:age_hot", 0),
+                ("items:1:age_warm", 0),
+                ("items:1:age", age),
+                ("items:1:mem_requested", stats.bytes),
+                ("items:1:evicted", stats.evictions),
+                ("items:1:evicted_nonzero", stats.evicted_ending),
+                ("items:1:evicted_time", stats.evicted_idle),
+                ("items:1:outofmemory", stats.no_memory),
+                ("items:1:tailrepairs", 0),
+                ("items:1:reclaimed", stats.expired),
+                ("items:1:expired_unfetched", stats.expired_unfetched),
+                ("items:1:evicted_unfetched", stats.evicted_unfetched),
+                ("items:1:evicted_active", stats.evicted_active),
+                ("items:1:crawler_reclaimed", stats.tended_away),
+                ("items:1:crawler_items_checked", stats.tended),
+                ("items:1:lrutail_reflocked", 0),
+                ("items:1:moves_to_cold", 0),
+                ("items:1:moves_to_warm", stats.kept),
+                ("items:1:moves_within_lru", 0),
+                ("items:1:direct_reclaims", stats.direct_reclaims),
+                ("items:1:hits_to_hot", 0),
+                ("items:1:hits_to_warm", 0),
+                ("items:1:hits_to_cold", stats.get_hits),
+                ("items:1:hits_to_temp", 0),
+            ],
+            out,
+        );
     }
     out.extend_from_slice(reply::END);
 }
 
-fn tcp(address: &Address) -> Option<SocketAddr> {
-    if let Address::Tcp(socket) = address { Some(*socket) } else { None }
-}
-
-fn udp(address: &Address) -> Option<SocketAddr> {
-    if let Address::Udp(socket) = address { Some(*socket) } else { None }
-}
-
-fn yes(what: bool) -> String {
-    if what { "yes" } else { "no" }.into()
-}
-
-/// Appends the answer to `stats items`: all items are of one class.
-pub(crate) fn items(store: &cache_store::Stats, out: &mut Vec<u8>) {
-    if store.items > 0 {
-        let lines = [
-            ("items:1:number", store.items),
-            ("items:1:mem_requested", store.bytes),
-            ("items:1:evicted", store.evictions),
-            ("items:1:reclaimed", store.expired),
-        ];
-        for (name, number) in lines {
-            reply::stat(out, name, &number.to_string());
-        }
+/// Appends the answer to `stats slabs`: the chunks and pages of the class are the segments, of which those that hold
+/// anything are used.
+///
+/// The class has no `mem_requested`: it is in [`items`], and memcached_exporter fails as a whole where both have it.
+pub(crate) fn slabs(stats: &Stats, config: &Config, out: &mut Vec<u8>) {
+    let segment = config.store(0, 0).segment as u64;
+    let is_used = u64::from(stats.segments > 0);
+    let all = stats.segments + stats.spare_segments;
+    if is_used > 0 {
+        write(
+            &[
+                ("1:chunk_size", segment),
+                ("1:chunks_per_page", 1),
+                ("1:total_pages", all),
+                ("1:total_chunks", all),
+                ("1:used_chunks", stats.segments),
+                ("1:free_chunks", stats.spare_segments),
+                ("1:free_chunks_end", 0),
+                ("1:get_hits", stats.get_hits),
+                ("1:cmd_set", stats.cmd_set),
+                ("1:delete_hits", stats.delete_hits),
+                ("1:incr_hits", stats.incr_hits),
+                ("1:decr_hits", stats.decr_hits),
+                ("1:cas_hits", stats.cas_hits),
+                ("1:cas_badval", stats.cas_badval),
+                ("1:touch_hits", stats.touch_hits),
+            ],
+            out,
+        );
     }
+    write(&[("active_slabs", is_used), ("total_malloced", all * segment)], out);
     out.extend_from_slice(reply::END);
 }
 
@@ -100,19 +97,57 @@ pub(crate) fn sizes(out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    fn lines(write: impl FnOnce(&mut Vec<u8>)) -> Vec<String> {
+        let mut out = Vec::new();
+        write(&mut out);
+        String::from_utf8(out).unwrap().lines().map(str::to_owned).collect()
+    }
+
     #[test]
-    fn an_empty_cache_has_no_class_of_items() {
-        let check = |stats: cache_store::Stats, expect: &str| {
-            let mut out = Vec::new();
-            items(&stats, &mut out);
-            assert_eq!(String::from_utf8_lossy(&out), expect);
+    fn an_empty_cache_has_no_class() {
+        let (config, empty) = (Config::for_tests(), Stats::default());
+        assert_eq!(lines(|out| items(&empty, 9, out)), ["END"]);
+        let slabs = lines(|out| slabs(&empty, &config, out));
+        assert_eq!(slabs, ["STAT active_slabs 0", "STAT total_malloced 0", "END"]);
+    }
+
+    #[test]
+    fn a_class_tells_of_items_and_segments() {
+        let stats = Stats {
+            items: 3,
+            bytes: 99,
+            evictions: 2,
+            evicted_unfetched: 1,
+            evicted_idle: 70,
+            expired: 4,
+            segments: 5,
+            spare_segments: 2,
+            oldest: Some(1_000),
+            ..Stats::default()
         };
-        check(cache_store::Stats::default(), "END\r\n");
-        let some = cache_store::Stats { items: 3, bytes: 99, evictions: 2, expired: 1, ..Default::default() };
-        check(
-            some,
-            "STAT items:1:number 3\r\nSTAT items:1:mem_requested 99\r\nSTAT items:1:evicted 2\r\n\
-             STAT items:1:reclaimed 1\r\nEND\r\n",
-        );
+        let items = lines(|out| items(&stats, 1_060, out));
+        for expect in [
+            "STAT items:1:number 3",
+            "STAT items:1:age 60",
+            "STAT items:1:mem_requested 99",
+            "STAT items:1:evicted 2",
+            "STAT items:1:evicted_time 70",
+            "STAT items:1:evicted_unfetched 1",
+            "STAT items:1:reclaimed 4",
+        ] {
+            assert!(items.contains(&expect.into()), "{expect} {items:?}");
+        }
+        let slabs = lines(|out| slabs(&stats, &Config::for_tests(), out));
+        for expect in [
+            "STAT 1:chunk_size 2097152",
+            "STAT 1:total_chunks 7",
+            "STAT 1:used_chunks 5",
+            "STAT 1:free_chunks 2",
+            "STAT total_malloced 14680064",
+        ] {
+            assert!(slabs.contains(&expect.into()), "{expect} {slabs:?}");
+        }
+        assert!(!slabs.iter().any(|line| line.contains("mem_requested")), "{slabs:?}");
+        assert_eq!((items.last().unwrap().as_str(), slabs.last().unwrap().as_str()), ("END", "END"));
     }
 }

@@ -1,6 +1,6 @@
 //! `stats detail`: what was done to keys, by what stands before their first `:`.
 //!
-//! Each thread counts what it does itself, only while somebody has asked for it; the dump adds the threads' counts up.
+//! Each thread counts what it does itself, only while `stats detail` is on; the dump adds the threads' counts up.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -9,7 +9,8 @@ use proto_memcache::server::reply;
 
 /// memcached's default for what ends a prefix.
 const DELIMITER: u8 = b':';
-/// Prefixes that a thread counts; what has another is not counted, lest whoever makes up keys should fill the memory.
+/// Prefixes that a thread counts; what has another is not counted, so that a client that makes up keys cannot fill the
+/// memory.
 const PREFIXES: usize = 10_000;
 
 /// What was done to the keys of one prefix.
@@ -30,18 +31,24 @@ pub(crate) enum Detail {
 }
 
 /// What was done to all prefixes.
-#[derive(Default)]
 pub(crate) struct Prefixes {
     /// Whether anything is counted now.
     pub(crate) on: bool,
+    /// What ends a prefix.
+    delimiter: u8,
     all: BTreeMap<Vec<u8>, Counts>,
 }
 
 impl Prefixes {
+    /// Nothing is counted until a client asks, unless a delimiter is given.
+    pub(crate) fn new(delimiter: Option<u8>) -> Prefixes {
+        Prefixes { on: delimiter.is_some(), delimiter: delimiter.unwrap_or(DELIMITER), all: BTreeMap::new() }
+    }
+
     /// Counts one operation.
     #[cold]
     pub(crate) fn count(&mut self, key: &[u8], detail: Detail) {
-        let Some(end) = key.iter().position(|&byte| byte == DELIMITER) else { return };
+        let Some(end) = key.iter().position(|&byte| byte == self.delimiter) else { return };
         let full = self.all.len() >= PREFIXES;
         let counts = match self.all.get_mut(&key[..end]) {
             Some(counts) => counts,
@@ -74,7 +81,7 @@ impl Prefixes {
 
     /// Reads the lines of several threads, and appends the answer to `stats detail dump`.
     pub(crate) fn answer(lines: &[u8], out: &mut Vec<u8>) {
-        let mut sum = Prefixes::default();
+        let mut sum = Prefixes::new(None);
         for line in lines.split(|&byte| byte == b'\n') {
             let words: Vec<&[u8]> = line.trim_ascii_end().split(|&byte| byte == b' ').collect();
             let [_, prefix, _, gets, _, hits, _, sets, _, deletes] = words[..] else { continue };
@@ -96,7 +103,7 @@ mod tests {
 
     #[test]
     fn threads_counts_add_up_by_prefix() {
-        let (mut one, mut other) = (Prefixes::default(), Prefixes::default());
+        let (mut one, mut other) = (Prefixes::new(None), Prefixes::new(None));
         one.count(b"user:1", Detail::Get { hit: true });
         one.count(b"user:2:x", Detail::Get { hit: false });
         one.count(b"plain", Detail::Set);
@@ -115,7 +122,7 @@ mod tests {
 
     #[test]
     fn made_up_prefixes_do_not_fill_the_memory() {
-        let mut prefixes = Prefixes::default();
+        let mut prefixes = Prefixes::new(None);
         for i in 0..PREFIXES + 10 {
             prefixes.count(format!("{i}:").as_bytes(), Detail::Set);
         }

@@ -34,7 +34,7 @@ fn compare(args: &str) {
     let count = setting("SEQUENCES").unwrap_or(SEQUENCES);
     println!("sphinx {args}: {count} sequences from seed {seed}");
     for number in 0..count {
-        let sequence = generate::sequence(&mut Random::new(seed << 32 | number));
+        let sequence = generate::sequence(&mut Random::new(seed << 32 | number), memcached.words);
         if let Some(difference) = difference(&sequence, &memcached, &sphinx) {
             let (shortest, difference) = shrink::shrink(sequence, difference, |sequence| {
                 self::difference(sequence, &memcached, &sphinx)
@@ -48,7 +48,7 @@ fn compare(args: &str) {
 fn difference(sequence: &Sequence, memcached: &Running, sphinx: &Running) -> Option<String> {
     let expect: Answers = talk::hold(sequence, memcached.address);
     let answers: Answers = talk::hold(sequence, sphinx.address);
-    compare::difference(&expect, &answers)
+    compare::difference(&expect, &answers, memcached.words)
 }
 
 #[test]

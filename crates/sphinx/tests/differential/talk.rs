@@ -36,7 +36,20 @@ pub(crate) fn hold(sequence: &Sequence, address: SocketAddr) -> Answers {
         learn(&answer, &mut cas);
         answers.batches.push(answer);
     }
+    if !answers.closed {
+        wait_for_all_threads(&mut stream);
+    }
     answers
+}
+
+/// What was asked for without a reply may still be under way to other threads, and must not come behind the flush of the
+/// next sequence. Every thread has its part in this answer, behind all that.
+fn wait_for_all_threads(stream: &mut TcpStream) {
+    let expect = b"RESET\r\n";
+    stream.write_all(b"stats reset\r\n").unwrap();
+    let mut answer = [0; 7];
+    stream.read_exact(&mut answer).unwrap();
+    assert!(answer == *expect, "{}", answer.escape_ascii());
 }
 
 fn send(stream: &mut TcpStream, batch: &Batch, cas: &HashMap<String, Vec<u64>>, token: &str) {

@@ -33,8 +33,10 @@ impl Client {
         match self.reader.read_until(b'\n', &mut line) {
             Ok(_) if line.is_empty() => None,
             Ok(_) => {
-                assert!(line.ends_with(b"\r\n"), "a line without an end: {}", line.escape_ascii());
-                line.truncate(line.len() - 2);
+                // memcached ends the lines of `lru_crawler metadump` so.
+                let end: &[u8] = if line.starts_with(b"key=") { b"\n" } else { b"\r\n" };
+                assert!(line.ends_with(end), "a line without an end: {}", line.escape_ascii());
+                line.truncate(line.len() - end.len());
                 Some(line)
             }
             // Closed with bytes of ours unread.
@@ -46,6 +48,11 @@ impl Client {
     /// The next line as text; the server must not close.
     pub(crate) fn text(&mut self) -> String {
         String::from_utf8(self.line().expect("the server closed the connection")).unwrap()
+    }
+
+    /// The lines up to one that is `end`.
+    pub(crate) fn lines_to(&mut self, end: &str) -> Vec<String> {
+        std::iter::from_fn(|| Some(self.text()).filter(|line| line != end)).collect()
     }
 
     /// Sends a line and returns the first line of the answer.

@@ -2,12 +2,14 @@
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+pub(crate) mod certificate;
 pub(crate) mod client;
 pub(crate) mod transcript;
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use launch::memcached::Memcached;
 use launch::{Process, Spec};
 
 /// Far more than anything here takes, even on a machine with everything else to do.
@@ -21,13 +23,35 @@ pub(crate) const MODES: [&str; 4] =
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) process: Process,
+    pub(crate) words: Words,
+}
+
+/// Whose words a server uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    /// Those of memcached 1.6.18, as Debian 12 has it.
+    Old,
+    /// Those of memcached 1.6.45, and Sphinx's.
+    New,
+}
+
+impl Words {
+    /// Those of a version of memcached; `None` for those in between, which have some of each.
+    fn of(version: &str) -> Option<Words> {
+        let number = version.strip_prefix("1.6.").and_then(|rest| rest.parse::<u32>().ok())?;
+        match number {
+            ..=18 => Some(Words::Old),
+            45.. => Some(Words::New),
+            _ => None,
+        }
+    }
 }
 
 /// Starts `sphinxd` on a free port and waits until it is ready.
 pub(crate) fn sphinxd(args: &str) -> Running {
     let mut process = spawn(&format!("-p 0 {args}"));
     let address = launch::sphinx::await_ready(&mut process, PATIENCE).unwrap();
-    Running { address, process }
+    Running { address, process, words: Words::New }
 }
 
 /// Starts `sphinxd` with these arguments and waits for nothing.
@@ -36,20 +60,36 @@ pub(crate) fn spawn(args: &str) -> Process {
     Process::spawn(spec).unwrap()
 }
 
-/// Starts memcached on a free port; `None`, and a line that says why, where there is none.
-pub(crate) fn memcached() -> Option<Running> {
-    memcached_with(|_| Vec::new())
-}
-
-/// The same with further arguments, which may depend on its port: as of TCP, so of UDP.
-pub(crate) fn memcached_with(extra: impl Fn(u16) -> Vec<String>) -> Option<Running> {
-    let memcached = match launch::memcached::find() {
+/// The memcached to compare with, and whose words it uses; `None`, and a line that says why, where there is none.
+pub(crate) fn memcached_program() -> Option<(Memcached, Words)> {
+    let named = std::env::var_os("TAILLIGHT_MEMCACHED");
+    let found = named.map_or_else(launch::memcached::find, |path| launch::memcached::at(path.as_ref()));
+    let memcached = match found {
         Ok(memcached) => memcached,
         Err(error) => {
             println!("skipped: the half with memcached, as {error}");
             return None;
         }
     };
+    let Some(words) = Words::of(&memcached.version) else {
+        println!(
+            "skipped: the half with memcached, as {} has some words of 1.6.18 and some of 1.6.45",
+            memcached.version
+        );
+        return None;
+    };
+    Some((memcached, words))
+}
+
+/// Starts memcached on a free port: the program that `TAILLIGHT_MEMCACHED` names, or that in `PATH`; `None`, and a line
+/// that says why, where there is none.
+pub(crate) fn memcached() -> Option<Running> {
+    memcached_with(|_| Vec::new())
+}
+
+/// The same with further arguments, which may depend on its port: as of TCP, so of UDP.
+pub(crate) fn memcached_with(extra: impl Fn(u16) -> Vec<String>) -> Option<Running> {
+    let (memcached, words) = memcached_program()?;
     // Its maintenance holds on to items now and then, and then a shorter number is not padded.
     let usual = ["-o".to_owned(), "no_lru_maintainer,no_lru_crawler".to_owned()];
     loop {
@@ -64,8 +104,8 @@ pub(crate) fn memcached_with(extra: impl Fn(u16) -> Vec<String>) -> Option<Runni
         let address = SocketAddr::from(([127, 0, 0, 1], port));
         let mut process = Process::spawn(memcached.spec(port, &options)).unwrap();
         match process.await_port(address, PATIENCE) {
-            Ok(()) => return Some(Running { address, process }),
-            // Somebody else was faster.
+            Ok(()) => return Some(Running { address, process, words }),
+            // Another process took the port first.
             Err(launch::Error::PortTaken { .. }) => {}
             Err(error) => panic!("{error}"),
         }

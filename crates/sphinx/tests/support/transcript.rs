@@ -3,8 +3,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::PATIENCE;
 use super::client::Client;
+use super::{PATIENCE, Words};
 
 /// In what pieces a conversation's bytes leave.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,8 @@ pub(crate) enum Pieces {
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Holds the conversation with a server and panics where it answers otherwise.
-pub(crate) fn hold(name: &str, text: &str, address: SocketAddr, pieces: Pieces) {
+pub(crate) fn hold(name: &str, text: &str, address: SocketAddr, pieces: Pieces, words: Words) {
+    let text = &in_words(text, words);
     let mut talk = Talk { address, pieces, clients: HashMap::new(), current: "first", unsent: Vec::new() };
     talk.connect();
     let lines: Vec<&str> = text.lines().collect();
@@ -57,6 +58,20 @@ pub(crate) fn hold(name: &str, text: &str, address: SocketAddr, pieces: Pieces) 
         }
     }
     talk.finish(name);
+}
+
+/// The conversation as it goes with a server of these words; each line stays where it is.
+fn in_words(text: &str, words: Words) -> String {
+    let (mine, other) = match words {
+        Words::Old => ("<old", "<new"),
+        Words::New => ("<new", "<old"),
+    };
+    let line = |line: &str| match (line.strip_prefix(mine), line.starts_with(other)) {
+        (Some(rest), _) => format!("<{rest}\n"),
+        (None, true) => "\n".into(),
+        (None, false) => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
 }
 
 struct Talk<'t> {
@@ -179,6 +194,13 @@ fn matches(pattern: &str, line: &[u8]) -> bool {
     }
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     digits > 0 && matches(after, &rest[digits..])
+}
+
+#[test]
+fn each_version_has_its_own_lines() {
+    let text = "> a\n<old b\n<new c\n<newclosed\n< d\n";
+    assert_eq!(in_words(text, Words::Old), "> a\n< b\n\n\n< d\n");
+    assert_eq!(in_words(text, Words::New), "> a\n\n< c\n<closed\n< d\n");
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub const EXISTS: &[u8] = b"EX";
 pub const NO_OP: &[u8] = b"MN\r\n";
 /// The whole answer to `me` where there is no item.
 pub const DEBUG_MISS: &[u8] = b"EN\r\n";
+/// Behind the last key of `lru_crawler mgdump`.
+pub const END_OF_KEYS: &[u8] = b"EN\r\n";
 
 /// Appends the code before a value of `length` bytes.
 #[inline]
@@ -84,8 +86,7 @@ impl Debug<'_> {
         out.extend_from_slice(b"ME ");
         key_text(out, self.key, self.binary);
         out.extend_from_slice(b" exp=");
-        // memcached 1.6.18 says how long ago the end was, which for a live item is negative.
-        append_i64(out, self.time_to_live.map_or(-1, |seconds| -i64::from(seconds)));
+        append_i64(out, self.time_to_live.map_or(-1, i64::from));
         out.extend_from_slice(b" la=");
         append_u64(out, u64::from(self.last_access));
         out.extend_from_slice(b" cas=");

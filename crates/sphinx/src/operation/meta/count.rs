@@ -30,7 +30,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
         Counted::Now(number) => (number, cas, false),
         Counted::NotFound if vivify => match make(store, request, initial, command.cas) {
             Some(cas) => (initial, cas, true),
-            None => return out.extend_from_slice(Refusal::OutOfMemory.line()),
+            None => return out.extend_from_slice(Refusal::NoMemoryToCount.line()),
         },
         Counted::NotFound => {
             store.count_miss(command.up);
@@ -38,13 +38,12 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
         }
         Counted::Exists => return repeat_or_refuse(request, out, reply::meta::EXISTS),
         Counted::NonNumeric => return out.extend_from_slice(Refusal::NonNumeric.line()),
-        Counted::NoMemory => return out.extend_from_slice(Refusal::OutOfMemory.line()),
+        Counted::NoMemory => return out.extend_from_slice(Refusal::NoMemory.line()),
     };
     if request.is_refused() {
         return out.extend_from_slice(Refusal::OpaqueTooLong.line());
     }
-    // memcached keeps quiet about a number that was there, but not about one that it made.
-    if quiet && !made {
+    if quiet {
         return;
     }
     Told { number, value, made, cas, before }.append(request, out);

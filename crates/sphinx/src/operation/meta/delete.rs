@@ -31,7 +31,7 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
         Deleted::Done => reply::meta::DONE,
         Deleted::NotFound => reply::meta::NOT_FOUND,
         Deleted::Exists => reply::meta::EXISTS,
-        Deleted::NoMemory => return out.extend_from_slice(Refusal::OutOfMemory.line()),
+        Deleted::NoMemory => return out.extend_from_slice(Refusal::NoMemory.line()),
     };
     request.repeat(out, code);
 }

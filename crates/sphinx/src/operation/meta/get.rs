@@ -13,6 +13,8 @@ struct Wanted {
     vivify: bool,
     touch: bool,
     recache: bool,
+    /// It does not count as a use of the item.
+    no_bump: bool,
     compare: Option<u64>,
     cas: Option<u64>,
 }
@@ -29,6 +31,7 @@ impl Wanted {
                 MetaFlag::NewCas(number) => wanted.cas = Some(number),
                 MetaFlag::Ttl(_) => wanted.touch = true,
                 MetaFlag::Recache(_) => wanted.recache = true,
+                MetaFlag::NoBump => wanted.no_bump = true,
                 _ => {}
             }
         }
@@ -47,7 +50,7 @@ struct Change {
 pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
     let wanted = Wanted::of(request);
     let Request { key, now, .. } = *request;
-    let found = store.get_entry(key, now).map(|entry| {
+    let found = store.get_entry(key, !wanted.no_bump, now).map(|entry| {
         let before = Change { expiry: entry.expiry, marks: entry.marks };
         (before, hit(request, &wanted, &entry, false, out))
     });
@@ -63,7 +66,9 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
             };
             let after = hit(request, &wanted, &made, true, out);
             store.count_as_hit();
-            store.note_read(key, now);
+            if !wanted.no_bump {
+                store.note_read(key, now);
+            }
             (before, after)
         }
         None => return miss(request, &wanted, out),
@@ -79,11 +84,12 @@ pub(super) fn execute(store: &mut Store, request: &Request, out: &mut Draft) {
 /// `mg` in a partition of another thread, unless it changes something there; returns whether it is answered.
 pub(super) fn read(reader: &mut Reader, partition: usize, request: &Request, out: &mut Draft) -> bool {
     let wanted = Wanted::of(request);
-    if wanted.vivify || wanted.touch || wanted.recache {
+    // A reader notes what it reads.
+    if wanted.vivify || wanted.touch || wanted.recache || wanted.no_bump {
         return false;
     }
     match reader.get(partition, request.key, request.now) {
-        // It is not stale and nobody recaches, so that nothing is to change.
+        // It is not stale and no recache is asked for, so that nothing is to change.
         Lookup::Found(entry) => _ = hit(request, &wanted, &entry, false, out),
         Lookup::Missing => miss(request, &wanted, out),
         Lookup::AskOwner => return false,

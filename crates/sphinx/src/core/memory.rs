@@ -1,0 +1,180 @@
+//! The memory of connections' buffers: who may take more, who waits for it, and what is given back.
+//!
+//! ```text
+//!   what a connection would take more for        while the budget is used up
+//!   a large request that is not whole            the connection is not read, and waits in line
+//!   a large value that must be copied            the request waits in line; what can be lent never does
+//!   replies that leave slowly                    no more are made beyond 16 KiB until these have left
+//!   a large value for another thread             the connection waits for an answer of that thread
+//! ```
+//!
+//! Waiting connections go on in their order. The first one goes on in any case if no other has been granted that: so
+//! something always moves, unless its own client stops it, for which there is a time-out.
+
+use reactor::Reactor;
+use units::{Nanos, Time};
+
+use super::Core;
+use super::datagrams::NO_MEMORY;
+use super::requests::Flow;
+use crate::budget::{FREE, counted};
+use crate::client::{Client, State};
+
+/// How long a thread sleeps at most while connections wait for memory, which another thread may give back. Source: 100
+/// looks a second take less than 0.1 % of a processor.
+const LOOK: Nanos = Nanos::from_millis(10);
+
+impl<R: Reactor> Core<R> {
+    /// Counts what the connection's output takes now.
+    #[inline]
+    pub(super) fn charge_output(&mut self, reactor: &R, client: &mut Client) {
+        let output = counted(reactor.memory(client.conn)) + counted(client.replies.copied());
+        self.account.exchange(&mut client.charged[1], output);
+    }
+
+    /// Counts what the connection takes now.
+    #[inline]
+    pub(super) fn charge(&mut self, reactor: &mut R, client: &mut Client) {
+        self.charge_output(reactor, client);
+        let input = client.input_memory();
+        self.account.exchange(&mut client.charged[0], input);
+        self.account.exchange(&mut self.spare_charged, self.large_inputs.bytes());
+        if self.grace == Some(client.conn) && !client.hungry && client.charged == [0; 2] {
+            self.grace = None;
+        }
+        if self.account.was_refused() {
+            self.be_frugal(reactor);
+        }
+    }
+
+    /// The connection is closed; what it took is released.
+    pub(super) fn uncharge(&mut self, client: &Client) {
+        self.account.release(client.charged.iter().sum());
+        if client.hungry {
+            self.account.budget().end_wait();
+        }
+        if self.grace == Some(client.conn) {
+            self.grace = None;
+        }
+    }
+
+    /// Whether the connection may take as much memory as the largest request or reply does.
+    #[inline]
+    pub(super) fn may_grow(&mut self, client: &Client) -> bool {
+        self.account.may_grow() || self.grace == Some(client.conn)
+    }
+
+    /// Has the connection wait for memory.
+    #[cold]
+    pub(super) fn wait_for_memory(&mut self, client: &mut Client) -> Flow {
+        if !client.hungry {
+            client.hungry = true;
+            self.account.budget().begin_wait();
+            self.stats.connection_memory_waits += 1;
+            self.hungry.push_back(client.conn);
+        }
+        client.state = State::Held;
+        Flow::Hold
+    }
+
+    /// Makes room for the request that is not whole, or has the connection wait. To be called when its input is in place.
+    #[inline]
+    pub(super) fn grant_input(&mut self, client: &mut Client) {
+        let wanted = client.parser.needed().max(client.input.capacity());
+        if wanted > FREE.max(client.granted) {
+            self.grant_large_input(client);
+        } else if client.input.capacity() <= FREE {
+            client.granted = 0;
+        }
+    }
+
+    #[cold]
+    fn grant_large_input(&mut self, client: &mut Client) {
+        if client.state != State::Open || client.arriving.is_some() {
+            return;
+        }
+        if !self.may_grow(client) {
+            self.wait_for_memory(client);
+            return;
+        }
+        self.large_inputs.reserve(&mut client.input, client.parser.needed());
+        client.granted = client.input.capacity();
+    }
+
+    /// Lets connections go on that wait for memory, in the order in which they came.
+    pub(super) fn resume_hungry(&mut self, reactor: &mut R) -> bool {
+        if self.hungry.is_empty() {
+            if self.short.is_some() {
+                self.end_frugality(reactor);
+            }
+            return false;
+        }
+        let mut any = false;
+        // Once for each: one that has to wait again stands behind the others.
+        for _ in 0..self.hungry.len() {
+            let Some(&conn) = self.hungry.front() else { break };
+            if self.client(conn).is_some() && !self.account.may_grow() {
+                if self.grace.is_some() {
+                    break;
+                }
+                self.grace = Some(conn);
+            }
+            self.hungry.pop_front();
+            let Some(client) = self.client(conn) else { continue };
+            client.hungry = false;
+            self.account.budget().end_wait();
+            self.go_on(reactor, conn);
+            any = true;
+        }
+        if any {
+            self.ring();
+        }
+        any
+    }
+
+    /// Until when a thread may sleep of which connections wait for memory.
+    pub(super) fn look_for_memory(&self, reactor: &R, until: Time) -> Time {
+        if self.hungry.is_empty() { until } else { until.min(reactor.now() + LOOK) }
+    }
+
+    /// Keeps no spare memory, and receives no more at once than a connection has free, since memory is short.
+    #[cold]
+    fn be_frugal(&mut self, reactor: &mut R) {
+        if self.short.replace(self.now).is_none() {
+            self.large_inputs.frugal = true;
+            self.give_spare_back();
+            reactor.limit_receives(FREE);
+        }
+    }
+
+    /// Ends that when memory has not been short for a second: on io_uring the change takes two operations per connection.
+    #[cold]
+    fn end_frugality(&mut self, reactor: &mut R) {
+        if self.short.is_some_and(|since| self.now > since + 1) && self.account.may_grow() {
+            self.short = None;
+            self.large_inputs.frugal = false;
+            reactor.limit_receives(usize::MAX);
+        }
+    }
+
+    /// Frees buffers that are kept for requests to come.
+    pub(super) fn give_spare_back(&mut self) {
+        self.large_inputs.clear();
+        self.account.exchange(&mut self.spare_charged, 0);
+    }
+
+    /// A thread that has had nothing to do gives back to the system what connections took.
+    pub(super) fn give_memory_back(&mut self) {
+        self.give_spare_back();
+        if self.account.has_fallen() {
+            crate::allocator::trim();
+        }
+    }
+
+    /// The answer of another thread that had no memory for it: memcached's in the same case. The connection then closes,
+    /// since within a `get` of several keys no client expects it.
+    pub(super) fn refuse_reply(&mut self, client: &mut Client, number: u64) {
+        client.replies.fill(number, NO_MEMORY.to_vec(), None);
+        client.state = State::Closing;
+    }
+}

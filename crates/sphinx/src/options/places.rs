@@ -1,0 +1,155 @@
+//! Where the server listens, and what of it is encrypted.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail, ensure};
+use reactor::Address;
+use reactor::tls::{Clients, Oldest};
+
+use crate::Tls;
+use crate::extended::Extended;
+use crate::flags::Flags;
+use crate::listen::Layer;
+use crate::memcached_flags::no_effect;
+
+/// Where to listen without TLS, and with it. `network` is false with a Unix socket alone.
+pub(super) fn of(
+    flags: &Flags,
+    extended: &Extended,
+    network: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(Vec<Address>, Option<Tls>)> {
+    let (mut listen, mut encrypted) = (Vec::new(), Vec::new());
+    for listener in flags.listen.iter().filter(|_| network) {
+        let streams = listener.place.addresses(flags.port)?;
+        // As in memcached, a port that is part of an address is for TCP.
+        let others = listener.place.addresses(0)?.into_iter().map(|address| address.ip());
+        let with = |port: u16| others.clone().map(move |ip| SocketAddr::new(ip, port));
+        if is_encrypted(flags, extended, listener.layer)? {
+            encrypted.extend(streams);
+        } else {
+            listen.extend(streams.into_iter().map(Address::Tcp));
+        }
+        if flags.udp_port > 0 {
+            listen.extend(with(flags.udp_port).map(Address::Udp));
+        }
+        if let Some(port) = flags.tls_port {
+            encrypted.extend(with(port));
+        }
+    }
+    ensure!(
+        network || (flags.udp_port == 0 && flags.tls_port.is_none() && !flags.enable_ssl),
+        "with -s alone there is no network for -U, -Z and --tls-port; give -l, too"
+    );
+    if flags.enable_ssl && flags.udp_port > 0 {
+        warnings.push("-Z does not encrypt the datagrams of -U".into());
+    }
+    listen.extend(flags.unix_socket.clone().map(Address::Unix));
+    Ok((listen, tls(flags, extended, encrypted, warnings)?))
+}
+
+fn is_encrypted(flags: &Flags, extended: &Extended, layer: Layer) -> Result<bool> {
+    if layer == Layer::Usual {
+        return Ok(flags.enable_ssl);
+    }
+    let prefix = layer.prefix();
+    ensure!(
+        flags.enable_ssl,
+        "{prefix} before an address of -l has a meaning with -Z only; give -Z or leave it out"
+    );
+    // All encrypted listeners ask their clients for the same.
+    let requires = flags.tls_client_ca.is_some() || extended.verify_mode.is_some_and(|mode| mode >= 2);
+    let asks = requires || extended.verify_mode == Some(1);
+    match layer {
+        Layer::Tls if asks => bail!(
+            "{prefix} asks clients for no certificate, and -o ssl_verify_mode does so on every address; run a second \
+             server for {prefix}"
+        ),
+        Layer::MutualTls if !requires => bail!(
+            "{prefix} requires certificates of clients, which is set for all addresses at once; give \
+             -o ssl_verify_mode=2,ssl_ca_cert=FILE"
+        ),
+        layer => Ok(layer != Layer::Plain),
+    }
+}
+
+/// The certificate and whom it is shown to, where there is TLS.
+fn tls(
+    flags: &Flags,
+    extended: &Extended,
+    listen: Vec<SocketAddr>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Tls>> {
+    let own = [
+        ("--tls-cert", &flags.tls_cert),
+        ("--tls-key", &flags.tls_key),
+        ("--tls-client-ca", &flags.tls_client_ca),
+    ];
+    let memcacheds = [
+        ("-o ssl_chain_cert", extended.chain_cert.is_some()),
+        ("-o ssl_key", extended.key.is_some()),
+        ("-o ssl_ca_cert", extended.ca_cert.is_some()),
+        ("-o ssl_verify_mode", extended.verify_mode.is_some()),
+        ("-o ssl_min_version", extended.min_version.is_some()),
+    ];
+    if !flags.enable_ssl && flags.tls_port.is_none() {
+        for (name, file) in own {
+            ensure!(
+                file.is_none(),
+                "{name} is for TLS, which is off; give -Z or --tls-port, or leave it out"
+            );
+        }
+        let given = memcacheds.iter().filter(|(_, given)| *given);
+        warnings.extend(given.map(|(name, _)| no_effect(name, "TLS is off without -Z or --tls-port")));
+        return Ok(None);
+    }
+    let Some(certificates) = flags.tls_cert.clone().or_else(|| extended.chain_cert.clone()) else {
+        let name = if flags.enable_ssl { "-Z" } else { "--tls-port" };
+        bail!("{name} needs a certificate; name its PEM file with --tls-cert or -o ssl_chain_cert=FILE");
+    };
+    let key = flags.tls_key.clone().or_else(|| extended.key.clone()).unwrap_or_else(|| certificates.clone());
+    let oldest = match extended.min_version {
+        Some(3) => Oldest::Tls13,
+        Some(version @ 0..=1) => {
+            warnings.push(format!(
+                "-o ssl_min_version={version} is raised to 2: TLS 1.2 is the oldest version here"
+            ));
+            Oldest::Tls12
+        }
+        _ => Oldest::Tls12,
+    };
+    Ok(Some(Tls { listen, certificates, key, clients: clients(flags, extended, warnings)?, oldest }))
+}
+
+/// Which clients TLS is spoken with.
+fn clients(flags: &Flags, extended: &Extended, warnings: &mut Vec<String>) -> Result<Clients> {
+    let authorities = flags.tls_client_ca.clone().or_else(|| extended.ca_cert.clone());
+    let verified_by = |mode: u32| -> Result<PathBuf> {
+        authorities.clone().ok_or_else(|| {
+            anyhow::anyhow!(
+                "-o ssl_verify_mode={mode} verifies certificates of clients; name the file of their authorities with \
+                 -o ssl_ca_cert=FILE"
+            )
+        })
+    };
+    match (extended.verify_mode, &flags.tls_client_ca) {
+        (None, Some(authorities)) => Ok(Clients::Required(authorities.clone())),
+        (Some(0), Some(_)) => {
+            bail!(
+                "--tls-client-ca requires certificates of clients, and -o ssl_verify_mode=0 none; leave out one of the two"
+            )
+        }
+        (None | Some(0), None) => {
+            if extended.ca_cert.is_some() {
+                warnings.push(no_effect(
+                    "-o ssl_ca_cert",
+                    "ssl_verify_mode is 0, so clients need no certificate; give -o ssl_verify_mode=2 to require one",
+                ));
+            }
+            Ok(Clients::Any)
+        }
+        (Some(1), _) => Ok(Clients::Optional(verified_by(1)?)),
+        (Some(mode), _) => Ok(Clients::Required(verified_by(mode)?)),
+    }
+}

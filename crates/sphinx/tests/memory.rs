@@ -1,0 +1,241 @@
+//! The memory of the process: whatever clients do, it stays within what the server was given, and is given back when
+//! they have disconnected. Small requests are answered meanwhile.
+
+mod support;
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use reactor::tls::{Trust, client_config};
+use rustix::net::sockopt::set_socket_recv_buffer_size;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
+use support::certificate::certificate;
+use support::client::Client;
+use support::{PATIENCE, Running, spawn, sphinxd};
+
+const MIB: u64 = 1 << 20;
+/// What items have. Units: bytes.
+const MEMORY: u64 = 64 * MIB;
+/// What connections have. Units: bytes.
+const CONNECTION_MEMORY: u64 = 16 * MIB;
+/// The process beside both: its code, its threads, the event loops' buffers, and up to 32 KiB for each connection.
+/// Units: bytes.
+const BESIDE: u64 = 64 * MIB;
+/// What charges may exceed the budget by: for each of two threads the largest reply that it began while there was room, and
+/// that of the connection that goes on in any case; each is an item of 1 MiB and 128 KiB beside it. Source:
+/// `sphinx::budget`. Units: bytes.
+const BEYOND: u64 = 2 * 2 * (MIB + (128 << 10));
+const CLIENTS: usize = 300;
+const VALUE: usize = 1_000_000;
+
+fn resident(server: &Running) -> u64 {
+    let path = format!("/proc/{}/status", server.process.pid());
+    let status = fs::read_to_string(path).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+}
+
+fn start(args: &str) -> Running {
+    let (memory, connections) = (MEMORY / MIB, CONNECTION_MEMORY / MIB);
+    sphinxd(&format!("-t 2 -m {memory} --connection-memory {connections}MiB {args}"))
+}
+
+/// A client that reads nothing, or next to nothing.
+fn lazy(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    set_socket_recv_buffer_size(&stream, 4096).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    stream
+}
+
+/// Sends what the server takes; returns the rest.
+fn push<'b>(stream: &mut TcpStream, bytes: &'b [u8]) -> &'b [u8] {
+    match stream.write(bytes) {
+        Ok(n) => &bytes[n..],
+        Err(error) if error.kind() == ErrorKind::WouldBlock => bytes,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Waits until what `value` yields is the same three times in a row, a tenth of a second apart: nothing moves any more.
+fn settle<T: PartialEq>(mut value: impl FnMut() -> T) {
+    let deadline = Instant::now() + PATIENCE;
+    let (mut last, mut same) = (value(), 0);
+    while same < 3 {
+        assert!(Instant::now() < deadline, "it goes on and on");
+        thread::sleep(Duration::from_millis(100));
+        let next = value();
+        same = if next == last { same + 1 } else { 0 };
+        last = next;
+    }
+}
+
+fn check_bound(server: &Running, args: &str) {
+    let (resident, bound) = (resident(server), MEMORY + CONNECTION_MEMORY + BESIDE);
+    println!("{args}: {} MiB resident, bound {} MiB", resident / MIB, bound / MIB);
+    assert!(resident <= bound, "{args}: {resident} B resident, over {bound} B");
+}
+
+fn check_small_requests(client: &mut Client, args: &str) {
+    for i in 0..20 {
+        client.set(&format!("small-{i}"), format!("value {i}"));
+        assert_eq!(client.get(&format!("small-{i}")).unwrap(), format!("value {i}").as_bytes(), "{args}");
+    }
+}
+
+fn check_return(server: &Running, client: &mut Client, before: u64, args: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    // What items have was taken at the start, and is all that stays; an event loop's own buffers are 4 MiB each.
+    let bound = before.max(MEMORY) + 16 * MIB;
+    loop {
+        let (charged, clients) = (client.stat("connection_memory"), client.stat("curr_connections"));
+        let resident = resident(server);
+        if (charged, clients) == (0, 1) && resident <= bound {
+            println!("{args}: {} MiB after the clients have disconnected", resident / MIB);
+            return;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "{args}: {clients} clients, {charged} B charged, {resident} B resident, over {bound} B"
+        );
+        thread::sleep(Duration::from_millis(100));
+    }
+}
+
+const MODES: [&str; 4] =
+    ["--io epoll", "--io auto", "--io epoll --sharing nothing", "--io auto --sharing everything"];
+
+#[test]
+fn slow_readers_of_large_values_take_no_more_than_the_budget() {
+    for args in MODES {
+        let server = start(args);
+        let mut client = Client::connect(server.address);
+        let before = resident(&server);
+        let values = 40;
+        (0..values).for_each(|i| client.set(&format!("key-{i}"), vec![b'v'; VALUE]));
+        let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| lazy(server.address)).collect();
+        for (number, stream) in clients.iter_mut().enumerate() {
+            let keys: Vec<String> =
+                (0..8).map(|i| format!("get key-{}\r\n", (number + i * 7) % values)).collect();
+            assert!(push(stream, keys.concat().as_bytes()).is_empty());
+        }
+        settle(|| client.stat("cmd_get"));
+        check_bound(&server, args);
+        let (charged, bound) = (client.stat("connection_memory"), CONNECTION_MEMORY + BEYOND);
+        assert!(charged <= bound, "{args}: {charged} B charged, over {bound} B");
+        check_small_requests(&mut client, args);
+        check_bound(&server, args);
+        drop(clients);
+        check_return(&server, &mut client, before, args);
+    }
+}
+
+#[test]
+fn unfinished_sets_take_no_more_than_the_budget() {
+    for args in MODES {
+        let server = start(args);
+        let mut client = Client::connect(server.address);
+        let before = resident(&server);
+        let value = vec![b'v'; VALUE];
+        let requests: Vec<Vec<u8>> = (0..CLIENTS)
+            .map(|i| [format!("set key-{i} 0 0 {VALUE}\r\n").as_bytes(), &value[..VALUE - 10_000]].concat())
+            .collect();
+        let mut clients: Vec<(TcpStream, &[u8])> =
+            requests.iter().map(|request| (lazy(server.address), &request[..])).collect();
+        settle(|| {
+            for (stream, rest) in &mut clients {
+                *rest = push(stream, rest);
+            }
+            clients.iter().map(|(_, rest)| rest.len()).sum::<usize>()
+        });
+        check_bound(&server, args);
+        check_small_requests(&mut client, args);
+        assert!(client.stat("connection_memory_waits") > 0, "{args}: there was memory for all of them");
+        assert!(client.stat("connection_memory") > 0, "{args}");
+        check_bound(&server, args);
+        drop(clients);
+        check_return(&server, &mut client, before, args);
+        // A client that connects now is served.
+        client.set("key", &value);
+        assert!(client.get("key").unwrap() == value, "{args}");
+    }
+}
+
+/// With TLS every value is copied, and encrypted.
+#[test]
+fn slow_readers_with_tls_take_no_more_than_the_budget() {
+    let papers = certificate();
+    let file = |name: &str| papers.path().join(name).display().to_string();
+    for io in ["epoll", "auto"] {
+        let (memory, connections) = (MEMORY / MIB, CONNECTION_MEMORY / MIB);
+        let mut process = spawn(&format!(
+            "-p 0 -t 2 -m {memory} --connection-memory {connections}MiB --io {io} --tls-port 0 --tls-cert {} --tls-key {}",
+            file("cert.pem"),
+            file("key.pem")
+        ));
+        let line = process.await_line(launch::sphinx::READY, PATIENCE).unwrap();
+        let port = |after: &str| {
+            let rest = line.split_once(after).unwrap().1;
+            rest.split([' ', ',', ';']).next().unwrap().parse::<SocketAddr>().unwrap()
+        };
+        let (address, encrypted) = (port(launch::sphinx::READY), port("tls://"));
+        let server = Running { address, process, words: support::Words::New };
+        let mut client = Client::connect(server.address);
+        let before = resident(&server);
+        (0..8).for_each(|i| client.set(&format!("key-{i}"), vec![b'v'; VALUE]));
+        let config = client_config(Trust::Authorities(&papers.path().join("ca.pem")), None).unwrap();
+        let clients: Vec<_> = (0..CLIENTS / 3)
+            .map(|number| {
+                let stream = TcpStream::connect(encrypted).unwrap();
+                set_socket_recv_buffer_size(&stream, 4096).unwrap();
+                let name = ServerName::try_from("localhost").unwrap();
+                let session = ClientConnection::new(Arc::clone(&config), name).unwrap();
+                let mut stream = StreamOwned::new(session, stream);
+                let keys: Vec<String> = (0..8).map(|i| format!("get key-{}\r\n", (number + i) % 8)).collect();
+                stream.write_all(keys.concat().as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        settle(|| client.stat("cmd_get"));
+        let args = format!("TLS, --io {io}");
+        check_bound(&server, &args);
+        assert!(client.stat("connection_memory_waits") > 0, "{args}: there was memory for all of them");
+        check_small_requests(&mut client, &args);
+        drop(clients);
+        check_return(&server, &mut client, before, &args);
+    }
+}
+
+/// Clients that had to wait for memory are served when others have finished.
+#[test]
+fn all_who_wait_are_served() {
+    for args in MODES {
+        let server = start(args);
+        let clients: Vec<_> = (0..40)
+            .map(|number: usize| {
+                let address = server.address;
+                thread::spawn(move || {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    let value = vec![b'a' + (number % 26) as u8; VALUE];
+                    let request =
+                        [format!("set key-{number} 0 0 {VALUE}\r\n").as_bytes(), &value, b"\r\n"].concat();
+                    let (first, second) = request.split_at(VALUE / 2);
+                    stream.write_all(first).unwrap();
+                    stream.write_all(second).unwrap();
+                    let mut reply = [0; 8];
+                    stream.read_exact(&mut reply).unwrap();
+                    assert_eq!(&reply, b"STORED\r\n");
+                })
+            })
+            .collect();
+        clients.into_iter().for_each(|client| client.join().unwrap());
+        let mut client = Client::connect(server.address);
+        assert_eq!(client.stat("cmd_set"), 40, "{args}");
+    }
+}
