@@ -101,7 +101,7 @@ print("expiry:", left(), "left")
 client.set(b"large", b"v" * 500_000)
 print("large:", len(client.get(b"large")[0]))
 binary = bytes(range(256)) + b"\r\nEND\r\n"
-# Keys that are no plain words travel in base 64.
+# Keys that are not plain words travel in base 64.
 key = base64.b64encode("Schlüssel mit Leerzeichen".encode())
 client.set(key, binary, flags=b" b")
 print("binary:", "same" if client.get(key, flags=b" b")[0] == binary else "other")

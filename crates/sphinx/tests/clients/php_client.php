@@ -1,5 +1,5 @@
 <?php
-// What php-memcached asks of a server in ASCII; prints one line for each step. Usage: php php_client.php HOST PORT
+// What php-memcached asks of a server in ASCII; prints one line for each step. Usage: php php_client.php HOST PORT, or a path and 0
 $client = new Memcached();
 $client->setOption(Memcached::OPT_BINARY_PROTOCOL, false);
 $client->setOption(Memcached::OPT_COMPRESSION, false);

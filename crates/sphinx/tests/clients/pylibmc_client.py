@@ -1,11 +1,12 @@
-"""What pylibmc, and so libmemcached, asks of a server; prints one line for each step. Usage: pylibmc_client.py HOST PORT"""
+"""What pylibmc, and so libmemcached, asks of a server; prints one line for each step. Usage: pylibmc_client.py HOST PORT, or a path and 0"""
 
 import sys
 import time
 
 import pylibmc
 
-client = pylibmc.Client([":".join(sys.argv[1:3])], binary=False, behaviors={"cas": True, "tcp_nodelay": True})
+place = sys.argv[1] if sys.argv[1].startswith("/") else ":".join(sys.argv[1:3])
+client = pylibmc.Client([place], binary=False, behaviors={"cas": True, "tcp_nodelay": True})
 text = lambda value: "none" if value is None else value
 print("set:", "stored" if client.set("k", "v1") else "refused")
 print("get:", text(client.get("k")))

@@ -1,4 +1,4 @@
-// What gomemcache asks of a server, which is always gets; prints one line for each step. Usage: go run . HOST PORT
+// What gomemcache asks of a server, which is always gets; prints one line for each step. Usage: go run . HOST PORT, or a path and 0
 package main
 
 import (
@@ -35,7 +35,11 @@ func text(item *memcache.Item, err error) string {
 }
 
 func main() {
-	client := memcache.New(os.Args[1] + ":" + os.Args[2])
+	place := os.Args[1]
+	if !strings.HasPrefix(place, "/") {
+		place += ":" + os.Args[2]
+	}
+	client := memcache.New(place)
 	client.Timeout = 30 * time.Second
 	set := func(key, value string, seconds int32) error {
 		return client.Set(&memcache.Item{Key: key, Value: []byte(value), Expiration: seconds})

@@ -1,0 +1,35 @@
+<?php
+// Sessions kept by php-memcached in the text protocol, of several processes; prints one line for each step.
+// Usage: php php_sessions.php HOST:PORT, or PATH:0
+ini_set('session.save_handler', 'memcached');
+ini_set('session.save_path', $argv[1]);
+ini_set('memcached.sess_binary_protocol', '0');
+ini_set('session.use_cookies', '0');
+ini_set('session.use_strict_mode', '0');
+ini_set('session.cache_limiter', '');
+if (isset($argv[2])) {
+    // A request of its own: counts and ends.
+    session_id($argv[2]);
+    session_start();
+    $_SESSION['count'] = ($_SESSION['count'] ?? 0) + 1;
+    echo $_SESSION['count'];
+    exit;
+}
+// Before anything is printed, or sessions can no longer be changed.
+$lines = [];
+$request = fn($id) => shell_exec(implode(' ', array_map('escapeshellarg', [PHP_BINARY, __FILE__, $argv[1], $id])));
+$lines[] = 'count: ' . $request('sphinx1');
+$lines[] = 'count: ' . $request('sphinx1');
+session_id('sphinx1');
+session_start();
+session_regenerate_id(true);
+$new = session_id();
+$lines[] = 'id: ' . ($new === 'sphinx1' ? 'the old one' : 'a new one');
+session_write_close();
+$lines[] = 'count: ' . $request($new);
+$lines[] = 'old session: ' . ($request('sphinx1') === '1' ? 'gone' : 'there');
+session_id($new);
+session_start();
+$destroyed = session_destroy();
+$lines[] = 'destroyed: ' . ($destroyed && $request($new) === '1' ? 'yes' : 'no');
+echo implode("\n", $lines), "\n";

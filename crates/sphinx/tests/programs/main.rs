@@ -1,0 +1,106 @@
+//! Programs that speak to memcached do the same with Sphinx: clients, tools, monitoring, a proxy.
+//!
+//! Each runs its checks against a memcached and a Sphinx that were started for it, and what came of them is compared.
+//! [`table`] lists programs and checks, with the differences that remain and why; a difference that is not listed
+//! fails the test, and so does a listed one that no longer occurs. `docs/reference/sphinx.md` shows the same table.
+//!
+//! `cargo xtask ci` installs the programs. One that is missing is skipped, with the reason.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod compare;
+mod document;
+mod exporter;
+mod moving;
+mod pair;
+mod probe;
+mod program;
+mod proxy;
+mod run;
+mod table;
+
+use pair::{Pair, Way};
+use program::{Check, Program, Step};
+use run::Ended;
+
+/// Makes one test of each row of the table, so that they run side by side.
+macro_rules! programs {
+    ($($name:ident),* $(,)?) => {
+        /// The rows in the order of the documentation.
+        const ALL: &[fn() -> Program] = &[$(table::$name),*];
+
+        $(#[test]
+        fn $name() {
+            check_program(&table::$name());
+        })*
+    };
+}
+
+programs! {
+    memcached_exporter,
+    telegraf_style,
+    memcached_tool,
+    libmemcached_tools,
+    memccapable,
+    twemproxy,
+    pymemcache,
+    pylibmc,
+    php_memcached,
+    php_sessions,
+    gomemcache,
+    spymemcached,
+    npm_memcached,
+    dalli_style,
+    memjs,
+}
+
+fn check_program(program: &Program) {
+    if let Err(reason) = program.probe.ready() {
+        return println!("skipped: {}: {reason}; {}", program.name, program.from);
+    }
+    let mut failures = Vec::new();
+    for way in [Way::Tcp, Way::Unix, Way::Tls] {
+        let mut checks = program.checks.iter().filter(|check| check.way == way).peekable();
+        if checks.peek().is_none() {
+            continue;
+        }
+        let pair = Pair::start(way);
+        for check in checks {
+            failures.extend(failure(check, &pair).map(|failure| format!("{}: {failure}", check.name)));
+        }
+    }
+    assert!(failures.is_empty(), "{}:\n{}", program.name, failures.join("\n"));
+}
+
+/// What is wrong with the outcome of a check.
+fn failure(check: &Check, pair: &Pair) -> Option<String> {
+    let ended = |server| match &check.step {
+        Step::Command(command) => run::run(command, server),
+        Step::Call(call) => call(server),
+    };
+    let outcome = |server| {
+        let Ended { lines, status, errors } = ended(server);
+        if let Some(expected) = check.expected
+            && lines != expected
+        {
+            let name = server.name;
+            return Err(format!(
+                "on {name}, printed {lines:#?} instead of {expected:#?}\n{}",
+                errors.join("\n")
+            ));
+        }
+        let masked = lines.iter().chain(&errors).map(|line| check.mask.apply(&server.unnamed(line)));
+        Ok(masked.chain([format!("{}{status}", compare::EXIT)]).collect::<Vec<_>>())
+    };
+    let sphinx = outcome(&pair.sphinx);
+    // What can be said without memcached has been said then.
+    let Some(server) = &pair.memcached else { return sphinx.err() };
+    let (sphinx, memcached) = match (sphinx, outcome(server)) {
+        (Ok(sphinx), Ok(memcached)) => (sphinx, memcached),
+        (Err(failure), _) | (_, Err(failure)) => return Some(failure),
+    };
+    let differences = compare::differences(&memcached, &sphinx, check.order);
+    let listed = check.difference.as_ref().map_or(&[][..], |difference| difference.lines(server.words));
+    (differences != listed).then(|| format!("differs by {differences:#?}\nwhere table.rs lists {listed:#?}"))
+}

@@ -1,0 +1,56 @@
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::run::{CLIENTS, end, find, spec};
+
+/// How to tell whether a program is here.
+pub(crate) enum Probe {
+    /// A command that succeeds.
+    Command(&'static [&'static str]),
+    Call(fn() -> Result<(), String>),
+}
+
+impl Probe {
+    /// Why the program cannot be run.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        match self {
+            Probe::Command(words) => {
+                let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+                match end(spec(&words)?) {
+                    ended if ended.status == "0" => Ok(()),
+                    ended => {
+                        let said = ended.errors.iter().find(|line| line.contains("rror"));
+                        let said = said.or(ended.errors.last()).map_or("", |line| line.trim());
+                        Err(format!("'{}' fails: {said}", words.join(" ")))
+                    }
+                }
+            }
+            Probe::Call(call) => call(),
+        }
+    }
+}
+
+/// spymemcached and a Java that compiles the file that it is given.
+pub(crate) fn spymemcached() -> Result<(), String> {
+    const JAR: &str = "/usr/share/java/spymemcached.jar";
+    if !Path::new(JAR).exists() {
+        return Err(format!("{JAR} is not here"));
+    }
+    let modules = end(spec(&["java".to_owned(), "--list-modules".to_owned()])?).lines;
+    let compiles = modules.iter().any(|module| module.starts_with("jdk.compiler"));
+    if compiles { Ok(()) } else { Err("java has no compiler here".into()) }
+}
+
+/// Builds the client in Go from what `cargo xtask ci` has fetched: a test asks no network.
+pub(crate) fn gomemcache() -> Result<(), String> {
+    let go = find("go").ok_or("go is not here")?;
+    let built = Command::new(go)
+        .args(["build", "-o", concat!(env!("CARGO_TARGET_TMPDIR"), "/gomemcache_client"), "."])
+        .envs([("GOPROXY", "off"), ("GOFLAGS", "-mod=readonly"), ("GOTOOLCHAIN", "local")])
+        .current_dir(Path::new(CLIENTS).join("go"))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("go build: {error}"))?;
+    let said = String::from_utf8_lossy(&built.stderr);
+    if built.status.success() { Ok(()) } else { Err(format!("go build: {}", said.trim())) }
+}

@@ -1,0 +1,305 @@
+//! Programs and checks, row by row.
+
+use super::pair::Way;
+use super::probe::{self, Probe};
+use super::program::{Program, Step};
+use super::{exporter, proxy};
+
+const OPERATIONS: &str =
+    "set, get, add, replace, cas, counters, append, delete, touch, expiry, 500 kB, binary values";
+
+/// What every client prints of these operations.
+const STEPS: &[&str] = &[
+    "set: stored",
+    "get: v1",
+    "missing: none",
+    "multi: a=1 b=2",
+    "add: refused",
+    "replace: stored",
+    "cas: stored",
+    "stale cas: refused",
+    "incr: 15",
+    "decr: 12",
+    "append: <v3>",
+    "delete: gone",
+    "touch: kept",
+    "expiry: 0 left",
+    "large: 500000",
+    "binary: same",
+    "done",
+];
+
+/// The names of `stats settings` that memcached has and Sphinx does not have.
+const SETTINGS: &[&str] = &[
+    "- ext_compact_under",
+    "- ext_drop_under",
+    "- ext_drop_unread",
+    "- ext_item_age",
+    "- ext_item_size",
+    "- ext_low_ttl",
+    "- ext_max_frag",
+    "- ext_max_sleep",
+    "- ext_recache_rate",
+    "- ext_wbuf_size",
+    "- ssl_ca_cert",
+    "- ssl_ciphers",
+    "- ssl_kernel_tls",
+    "- ssl_keyformat",
+    "- ssl_min_version",
+    "- ssl_session_cache",
+    "- ssl_verify_mode",
+    "- ssl_wbuf_size",
+];
+const NO_SETTINGS: &str = "without the names `ext_*`, since there is no extstore, and most of `ssl_*`";
+/// The same for a client that asks for another limit of memory, too.
+const SETTINGS_AND_LIMIT: &[&str] = &[
+    "- cache_memlimit_is_taken",
+    "- ext_compact_under",
+    "- ext_drop_under",
+    "- ext_drop_unread",
+    "- ext_item_age",
+    "- ext_item_size",
+    "- ext_low_ttl",
+    "- ext_max_frag",
+    "- ext_max_sleep",
+    "- ext_recache_rate",
+    "- ext_wbuf_size",
+    "- ssl_ca_cert",
+    "- ssl_ciphers",
+    "- ssl_kernel_tls",
+    "- ssl_keyformat",
+    "- ssl_min_version",
+    "- ssl_session_cache",
+    "- ssl_verify_mode",
+    "- ssl_wbuf_size",
+];
+
+const CI: &str = "`cargo xtask ci` brings it where there is Go";
+const NPM: &str = "`cargo xtask ci` brings it where there is npm";
+
+pub(crate) fn memcached_exporter() -> Program {
+    let probe = Probe::Command(&["memcached_exporter", "--version"]);
+    Program::new("memcached_exporter of Prometheus", "0.14.4", CI, probe)
+        .with("`memcached_up 1` and all its metrics", Step::Call(exporter::metrics))
+        .at_least_the_names()
+        .differs(
+            &[
+                "- memcached_lru_crawler_enabled",
+                "- memcached_lru_crawler_hot_max_factor",
+                "- memcached_lru_crawler_hot_percent",
+                "- memcached_lru_crawler_maintainer_thread",
+                "- memcached_lru_crawler_sleep",
+                "- memcached_lru_crawler_to_crawl",
+                "- memcached_lru_crawler_warm_max_factor",
+                "- memcached_lru_crawler_warm_percent",
+            ],
+            "it leaves out the eight settings `memcached_lru_crawler_…`, as memcached's without a crawler does",
+        )
+}
+
+pub(crate) fn telegraf_style() -> Program {
+    let probe = Probe::Command(&["python3", "--version"]);
+    Program::new("a reader of `stats` as Telegraf's", "1.32", "`apt-get install python3` brings it", probe)
+        .check("its 48 fields, as integers", "python3 telegraf_style_reader.py {server}")
+        .over(Way::Tcp)
+        .check("over a Unix socket", "python3 telegraf_style_reader.py {server}")
+        .over(Way::Unix)
+}
+
+pub(crate) fn memcached_tool() -> Program {
+    let probe = Probe::Command(&["perl", "-c", "/usr/share/memcached/scripts/memcached-tool"]);
+    Program::new("memcached-tool", "1.6.18", "`apt-get install memcached` brings it", probe)
+        .check("`display`", "memcached-tool {server} display")
+        .check("`stats`", "memcached-tool {server} stats")
+        .at_least_the_names()
+        .check("`settings`", "memcached-tool {server} settings")
+        .at_least_the_names()
+        .differs(SETTINGS, NO_SETTINGS)
+        .check("`sizes`", "memcached-tool {server} sizes")
+        .check("`dump`", "memcached-tool {server} dump")
+        .in_any_order()
+        .check("`keys`", "memcached-tool {server} keys")
+        .in_any_order()
+        .differs_from_old(
+            &[
+                "+ key=seed-a exp=-N la=N cas=N fetch=yes cls=N size=N flags=N",
+                "+ key=seed-b exp=-N la=N cas=N fetch=yes cls=N size=N flags=N",
+                "- key=seed-a exp=-N la=N cas=N fetch=yes cls=N size=N",
+                "- key=seed-b exp=-N la=N cas=N fetch=yes cls=N size=N",
+            ],
+            "lines end with the flags, as from memcached 1.6.45",
+        )
+        .check("`dump` over a Unix socket", "memcached-tool {server} dump")
+        .in_any_order()
+        .over(Way::Unix)
+}
+
+pub(crate) fn libmemcached_tools() -> Program {
+    let probe = Probe::Command(&["memcping", "--version"]);
+    Program::new("tools of libmemcached", "1.1.4", "`apt-get install libmemcached-tools` brings them", probe)
+        .check("`memcping`", "memcping --servers={server}")
+        .check("`memcdump`", "memcdump --servers={server}")
+        .in_any_order()
+        // Before an item of another size is stored, since only memcached has a class of its own for that.
+        .check("`memcstat`", "memcstat --servers={server}")
+        .at_least_the_names()
+        .check("`memcstat`", "memcstat --servers={server} --args=settings")
+        .at_least_the_names()
+        .differs(SETTINGS, NO_SETTINGS)
+        .check("`memcstat`", "memcstat --servers={server} --args=items")
+        .at_least_the_names()
+        .check("`memcstat`", "memcstat --servers={server} --args=slabs")
+        .at_least_the_names()
+        .check("`memcstat`", "memcstat --servers={server} --analyze")
+        .check("`memcexist`", "memcexist --servers={server} item")
+        .check("`memccp`", "memccp --servers={server} {folder}/item")
+        .check("`memcexist`", "memcexist --servers={server} item")
+        .check("`memccat`", "memccat --servers={server} item")
+        .check("`memctouch`", "memctouch --servers={server} --expire=100 item")
+        .check("`memcrm`", "memcrm --servers={server} item")
+        .check("`memcrm`", "memcrm --servers={server} item")
+        .check("`memccat`", "memccat --servers={server} item")
+        .check("`memcslap`", "memcslap --servers={server} --concurrency=2 --execute-number=200 --test=set")
+        .check("`memcslap`", "memcslap --servers={server} --concurrency=2 --execute-number=200 --test=get")
+        .check("`memcslap`", "memcslap --servers={server} --concurrency=2 --execute-number=50 --test=mget")
+        .check("`memcaslap`", "memcaslap --servers={server} --threads=1 --concurrency=4 --execute_number=500")
+        .check("`memcflush`", "memcflush --servers={server}")
+        .check("`memcexist`", "memcexist --servers={server} item")
+}
+
+pub(crate) fn memccapable() -> Program {
+    let probe = Probe::Command(&["memccapable", "-V"]);
+    Program::new("memccapable", "1.1.4", "`apt-get install libmemcached-tools` brings it", probe)
+        .check("`-a`: the 27 tests of the text protocol", "memccapable -a -h {host} -p {port}")
+        .differs_from_old(
+            &[
+                "+ N of N tests failed",
+                "+ [FAIL]",
+                "+ [FAIL]",
+                "+ ascii delete ascii delete noreply ascii incr [pass]",
+                "+ exit 1",
+                "- All tests passed",
+                "- ascii delete [pass]",
+                "- ascii delete noreply [pass]",
+                "- ascii incr [pass]",
+                "- exit 0",
+            ],
+            "`ascii delete` and `ascii delete noreply` fail, as with memcached 1.6.45: both ignore words behind those \
+             that `delete` takes, which the tests want refused",
+        )
+}
+
+pub(crate) fn twemproxy() -> Program {
+    let probe = Probe::Command(&["nutcracker", "--version"]);
+    Program::new("twemproxy", "0.5.0", "`apt-get install nutcracker` brings it", probe)
+        .with("pymemcache through it", Step::Call(proxy::client_behind_twemproxy))
+        .prints(STEPS)
+}
+
+pub(crate) fn pymemcache() -> Program {
+    let probe = Probe::Command(&[PYTHON, "-c", "import pymemcache"]);
+    // Before items of several sizes are stored, since only memcached has more classes then.
+    Program::new("pymemcache", "3.5.2", "`apt-get install python3-pymemcache` brings it", probe)
+        .check(
+            "`stats` of each group, `cache_memlimit`",
+            "/usr/bin/python3 pymemcache_admin.py {host} {port}",
+        )
+        .at_least_the_names()
+        .differs(
+            SETTINGS_AND_LIMIT,
+            "as with memcached-tool; `cache_memlimit` is refused, since memory is taken at the start",
+        )
+        .check(OPERATIONS, "/usr/bin/python3 pymemcache_client.py {host} {port}")
+        .prints(STEPS)
+        .check("over a Unix socket", "/usr/bin/python3 pymemcache_client.py {host} {port}")
+        .prints(STEPS)
+        .over(Way::Unix)
+        .check("over TLS", "/usr/bin/python3 pymemcache_client.py {host} {port} {folder}/ca.pem")
+        .prints(STEPS)
+        .over(Way::Tls)
+}
+
+/// Debian's, whatever else is first in `PATH`.
+const PYTHON: &str = "/usr/bin/python3";
+
+pub(crate) fn pylibmc() -> Program {
+    let probe = Probe::Command(&[PYTHON, "-c", "import pylibmc"]);
+    Program::new("pylibmc", "1.6.3", "`apt-get install python3-pylibmc` brings it", probe)
+        .check(OPERATIONS, "/usr/bin/python3 pylibmc_client.py {host} {port}")
+        .prints(STEPS)
+        .check("over a Unix socket", "/usr/bin/python3 pylibmc_client.py {host} {port}")
+        .prints(STEPS)
+        .over(Way::Unix)
+}
+
+const WITH_PHP: &str = "`apt-get install php-cli php-memcached` brings it";
+const PHP: Probe = Probe::Command(&["php", "-r", "exit(class_exists('Memcached') ? 0 : 1);"]);
+
+pub(crate) fn php_memcached() -> Program {
+    Program::new("php-memcached", "3.2.0", WITH_PHP, PHP)
+        .check(OPERATIONS, "php php_client.php {host} {port}")
+        .prints(STEPS)
+        .check("over a Unix socket", "php php_client.php {host} {port}")
+        .prints(STEPS)
+        .over(Way::Unix)
+}
+
+pub(crate) fn php_sessions() -> Program {
+    const PRINTS: &[&str] =
+        &["count: 1", "count: 2", "id: a new one", "count: 3", "old session: gone", "destroyed: yes"];
+    Program::new("sessions of php-memcached", "3.2.0", WITH_PHP, PHP)
+        .check(
+            "written, locked, read by another process, given a new id, destroyed",
+            "php php_sessions.php {host}:{port}",
+        )
+        .prints(PRINTS)
+        .check("over a Unix socket", "php php_sessions.php {host}:{port}")
+        .prints(PRINTS)
+        .over(Way::Unix)
+}
+
+pub(crate) fn gomemcache() -> Program {
+    Program::new("gomemcache", "of 3 April 2025", CI, Probe::Call(probe::gomemcache))
+        .check(OPERATIONS, "gomemcache_client {host} {port}")
+        .prints(STEPS)
+        .check("over a Unix socket", "gomemcache_client {host} {port}")
+        .prints(STEPS)
+        .over(Way::Unix)
+}
+
+pub(crate) fn spymemcached() -> Program {
+    let from = "`apt-get install libspymemcached-java default-jdk-headless` brings it";
+    Program::new("spymemcached", "2.12.3", from, Probe::Call(probe::spymemcached))
+        .check(OPERATIONS, "java -cp /usr/share/java/spymemcached.jar SpyClient.java {host} {port}")
+        .prints(STEPS)
+}
+
+pub(crate) fn npm_memcached() -> Program {
+    Program::new("memcached of npm", "2.2.2", NPM, Probe::Command(&["node", "-e", "require('memcached')"]))
+        .check(OPERATIONS, "node npm_memcached_client.js {server}")
+        .prints(STEPS)
+        .check("`stats`, `settings`, `slabs`, `items`, `cachedump`", "node npm_memcached_admin.js {server}")
+        .at_least_the_names()
+        .differs(SETTINGS, NO_SETTINGS)
+        .check("`version`", "node npm_memcached_version.js {server}")
+        .differs(
+            &["+ major version: N", "- major version: one"],
+            "it takes the last three numbers of `1.6.45-sphinx-0.1.0` for the version",
+        )
+}
+
+pub(crate) fn dalli_style() -> Program {
+    let probe = Probe::Command(&["python3", "--version"]);
+    Program::new("the meta commands as Dalli sends them", "3.2", "`apt-get install python3` brings it", probe)
+        .check(OPERATIONS, "python3 dalli_style_client.py {host} {port}")
+        .prints(STEPS)
+}
+
+pub(crate) fn memjs() -> Program {
+    Program::new("memjs", "1.3.2", NPM, Probe::Command(&["node", "-e", "require('memjs')"]))
+        .check("`get`", "node memjs_client.js {server}")
+        .differs(
+            &["+ failed: MemJS GET: Not supported", "- get: abc"],
+            "refused at once with *Not supported*, since this client speaks the binary protocol only",
+        )
+}
