@@ -31,6 +31,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
             (page::generator(&subjects))
             (page::section("time", "Within a trial", figure::timelines(&subjects, &target, &mut tips)))
             (page::parts(&subjects))
+            (page::services(experiment))
             (trials(experiment, &subjects))
         }
         (setting(experiment))

@@ -24,6 +24,7 @@ mod stages;
 mod study;
 mod throughput;
 mod timeline;
+mod topology;
 
 pub(crate) use canvas::{Canvas, definitions};
 pub(crate) use distribution::{distribution, load_label};
@@ -36,6 +37,7 @@ pub(crate) use stages::{STAGES, StageTimes, stages};
 pub(crate) use study::{matrix_key, nothing_at, study_figure, study_stamp};
 pub(crate) use throughput::throughput;
 pub(crate) use timeline::timelines;
+pub(crate) use topology::topology;
 
 use maud::{Markup, PreEscaped, html};
 

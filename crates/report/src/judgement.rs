@@ -7,7 +7,7 @@ use crate::load_point::LoadPoint;
 use crate::number;
 use crate::subject::Subject;
 
-/// What `ratio` says: who is faster, that no difference was seen, or that the repeats are too few to judge.
+/// What `ratio` says: which is faster, that no difference was seen, or that the repeats are too few to judge.
 pub(crate) fn judgement(comparison: &Comparison, ratio: &RatioInterval) -> String {
     let p = ratio.p_value.map_or(String::new(), |p| format!(" (p {})", p_words(p)));
     let significant = ratio.p_value.is_none_or(|p| p < 0.05);

@@ -19,7 +19,7 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     if experiment.trials.iter().any(results::Trial::is_closed_loop) {
         notes.push(
             "Closed loop: each client waits for its answer before it asks again, so that a slow server slows the load \
-             down and its tail is seen too rarely. These are no response times under a load; compare them with closed \
+             down and its tail is seen too rarely. These are not response times under a load; compare them with closed \
              loops only."
                 .into(),
         );

@@ -1,4 +1,4 @@
-//! What probes saw: where the time goes, who used the processors, and what looking cost.
+//! What probes saw: where the time goes, who used the processors, and the probes' overhead.
 
 mod client;
 mod published;

@@ -5,6 +5,7 @@ mod facts;
 mod gates;
 mod parts;
 mod reading;
+mod services;
 mod strip;
 mod trials;
 
@@ -13,6 +14,7 @@ pub(crate) use facts::{configuration, host, provenance, record, shell_words};
 pub(crate) use gates::gates;
 pub(crate) use parts::{parts, typical};
 pub(crate) use reading::reading;
+pub(crate) use services::services;
 pub(crate) use strip::strip;
 pub(crate) use trials::{every_trial, load_points, targets, verdicts, within};
 

@@ -24,7 +24,7 @@ use crate::tips::Tips;
 /// The report of `study` as one HTML file that opens offline; the pages of its experiments lie in the folders beside
 /// it, and are linked.
 ///
-/// Nothing is computed here but what looking cost over the blocks: figures, tables and verdicts are those of the record.
+/// Only the probes' overhead over the blocks is computed here: figures, tables and verdicts are those of the record.
 pub fn study_html(study: &Study) -> String {
     let mut tips = Tips::none();
     let costs = cost::costs(study);

@@ -2,12 +2,15 @@
 
 mod sample;
 
+use std::collections::BTreeMap;
+
 use report::{
     Found, IndexEntry, comparison_html, experiment_html, index_html, study_comparison_html, study_html,
 };
 use results::study::StudyComparison;
 use results::{
-    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Verdict,
+    AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Service,
+    ServiceUsage, Verdict,
 };
 
 const SECTIONS: [&str; 10] = [
@@ -92,6 +95,56 @@ fn sections_stand_in_order() {
             "peak throughput under QoS 112–117\u{a0}krps (75\u{a0}% of its maximum of 151\u{a0}krps)"
         )
     );
+}
+
+/// A sweep of two services, one of which calls the other.
+fn two_services() -> Experiment {
+    let mut experiment = sample::sweep();
+    let service = |name: &str, calls: &[&str]| Service {
+        name: name.into(),
+        version: format!("{name} 1.2"),
+        calls: calls.iter().map(|&name| name.into()).collect(),
+        entrances: if calls.is_empty() { Vec::new() } else { vec!["web".into()] },
+        form: "bare".into(),
+        instances: 1,
+        threads: 2,
+        memory_bytes: 64 << 20,
+        cpus: vec![0],
+        ..Service::default()
+    };
+    experiment.targets[0].services = vec![service("origin", &[]), service("front", &["origin"])];
+    for trial in &mut experiment.trials {
+        trial.services = [("origin", 1.0), ("front", 3.0)]
+            .map(|(name, cpu_s)| ServiceUsage {
+                name: name.into(),
+                cpu_s: Some(cpu_s),
+                resident_bytes: Some(5_000_000),
+                counters: BTreeMap::from([("requests".into(), 7.0)]),
+            })
+            .into();
+    }
+    experiment
+}
+
+#[test]
+fn services_are_drawn_and_listed() {
+    let experiment = two_services();
+    let page = experiment_html(&experiment);
+    assert!(page.contains("id=\"services\"") && page.contains("<h3>Topology</h3>"));
+    assert_eq!(page.matches("75 % CPU time").count(), 2, "wide and for a phone");
+    assert!(page.contains("front 1.2") && page.contains("Counters of origin that moved (1)"));
+    // One service is no drawing, and a server that already ran has no services.
+    let mut one = experiment.clone();
+    one.targets[0].services.truncate(1);
+    let page = experiment_html(&one);
+    assert!(page.contains("id=\"services\"") && !page.contains("<h3>Topology</h3>"));
+    assert!(!experiment_html(&sample::sweep()).contains("id=\"services\""));
+    // What comes from outside stays text.
+    let mut hostile = experiment;
+    hostile.targets[0].services[0].name = "<b onclick=x>".into();
+    hostile.targets[0].services[0].version = "\"><script>".into();
+    let page = experiment_html(&hostile);
+    assert!(!page.contains("<b onclick") && !page.contains("\"><script>"));
 }
 
 #[test]
@@ -263,7 +316,7 @@ fn a_study_shows_all_that_its_record_has() {
         "class=\"cell both\"",
         "class=\"cell-frame\"",
         "class=\"whisker s1\"",
-        "Hollow: published (Nobody'99, Fig. 1)",
+        "Hollow: published (Author'99, Fig. 1)",
         "<tr class=\"published\">",
         "800–910 µs",
         "each core shows one thread",

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::{Qos, QosBasis};
 
-use crate::Trial;
+use crate::{Service, Trial};
 
 /// The version of the schema that this program writes; it reads the earlier ones too.
 ///
@@ -102,6 +102,14 @@ pub struct Target {
     /// What the containers were called, or the ids that the engine gave them.
     #[serde(default)]
     pub containers: Vec<String>,
+    /// TCP's congestion control in the network namespace of the first instance, as the kernel said; `None` for a server
+    /// without a namespace of its own.
+    #[serde(default)]
+    pub congestion_control: Option<String>,
+    /// The services that were started, those that are called before those that call them; empty for a server that already
+    /// ran.
+    #[serde(default)]
+    pub services: Vec<Service>,
     /// The agent that ran it on another machine.
     #[serde(default)]
     pub agent: Option<String>,

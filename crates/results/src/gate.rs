@@ -10,10 +10,10 @@ pub use evaluate::GateResult;
 /// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%` or `rate>=99%`.
 ///
 /// A program asks it of every trial and fails when one does not meet it. A figure that does not exist, because
-/// too few requests were sent or nobody counted it, meets no condition; neither does an invalid trial.
+/// too few requests were sent or it was not counted, meets no condition; neither does an invalid trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// The operation that it is asked of; `None` for all of them.
+    /// The operation that it applies to; `None` for all of them.
     operation: Option<String>,
     /// What is asked.
     figure: Figure,

@@ -19,7 +19,7 @@ pub struct Operation {
     /// What became of its requests.
     #[serde(default)]
     pub outcomes: Option<Arrivals>,
-    /// Whether its requests follow others, as a set follows a miss: they are no arrivals, count neither as
+    /// Whether its requests follow others, as a set follows a miss: they are not arrivals, count neither as
     /// offered load nor in `all`, and their intended time is the end of the request that they follow.
     #[serde(default)]
     pub follow_up: bool,

@@ -1,10 +1,10 @@
 //! A result as one file, to be sent to another machine and read there: an experiment, or a study with its experiments.
 //!
 //! The file is a tar archive compressed by gzip, which every system can list. Its first entry, `pack.json`, names
-//! every other with its size and its hash (XXH3, 128 bits), so that damage is found before a result stands that is
-//! not the one that was packed. The hash finds accidents; it is no signature.
+//! every other with its size and its hash (XXH3, 128 bits), so that damage is found before a result appears that is
+//! not the one that was packed. The hash finds accidents; it is not a signature.
 //!
-//! Whoever unpacks a stranger's file must lose nothing by it: only plain files with plain relative names are taken,
+//! Unpacking an untrusted file must not destroy anything: only plain files with plain relative names are taken,
 //! nothing that exists is written over, no more is written than the list says, and a folder appears whole or not at
 //! all.
 
@@ -29,7 +29,7 @@ pub const EXTENSION: &str = "taillight.tgz";
 /// A result that was packed or unpacked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packed {
-    /// The file, or the folder that came of it.
+    /// The file, or the folder that was made.
     pub path: PathBuf,
     /// How many files it holds.
     pub files: usize,

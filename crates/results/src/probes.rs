@@ -1,6 +1,6 @@
-//! What probes saw of a trial: where its requests spent their time, and who used the processors meanwhile.
+//! What probes saw of a trial: where its requests spent their time, and what used the processors meanwhile.
 //!
-//! A probe looks in some slots of the window and not in the others, so that the two kinds can be held against each
+//! A probe looks in some slots of the window and not in the others, so that the two kinds can be compared with each
 //! other: that is its [`Overhead`]. Everything here was summed up over the slots in which it looked.
 
 mod client;
@@ -33,7 +33,7 @@ pub struct Probes {
     pub slots: u32,
     /// The length of one.
     pub slot_s: f64,
-    /// What could not be had here, and what it leaves out.
+    /// What was unavailable here, and what it leaves out.
     pub missing: Vec<Missing>,
     /// The stages of a request in the server.
     pub stages: Option<Stages>,
@@ -54,7 +54,7 @@ pub struct Probes {
     pub counters: Vec<Counter>,
     /// Disks and page cache.
     pub io: Option<InputOutput>,
-    /// What looking cost, by probe.
+    /// The overhead of each probe.
     pub overhead: Vec<Overhead>,
 }
 
@@ -65,6 +65,6 @@ pub struct Missing {
     pub probe: String,
     /// What is missing, and how to get it.
     pub what: String,
-    /// What is not known for want of it.
+    /// What is unknown without it.
     pub disables: String,
 }

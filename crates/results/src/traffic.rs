@@ -19,7 +19,7 @@ pub enum Transport {
 }
 
 impl Transport {
-    /// The name that tables print and that stands on disk.
+    /// The name in tables and on disk.
     pub fn words(self) -> &'static str {
         match self {
             Transport::Tcp => "tcp",

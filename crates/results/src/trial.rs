@@ -7,7 +7,7 @@ use units::{Qos, QosBasis};
 
 use crate::{
     AgentRecord, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, GateResult, Generator, Heat, LoopKind,
-    Noise, Operation, Probes, ServerFigures, Traffic, Transport, Verdict, WindowPoint, Within,
+    Noise, Operation, Probes, ServerFigures, ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -93,6 +93,9 @@ pub struct Trial {
     /// What probes saw; `None` where none was asked for.
     #[serde(default)]
     pub probes: Option<Probes>,
+    /// What each service of the target used; empty where none was started on this machine.
+    #[serde(default)]
+    pub services: Vec<ServiceUsage>,
     /// Figures of the workload, named with their unit, such as `hit_ratio`.
     pub counters: BTreeMap<String, f64>,
     /// The configuration after all defaults were filled in.

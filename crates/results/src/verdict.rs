@@ -21,7 +21,7 @@ pub enum Verdict {
     },
     /// The figures do not describe the server alone.
     Invalid {
-        /// Every reason that was found, the gravest first.
+        /// Every reason that was found, the most severe first.
         reasons: Vec<Invalid>,
     },
 }
@@ -80,7 +80,7 @@ impl Reason {
 }
 
 impl Default for Verdict {
-    /// What nobody has judged is not valid.
+    /// What was not judged is not valid.
     fn default() -> Verdict {
         Verdict::Invalid { reasons: Vec::new() }
     }
@@ -92,7 +92,7 @@ impl Verdict {
         !matches!(self, Verdict::Invalid { .. })
     }
 
-    /// Whether a second trial may well be usable: what spoiled this one came from around the server and passes.
+    /// Whether a second trial may well be usable: what invalidated this one came from around the server and passes.
     pub fn may_pass(&self) -> bool {
         let passes = |reason: Reason| match reason {
             Reason::GeneratorLag
@@ -110,7 +110,7 @@ impl Verdict {
         !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))
     }
 
-    /// The same with one reason more against it, the gravest.
+    /// The same with one reason more against it, the most severe.
     #[must_use]
     pub fn against(self, reason: Invalid) -> Verdict {
         let mut reasons = vec![reason];

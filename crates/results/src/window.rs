@@ -30,7 +30,7 @@ pub struct WindowPoint {
     /// Arrivals of it that failed or timed out.
     #[serde(default)]
     pub errors: Option<u64>,
-    /// Whether the host stalled or somebody else took the processor in it.
+    /// Whether the host stalled or another process took the processor in it.
     pub disturbed: bool,
 }
 

@@ -70,7 +70,7 @@ fn what_breaks_the_schema_is_seen() {
     check("/trials/0", json!({}), "required");
 }
 
-/// A trial in which every optional field of this version stands.
+/// A trial that has every optional field of this version.
 fn full_trial() -> Trial {
     let times =
         LatencySummary { count: 5, mean_us: Some(1.5), max_us: Some(9.0), ..LatencySummary::default() };

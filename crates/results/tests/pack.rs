@@ -1,4 +1,4 @@
-//! A result goes through one file and comes out the same; what a stranger may have put into such a file does nothing.
+//! A result goes through one file and comes out the same; what an attacker may have put into such a file does nothing.
 
 use std::fs;
 use std::io::Write;
@@ -55,7 +55,7 @@ fn a_study_comes_out_as_it_went_in() {
     assert_eq!(unpacked.path, root.path().join("elsewhere/results/a-study"));
     assert_eq!(contents(&unpacked.path), contents(&folder));
     assert_eq!((unpacked.files, unpacked.bytes), (packed.files, packed.bytes));
-    // The same result gives the same file, whoever packs it and when.
+    // The same result gives the same file, wherever and whenever it is packed.
     let again = root.path().join("again");
     pack(&unpacked.path, &again).unwrap();
     assert_eq!(fs::read(&again).unwrap(), fs::read(&file).unwrap());
@@ -131,7 +131,7 @@ fn list(name: &str, files: &[(&str, &[u8])]) -> String {
     serde_json::json!({"format": 1, "name": name, "files": files}).to_string()
 }
 
-/// Unpacks `bytes` in a folder of its own below a fresh one, and says what came of it.
+/// Unpacks `bytes` in a folder of its own below a fresh one, and returns the outcome.
 fn tried(bytes: &[u8]) -> (TempDir, Result<PathBuf, String>) {
     let root = tempfile::tempdir().unwrap();
     let file = root.path().join("packed");
@@ -187,7 +187,7 @@ fn a_hostile_file_is_refused_and_leaves_nothing() {
     check(&[("pack.json", Regular, good.as_bytes())], "result.json is missing");
     check(&[("pack.json", Regular, good.as_bytes()), ("result.json", Regular, b"{}")], "damaged on its way");
     let twice = with("r", &[("result.json", EXPERIMENT), ("result.json", EXPERIMENT)]);
-    check(&[("pack.json", Regular, twice.as_bytes())], "stands twice");
+    check(&[("pack.json", Regular, twice.as_bytes())], "is listed twice");
     let no_result = with("r", &[("x", b"x")]);
     check(&[("pack.json", Regular, no_result.as_bytes()), ("x", Regular, b"x")], "cannot read");
 }

@@ -1,4 +1,4 @@
-//! What was written once can be read for ever: files of the first schema, kept as they were.
+//! What was written once stays readable: files of the first schema, kept as they were.
 
 use results::{Comparison, Experiment, Kind, LoopKind, Metric, Peak, Purpose, Reason, Verdict};
 use serde_json::Value;

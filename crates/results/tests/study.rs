@@ -1,4 +1,4 @@
-//! A study survives the disk, keeps to its published schema, and what was written once can be read for ever.
+//! A study survives the disk, keeps to its published schema, and what was written once stays readable.
 
 mod validator;
 

@@ -112,7 +112,7 @@ pub(super) fn independent(staged: &[&Looked]) -> Markup {
     table(caption, &heads, 1, staged.iter().filter_map(row).collect())
 }
 
-/// What everybody may know: the client's times and the server's own accounts.
+/// What needs no privilege: the client's times and the server's own accounts.
 pub(super) fn without_privilege(looked: &[Looked]) -> Markup {
     let row = |load: &Looked| {
         let trial: &Trial = load.trial;
@@ -347,5 +347,5 @@ pub(super) fn overhead(looked: &[Looked]) -> Markup {
         "processor time a request",
         "more than it may",
     ];
-    table("What looking cost: windows of 100 ms with the probe over those without", &heads, 2, rows.collect())
+    table("Probe overhead: windows of 100 ms with the probe over those without", &heads, 2, rows.collect())
 }

@@ -74,7 +74,7 @@ fn says_which_stage_grew_and_sets_the_published_values_beside() {
 }
 
 #[test]
-fn nothing_is_said_where_nobody_looked() {
+fn nothing_is_said_without_probes() {
     assert_eq!(page(&[trial(0.1, None)]), "");
 }
 

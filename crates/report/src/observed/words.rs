@@ -2,9 +2,9 @@ use super::Looked;
 use crate::figure::{STAGES, StageTimes};
 use crate::number;
 
-/// How it was looked.
+/// How the probes observed.
 pub(super) const HOW: &str = "Probes look in some slots of the window and not in the others; the figures are those of the slots \
-                              in which they looked, and what looking cost is the difference.";
+                              in which they looked, and their overhead is the difference.";
 
 /// For each server, which stage grew from its lowest to its highest load.
 pub(crate) fn grown(staged: &[StageTimes]) -> Vec<String> {
@@ -57,7 +57,7 @@ pub(super) fn warnings(looked: &[Looked]) -> Vec<String> {
             let flags = overhead.flags();
             if !flags.is_empty() {
                 warnings.push(format!(
-                    "At {} of {}, looking with {} cost more than it may: {}.",
+                    "At {} of {}, the overhead of {} exceeds its limit: {}.",
                     load.label,
                     load.subject,
                     overhead.probe,

@@ -188,7 +188,7 @@ fn flatten(value: &Value, path: &str, rows: &mut Vec<(String, String)>) {
             items.iter().enumerate().for_each(|(i, item)| flatten(item, &below(&i.to_string()), rows));
         }
         Value::Array(items) => rows.push((path.into(), list(items.iter().map(plain)))),
-        // Nothing recorded at all is no row, a field that could not be found out is one.
+        // Nothing recorded at all gives no row; a field that could not be found out gives one.
         Value::Null if path.is_empty() => {}
         leaf => rows.push((path.into(), plain(leaf))),
     }

@@ -39,8 +39,8 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                                 td { (within(point, *us).map_or(number::NONE.into(), number::percent_of_all)) }
                             }
                             td { (number::micros(point.spread(|t| t.all.generator_lag.p99_us).map(|s| s.median))) }
-                            @let spoiled = point.usable().count() < point.trials.len();
-                            td.text.hatched[spoiled] { (verdicts(point)) }
+                            @let invalidated = point.usable().count() < point.trials.len();
+                            td.text.hatched[invalidated] { (verdicts(point)) }
                         }
                     } }
                 }

@@ -10,7 +10,7 @@ use crate::number;
 use crate::page;
 use crate::quantity::quantity;
 
-/// What looking with one probe cost at one place: the medians over the blocks.
+/// The overhead of one probe at one place: the medians over the blocks.
 pub(super) struct Cost {
     series: String,
     place: String,
@@ -32,7 +32,7 @@ impl Cost {
     }
 }
 
-/// The costs of all probes at all places; empty where nobody looked.
+/// The costs of all probes at all places; empty without probes.
 ///
 /// One trial has some ten windows of each kind, too few for its p99: so a probe is flagged by the median over the blocks.
 pub(super) fn costs(study: &Study) -> Vec<Cost> {
@@ -99,7 +99,7 @@ fn flagged(costs: &[Cost]) -> Vec<(&str, Vec<&Cost>, usize)> {
 pub(super) fn notes(costs: &[Cost]) -> Vec<String> {
     let note = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
         format!(
-            "Looking with {probe} cost more than it may at {} of {}: see What looking cost.",
+            "The overhead of {probe} exceeds its limit at {} of {}: see Probe overhead.",
             flagged.len(),
             number::plural(all, "place")
         )
@@ -112,7 +112,7 @@ fn sentences(costs: &[Cost]) -> Vec<String> {
     let sentence = |(probe, flagged, all): (&str, Vec<&Cost>, usize)| {
         let worst = flagged.iter().max_by(|a, b| a.worst().total_cmp(&b.worst()))?;
         Some(format!(
-            "Looking with {probe} cost more than it may at {} of {}; the most at {} of {}: {}.",
+            "The overhead of {probe} exceeds its limit at {} of {}; the most at {} of {}: {}.",
             flagged.len(),
             number::plural(all, "place"),
             worst.place,
@@ -123,7 +123,7 @@ fn sentences(costs: &[Cost]) -> Vec<String> {
     flagged(costs).into_iter().filter_map(sentence).collect()
 }
 
-/// The section; nothing where nobody looked.
+/// The section; nothing without probes.
 pub(super) fn section(costs: &[Cost]) -> Markup {
     let body = html! {
         p.lead {
@@ -154,7 +154,7 @@ pub(super) fn section(costs: &[Cost]) -> Markup {
             }
         }
     };
-    html! { @if !costs.is_empty() { (page::section("looking", "What looking cost", body)) } }
+    html! { @if !costs.is_empty() { (page::section("looking", "Probe overhead", body)) } }
 }
 
 #[cfg(test)]
@@ -198,18 +198,18 @@ mod tests {
         assert_eq!(costs[1].overhead.throughput_ratio, None);
         let html = section(&costs).into_string().replace('\u{a0}', " ");
         assert!(
-            html.contains("stages cost more than it may at 1 of 1 place; the most at 50 of memcached: processor time per request higher by 20.0 %"),
+            html.contains("The overhead of stages exceeds its limit at 1 of 1 place; the most at 50 of memcached: processor time per request higher by 20.0 %"),
             "{html}"
         );
         assert!(!html.contains("p99 higher by"), "{html}");
         assert_eq!(
             notes(&costs),
-            ["Looking with stages cost more than it may at 1 of 1 place: see What looking cost."]
+            ["The overhead of stages exceeds its limit at 1 of 1 place: see Probe overhead."]
         );
     }
 
     #[test]
-    fn nothing_is_said_where_nobody_looked() {
+    fn nothing_is_said_without_probes() {
         let study = Study { cells: vec![cell(0, &[], Verdict::Valid)], ..Study::default() };
         let costs = costs(&study);
         assert!(notes(&costs).is_empty() && section(&costs).into_string().is_empty());

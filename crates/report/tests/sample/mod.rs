@@ -1,6 +1,6 @@
 //! Experiments as a run would write them, made up but shaped like real ones: a server whose response time
 //! rises as in a queue, a host that stalls now and then, overload beyond the maximum, and trials that the
-//! generator spoiled. The same every time.
+//! generator invalidated. The same every time.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses its part")]
 
@@ -236,7 +236,7 @@ fn curve(count: u64, response: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
 }
 
 /// Adds the trials of one target: in every block a search for the maximum and the loads, then the peak search.
-fn run(server: &Server, repeats: u32, spoil: bool, number: &mut u64, trials: &mut Vec<Trial>) -> Target {
+fn run(server: &Server, repeats: u32, invalidate: bool, number: &mut u64, trials: &mut Vec<Trial>) -> Target {
     let mut target = Target {
         name: server.name.into(),
         version: format!("{} 0.1.0", server.name),
@@ -258,7 +258,7 @@ fn run(server: &Server, repeats: u32, spoil: bool, number: &mut u64, trials: &mu
         target.max_throughput.push(MaxThroughput { block, low_rps: max, high_rps: max * 1.02 });
         for step in 1..=10 {
             let share = f64::from(step) / 10.0;
-            let slip = spoil && (block, step) == (1, 6) || spoil && block == 2 && step == 9;
+            let slip = invalidate && (block, step) == (1, 6) || invalidate && block == 2 && step == 9;
             let lag_us = if slip { 180.0 * f64::from(block) } else { 6.0 + 30.0 * share * share };
             add(Purpose::LoadPoint, block, Some(share), share * max, 3.0, lag_us);
         }
@@ -272,7 +272,7 @@ fn run(server: &Server, repeats: u32, spoil: bool, number: &mut u64, trials: &mu
         high_rps: Some(1.01 * peak),
         share_of_max: Some(0.97 * 0.77),
         trials: 12,
-        note: spoil.then(|| "2 invalid trials were left out".into()),
+        note: invalidate.then(|| "2 invalid trials were left out".into()),
     });
     target
 }
@@ -330,8 +330,8 @@ pub fn live(repeats: u32) -> Experiment {
     );
     let mut number = 0;
     for server in [&SPHINX, &MEMCACHED] {
-        let spoil = server.name == "memcached";
-        experiment.targets.push(run(server, repeats, spoil, &mut number, &mut experiment.trials));
+        let invalidate = server.name == "memcached";
+        experiment.targets.push(run(server, repeats, invalidate, &mut number, &mut experiment.trials));
     }
     experiment
 }

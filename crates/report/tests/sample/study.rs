@@ -1,5 +1,5 @@
 //! A study as a run would write it, made up: a figure of each kind, claims of each verdict, and published values that
-//! nobody published.
+//! never published.
 
 use results::study::*;
 use results::{Invalid, Reason, Verdict};
@@ -21,7 +21,7 @@ fn own(name: &str, points: Vec<Point>) -> Series {
 }
 
 fn published(name: &str, points: Vec<Point>) -> Series {
-    Series { name: name.into(), published: true, source: Some("Nobody'99, Fig. 1".into()), points }
+    Series { name: name.into(), published: true, source: Some("Author'99, Fig. 1".into()), points }
 }
 
 fn lines() -> Figure {
@@ -133,7 +133,7 @@ fn claim(id: &str, verdict: ClaimVerdict, p_value: Option<f64>) -> ClaimResult {
     ClaimResult {
         id: id.into(),
         text: format!("The claim called {id}"),
-        source: "Nobody'99 §4".into(),
+        source: "Author'99 §4".into(),
         verdict,
         measured: "met up to 71 % [66 %, 75 %] of the maximum".into(),
         reason: "7 blocks; the interval holds the published value".into(),
@@ -164,7 +164,7 @@ pub fn study() -> Study {
         name: "latency-vs-load".into(),
         title: "Latency against load".into(),
         question: "Up to which load does the tail meet its target?".into(),
-        source: "Nobody'99 Fig. 1".into(),
+        source: "Author'99 Fig. 1".into(),
         method: "Open loop, Poisson arrivals, 7 blocks.".into(),
         deviations: vec!["1 thread rather than 7".into()],
         form: Form::Full,
@@ -202,7 +202,7 @@ pub fn study() -> Study {
                     ],
                 },
             ],
-            source: "Nobody'99 Table V".into(),
+            source: "Author'99 Table V".into(),
             overloaded: Some("memcached at 4: 2 of 7 trials overloaded".into()),
         }],
         claims: vec![
@@ -215,7 +215,7 @@ pub fn study() -> Study {
     }
 }
 
-/// Studies that a run may leave in trouble, or that somebody damaged, each with its name.
+/// Incomplete and damaged studies, each with its name.
 pub fn studies_in_trouble() -> Vec<(&'static str, Study)> {
     let empty = Study { title: "Empty".into(), interrupted: Some("Ctrl-C".into()), ..Study::default() };
     let mut hollow = study();

@@ -90,17 +90,17 @@ fn every_figure_is_held_to_its_limit() {
 fn a_spoiled_trial_meets_nothing() {
     let gate = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial);
     let reasons = vec![Invalid { reason: Reason::GeneratorLag, detail: "p99 lag 2 ms".into() }];
-    let mut spoiled = trial();
-    spoiled.verdict = Verdict::Invalid { reasons };
-    let result = gate("p99<1ms", &spoiled);
+    let mut invalidated = trial();
+    invalidated.verdict = Verdict::Invalid { reasons };
+    let result = gate("p99<1ms", &invalidated);
     assert!(!result.passed && result.measured == Some(400.0));
     assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (generator lag)");
-    assert!(!gate("rate>=50", &spoiled).passed);
+    assert!(!gate("rate>=50", &invalidated).passed);
     // An overload is a finding: what does not depend on the window's length may be asked.
-    spoiled.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
-    assert!(!gate("p99<1ms", &spoiled).passed && !gate("within(1ms)>1%", &spoiled).passed);
-    assert!(gate("rate>=9k", &spoiled).passed);
-    // Nobody has judged the default.
+    invalidated.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
+    assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);
+    assert!(gate("rate>=9k", &invalidated).passed);
+    // The default has not been judged.
     assert!(!gate("errors<100%", &Trial::default()).passed);
 }
 

@@ -43,7 +43,7 @@ pub fn unpack(file: &Path, into: &Path) -> Result<Packed, Error> {
     for listed in &list.files {
         if plain(&listed.path).is_none() || wanted.insert(&listed.path, listed).is_some() {
             return Err(damaged(format!(
-                "it lists {:?}, which leads elsewhere or stands twice",
+                "it lists {:?}, which leads elsewhere or is listed twice",
                 listed.path
             )));
         }
@@ -101,7 +101,7 @@ fn take<R: Read>(
         return Err(damaged("is not a plain file"));
     }
     let listed =
-        wanted.remove(name.as_str()).ok_or_else(|| damaged("is not in its list, or stands twice"))?;
+        wanted.remove(name.as_str()).ok_or_else(|| damaged("is not in its list, or is there twice"))?;
     let mut bytes = Vec::new();
     // One byte more than listed shows that there are more, whatever the header says.
     let read = entry.take(listed.bytes.saturating_add(1)).read_to_end(&mut bytes);
@@ -136,7 +136,7 @@ fn check(folder: &Path) -> Result<(), Error> {
 
 /// Gives the folder its name.
 fn settle(beside: TempDir, folder: &Path) -> Result<(), Error> {
-    // A rename would replace an empty folder that came to be meanwhile, which loses nobody anything.
+    // A rename would replace an empty folder that was made meanwhile, which loses no data.
     fs::rename(beside.path(), folder).map_err(|e| Error::write(folder, e))?;
     // It is no longer there to be removed.
     let _ = beside.keep();

@@ -25,7 +25,7 @@ pub struct Stages {
     pub stages: Vec<Stage>,
     /// From the arrival at the device to the answer's last packet at the device.
     pub total: Span,
-    /// The same time as somebody else saw it.
+    /// The same time from an independent source.
     pub independent: Option<IndependentTime>,
     /// What a reader must know.
     pub notes: Vec<String>,

@@ -19,7 +19,7 @@ pub struct Cell {
     /// What was measured, named with its unit: `latency_us_p99`, `achieved_rps`, `within_1ms_share`. What could not
     /// be measured is absent, never 0.
     pub metrics: BTreeMap<String, f64>,
-    /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty where nobody asked.
+    /// The response-time distribution: pairs of percentile (0 to 100) and µs, rising. Empty where it was not requested.
     #[serde(default)]
     pub curve: Vec<(f64, f64)>,
     /// Whether the figures may be believed.

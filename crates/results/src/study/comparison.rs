@@ -41,7 +41,7 @@ pub struct StudySide {
 pub struct ComparedFigure {
     /// The name that it has within the study.
     pub id: String,
-    /// What stands over it.
+    /// Its heading.
     pub title: String,
     /// How it is drawn.
     pub kind: FigureKind,
@@ -81,9 +81,9 @@ pub struct ComparedPoint {
     pub high: Option<f64>,
     /// Whether all repeats of both were valid.
     pub valid: bool,
-    /// Of a matrix: what stands in the cell of side a.
+    /// Of a matrix: the text of the cell of side a.
     pub label_a: Option<String>,
-    /// Of a matrix: what stands in the cell of side b.
+    /// Of a matrix: the text of the cell of side b.
     pub label_b: Option<String>,
 }
 
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!((compared.a.label.as_str(), compared.b.label.as_str()), ("xeon", "arm"));
         assert_eq!(compared.a.machine, "X, 2 cores");
         let figure = &compared.figures[0];
-        // The published series is nobody's measurement.
+        // The published series was not measured by either study.
         assert_eq!((figure.series.len(), figure.series[0].points.len()), (1, 3));
         let points = &figure.series[0].points;
         assert_eq!(points.iter().map(|p| p.ratio).collect::<Vec<_>>(), [Some(2.5), Some(1.0), None]);

@@ -8,7 +8,7 @@ use super::X;
 pub struct Figure {
     /// Its name within the study.
     pub id: String,
-    /// What stands over it.
+    /// Its heading.
     pub title: String,
     /// How it is drawn.
     pub kind: FigureKind,
@@ -20,7 +20,7 @@ pub struct Figure {
     pub series: Vec<Series>,
     /// A line at the target. Units: those of `y`, µs.
     pub qos_us: Option<f64>,
-    /// What stands under it.
+    /// Its caption.
     pub caption: String,
     /// At which of our points the server was overloaded in how many of the trials, in words; `None` where it never was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct Point {
     pub valid: bool,
     /// What the reader must know of it.
     pub note: Option<String>,
-    /// Of a matrix: what stands in the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
+    /// Of a matrix: the text of the cell, such as `MN`, [`Point::NEITHER`] or [`Point::UNKNOWN`].
     #[serde(default)]
     pub label: Option<String>,
     /// Of a matrix: what the publication has there.

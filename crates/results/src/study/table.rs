@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct Table {
     /// Its name within the study.
     pub id: String,
-    /// What stands over it.
+    /// Its heading.
     pub title: String,
     /// The heads of the columns.
     pub columns: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Row {
     pub cells: Vec<Entry>,
 }
 
-/// What stands in a cell of a table.
+/// The content of a cell of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Entry {

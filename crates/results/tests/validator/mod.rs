@@ -13,7 +13,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let keywords = match schema {
         Value::Bool(true) => return Vec::new(),
         Value::Object(keywords) => keywords,
-        other => panic!("{at}: {other} is no schema"),
+        other => panic!("{at}: {other} is not a schema"),
     };
     let (mut found, mut below) = (Vec::new(), Vec::new());
     let mut require = |holds: bool, what: &str| {
@@ -103,6 +103,6 @@ fn has_type(value: &Value, name: &str) -> bool {
         "object" => value.is_object(),
         "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
-        other => panic!("{other} is no type"),
+        other => panic!("{other} is not a type"),
     }
 }

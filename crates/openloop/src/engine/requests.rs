@@ -1,0 +1,551 @@
+//! A request's way through the engine, in its order: admission, sending, answers, ends.
+
+use reactor::{Conn, Reactor};
+use units::Time;
+
+use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
+use crate::engine::Engine;
+use crate::engine::links::Loss;
+use crate::{Completion, Errors, Fault, Outcome, Parsed, Then, Workload};
+
+/// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
+pub(super) const SENDS_PER_TURN: usize = 8;
+/// Sends between two answers of one turn. What is due must not wait until all of up to 64 answers are looked
+/// at, nor the answers until all that is due is sent.
+pub(super) const SENDS_PER_ANSWER: usize = 1;
+
+// Admission: arrivals that are due become requests bound to connections.
+impl<W: Workload> Engine<W> {
+    /// Whether an arrival that is due could be bound to a connection now.
+    pub(super) fn can_admit(&self) -> bool {
+        !self.waiting.is_full()
+    }
+
+    /// Draws the arrivals that are due, binds their requests to connections, and sends up to about `limit` of
+    /// those that can be sent at once.
+    #[inline]
+    pub(super) fn admit<R: Reactor>(&mut self, reactor: &mut R, now: Time, limit: usize) {
+        let mut sends = 0;
+        while sends < limit {
+            let due = self.source.due();
+            if due > now || due >= self.end || !self.can_admit() {
+                break;
+            }
+            let (arrival, closed) = self.source.take();
+            let client = closed.unwrap_or_else(|| self.choice.client(&mut self.binding_rng));
+            let bound = (closed.is_some() || self.choice.has_clients()).then_some(client);
+            self.recording.offered(arrival.intended);
+            if let Some((live_reporter, offset)) = self.live_at(arrival.intended) {
+                live_reporter.offered(offset);
+            }
+            let mut parts = std::mem::take(&mut self.parts);
+            let operation = self.workload.draw(arrival.seq, &mut parts) as u16;
+            debug_assert!(!parts.is_empty(), "an arrival without a request would never end");
+            let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
+            while let Some((endpoint, job)) = parts.pop() {
+                let intended = arrival.intended;
+                let request =
+                    Request { intended, operation, follow_up: false, client, gather, begun: None, job };
+                sends += usize::from(self.choose(reactor, endpoint, bound, request, now));
+            }
+            self.parts = parts;
+        }
+    }
+
+    /// Gives a request to a connection to `endpoint`, or to the pool of those; true if it was sent at once.
+    #[inline]
+    pub(super) fn choose<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        endpoint: usize,
+        client: Option<u32>,
+        request: Request<W::Job>,
+        now: Time,
+    ) -> bool {
+        if let Some(index) = self.choice.connection(endpoint, client, &mut self.binding_rng) {
+            return self.bind(reactor, index, request, now);
+        }
+        if self.choice.is_down(endpoint) {
+            self.never_sent(endpoint, request, now, Outcome::Error);
+        } else if let Some(line) = self.choice.pool(endpoint) {
+            self.waiting.push(line, request);
+        }
+        false
+    }
+
+    /// Gives a request to a connection; true if it was sent at once.
+    #[inline]
+    pub(super) fn bind<R: Reactor>(
+        &mut self,
+        reactor: &mut R,
+        index: usize,
+        request: Request<W::Job>,
+        now: Time,
+    ) -> bool {
+        let connection = &mut self.connections[index];
+        if connection.can_take() {
+            self.send_one(reactor, index, request);
+            return true;
+        }
+        if let Link::Down { .. } = connection.link {
+            let endpoint = connection.endpoint.into();
+            self.never_sent(endpoint, request, now, Outcome::Error);
+        } else {
+            let over = connection.is_over();
+            self.waiting.push(&mut connection.line, request);
+            if over {
+                self.renew(reactor, index, now);
+            }
+        }
+        false
+    }
+
+    /// Keeps the set of idle connections true after a change to one.
+    #[inline]
+    pub(super) fn note_idle(&mut self, index: usize) {
+        let connection = &self.connections[index];
+        self.choice.note(connection.endpoint.into(), index, || connection.is_idle());
+    }
+
+    pub(super) fn note_slot(&mut self, conn: Conn, index: usize) {
+        let slot = conn.slot as usize;
+        if self.by_slot.len() <= slot {
+            self.by_slot.resize(slot + 1, u32::MAX);
+        }
+        self.by_slot[slot] = index as u32;
+    }
+
+    /// Which connection uses this socket now, if any still does.
+    pub(super) fn index_of(&self, conn: Conn) -> Option<usize> {
+        let index = *self.by_slot.get(conn.slot as usize)? as usize;
+        let connection = self.connections.get(index)?;
+        let uses = [Link::Up(conn), Link::Connecting(conn), Link::Ending(conn)].contains(&connection.link);
+        uses.then_some(index)
+    }
+}
+
+// Sending: waiting requests leave on connections that can take them.
+impl<W: Workload> Engine<W> {
+    /// Sends as many of the waiting requests of a connection as it can take, on a stream in one system call.
+    pub(super) fn send_waiting<R: Reactor>(&mut self, reactor: &mut R, index: usize) {
+        let connection = &self.connections[index];
+        let pool = self.choice.pool(connection.endpoint.into());
+        if connection.up().is_none()
+            || (connection.line.is_empty() && pool.is_none_or(|line| line.is_empty()))
+        {
+            return;
+        }
+        let first = connection.in_flight.len();
+        let datagram = connection.datagram;
+        while self.connections[index].has_place()
+            && let Some(request) = self.next_waiting(index)
+        {
+            if datagram {
+                self.send_one(reactor, index, request);
+            } else {
+                self.append(reactor, index, request);
+            }
+        }
+        if !datagram && self.connections[index].in_flight.len() > first {
+            self.flush(reactor, index, first);
+        }
+    }
+
+    /// Takes what waits for this connection, or for any to its endpoint.
+    #[inline]
+    fn next_waiting(&mut self, index: usize) -> Option<Request<W::Job>> {
+        let connection = &mut self.connections[index];
+        let own = self.waiting.pop(&mut connection.line);
+        own.or_else(|| self.waiting.pop(self.choice.pool(connection.endpoint.into())?))
+    }
+
+    /// Sends a request on a connection that can take it.
+    #[inline]
+    pub(super) fn send_one<R: Reactor>(&mut self, reactor: &mut R, index: usize, request: Request<W::Job>) {
+        let first = self.connections[index].in_flight.len();
+        self.append(reactor, index, request);
+        self.flush(reactor, index, first);
+    }
+
+    /// Appends a request to the output of its connection.
+    #[inline]
+    fn append<R: Reactor>(&mut self, reactor: &mut R, index: usize, mut request: Request<W::Job>) {
+        let counts = self.bytes_count();
+        let connection = &mut self.connections[index];
+        let Some(conn) = connection.up() else {
+            unreachable!("only an established connection can take a request")
+        };
+        let serial = connection.next_serial();
+        let tag = if connection.datagram {
+            self.recording.datagrams.sent += 1;
+            serial as u16
+        } else {
+            0
+        };
+        let out = reactor.output(conn);
+        let before = out.len();
+        connection.left -= 1;
+        if connection.left > 0 {
+            self.workload.request(&mut request.job, tag, out);
+        } else {
+            self.workload.last_request(&mut request.job, tag, out);
+        }
+        if counts {
+            let bytes = out.len() - before;
+            self.recording.endpoints[connection.endpoint as usize].bytes_sent += bytes as u64;
+        }
+        let ready = request.begun.map_or(request.intended, |begun| begun.ready);
+        let eligible = ready.max(connection.free_since);
+        connection.in_flight.push_back(InFlight {
+            request,
+            eligible,
+            sent: Time(0),
+            first_byte: None,
+            serial,
+            assembly: None,
+        });
+        self.in_flight += 1;
+    }
+
+    /// Sends the output of a connection, whose requests from `first` on are in it.
+    #[inline]
+    fn flush<R: Reactor>(&mut self, reactor: &mut R, index: usize, first: usize) {
+        let connection = &mut self.connections[index];
+        let Some(conn) = connection.up() else { return };
+        let sent = reactor.flush(conn);
+        for request in connection.in_flight.iter_mut().skip(first) {
+            request.sent = sent;
+        }
+        self.actions += 1;
+        self.recording.max_in_flight = self.recording.max_in_flight.max(self.in_flight);
+        self.note_idle(index);
+    }
+}
+
+// Answers on streams: received bytes are matched with the oldest request in flight.
+impl<W: Workload> Engine<W> {
+    /// Matches what was received with what is in flight, and reuses the places that fall free.
+    #[inline]
+    pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+        let Some(index) = self.index_of(conn) else { return };
+        if self.bytes_count() {
+            let endpoint = self.connections[index].endpoint as usize;
+            self.recording.endpoints[endpoint].bytes_received += bytes.len() as u64;
+        }
+        let matched = if self.connections[index].datagram {
+            self.match_datagram(index, at, bytes);
+            Ok(())
+        } else {
+            self.match_answers(index, at, bytes)
+        };
+        if let Err(loss) = matched {
+            reactor.close(conn);
+            self.give_up(reactor, index, &loss, at);
+        } else {
+            self.go_on(reactor, index, at);
+        }
+        self.send_next(reactor, at);
+    }
+
+    fn match_answers(&mut self, index: usize, at: Time, bytes: &[u8]) -> Result<(), Loss> {
+        let connection = &mut self.connections[index];
+        let mut partial = std::mem::take(&mut connection.partial);
+        let joined = !partial.is_empty();
+        if joined {
+            partial.extend_from_slice(bytes);
+        }
+        let whole = if joined { &partial[..] } else { bytes };
+        let mut used_up = 0;
+        let mut result = Ok(());
+        while used_up < whole.len() {
+            let connection = &mut self.connections[index];
+            let rest = &whole[used_up..];
+            let Some(oldest) = connection.in_flight.front_mut() else {
+                self.recording.unsolicited += 1;
+                result = Err(Loss::unsolicited());
+                break;
+            };
+            oldest.first_byte.get_or_insert(at);
+            match self.workload.response(&mut oldest.request.job, &mut connection.wire, rest) {
+                Parsed::Partial => break,
+                Parsed::Used(used) => {
+                    used_up += used;
+                    break;
+                }
+                Parsed::Garbage(reason) => {
+                    result = Err(Loss::new("no answer of this protocol", reason));
+                    break;
+                }
+                Parsed::Done { used, outcome, then } => {
+                    used_up += used;
+                    connection.note_place(at);
+                    let answered = connection.in_flight.pop_front().expect("it is there");
+                    let last = matches!(then, Then::Close);
+                    self.answered(index, answered, at, outcome, then);
+                    if last {
+                        self.end_link(index);
+                    }
+                }
+            }
+        }
+        // Keep what is not whole yet, in the buffer that is already there.
+        if joined {
+            partial.drain(..used_up);
+        } else {
+            partial.extend_from_slice(&bytes[used_up..]);
+        }
+        self.connections[index].partial = partial;
+        result
+    }
+
+    /// A request got its whole answer: it ends, or its job goes on.
+    #[inline]
+    pub(super) fn answered(
+        &mut self,
+        index: usize,
+        answered: InFlight<W::Job, W::Wire>,
+        at: Time,
+        outcome: Result<(), Fault>,
+        then: Then<W::Job>,
+    ) {
+        let outcome = match outcome {
+            Ok(()) => Outcome::Completed,
+            Err(fault) => {
+                self.recording.errors.add(fault.kind, 1, || fault.detail);
+                Outcome::Error
+            }
+        };
+        match then {
+            Then::End | Then::Close => self.ended(index, answered, at, outcome),
+            Then::Again { endpoint } => {
+                self.step_done(index, &answered, at, outcome);
+                let (mut request, ready) = (answered.request, at);
+                let (eligible, sent) = match request.begun {
+                    None => (answered.eligible, answered.sent),
+                    Some(first) => (first.eligible, first.sent),
+                };
+                request.begun = Some(Begun { eligible, sent, ready });
+                self.next.push((endpoint, index, request));
+            }
+            Then::Also { operation, endpoint, job } => {
+                let (operation, client) = (operation as u16, answered.request.client);
+                self.ended(index, answered, at, outcome);
+                let gather = SINGLE;
+                let follow =
+                    Request { intended: at, operation, follow_up: true, client, gather, begun: None, job };
+                self.next.push((endpoint, index, follow));
+            }
+        }
+    }
+
+    /// Sends the requests that followed from answers: on the connection of the answer, if it leads to the right
+    /// endpoint, as a client does that has just read from it.
+    #[inline]
+    pub(super) fn send_next<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
+        if self.next.is_empty() {
+            return;
+        }
+        let mut next = std::mem::take(&mut self.next);
+        for (endpoint, from, request) in next.drain(..) {
+            let same = self.connections[from].endpoint as usize == endpoint;
+            if same && (!self.choice.is_pool() || self.connections[from].can_take()) {
+                self.bind(reactor, from, request, now);
+            } else {
+                let client = self.choice.has_clients().then_some(request.client);
+                self.choose(reactor, endpoint, client, request, now);
+            }
+        }
+        self.next = next;
+    }
+}
+
+// Answers in datagrams: matched by tag, in any order.
+impl<W: Workload> Engine<W> {
+    /// Finds the request that a datagram answers, wholly or in part. What comes twice, late or from nowhere is
+    /// counted and changes nothing.
+    pub(super) fn match_datagram(&mut self, index: usize, at: Time, bytes: &[u8]) {
+        self.recording.datagrams.received += 1;
+        let connection = &mut self.connections[index];
+        let Some(tag) = self.workload.tag(bytes) else {
+            self.recording.datagrams.stray += 1;
+            return;
+        };
+        let Some(place) = connection.in_flight.iter().position(|request| request.tag() == tag) else {
+            let datagrams = &mut self.recording.datagrams;
+            match connection.ended_tags.iter().rev().find(|(ended, _)| *ended == tag) {
+                Some((_, true)) => datagrams.duplicated += 1,
+                Some((_, false)) => datagrams.late += 1,
+                None => datagrams.stray += 1,
+            }
+            return;
+        };
+        let asked = &mut connection.in_flight[place];
+        asked.first_byte.get_or_insert(at);
+        let mut assembly = asked.assembly.take().unwrap_or_default();
+        let (outcome, then) = match self.workload.datagram(&mut asked.request.job, &mut assembly, bytes) {
+            Parsed::Partial | Parsed::Used(_) => {
+                asked.assembly = Some(assembly);
+                return;
+            }
+            Parsed::Done { outcome, then, .. } => (outcome, then),
+            Parsed::Garbage(reason) => (Err(Fault::new("no answer of this protocol", reason)), Then::End),
+        };
+        connection.note_place(at);
+        let answered = connection.in_flight.remove(place).expect("it was found there");
+        connection.note_ended(tag, true);
+        self.answered(index, answered, at, outcome, then);
+    }
+
+    /// Ends the requests of a datagram connection whose answers did not come in time; the connection goes on.
+    pub(super) fn lose_datagrams(&mut self, index: usize, now: Time) {
+        let timeout = self.plan.timeout;
+        // They are in the order of their sending.
+        while let Some(oldest) = self.connections[index].in_flight.front()
+            && now.since(oldest.sent) >= timeout
+        {
+            let connection = &mut self.connections[index];
+            connection.note_place(now);
+            let lost = connection.in_flight.pop_front().expect("it was seen there");
+            connection.note_ended(lost.tag(), false);
+            self.recording.datagrams.lost += 1;
+            let detail = || format!("no whole answer within {timeout}: a datagram was lost, or is late");
+            self.recording.errors.add("datagram lost", 1, detail);
+            self.ended(index, lost, now, Outcome::Timeout);
+        }
+    }
+}
+
+// Ends: a request that is over ends its part of the arrival.
+impl<W: Workload> Engine<W> {
+    /// A request that was sent has ended; with it its part of the arrival, if not the whole.
+    #[inline]
+    pub(super) fn ended(
+        &mut self,
+        index: usize,
+        ended: InFlight<W::Job, W::Wire>,
+        at: Time,
+        outcome: Outcome,
+    ) {
+        self.step_done(index, &ended, at, outcome);
+        let request = &ended.request;
+        let (eligible, sent) = request.begun.map_or((ended.eligible, ended.sent), |b| (b.eligible, b.sent));
+        let completion = Completion {
+            operation: request.operation.into(),
+            intended: request.intended,
+            eligible,
+            sent,
+            first_byte: ended.first_byte.unwrap_or(at),
+            done: at,
+            outcome,
+        };
+        if request.follow_up {
+            self.recording.enter_follow_up(&completion);
+        } else if request.gather == SINGLE {
+            self.enter(&completion);
+            self.source.ended(request.client, at, outcome != Outcome::Completed);
+        } else {
+            self.part_ended(request, at, outcome, Some(completion));
+        }
+    }
+
+    /// Enters the end of an arrival that was sent.
+    #[inline]
+    fn enter(&mut self, completion: &Completion) {
+        self.recording.enter(completion);
+        if let Some((live_reporter, offset)) = self.live_at(completion.done) {
+            let time = (completion.outcome != Outcome::Error).then(|| completion.response_time());
+            live_reporter.ended(offset, completion.outcome == Outcome::Completed, time);
+        }
+    }
+
+    /// One request of a job is over, whether the job is or not: it counts for its connection and its endpoint.
+    #[inline]
+    pub(super) fn step_done(
+        &mut self,
+        index: usize,
+        done: &InFlight<W::Job, W::Wire>,
+        at: Time,
+        outcome: Outcome,
+    ) {
+        self.in_flight -= 1;
+        let request = &done.request;
+        let lag = done.sent.since(done.eligible);
+        self.recording.lag(request.operation.into(), request.intended, lag);
+        if self.recording.in_window(request.intended) {
+            let many = self.plan.endpoints.len() > 1;
+            let endpoint = self.connections[index].endpoint as usize;
+            self.recording.step(index, endpoint, many, request.intended, done.sent, at, outcome);
+        }
+    }
+
+    /// A request for `endpoint` that was never sent is given up.
+    pub(super) fn never_sent(
+        &mut self,
+        endpoint: usize,
+        request: Request<W::Job>,
+        now: Time,
+        outcome: Outcome,
+    ) {
+        if outcome == Outcome::Error {
+            let address = &self.plan.endpoints[endpoint].address;
+            let detail = || format!("{address} could not be connected to again, so this was never sent");
+            self.recording.errors.add(Errors::NO_CONNECTION, 1, detail);
+        }
+        let many = self.plan.endpoints.len() > 1;
+        self.recording.step_never_sent(endpoint, many, request.intended, now, outcome);
+        if request.follow_up {
+            self.recording.follow_up_never_sent(request.operation.into(), request.intended, now, outcome);
+        } else if let Some(Begun { eligible, sent, .. }) = request.begun {
+            // An earlier step of its job was sent.
+            let completion = Completion {
+                operation: request.operation.into(),
+                intended: request.intended,
+                eligible,
+                sent,
+                first_byte: now,
+                done: now,
+                outcome,
+            };
+            self.part_ended(&request, now, outcome, Some(completion));
+        } else {
+            self.part_ended(&request, now, outcome, None);
+        }
+    }
+
+    /// A part of an arrival has ended; if it was the last, so has the arrival.
+    fn part_ended(
+        &mut self,
+        request: &Request<W::Job>,
+        at: Time,
+        outcome: Outcome,
+        completion: Option<Completion>,
+    ) {
+        let whole = if request.gather == SINGLE {
+            Some((outcome, completion))
+        } else {
+            self.gathers.ended(request.gather, outcome, completion, at)
+        };
+        let Some((outcome, completion)) = whole else { return };
+        match completion {
+            Some(completion) => self.enter(&completion),
+            None => {
+                let operation = Some(request.operation.into());
+                self.recording.never_sent(operation, request.intended, at, outcome, 1);
+                if outcome == Outcome::Error
+                    && let Some((live_reporter, offset)) = self.live_at(at)
+                {
+                    live_reporter.ended(offset, false, None);
+                }
+            }
+        }
+        self.source.ended(request.client, at, outcome != Outcome::Completed);
+    }
+
+    /// Ends all that is in flight on a connection, each request as `outcome` of its sending time says.
+    pub(super) fn end_in_flight(&mut self, index: usize, now: Time, outcome: impl Fn(Time) -> Outcome) {
+        while let Some(request) = self.connections[index].in_flight.pop_front() {
+            let outcome = outcome(request.sent);
+            self.ended(index, request, now, outcome);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A service of a target that was started for the run, and where it was placed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Service {
+    /// Its name within the application.
+    pub name: String,
+    /// Its program and the version of that; empty where that is not known.
+    pub version: String,
+    /// The program that was started, a file of the machine or of the image.
+    pub binary: String,
+    /// The services that it calls.
+    pub calls: Vec<String>,
+    /// The workloads whose requests are sent to it: `web`.
+    pub entrances: Vec<String>,
+    /// What it ran in: `bare`, `bridged`, `lxc`, `podman`, `docker`.
+    pub form: String,
+    /// Processes among which threads, memory and processors were divided.
+    pub instances: u32,
+    /// Threads or worker processes, of all instances together.
+    pub threads: u32,
+    /// Memory for what it keeps, of all instances together.
+    pub memory_bytes: u64,
+    /// The processors that it was pinned to; empty where it was not.
+    pub cpus: Vec<usize>,
+    /// Where its instances listened.
+    pub addresses: Vec<String>,
+    /// How often it was restarted during the run.
+    pub restarts: u32,
+}
+
+/// What a service used during a trial, from the start of its generator to its end: filling, warm-up and drain included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ServiceUsage {
+    /// Its name, as in [`Service::name`].
+    pub name: String,
+    /// Processor time of all its processes, in user mode and in the kernel; `None` where one of them ended meanwhile.
+    pub cpu_s: Option<f64>,
+    /// Resident memory of all its processes at the end; pages that they share count for each.
+    pub resident_bytes: Option<u64>,
+    /// By how much its own counters grew; empty where it has none, or did not answer.
+    pub counters: BTreeMap<String, f64>,
+}
