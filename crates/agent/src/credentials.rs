@@ -7,7 +7,7 @@ use tonic::{Request, Status};
 
 use crate::Error;
 
-/// The shortest token that is taken: 16 characters of hexadecimal are 64 bits, which nobody guesses over a network.
+/// The shortest token that is taken: 16 characters of hexadecimal are 64 bits, too many to guess over a network.
 const SHORTEST_TOKEN: usize = 16;
 /// The longest: it travels in a header.
 const LONGEST_TOKEN: usize = 1024;
@@ -42,7 +42,7 @@ struct Token(String);
 impl Credentials {
     /// Reads the files; `token` is one that came by the environment, used where no file is named.
     ///
-    /// Errors: a file cannot be read; certificate without key or the reverse; a token that is no good.
+    /// Errors: a file cannot be read; certificate without key or the reverse; an invalid token.
     pub fn read(files: &CredentialFiles, token: Option<&str>) -> Result<Credentials, Error> {
         let identity = match (&files.cert, &files.key) {
             (Some(cert), Some(key)) => Some(Identity::from_pem(read(cert)?, read(key)?)),
@@ -58,8 +58,8 @@ impl Credentials {
         Ok(Credentials { identity, ca, token })
     }
 
-    /// Whether an agent with these may listen on `address`: beyond loopback it must know who asks, and where that
-    /// is by a token, nobody must overhear it unless `insecure_token`.
+    /// Whether an agent with these may listen on `address`: beyond loopback it must authenticate its clients, and a
+    /// token requires TLS unless `insecure_token`.
     pub fn may_listen(&self, address: SocketAddr, insecure_token: bool) -> Result<(), Error> {
         let encrypted = self.identity.is_some();
         let exposed = |remedy| Err(Error::Exposed { address, remedy });
@@ -68,7 +68,9 @@ impl Credentials {
         }
         if encrypted && self.ca.is_none() && self.token.is_none() {
             return Err(Error::Credentials(
-                "agent: with a certificate but neither an authority nor a token anybody could start load; add --tls-ca or --token-file".into(),
+                "agent: with a certificate but neither an authority nor a token any client could start load; add \
+                 --tls-ca or --token-file"
+                    .into(),
             ));
         }
         if address.ip().is_loopback() || encrypted {
@@ -200,7 +202,7 @@ mod tests {
             check(true, true, false, beyond, false, true);
             check(true, true, true, beyond, false, true);
         }
-        // A certificate alone says who the agent is, not who asks.
+        // A certificate alone proves what the agent is, not what the client is.
         check(true, false, false, "127.0.0.1:0", false, false);
         check(false, true, true, "127.0.0.1:0", false, false);
     }

@@ -11,7 +11,7 @@ pub enum Error {
     #[error("agent: cannot listen on {address}: {source}; choose another address with --listen")]
     Listen { address: SocketAddr, source: io::Error },
     #[error(
-        "agent: {address} can be reached from other machines, and whoever reaches it could start load from here; {remedy}"
+        "agent: {address} can be reached from other machines, and any client there could start load from here; {remedy}"
     )]
     Exposed { address: SocketAddr, remedy: &'static str },
     #[error("cannot read {}: {source}; {remedy}", path.display())]

@@ -4,7 +4,7 @@
 //! An [`Agent`] listens for one coordinator at a time and starts a generator as a child process for it. A
 //! [`Coordinator`] opens a session with each agent, compares its clock with its own ([`Comparison`]), has all
 //! generators begin at the same moment, and collects what they recorded. Either side knows within the *lease* that
-//! the other is gone: the agent kills its child then, the coordinator stops the others ([`Outcome::lost`]).
+//! the other disconnected: the agent kills its child then, the coordinator stops the others ([`Outcome::lost`]).
 //!
 //! What is generated, served and recorded is not known here: options go in ([`Generators`], [`Servers`]), bytes come
 //! out ([`Part::recording`]). The network runtime that this crate brings runs in agents and coordinators only; a
@@ -26,7 +26,7 @@ mod tenant;
 
 pub use clock::Clock;
 pub use comparison::{Comparison, Drift};
-pub use coordinator::{ClockReport, Coordinator, LEASE, Load, Outcome, Part, Party};
+pub use coordinator::{AgentConfig, ClockReport, Coordinator, LEASE, Load, Outcome, Part};
 pub use credentials::{CredentialFiles, Credentials};
 pub use error::Error;
 pub use generators::Generators;

@@ -1,7 +1,8 @@
 //! What coordinator and agent say to each other, as protobuf messages.
 //!
-//! Both directions are one stream each, in one call that lives as long as the session: whoever is gone takes the
-//! stream with it. A new kind of message or task gets a new tag; a change of what is there, a new [`PROTOCOL`].
+//! Both directions are one stream each, in one call that lives as long as the session: when either
+//! side disconnects, the stream ends. A new kind of message or task gets a new tag; a change of what is
+//! there, a new [`PROTOCOL`].
 
 #![allow(unreachable_pub, reason = "the generated client and server take public messages")]
 
@@ -9,8 +10,8 @@ use prost::{Message, Oneof};
 
 /// The version of what is said here. Both sides must have the same.
 ///
-/// 2 added the role of a server, 3 the device that settings act on.
-pub const PROTOCOL: u32 = 3;
+/// 2 added the role of a server, 3 the device that settings act on, 4 describes generators and servers by specifications.
+pub const PROTOCOL: u32 = 4;
 
 /// The version of this program, which is told to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -18,7 +19,7 @@ pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// From the coordinator to the agent.
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
-    /// What it is; a kind that is not known here is none.
+    /// What it is; `None` where its kind is unknown here.
     #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub order: Option<Order>,
 }
@@ -55,7 +56,7 @@ pub enum Order {
     Tune(Tune),
 }
 
-/// Who the coordinator is.
+/// Introduces the coordinator.
 #[derive(Clone, PartialEq, Message)]
 pub struct Hello {
     /// Its [`PROTOCOL`].
@@ -102,14 +103,11 @@ pub enum Task {
 /// A server to run, which is ready when the agent says so; its recording is its log.
 #[derive(Clone, PartialEq, Message)]
 pub struct Serve {
-    /// `sphinx` or `memcached`.
+    /// The specification, as JSON: its target, and of its workload the files that are served.
     #[prost(string, tag = "1")]
-    pub target: String,
-    /// How it is set up, as on the command line: `--server-threads`, `2`.
-    #[prost(string, repeated, tag = "2")]
-    pub options: Vec<String>,
+    pub spec: String,
     /// Connections that will be made to it.
-    #[prost(uint32, tag = "3")]
+    #[prost(uint32, tag = "2")]
     pub connections: u32,
 }
 
@@ -138,12 +136,9 @@ pub struct Tune {
 /// One generator's part of a load.
 #[derive(Clone, PartialEq, Message)]
 pub struct Generate {
-    /// `cache`.
+    /// What it generates, as the JSON of a specification.
     #[prost(string, tag = "1")]
-    pub workload: String,
-    /// The options of the load, as on the command line.
-    #[prost(string, repeated, tag = "2")]
-    pub options: Vec<String>,
+    pub spec: String,
     /// Which generator this is, from 0.
     #[prost(uint32, tag = "3")]
     pub share: u32,
@@ -171,7 +166,7 @@ pub struct Beat {}
 /// From the agent to the coordinator.
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
-    /// What it is; a kind that is not known here is none.
+    /// What it is; `None` where its kind is unknown here.
     #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
     pub event: Option<Event>,
 }
@@ -191,10 +186,10 @@ pub enum Event {
     /// What the generator says of itself while it runs: one line of JSON.
     #[prost(string, tag = "4")]
     Live(String),
-    /// A piece of the recording; the task's process is gone by then.
+    /// A piece of the recording; the task's process has ended by then.
     #[prost(message, tag = "5")]
     Recording(Piece),
-    /// The task came to nothing, and its process is gone: why.
+    /// The task failed, and its process has ended: why.
     #[prost(string, tag = "6")]
     Failed(String),
     /// Says that the agent is still there.
@@ -233,7 +228,7 @@ pub struct Answer {
     pub refused: bool,
 }
 
-/// Who the agent is.
+/// Introduces the agent.
 #[derive(Clone, PartialEq, Message)]
 pub struct Welcome {
     /// Its [`PROTOCOL`].

@@ -18,7 +18,7 @@ pub trait Servers: Send + Sync + 'static {
     /// Plans, applies, shows or undoes settings of this machine for the session's server; returns what there is to say.
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String>;
 
-    /// The coordinator has gone, or is done: what it set is to be undone. Its server is gone already.
+    /// The coordinator disconnected or finished: its settings are to be reverted. Its server has ended already.
     fn leave(&self, session: u64);
 }
 
@@ -27,7 +27,7 @@ pub trait Served {
     /// What a result records of it, as JSON.
     fn record(&self) -> String;
 
-    /// Why it ended although nobody asked it to; `None` while it runs.
+    /// Why it ended without being asked to; `None` while it runs.
     fn gone(&mut self) -> Option<String>;
 
     /// The last lines that it wrote.
@@ -36,6 +36,6 @@ pub trait Served {
     /// Stops it and starts it again in the same place; returns how long each took.
     fn restart(&mut self) -> Result<(Duration, Duration), String>;
 
-    /// Ends it in good order.
+    /// Shuts it down cleanly.
     fn stop(self: Box<Self>);
 }

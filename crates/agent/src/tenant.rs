@@ -5,7 +5,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::Error;
-use crate::coordinator::{Heard, Link, Opening, Party};
+use crate::coordinator::{AgentConfig, Heard, Link, Opening};
 use crate::message::{Event, Facts, Order, Prepare, Restart, Serve, Serving, Stop, Task, Tune};
 
 /// What was heard and not looked at yet.
@@ -24,23 +24,23 @@ pub struct Tenant {
     link: Option<Link>,
     heard: mpsc::Receiver<Heard>,
     label: String,
-    /// Why the server or the agent is gone.
+    /// Why the server ended or the agent disconnected.
     gone: Option<String>,
     runtime: Runtime,
 }
 
 impl Tenant {
-    /// Opens a session with the one agent of `party`.
+    /// Opens a session with the one agent of `config`.
     ///
-    /// Errors: it cannot be had, or there are several.
-    pub fn open(party: &Party) -> Result<Tenant, Error> {
-        let [address] = &party.agents[..] else {
-            return Err(Error::Address { given: party.agents.join(",") });
+    /// Errors: it is unavailable, or there are several.
+    pub fn open(config: &AgentConfig) -> Result<Tenant, Error> {
+        let [address] = &config.agents[..] else {
+            return Err(Error::Address { given: config.agents.join(",") });
         };
         // A thread of its own, so that the agent hears of this side while it does something else.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let opening = Opening::of(party);
+        let opening = Opening::of(config);
         let link = runtime.block_on(Link::open(0, address, &opening, tell))?;
         Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
     }
@@ -52,7 +52,7 @@ impl Tenant {
 
     /// Has a server started, and waits up to `within` until it accepts connections.
     ///
-    /// Errors: the agent will not or cannot, or is gone.
+    /// Errors: the agent refuses, fails, or disconnected.
     pub fn serve(&mut self, serve: Serve, within: Duration) -> Result<Serving, Error> {
         self.gone = None;
         self.say(Order::Prepare(Prepare { task: Some(Task::Serve(serve)) }));
@@ -77,7 +77,7 @@ impl Tenant {
         self.answer(TUNE_WAIT)
     }
 
-    /// Why the server ended although nobody asked it to, or the agent is gone; `None` while both are there.
+    /// Why the server ended without being asked to, or the agent disconnected; `None` while both run.
     pub fn gone(&mut self) -> Option<String> {
         while let Ok(heard) = self.heard.try_recv() {
             self.note(&heard);
@@ -165,7 +165,7 @@ impl Tenant {
 
 impl Drop for Tenant {
     fn drop(&mut self) {
-        // The reader stops waiting for somebody to take what it heard.
+        // The reader stops waiting for room in the channel.
         self.heard.close();
         while self.heard.try_recv().is_ok() {}
         if let Some(link) = self.link.take() {

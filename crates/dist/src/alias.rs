@@ -12,7 +12,7 @@ use crate::Rng;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Alias(Vec<Slot>);
 
-/// One of n equal parts of the whole: the chance that it is its own, and whose the rest is.
+/// One of n equal parts of the whole: the chance of its own index, and the index that has the rest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Slot {
     own: f64,

@@ -2,20 +2,15 @@
 //!
 //! Try it: `cargo test -p dist arrivals`.
 
-mod process;
-mod profile;
-mod spec;
 mod trace;
 mod walk;
 
 use std::sync::Arc;
 
-use units::Rate;
+use spec::{ArrivalSpec, Cursor, Process, Profile};
+use units::{ParseError, Rate};
 
 use crate::Rng;
-pub use process::Process;
-pub use profile::Profile;
-pub use spec::ArrivalSpec;
 pub use trace::Trace;
 
 /// A cursor over the arrivals of a load: drawn from a process, under a profile if there is one, or out of a trace.
@@ -30,7 +25,7 @@ enum Source {
         walk: walk::Walk,
         /// Units: ns between two arrivals at factor 1.
         mean_ns: f64,
-        profile: Option<(Profile, profile::Cursor)>,
+        profile: Option<(Profile, Cursor)>,
     },
     Replayed {
         trace: Arc<Trace>,
@@ -43,8 +38,26 @@ impl Arrivals {
     /// The arrivals of a process at a rate, which the profile multiplies.
     pub fn new(process: Process, profile: Option<Profile>, rate: Rate) -> Arrivals {
         let mean_ns = rate.mean_gap_ns();
-        let profile = profile.map(|profile| (profile, profile::Cursor::default()));
+        let profile = profile.map(|profile| (profile, Cursor::default()));
         Arrivals(Source::Drawn { walk: walk::Walk::new(process, mean_ns), mean_ns, profile })
+    }
+
+    /// What was asked for, at a rate. `trace` is the content of the file where one is named; a process does not use it.
+    ///
+    /// Errors: a trace is named and not given.
+    pub fn of(asked: &ArrivalSpec, rate: Rate, trace: Option<Arc<Trace>>) -> Result<Arrivals, ParseError> {
+        match (asked, trace) {
+            (ArrivalSpec::Drawn { process, profile }, _) => {
+                Ok(Arrivals::new(*process, profile.clone(), rate))
+            }
+            (ArrivalSpec::Trace { speed, .. }, Some(trace)) => Ok(Arrivals::replay(trace, *speed)),
+            (ArrivalSpec::Trace { .. }, None) => Err(ParseError {
+                what: "arrivals",
+                given: asked.to_string(),
+                problem: "its file was not read".into(),
+                hint: "give the content of the trace",
+            }),
+        }
     }
 
     /// The arrivals of a trace, `speed` times as fast as they came. Bounds: `speed` over 0; others count as 1.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::{ArrivalSpec, DataSet, Form, Popularity, Preset, Process, Profile, Scaling, Size, Trace};
+use crate::{ArrivalSpec, DataSet, Notation, Popularity, Preset, Process, Profile, Scaling, Size, Trace};
 
 /// All forms of one kind.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ pub struct Section {
     /// The options that take them.
     pub options: &'static str,
     /// The forms.
-    pub forms: &'static [Form],
+    pub forms: &'static [Notation],
     /// Whether a text is of this kind.
     reads: fn(&str) -> bool,
 }
@@ -28,7 +28,7 @@ pub struct Catalogue {
     pub presets: &'static [Preset],
 }
 
-/// The catalogue, from the texts that stand beside each type.
+/// The catalogue, from the texts beside each type.
 pub fn catalogue() -> Catalogue {
     let arrivals = "--arrivals";
     Catalogue {

@@ -5,16 +5,14 @@
 mod cloudsuite;
 mod csv_file;
 mod population;
-mod scaling;
 mod twitter;
 
 use units::ParseError;
 
 pub use population::Population;
-pub use scaling::{Copies, Scaling};
 pub use twitter::twitter_like;
 
-use crate::{Form, Size};
+use crate::{Notation, Size};
 
 /// One item of a data set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +21,7 @@ pub struct Line {
     pub key_size: u8,
     /// Length of the value. Units: bytes. Bounds: 0 to [`Size::MAX`].
     pub value_size: u32,
-    /// How often it is asked for, in proportion to the other lines. Bounds: finite, at least 0.
+    /// How often it is requested, in proportion to the other lines. Bounds: finite, at least 0.
     pub popularity: f64,
 }
 
@@ -40,8 +38,8 @@ const HINT: &str =
 
 impl DataSet {
     /// What can be asked for.
-    pub const FORMS: [Form; 2] = [
-        Form {
+    pub const FORMS: [Notation; 2] = [
+        Notation {
             syntax: "FILE",
             meaning: "a CSV file with the header key_size,value_size,popularity and a line an item: key of 1 to 250 B, \
                  value of at most 1 GiB, popularity in proportion to the other lines",
@@ -49,7 +47,7 @@ impl DataSet {
             source: "ISPASS'16 §IV-C: the data set files of Memloader",
             check: "each item by its share of all popularities",
         },
-        Form {
+        Notation {
             syntax: "twitter",
             meaning: "a data set like CloudSuite's: 267 434 items of 1 797 value sizes with a mean of 1057.35 B. It is \
                  made from published figures; it is not their file. The law of the head, the shape of the sizes and \

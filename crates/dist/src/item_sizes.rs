@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use units::Bytes;
 
-use crate::{Population, Size};
+use crate::{Draw, Population, Size};
 
 /// The sizes of the items of a data set, by their number, wherever they come from; the same at every call.
 #[derive(Clone, Debug)]

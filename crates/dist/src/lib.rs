@@ -2,8 +2,8 @@
 //!
 //! A run is reproducible when every draw comes from a [`Streams`] made from one seed: each purpose and
 //! each thread has a stream of its own, so that adding a draw to one moves no other. [`Arrivals`] says when requests
-//! arrive, [`KeySampler`] picks the keys by [`Popularity`] or from a [`DataSet`], [`Size`] draws the sizes. Each names
-//! its source in its `FORMS`, [`catalogue`] lists them all, and a test over 100 seeds holds each to its configured distribution, since known
+//! arrive, [`KeySampler`] picks the keys by [`Popularity`] or from a [`DataSet`], [`Size`] draws the sizes. What is asked for is described by `spec`, which
+//! names the source of each in its `FORMS`, [`catalogue`] lists them all, and a test over 100 seeds holds each to its configured distribution, since known
 //! generators got this wrong: CloudSuite's loader sends half of all requests to one key.
 //!
 //! Try it: `cargo test -p dist`.
@@ -12,27 +12,23 @@ mod alias;
 mod arrivals;
 mod catalogue;
 mod data_set;
-mod form;
+mod draw;
 mod gap;
 mod item_sizes;
 mod key_sampler;
-mod popularity;
-mod preset;
 mod scatter;
-mod size;
 mod streams;
-mod syntax;
 mod zipf;
 
-pub use arrivals::{ArrivalSpec, Arrivals, Process, Profile, Trace};
+pub use arrivals::{Arrivals, Trace};
 pub use catalogue::{Catalogue, Section, catalogue};
-pub use data_set::{Copies, DataSet, Line, Population, Scaling, twitter_like};
-pub use form::Form;
+pub use data_set::{DataSet, Line, Population, twitter_like};
+pub use draw::Draw;
 pub use gap::Gap;
 pub use item_sizes::ItemSizes;
 pub use key_sampler::KeySampler;
-pub use popularity::Popularity;
-pub use preset::{Parameter, Preset};
 pub use scatter::Scatter;
-pub use size::Size;
+pub use spec::{
+    ArrivalSpec, Copies, Notation, Parameter, Popularity, Preset, Process, Profile, Scaling, Size,
+};
 pub use streams::{Purpose, Rng, Streams};

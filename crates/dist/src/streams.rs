@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::SeedableRng;
 
 /// The generator behind every stream.
 ///
-/// Shape: 256 bits of state, period 2²⁵⁶ − 1; `Clone` repeats a stream from where it stands.
+/// Shape: 256 bits of state, period 2²⁵⁶ − 1; `Clone` repeats a stream from its position.
 /// Cost: under 1 ns for 64 bits. Not for secrets.
 /// Source: Blackman and Vigna, *Scrambled linear pseudorandom number generators*, ACM TOMS 47(4), 2021.
 pub type Rng = Xoshiro256PlusPlus;

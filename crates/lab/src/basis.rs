@@ -8,7 +8,7 @@ use units::{Qos, QosBasis};
 /// Source: a p99 is decided by 1 % of the requests; where 1 % of the windows or more was disturbed, the host alone
 /// can decide it.
 const DISTURBED: f64 = 0.01;
-/// From this share of processor time on, the hypervisor's part is no rounding of the kernel's counters.
+/// From this share of processor time on, the hypervisor's part is not a rounding of the kernel's counters.
 const STOLEN: f64 = 0.001;
 
 /// The figure that `qos` judges, with the reason in words, after what `trials` saw of the host.

@@ -148,7 +148,7 @@ impl Plan {
         for (n, share) in seeds.order(block, &self.loads).into_iter().enumerate() {
             for turn in 0..targets {
                 let request = Request {
-                    // Who goes first changes, lest the second always find the machine as the first left it.
+                    // The first one changes, lest the second always find the machine as the first left it.
                     target: (turn + n + block as usize) % targets,
                     purpose: Purpose::LoadPoint,
                     block,

@@ -25,18 +25,18 @@ pub enum Error {
     NoThroughput { target: String, reason: String },
     #[error("the files {files} cannot be made for a web server: {message}")]
     NoFiles { files: String, message: String },
-    #[error("{server} has no files to serve; say which: {hint}")]
-    NothingToServe { server: String, hint: &'static str },
-    #[error("{name} cannot be had on another machine: {message}")]
-    Elsewhere { name: String, message: String },
-    #[error("{asked} cannot be had: there are {here} such processors; choose fewer")]
+    #[error("{name} is unavailable on another machine: {message}")]
+    RemoteHost { name: String, message: String },
+    #[error("{asked} is unavailable: there are {here} such processors; choose fewer")]
     TooFewProcessors { asked: String, here: usize },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
-    #[error("{name} was not started here, so it cannot be restarted; name sphinx, memcached or nginx")]
+    #[error("{name} was not started here, so it cannot be restarted; name an application, such as sphinx")]
     NotOurs { name: String },
     #[error(transparent)]
     Target(#[from] units::ParseError),
+    #[error(transparent)]
+    App(app::Error),
     #[error(transparent)]
     Launch(#[from] launch::Error),
     #[error(transparent)]
@@ -45,7 +45,28 @@ pub enum Error {
     Results(#[from] results::Error),
 }
 
+impl From<app::Error> for Error {
+    fn from(error: app::Error) -> Error {
+        match error {
+            app::Error::Launch(error) => Error::Launch(error),
+            app::Error::Quantity(error) => Error::Target(error),
+            other => Error::App(other),
+        }
+    }
+}
+
 impl Error {
+    /// Whether an application was asked for something that it does not have, as the description tells.
+    pub fn is_usage(&self) -> bool {
+        use app::Error::{Description, Setting, Unknown};
+        matches!(
+            self,
+            Error::Refused { usage: true, .. }
+                | Error::Target(_)
+                | Error::App(Description { .. } | Setting { .. } | Unknown { .. })
+        )
+    }
+
     /// What a partial result says of why it ends here.
     pub fn in_short(&self) -> String {
         match self {
@@ -54,7 +75,7 @@ impl Error {
         }
     }
 
-    /// Whether a study stops with it, rather than going on without the part that it is about: somebody asked to stop,
+    /// Whether a study stops with it, rather than going on without the part that it is about: the run was interrupted,
     /// nothing can be written, or the host's settings are not what they should be for any part.
     pub(crate) fn ends_a_study(&self) -> bool {
         match self {
@@ -64,7 +85,7 @@ impl Error {
         }
     }
 
-    /// Whether somebody asked to stop.
+    /// Whether the run was interrupted.
     pub fn is_interrupt(&self) -> bool {
         matches!(self, Error::Interrupted(_))
     }

@@ -1,15 +1,18 @@
-//! The generator as the lab knows it: a program that is given a rate and a file, and fills the file.
+//! The generator as the lab knows it: a program that is given a specification and a file, and fills the file.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use launch::{Process, Spec};
+use launch::{OwnFolder, Process};
 use results::Trial;
-use serde_json::Value;
+use spec::workload::{Cache, Workload};
+use spec::{Spec, TargetName};
+use units::Rate;
 
 use crate::{Error, Interrupt, Server, Span};
 
-/// How often a running generator is looked after; between, this process sleeps and disturbs nobody.
+/// How often a running generator is looked after; between, this process sleeps and disturbs no measurement.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long `--resolve` may take; it takes some ms.
 const RESOLVE: Duration = Duration::from_secs(30);
@@ -19,24 +22,17 @@ const GRACE: Duration = Duration::from_millis(500);
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
-/// Agrees to storing items in a server on another machine.
-const AGREE: &str = "--yes";
-/// What a configuration that does not say so is taken to need for each of drain and time-out, and for its keys.
-const UNKNOWN: Duration = Duration::from_secs(10);
-const UNKNOWN_KEYS: u64 = 200_000;
-
 /// The generator with everything that is the same for all trials.
 #[derive(Clone, Debug)]
 pub struct Generator {
     /// The program.
     exe: PathBuf,
-    /// `cache`.
-    workload: String,
-    /// What the user wrote for the generator, handed on as it is.
-    options: Vec<String>,
-    /// The processors that it is pinned to.
-    cpus: Vec<usize>,
-    resolved: Value,
+    /// What it is to do, with all defaults filled in.
+    spec: Spec,
+    /// Whether it prints what it does while it runs.
+    live: bool,
+    /// Where its specification lies for each trial.
+    folder: Arc<OwnFolder>,
     /// What a trial may take beside what it says itself.
     pub(crate) allowance: Duration,
 }
@@ -44,7 +40,7 @@ pub struct Generator {
 /// What differs from trial to trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
-    /// Requests per second; `None` where the options say a closed loop.
+    /// Requests per second; `None` for the load of the specification: a closed loop or a trace.
     pub rate_rps: Option<f64>,
     /// Of every random stream.
     pub seed: u64,
@@ -55,25 +51,14 @@ pub struct Load {
 }
 
 impl Generator {
-    /// The generator `exe load workload options…`, after it agreed to the options and to trials of `span`.
+    /// The generator `exe load --spec …`, after it agreed to the specification. With `live` it prints what it does while it
+    /// runs.
     ///
-    /// Errors: it refuses them; nothing was started then.
-    pub fn new(
-        exe: &Path,
-        workload: &str,
-        options: &[String],
-        cpus: &[usize],
-        span: Span,
-    ) -> Result<Generator, Error> {
-        let mut generator = Generator {
-            exe: exe.into(),
-            workload: workload.into(),
-            options: options.to_vec(),
-            cpus: cpus.to_vec(),
-            resolved: Value::Null,
-            allowance: ALLOWANCE,
-        };
-        let mut process = Process::spawn(generator.spec().args(of_span(span)).arg("--resolve"))?;
+    /// Errors: it refuses it; nothing was started then.
+    pub fn new(exe: &Path, spec: Spec, live: bool) -> Result<Generator, Error> {
+        let folder = Arc::new(OwnFolder::make(&std::env::temp_dir())?);
+        let mut generator = Generator { exe: exe.into(), spec, live, folder, allowance: ALLOWANCE };
+        let mut process = Process::spawn(generator.process(&generator.spec)?.arg("--resolve"))?;
         let status = process.wait(RESOLVE)?;
         if !status.success() {
             return Err(Error::Refused {
@@ -82,28 +67,30 @@ impl Generator {
             });
         }
         let lines: Vec<String> = std::iter::from_fn(|| process.next_line(GRACE)).collect();
-        generator.resolved = serde_json::from_str(&lines.join("\n")).map_err(|e| Error::Refused {
-            message: format!("{} {workload} --resolve printed no configuration: {e}", exe.display()),
+        let whole = serde_json::from_str(&lines.join("\n")).map_err(|e| e.to_string());
+        let read = whole.and_then(|whole| crate::read_spec(whole).map_err(|e| e.to_string()));
+        generator.spec = read.map_err(|e| Error::Refused {
+            message: format!("{} load --resolve printed no specification: {e}", exe.display()),
             usage: false,
         })?;
         Ok(generator)
     }
 
-    /// The configuration with all defaults filled in.
-    pub fn resolved(&self) -> &Value {
-        &self.resolved
+    /// What it is to do, with all defaults filled in.
+    pub fn spec(&self) -> &Spec {
+        &self.spec
     }
 
     /// Connections that it makes.
     pub fn connections(&self) -> usize {
-        self.resolved["connections"].as_u64().unwrap_or(64) as usize
+        self.spec.generator.connections as usize
     }
 
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
     /// the lines that the generator printed since.
     ///
     /// The trial's histograms lie beside, under the extension `hlog`. Errors: no trial was possible, it did not end
-    /// in time, or somebody asked to stop; the generator is gone then and its files are removed.
+    /// in time, or the run was interrupted; the generator has ended then and its files are removed.
     pub fn run(
         &self,
         server: &mut Server,
@@ -119,7 +106,8 @@ impl Generator {
             )
         };
         let (id, target) = about();
-        let done = self.watch(self.trial_spec(server, load, file), load, interrupt, &mut tick, &id, &target);
+        let process = self.trial(server, load, file)?;
+        let done = self.watch(process, load, interrupt, &mut tick, &id, &target);
         let trial = done.and_then(|()| {
             let failed = |message: String| Error::Trial { id: id.clone(), target: target.clone(), message };
             let text = std::fs::read(file).map_err(|e| {
@@ -141,7 +129,7 @@ impl Generator {
 
     fn watch(
         &self,
-        spec: Spec,
+        process: launch::Spec,
         load: Load,
         interrupt: &Interrupt,
         tick: &mut impl FnMut(&[String]),
@@ -152,7 +140,7 @@ impl Generator {
             return Err(Error::Interrupted(cause));
         }
         let allowed = self.allowance(load);
-        let mut process = Process::spawn(spec)?;
+        let mut process = Process::spawn(process)?;
         let started = Instant::now();
         let status = loop {
             match process.wait(LOOK) {
@@ -193,48 +181,57 @@ impl Generator {
 
     /// How long a trial may take at most, storing the data set included.
     fn allowance(&self, load: Load) -> Duration {
-        let config = &self.resolved;
-        let seconds = |name: &str| {
-            config[name].as_f64().and_then(|s| Duration::try_from_secs_f64(s).ok()).unwrap_or(UNKNOWN)
+        let keys = match &self.spec.workload {
+            Workload::Cache(cache) => keys(cache),
+            Workload::Web(_) | Workload::Null(_) => 0,
         };
-        let keys = config["cache"]["keys"].as_u64().unwrap_or(UNKNOWN_KEYS);
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
-        [load.span.total(), seconds("drain_s"), seconds("timeout_s"), fill]
+        let generator = &self.spec.generator;
+        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill]
             .iter()
             .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }
 
-    /// What all calls have in common. It is confined to its processors from its first instruction.
-    fn spec(&self) -> Spec {
-        let spec = Spec::new("generator", &self.exe).args(["load", &self.workload]);
-        let spec = spec.args(self.options.iter().cloned());
-        if self.cpus.is_empty() {
-            return spec;
-        }
-        let cpus: Vec<String> = self.cpus.iter().map(ToString::to_string).collect();
-        spec.cpus(self.cpus.iter().copied()).args(["--cpus".into(), cpus.join(",")])
+    /// The process of this specification. It is confined to its processors from its first instruction.
+    fn process(&self, spec: &Spec) -> Result<launch::Spec, Error> {
+        let file = self.folder.path().join("spec.json");
+        let text = format!("{:#}\n", spec.to_json());
+        std::fs::write(&file, text).map_err(|e| Error::Refused {
+            message: format!("cannot write {}: {e}; TMPDIR names a folder with room", file.display()),
+            usage: false,
+        })?;
+        let process = launch::Spec::new("generator", &self.exe).args(["load", "--spec"]);
+        let process = process.arg(file.display().to_string());
+        Ok(match &spec.generator.cpus {
+            Some(cpus) => process.cpus(cpus.as_slice().iter().copied()),
+            None => process,
+        })
     }
 
-    fn trial_spec(&self, server: &Server, load: Load, file: &Path) -> Spec {
-        let spec = self.spec().args(["--target", server.address()]);
-        let spec =
-            spec.args(load.rate_rps.map(|rate| ["--rate".into(), rate.to_string()]).into_iter().flatten());
-        let spec = spec.args(["--seed".into(), load.seed.to_string()]);
-        let spec = spec.args(of_span(load.span));
+    fn trial(&self, server: &Server, load: Load, file: &Path) -> Result<launch::Spec, Error> {
+        let mut spec = self.spec.clone();
+        spec.target.server = TargetName::External(server.address().into());
+        if let Some(rps) = load.rate_rps {
+            spec.load = spec::Load::Rate(Rate::new(rps).map_err(Error::Target)?);
+        }
+        spec.seed = load.seed;
+        (spec.time.warmup, spec.time.window) = (load.span.warmup.into(), load.span.window.into());
+        if server.is_started() {
+            // It was started for the run, wherever it is: it holds no other items.
+            spec.workload.agree();
+        }
+        let process = self.process(&spec)?.arg("--trial").arg(file.display().to_string());
         let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
         let pids = (!pids.is_empty()).then(|| ["--server-pid".into(), pids.join(",")]);
-        let spec = spec.args(pids.into_iter().flatten());
-        // Wherever it is: started for this, it holds nobody else's items.
-        let agreed = self.options.iter().any(|option| option == AGREE);
-        let spec = spec.args((server.is_started() && !agreed).then_some(AGREE));
-        let spec = spec.args(load.stamps.then_some("--stamps"));
-        spec.arg("--trial").arg(file.display().to_string())
+        let process = process.args(pids.into_iter().flatten());
+        Ok(process.args(self.live.then_some("--live")).args(load.stamps.then_some("--stamps")))
     }
 }
 
-fn of_span(span: Span) -> [String; 4] {
-    let nanos = |time: Duration| format!("{}ns", time.as_nanos());
-    ["--warmup".into(), nanos(span.warmup), "--window".into(), nanos(span.window)]
+/// Keys that may have to be stored; those of a file are not counted, and taken for many.
+fn keys(cache: &Cache) -> u64 {
+    const LISTED: u64 = 1_000_000;
+    if cache.data_set.is_some() { cache.keys.max(LISTED) } else { cache.keys }
 }
 
 /// What a generator that failed said, without the program's name before it, which the caller prints again.

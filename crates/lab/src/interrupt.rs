@@ -1,4 +1,4 @@
-//! Whether somebody asked the run to stop.
+//! Requests to stop a run.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// One that nobody raises but [`Interrupt::raise`].
+    /// One that only [`Interrupt::raise`] raises.
     pub fn new() -> Interrupt {
         Interrupt::default()
     }
@@ -37,7 +37,7 @@ impl Interrupt {
         Ok(SIGNALLED.get_or_init(|| interrupt).clone())
     }
 
-    /// The one that [`Interrupt::on_signals`] has made in this process; one that nobody raises where it did not.
+    /// The one that [`Interrupt::on_signals`] has made in this process; before that, one that is never raised.
     pub(crate) fn signalled() -> Interrupt {
         SIGNALLED.get().cloned().unwrap_or_default()
     }
@@ -47,7 +47,7 @@ impl Interrupt {
         self.raised.store(1, Ordering::SeqCst);
     }
 
-    /// Who asked to stop; `None` while nobody did.
+    /// What asked to stop; `None` while nothing did.
     pub fn cause(&self) -> Option<&'static str> {
         let raised = self.raised.load(Ordering::SeqCst);
         raised.checked_sub(1).and_then(|i| SIGNALS.get(i)).map(|(_, name)| *name)

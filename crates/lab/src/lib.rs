@@ -39,5 +39,6 @@ pub use progress::{Event, Progress, Step, Unwatched, Where};
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
 pub use server::{Files, FilesPlace, Remote, Restart, Server, ServerOptions, restart_times, this_program};
 pub use session::{Request, Session, Span};
-pub use target::TargetName;
+pub use spec::TargetName;
+pub use target::{address, addresses, application, needs_files, read_spec, refuses, target_name, workloads};
 pub use vote::{met, sustained};

@@ -1,12 +1,12 @@
-//! What a run tells whoever watches it.
+//! What a run reports of its progress.
 
 use std::time::Duration;
 
 use results::{Purpose, Trial};
 
-/// Somebody who watches a run.
+/// An observer of a run.
 ///
-/// Calls are rare, a few for each trial and some each second, so that watching disturbs nobody.
+/// Calls are rare, a few for each trial and some each second, so that watching does not disturb the measurement.
 pub trait Progress: Send {
     /// Something happened, or time passed.
     fn event(&mut self, event: &Event<'_>, about: &Where);
@@ -49,7 +49,7 @@ pub struct Where {
     pub left: Duration,
 }
 
-/// Nobody watches.
+/// Ignores all progress.
 pub struct Unwatched;
 
 impl Progress for Unwatched {

@@ -8,8 +8,8 @@ use reactor::Address;
 use results::{Experiment, Purpose, ResultFolder, Trial};
 
 use crate::{
-    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, TargetName, Where,
-    choose_basis,
+    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis,
+    target,
 };
 
 /// One run: its servers, its generator, its result so far.
@@ -30,9 +30,9 @@ pub struct Session {
     started: Instant,
 }
 
-/// What a result says of searches that were looked at.
+/// What a result says of searches that were observed.
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
-                        server as it is looked at.";
+                        server while it is observed.";
 
 /// How long the load of a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Session {
     ) -> Result<Session, Error> {
         experiment.complete = false;
         experiment.targets = servers.iter().map(|server| server.record().clone()).collect();
+        for note in servers.iter().filter_map(|server| server.network_note(&experiment.host)) {
+            if !experiment.notes.contains(&note) {
+                experiment.notes.push(note);
+            }
+        }
         folder.save(&experiment)?;
         let agenda = Agenda::new(Duration::ZERO, Duration::ZERO);
         Ok(Session {
@@ -104,23 +109,25 @@ impl Session {
         &self.experiment
     }
 
-    /// Observes every trial from now on that is no step of a search: a search asks for many, and what looking costs
-    /// would move what it finds.
+    /// Observes every trial from now on that is not a step of a search: a search asks for many, and the probes'
+    /// overhead would move what it finds.
     pub fn observe(&mut self, probes: ProbeSet) {
         self.probes = probes;
     }
 
-    /// Looks in the steps of searches, too, and all the time: what is found is what the server can do while it is looked
-    /// at, so that a share of it is no overload of a server that is.
+    /// Looks in the steps of searches, too, and all the time: what is found is what the server can do while it is
+    /// observed, so that a share of it does not overload a server that is.
     pub fn observe_searches(&mut self) {
         self.searches = true;
     }
 
-    /// Restarts a server; what it held is gone, and its address may be another.
+    /// Restarts a server; what it held is lost, and its address may be another.
     ///
     /// Errors: it is not ours to restart, or does not come back.
     pub fn restart(&mut self, target: usize) -> Result<Restart, Error> {
-        self.servers[target].restart()
+        let restart = self.servers[target].restart()?;
+        self.experiment.targets[target].services.clone_from(&self.servers[target].record().services);
+        Ok(restart)
     }
 
     /// Changes what is known.
@@ -148,7 +155,7 @@ impl Session {
         &mut self.agenda
     }
 
-    /// Tells who watches that a part of the run begins.
+    /// Tells the watcher that a part of the run begins.
     pub fn phase(&mut self, words: &str) {
         let about = self.whereabouts();
         self.progress.event(&Event::Phase(words), &about);
@@ -164,7 +171,7 @@ impl Session {
 
     /// Runs one trial, keeps and saves it.
     ///
-    /// Errors: no trial was possible, somebody asked to stop, or the result cannot be written. What was measured
+    /// Errors: no trial was possible, the run was interrupted, or the result cannot be written. What was measured
     /// before stays.
     pub fn run(&mut self, request: &Request) -> Result<&Trial, Error> {
         let id = format!("{:04}", self.experiment.trials.len() + 1);
@@ -191,7 +198,9 @@ impl Session {
             true => Observer::throughout(&self.probes, subject(server)),
             false => Observer::start(&self.probes, subject(server), span.window),
         });
+        let before = server.usage();
         let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
+        let used = before.and_then(|before| Some(server.usage()?.since(&before)));
         // Also where there is no trial: nothing must go on looking.
         match (observer, &mut ended) {
             (Some(observer), Ok(trial)) if !is_search => observer.finish(trial),
@@ -202,6 +211,7 @@ impl Session {
         if is_search {
             trial.probes = None;
         }
+        trial.services = used.unwrap_or_default();
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share) = (request.block, load_share);
@@ -245,7 +255,7 @@ impl Session {
         }
     }
 
-    /// A foreign server tells its version to the generator only.
+    /// An external server tells its version to the generator only.
     fn learn_version(&mut self, target: usize, trial: &Trial) {
         let known = &mut self.experiment.targets[target].version;
         if let (true, Some(version)) = (known.is_empty(), trial.config["server_version"].as_str()) {
@@ -258,11 +268,11 @@ impl Session {
     }
 }
 
-/// What probes look at: the server's processes, or whoever listens at its address, if that is one of this machine.
+/// What probes look at: the server's processes, or those that listen at its address, if that is one of this machine.
 fn subject(server: &Server) -> Subject {
     let pids = server.pids();
     // A host that is not known was so to the generator, which said it.
-    let servers = TargetName::addresses(server.address()).unwrap_or_default();
+    let servers = target::addresses(server.address()).unwrap_or_default();
     let is_here = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
     let addresses = servers.iter().filter_map(Address::socket);
     let addresses: Vec<SocketAddr> =

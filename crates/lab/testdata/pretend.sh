@@ -1,28 +1,22 @@
 #!/bin/sh
 # A generator and a server that only pretend, for the tests of the lab: no load, no time, made-up trials.
 #
-#   pretend.sh serve sphinx …                     says that it is ready and sleeps
-#   pretend.sh load cache … --trial FILE.json     writes a trial as a server of --capacity would give it
+#   pretend.sh serve sphinx …                         says that it is ready and sleeps
+#   pretend.sh load --spec FILE … --trial FILE.json   writes a trial as a server of `capacity` would give it
 #
-# Options of its own, which the lab hands on without knowing them:
-#   --capacity RPS    beyond it the trial is overloaded (100000)
-#   --behave HOW      ok, fail, usage, hang, stubborn (hangs and ignores SIGTERM), nothing (writes no file),
-#                     garbage, invalid, spoiled (invalid where it is no search), odd (spoiled, every other
-#                     one), full (fills the disk under result.json)
-#   --from N          only from the N-th trial on (1)
-#   --log FILE        appends what it was called with
+# The key prefix of the specification says how: NAME=VALUE with commas between.
+#   capacity=RPS    beyond it the trial is overloaded (100000)
+#   behave=HOW      ok, fail, usage, hang, stubborn (hangs and ignores SIGTERM), nothing (writes no file),
+#                   garbage, invalid, invalidated (invalid where it is no search), odd (invalidated, every other
+#                   one), full (fills the disk under result.json)
+#   from=N          only from the N-th trial on (1)
+#   log=yes         appends what it was called with, and its specification, to `log` beside the result's folder
 all="$*"
 command=$1
-capacity=100000 behave=ok from=1 log=/dev/null rate= seed= window=1s file=
+spec= file= resolve=
 while [ $# -gt 0 ]; do
     case $1 in
-        --capacity) capacity=$2 ;;
-        --behave) behave=$2 ;;
-        --from) from=$2 ;;
-        --log) log=$2 ;;
-        --rate) rate=$2 ;;
-        --seed) seed=$2 ;;
-        --window) window=$2 ;;
+        --spec) spec=$2 ;;
         --trial) file=$2 ;;
         --resolve) resolve=yes ;;
     esac
@@ -33,21 +27,37 @@ if [ "$command" = serve ]; then
     echo "sphinxd ready on 127.0.0.1:1 with a pretended thread"
     exec sleep 600
 fi
+# The text, or the number, at a key of the specification.
+at() {
+    sed -n "s/.*\"$1\": \"\{0,1\}\([^\",]*[^\"]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$spec" | head -n 1
+}
+capacity=100000 behave=ok from=1 log=
+for how in $(at key-prefix | tr , ' '); do
+    case ${how%%=*} in
+        capacity) capacity=${how#*=} ;;
+        behave) behave=${how#*=} ;;
+        from) from=${how#*=} ;;
+        log) log=${file%/*/trials/*}/log ;;
+    esac
+done
+rate=$(at rate) seed=$(sed -n 's/.*"seed": \([0-9]*\).*/\1/p' "$spec") window=$(at window)
+
 if [ -n "$resolve" ]; then
     if [ "$behave" = usage ]; then
         echo "error: unexpected argument '--conections' found" >&2
         exit 2
     fi
-    echo '{ "workload": "cache", "cache": { "keys": 1000 },'
-    echo '  "connections": 64, "drain_s": 0.1, "timeout_s": 0.1 }'
-    exit 0
+    exec cat "$spec"
 fi
 
-echo "$all" >>"$log"
+if [ -n "$log" ]; then
+    echo "$all" >>"$log"
+    cp "$spec" "$log.spec"
+fi
 name=${file##*/}
 number=$(expr "${name%.json}" + 0)
 if [ "$number" -lt "$from" ]; then behave=ok; fi
-if [ "$behave" = odd ] && [ $((number % 2)) -eq 1 ]; then behave=spoiled; fi
+if [ "$behave" = odd ] && [ $((number % 2)) -eq 1 ]; then behave=invalidated; fi
 case $behave in
     fail)
         echo "taillight: 127.0.0.1:1 closed the connection" >&2
@@ -70,14 +80,16 @@ esac
 
 echo "histograms" >"${file%.json}.hlog"
 awk -v rate="$rate" -v seed="$seed" -v window="$window" -v capacity="$capacity" -v behave="$behave" 'BEGIN {
-    sub(/ns$/, "", window); seconds = window / 1e9
+    units["ns"] = 1e-9; units["us"] = 1e-6; units["ms"] = 1e-3; units["s"] = 1
+    unit = window; sub(/^[0-9]+/, "", unit); seconds = window * units[unit]
+    rate = rate ~ /krps$/ ? rate * 1000 : rate + 0
     over = rate > capacity
     achieved = over ? capacity : rate
     intended = int(rate * seconds)
     p99 = over ? 1e6 : 100 / (1.001 - rate / capacity)
     verdict = over ? sprintf("{ \"kind\": \"overloaded\", \"achieved_share\": %f, \"backlog_growth_rps\": %f }", \
         capacity / rate, rate - capacity) : "{ \"kind\": \"valid\" }"
-    if (behave == "invalid" || (behave == "spoiled" && seconds > 1)) {
+    if (behave == "invalid" || (behave == "invalidated" && seconds > 1)) {
         verdict = "{ \"kind\": \"invalid\", \"reasons\": [{ \"reason\": \"generator_lag\", \"detail\": \"1 ms\" }] }"
     }
     times = sprintf("{ \"count\": %d, \"mean_us\": %f, \"p50_us\": %f, \"p99_us\": %f, \"max_us\": %f }", \

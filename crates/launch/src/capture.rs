@@ -31,7 +31,7 @@ pub(crate) enum Next {
 }
 
 impl Capture {
-    /// Reads `stream` to its end in a thread, keeping the last `keep` lines that nobody has taken.
+    /// Reads `stream` to its end in a thread, keeping the last `keep` lines that were not taken.
     pub(crate) fn start(stream: impl Read + Send + 'static, keep: usize) -> std::io::Result<Capture> {
         let capture = Capture { shared: Arc::default() };
         let writer = capture.clone();

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::guardian::{line, quoted};
 use crate::{Form, Spec, User, lxc, network, owner, tool};
 
-/// Removes the bridges, containers and images of programs like this one that are gone, and returns the names of what
+/// Removes the bridges, containers and images of programs like this one that have ended, and returns the names of what
 /// there was; `forms` are those whose engines are asked, too.
 ///
 /// A guardian does that at once where it can; what is left to this is a guardian that was killed itself, and what

@@ -157,6 +157,7 @@ impl Engine {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut start = self.spec(&words);
         start.name = spec.name.clone();
+        start.stop = spec.stop;
         start
     }
 
@@ -171,7 +172,7 @@ impl Engine {
         Ok(self.call(&["inspect", "--format", "{{.Id}}", container])?.trim().into())
     }
 
-    /// The names of its containers and images, of everybody.
+    /// The names of its containers and images, of all users.
     pub(crate) fn names(&self) -> Vec<String> {
         let containers = self.call(&["ps", "-a", "--format", "{{.Names}}"]).unwrap_or_default();
         let images = self.call(&["images", "--format", "{{.Repository}}"]).unwrap_or_default();
@@ -193,7 +194,8 @@ impl Engine {
             line(&all)
         };
         let names = format!("name={name}");
-        let images = format!("reference=*{name}*");
+        // A `*` matches no `/`, and an image of ours is called `localhost/NAME`.
+        let images = format!("reference=*/{name}*");
         format!(
             "{list} | while read -r one; do {remove} \"$one\"; done\n\
              {images} | while read -r one; do {unmake} \"$one\"; done\n{groups}",

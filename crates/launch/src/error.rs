@@ -67,7 +67,7 @@ pub enum Error {
         /// The last lines that it wrote to standard error.
         stderr: Vec<String>,
     },
-    /// Somebody else listens where it should.
+    /// Another process listens on its address.
     #[error(
         "{name} cannot have {address}: another process listens there; choose another port or stop that one{}",
         last_words(stderr)
@@ -100,8 +100,8 @@ pub enum Error {
         /// What should have stood there.
         expected: &'static str,
     },
-    /// What is to stand around a server cannot be had here.
-    #[error("the form {form} cannot be had here: {why}; {remedy}")]
+    /// The form that a server is to run in is unavailable here.
+    #[error("the form {form} is unavailable here: {why}; {remedy}")]
     NoForm {
         /// What was asked for.
         form: Form,

@@ -6,15 +6,15 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-/// How long an undoing may take that is waited for; an image of some MB is removed within a second.
+/// How long to wait for an undo; an image of some MB is removed within a second.
 const UNDO_WAIT: Duration = Duration::from_secs(30);
 
-/// A shell that undoes something once the process that started it has ended or dropped this, however that came.
+/// A shell that undoes something once the process that started it has ended or dropped this, for whatever reason.
 ///
-/// The kernel kills children of a process that dies, but a bridge or a container is no child. The shell waits for the
-/// end of its input, whose other end is this process's alone: a planned stop, a panic, Ctrl-C and SIGKILL all close it,
-/// so there is one way of undoing and not a second one for the bad day. It leads a process group of its own, so that a
-/// terminal's Ctrl-C does not reach it.
+/// The kernel kills children of a process that dies, but a bridge or a container is not a child. The shell waits for
+/// the end of its input, whose other end only this process holds: a planned stop, a panic, Ctrl-C and SIGKILL all
+/// close it, so that every end takes the same path. It leads a process group of its own, so that a terminal's Ctrl-C
+/// does not reach it.
 #[derive(Debug)]
 pub(crate) struct Guardian {
     child: Child,
@@ -79,7 +79,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// The script that ends what is in the control groups whose paths are like `pattern`, and removes them.
 ///
-/// A control group can only be removed when its last process is gone, which may take a moment after the kill.
+/// A control group can only be removed when its last process has ended, which may take a moment after the kill.
 pub(crate) fn groups(pattern: &str) -> String {
     format!(
         "for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \

@@ -1,4 +1,4 @@
-//! Who listens on a port: a connection that succeeds may have reached somebody else's server.
+//! Which process listens on a port: a connection that succeeds may have reached another process.
 //!
 //! The kernel lists listening sockets with their inode in `/proc/PID/net/tcp`, and each open file of a process
 //! in `/proc/PID/fd`, sockets as `socket:[INODE]`.
@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Who listens at an address, seen from one process.
+/// Which processes listen at an address, seen from one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody.
-    Nobody,
+    /// No process.
+    None,
     /// That process alone.
     Itself,
     /// Another process alone.
@@ -21,7 +21,7 @@ pub(crate) enum Owner {
     Both,
 }
 
-/// Who listens where a connection to `address` ends, seen from process `pid` and its network namespace.
+/// Which process listens where a connection to `address` ends, seen from process `pid` and its network namespace.
 ///
 /// Errors: its files may not be read, as is so while it ends.
 pub(crate) fn owner(pid: u32, address: SocketAddr) -> io::Result<Owner> {
@@ -38,7 +38,7 @@ pub(crate) fn owner(pid: u32, address: SocketAddr) -> io::Result<Owner> {
     }
     let its = listening.intersection(&own).count();
     Ok(match (its, listening.len() - its) {
-        (0, 0) => Owner::Nobody,
+        (0, 0) => Owner::None,
         (_, 0) => Owner::Itself,
         (0, _) => Owner::Another,
         _ => Owner::Both,
@@ -116,16 +116,16 @@ mod tests {
 
     #[test]
     fn tells_own_listeners_from_others() {
-        // An address that no other test uses: a port that is given up may be somebody else's at once.
+        // An address that no other test uses: another process may take a released port at once.
         let listener = TcpListener::bind("127.83.7.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         assert_eq!(owner(std::process::id(), address).unwrap(), Owner::Itself);
         drop(listener);
         // A child that another test has forked just now holds a copy until it executes its program.
-        let nobody = (0..60_000).any(|_| {
+        let released = (0..60_000).any(|_| {
             thread::sleep(Duration::from_millis(1));
-            owner(std::process::id(), address).unwrap() == Owner::Nobody
+            owner(std::process::id(), address).unwrap() == Owner::None
         });
-        assert!(nobody);
+        assert!(released);
     }
 }

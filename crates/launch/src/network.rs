@@ -20,7 +20,7 @@ pub(crate) const MOST_PLACES: usize = 250;
 pub(crate) struct Network {
     name: String,
     subnet: Subnet,
-    /// Of each place, unless somebody else makes it.
+    /// Of each place, where they are made here.
     spaces: Vec<NetSpace>,
     _guardian: Guardian,
 }
@@ -86,6 +86,11 @@ impl Network {
         self.spaces.get(place).map(NetSpace::path)
     }
 
+    /// TCP's congestion control in the namespace of a place, where it was made here.
+    pub(crate) fn control(&self, place: usize) -> Option<&str> {
+        self.spaces.get(place)?.control()
+    }
+
     /// What everything of it is called.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -98,9 +103,9 @@ impl Network {
     }
 }
 
-/// Gives the bridge an address of a range that nobody else here uses.
+/// Gives the bridge an address of a range that is unused on this machine.
 fn take_range(bridge: &str, places: usize) -> Result<Subnet, Error> {
-    // Where to begin differs between those who begin at once.
+    // Where to begin differs between processes that begin at once.
     let begin = std::process::id().wrapping_mul(97);
     for attempt in 0..RANGE_TRIES {
         let subnet = Subnet::number(begin.wrapping_add(attempt * (attempt + 1)), places);
@@ -109,7 +114,7 @@ fn take_range(bridge: &str, places: usize) -> Result<Subnet, Error> {
         }
         let address = subnet.with_length(0);
         ip(&["addr", "add", &address, "dev", bridge])?;
-        // Somebody may have come between the look and the taking; then each sees the other now.
+        // Another process may have taken it between the check and this; then each sees the other now.
         if !is_taken(&subnet, bridge)? {
             return Ok(subnet);
         }

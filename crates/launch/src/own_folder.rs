@@ -20,7 +20,7 @@ pub struct OwnFolder {
 }
 
 impl OwnFolder {
-    /// A new folder below `parent`, which everybody may enter and only this process's account write to.
+    /// A new folder below `parent`, which every user may enter and only this process's account may write to.
     ///
     /// Errors: it cannot be made there.
     pub fn make(parent: &Path) -> Result<OwnFolder, Error> {
@@ -60,7 +60,7 @@ fn undo(folder: &Path) -> String {
     format!(
         "for turn in 1 2; do \
            find /proc/[0-9]*/cwd -maxdepth 0 -printf '%h %l\\n' 2>/dev/null | while read -r process at; do \
-             [ \"$at\" = {folder} ] && kill -9 \"${{process#/proc/}}\" 2>/dev/null; \
+             case \"$at\" in {folder}|{folder}/*) kill -9 \"${{process#/proc/}}\" 2>/dev/null;; esac; \
            done; \
          done\n{remove}",
         folder = quoted(&folder),

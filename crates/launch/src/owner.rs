@@ -1,4 +1,4 @@
-//! Names that say who made a thing, so that what a dead owner left is known as such.
+//! Names that say which process made a thing, so that what an ended owner left is known as such.
 //!
 //! A bridge, a container or an image outlives the process that made it. Its name carries the process and the boot
 //! that it ran in: `tl`, 4 hexadecimal digits of the boot id, 5 base-36 digits of the process id, 2 of a counter. With
@@ -36,10 +36,10 @@ pub(crate) fn name_in(text: &str) -> Option<&str> {
     owner(name).map(|_| name)
 }
 
-/// Whether the process that made `name` is gone: its boot is over, or nobody has its id.
+/// Whether the process that made `name` has ended: its boot is over, or no process has its id.
 ///
 /// Bounds: an owner whose id was given to another process counts as alive, and one in another process namespace as
-/// gone.
+/// ended.
 pub(crate) fn is_orphan(name: &str) -> bool {
     is_orphan_at(name, &boot(), |pid| Path::new("/proc").join(pid.to_string()).exists())
 }
@@ -112,7 +112,7 @@ mod tests {
         check(("ab12", 42), false);
         check(("ab12", 43), true);
         check(("ab13", 42), true);
-        assert!(!is_orphan_at("docker0", "ab12", |_| false), "it is somebody else's");
+        assert!(!is_orphan_at("docker0", "ab12", |_| false), "it has no owner of ours");
     }
 
     proptest! {

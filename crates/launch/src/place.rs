@@ -15,10 +15,10 @@ use crate::{Error, Form, Process, Spec, clean, lxc, netspace, root, tool};
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
 /// How long an engine may take to end after its container has.
 const GONE_WAIT: Duration = Duration::from_secs(5);
-/// How often it is looked for.
+/// How often each is checked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Places for servers of one program, all of one form. Dropping it removes whatever was made for them; the servers in
+/// Places for servers of one or several programs, all of one form. Dropping it removes whatever was made for them; the servers in
 /// them are to be dropped before.
 ///
 /// What is removed is removed as well when this process is killed (see `guardian`), and what a guardian that was
@@ -55,13 +55,20 @@ pub struct Instance {
     pid: u32,
     /// What its container is called.
     container: Option<String>,
+    /// TCP's congestion control in its network namespace.
+    control: Option<String>,
 }
 
 impl Places {
-    /// Places for so many servers of `program`, or of the user's `image`, in which it is found by its name.
+    /// Places for so many servers of `programs`, or of the user's `image`, in which they are found by their names.
     ///
-    /// Errors: the form cannot be had here, with what would change that.
-    pub fn prepare(form: Form, count: usize, program: &Path, image: Option<&str>) -> Result<Places, Error> {
+    /// Errors: the form is unavailable here, with what would change that.
+    pub fn prepare(
+        form: Form,
+        count: usize,
+        programs: &[&Path],
+        image: Option<&str>,
+    ) -> Result<Places, Error> {
         if let (Some(image), false) = (image, form.has_images()) {
             let why = format!("there is no image in it, and '{image}' was given");
             return Err(Error::NoForm {
@@ -76,7 +83,7 @@ impl Places {
         clean::clean_up(&[form]);
         let network = Network::new(form, count, form != Form::Docker)?;
         let workshop = if form.is_container() {
-            Some(Workshop::new(form, network.name(), program, image)?)
+            Some(Workshop::new(form, network.name(), programs, image)?)
         } else {
             None
         };
@@ -130,8 +137,10 @@ impl Places {
             return Ok(Instance::bare(Process::spawn(spec)?));
         };
         let space = network.space(place);
+        let control = network.control(place).map(str::to_owned);
         let Some(workshop) = workshop else {
-            return Ok(Instance::bare(Process::spawn(Spec { net: space, ..spec })?));
+            let instance = Instance::bare(Process::spawn(Spec { net: space, ..spec })?);
+            return Ok(Instance { control, ..instance });
         };
         let name = format!("{}-{place}", network.name());
         let Some(engine) = &workshop.engine else {
@@ -141,7 +150,7 @@ impl Places {
                 lxc::Container { name: &name, root: &root, folder: &workshop.folder, space: &space };
             let mut process = tool::start(lxc::wrap(&spec, &container)?, lxc::PACKAGE)?;
             let pid = first_process(&mut process, |process| first_inside(process.pid()))?;
-            return Ok(Instance { process, pid, container: Some(name) });
+            return Ok(Instance { process, pid, container: Some(name), control });
         };
         let root = workshop.folder.join("root");
         let from = workshop.image.as_ref().map_or(From::Folder(&root), |image| From::Image(&image.name));
@@ -149,8 +158,10 @@ impl Places {
         let mut process = tool::start(engine.wrap(&spec, &container), self.form.name())?;
         let pid = first_process(&mut process, |_| engine.pid(&name))?;
         match self.joined(network, engine, place, &name, space.is_none().then_some(pid)) {
-            Ok(id) => Ok(Instance { process, pid, container: Some(id) }),
-            // That its container is gone is what came of it, not why.
+            Ok((id, joined)) => {
+                Ok(Instance { process, pid, container: Some(id), control: control.or(joined) })
+            }
+            // That its container was removed is the consequence, not the cause.
             Err(error) => match process.wait(GONE_WAIT) {
                 Ok(_) => process.still_runs("before it was ready").and(Err(error)),
                 Err(_) => Err(error),
@@ -158,7 +169,8 @@ impl Places {
         }
     }
 
-    /// The id of a container that runs, once its process `pid` is linked to the bridge where it was given.
+    /// The id of a container that runs, once its process `pid` is linked to the bridge where it was given, and the
+    /// congestion control that its namespace got then.
     fn joined(
         &self,
         network: &Network,
@@ -166,23 +178,24 @@ impl Places {
         place: usize,
         name: &str,
         pid: Option<u32>,
-    ) -> Result<String, Error> {
+    ) -> Result<(String, Option<String>), Error> {
+        let mut control = None;
         if let Some(pid) = pid {
             let space = PathBuf::from(format!("/proc/{pid}/ns/net"));
             let doing = "cannot set up the container's network";
-            netspace::take_over_settings(&space).map_err(|source| Error::Os {
+            control = netspace::take_over_settings(&space).map_err(|source| Error::Os {
                 name: name.into(),
                 doing,
                 source,
             })?;
             network.join(place, &space)?;
         }
-        engine.id(name)
+        Ok((engine.id(name)?, control))
     }
 }
 
 impl Workshop {
-    fn new(form: Form, name: &str, program: &Path, users: Option<&str>) -> Result<Workshop, Error> {
+    fn new(form: Form, name: &str, programs: &[&Path], users: Option<&str>) -> Result<Workshop, Error> {
         let os = |doing| {
             let name = name.to_owned();
             move |source| Error::Os { name, doing, source }
@@ -196,7 +209,7 @@ impl Workshop {
         let root = folder.join("root");
         fs::create_dir_all(&root).map_err(os("cannot make a folder for containers"))?;
         if users.is_none() {
-            root::make(&root, program)?;
+            root::make(&root, programs)?;
         }
         let mut image = None;
         if let Some(engine) = &engine {
@@ -223,7 +236,7 @@ impl Instance {
     /// A server without anything around it.
     pub fn bare(process: Process) -> Instance {
         let pid = process.pid();
-        Instance { process, pid, container: None }
+        Instance { process, pid, container: None, control: None }
     }
 
     /// The server's process id, as this machine counts; not that of what keeps its container.
@@ -246,7 +259,13 @@ impl Instance {
         self.container.as_deref()
     }
 
-    /// Waits up to `within` until it accepts connections at `address`, which nobody else can have.
+    /// TCP's congestion control in its network namespace; `None` where it has this machine's network, or the kernel
+    /// does not say.
+    pub fn congestion_control(&self) -> Option<&str> {
+        self.control.as_deref()
+    }
+
+    /// Waits up to `within` until it accepts connections at `address`, which no other process can have.
     ///
     /// Errors: it ended, with its last words; or it does not answer in time.
     pub fn await_answer(&mut self, address: SocketAddr, within: Duration) -> Result<(), Error> {
@@ -277,7 +296,7 @@ fn first_inside(pid: u32) -> Option<u32> {
     children(pid)?.into_iter().find(|child| space(&child.to_string()).is_some_and(|other| other != own))
 }
 
-/// The children of the first thread of process `pid`; `None` where it is gone. Source: `proc_pid_task(5)`.
+/// The children of the first thread of process `pid`; `None` where it has ended. Source: `proc_pid_task(5)`.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Some(text.split_whitespace().filter_map(|child| child.parse().ok()).collect())

@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use crate::{Error, Process, Spec};
 
-/// How often another port is tried because somebody else took the last between the choice and the start.
+/// How often another port is tried because another process took the last between the choice and the start.
 const PORT_TRIES: usize = 5;
 
-/// A TCP port on loopback that nobody listens on at this moment.
+/// A TCP port on loopback that no process listens on at this moment.
 ///
-/// Somebody else may take it before the server does, so a start on it is verified by
-/// [`Process::await_port`], which tells whose the listener is, and tried again on another port.
+/// Another process may take it before the server does, so a start on it is verified by
+/// [`Process::await_port`], which tells which process listens, and tried again on another port.
 /// A server that can listen on port 0 and say where should do that instead.
 pub fn free_port() -> io::Result<u16> {
     free_port_at(Ipv4Addr::LOCALHOST.into())
 }
 
 /// As [`free_port`], at another address of this machine.
-fn free_port_at(address: IpAddr) -> io::Result<u16> {
+pub fn free_port_at(address: IpAddr) -> io::Result<u16> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }
 

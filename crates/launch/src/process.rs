@@ -12,13 +12,13 @@ use rustix::process::{
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::capture::{Capture, Next};
-use crate::{Error, Spec, find_program, spawner};
+use crate::{Error, Spec, StopSignal, find_program, spawner};
 
 /// Lines of standard output that are kept for the reader; the oldest go first. Results travel in files.
 const STDOUT_LINES: usize = 10_000;
 /// Lines of standard error that are kept for messages.
 const STDERR_LINES: usize = 20;
-/// How long a killed process may take to be gone. Only one that is stuck in the kernel takes over some ms.
+/// How long a killed process may take to end. Only one that is stuck in the kernel takes over some ms.
 const KILL_WAIT: Duration = Duration::from_secs(5);
 /// How long the last words of a process that has ended are waited for: they are in the pipe already.
 pub(crate) const LAST_WORDS_WAIT: Duration = Duration::from_millis(500);
@@ -51,7 +51,7 @@ pub struct Ended {
 impl Process {
     /// Starts what `spec` says.
     ///
-    /// Errors: the program is missing or cannot run, or the processors cannot all be had.
+    /// Errors: the program is missing or cannot run, or not all processors are available.
     pub fn spawn(spec: Spec) -> Result<Process, Error> {
         let cpus = wanted_cpus(&spec)?;
         let program = program_file(&spec)?;
@@ -144,11 +144,16 @@ impl Process {
         if status.success() { Ok(()) } else { Err(self.died("with a failure", status)) }
     }
 
-    /// Asks it to end (SIGTERM) and returns at once.
+    /// Asks it to end, by SIGTERM or the signal of its [`Spec`], and returns at once.
     pub fn terminate(&mut self) {
         if self.status.is_none() {
             // It may have ended meanwhile, which is what was wanted.
-            let _ = pidfd_send_signal(&self.pidfd, Signal::TERM);
+            let signal = match self.spec.stop {
+                StopSignal::Term => Signal::TERM,
+                StopSignal::Int => Signal::INT,
+                StopSignal::Quit => Signal::QUIT,
+            };
+            let _ = pidfd_send_signal(&self.pidfd, signal);
         }
     }
 
@@ -171,7 +176,7 @@ impl Process {
     }
 
     fn kill(&mut self) -> Result<ExitStatus, Error> {
-        // Safe from hitting a stranger: as long as it is not reaped, its id and its group's are not reused.
+        // Cannot hit another process: as long as it is not reaped, its id and its group's are not reused.
         if self.status.is_none() {
             let _ = kill_process_group(self.pid, Signal::KILL);
         }
@@ -194,7 +199,7 @@ impl Process {
             let left = deadline.saturating_duration_since(Instant::now());
             let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
             match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
-                // A signal handler ran here; the time that is left is counted anew.
+                // A signal handler ran here; the time that is left is computed again.
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
                 Ok(_) => break,
@@ -261,7 +266,7 @@ fn spawn_error(spec: &Spec, source: io::Error) -> Error {
     let (name, program) = (spec.name.clone(), spec.program.clone());
     match (source.kind(), &spec.cpus) {
         (io::ErrorKind::NotFound, _) => Error::NotFound { name, program, hint: NOT_FOUND_HINT.into() },
-        // `prepare` in the spawner reports processors that cannot be had so; exec itself hardly ever does.
+        // `prepare` in the spawner reports unavailable processors so; exec itself hardly ever does.
         (io::ErrorKind::InvalidInput, Some(cpus)) => cpus_error(spec, cpus),
         _ => Error::Spawn { name, program, source },
     }

@@ -9,7 +9,7 @@ use crate::{Error, Process};
 
 /// How often a server that is starting is asked again: well under the time that any takes to start.
 const POLL: Duration = Duration::from_millis(2);
-/// How often the end of a process is looked for while its output stays open, as a child of its own may hold it.
+/// How often the end of a process is checked for while its output stays open, as a child of its own may hold it.
 const LOOK: Duration = Duration::from_millis(20);
 /// What a connection over loopback may take before it counts as refused.
 const CONNECT_WAIT: Duration = Duration::from_millis(500);
@@ -44,7 +44,22 @@ impl Process {
         }
     }
 
-    /// Waits up to `within` until it, and nobody else, accepts connections at `address`.
+    /// Waits up to `within` for a line of its standard output that starts with `prefix`, and returns the address that
+    /// follows. A server that prints where it listens can be started on port 0, so that no port is ever taken.
+    ///
+    /// Errors: as those of [`Process::await_line`]; no address follows.
+    pub fn await_address(&mut self, prefix: &str, within: Duration) -> Result<SocketAddr, Error> {
+        let line = self.await_line(prefix, within)?;
+        // Words behind the address are for people.
+        let address = line[prefix.len()..].split_whitespace().next().and_then(|word| word.parse().ok());
+        address.ok_or_else(|| Error::Unexpected {
+            name: self.spec().name.clone(),
+            got: line.clone(),
+            expected: "the line that it is ready, with ADDRESS:PORT behind it",
+        })
+    }
+
+    /// Waits up to `within` until it, and no other process, accepts connections at `address`.
     ///
     /// Errors: it ended, with its last words; another process listens there; or it does not listen in time.
     pub fn await_port(&mut self, address: SocketAddr, within: Duration) -> Result<(), Error> {
@@ -53,16 +68,16 @@ impl Process {
             let ended = self.poll_end(Duration::ZERO)?;
             let answers = TcpStream::connect_timeout(&address, CONNECT_WAIT).is_ok();
             if let Some(status) = ended {
-                // It is gone, so whoever answers there is somebody else.
+                // It has ended, so what answers there is another process.
                 let died = self.died("before it was ready", status);
                 return Err(if answers { self.port_taken(address) } else { died });
             }
-            let found = if answers { owner(self.pid(), address) } else { Ok(Owner::Nobody) };
+            let found = if answers { owner(self.pid(), address) } else { Ok(Owner::None) };
             match found {
                 Ok(Owner::Itself) => return Ok(()),
                 Ok(Owner::Both) => return Err(self.port_taken(address)),
                 // It may yet say itself that it cannot have the port; what has just ended cannot be read.
-                Ok(Owner::Another | Owner::Nobody) | Err(_) => {}
+                Ok(Owner::Another | Owner::None) | Err(_) => {}
             }
             if Instant::now() >= deadline {
                 return Err(match found {
@@ -91,7 +106,7 @@ impl Process {
     }
 
     /// Errors: it has ended, `when` it should not have, with its last words.
-    pub(crate) fn still_runs(&mut self, when: &'static str) -> Result<(), Error> {
+    pub fn still_runs(&mut self, when: &'static str) -> Result<(), Error> {
         match self.poll_end(Duration::ZERO)? {
             None => Ok(()),
             Some(status) => Err(self.died(when, status)),
@@ -102,7 +117,8 @@ impl Process {
         Error::PortTaken { name: self.spec().name.clone(), address, stderr: self.stderr_tail() }
     }
 
-    pub(crate) fn not_ready(&self, what: String, within: Duration) -> Error {
+    /// The error that it did not do `what` in time: `listen on 127.0.0.1:80`.
+    pub fn not_ready(&self, what: String, within: Duration) -> Error {
         Error::NotReady { name: self.spec().name.clone(), what, within, stderr: self.stderr_tail() }
     }
 }

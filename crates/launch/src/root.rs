@@ -16,23 +16,25 @@ const FOLDERS: [&str; 6] = ["dev", "etc", "proc", "run", "sys", "tmp"];
 /// The accounts that the program may look up.
 const PASSWD: &str = "root:x:0:0:root:/:/bin/false\n";
 
-/// Makes a root folder at `root` with `program`, at the path that it has here.
+/// Makes a root folder at `root` with `programs`, at the paths that they have here.
 ///
-/// Errors: `program` is not there, its libraries are not known, or the folder cannot be written to.
-pub(crate) fn make(root: &Path, program: &Path) -> Result<(), Error> {
+/// Errors: one is not there, its libraries are not known, or the folder cannot be written to.
+pub(crate) fn make(root: &Path, programs: &[&Path]) -> Result<(), Error> {
     let os = |doing| {
-        let name = program.display().to_string();
+        let name = programs.first().map_or_else(String::new, |program| program.display().to_string());
         move |source| Error::Os { name, doing, source }
     };
     let writing = "cannot copy it and its libraries for a container";
     for folder in FOLDERS {
         fs::create_dir_all(root.join(folder)).map_err(os(writing))?;
     }
-    let nobody = User::nobody()
+    let unprivileged = User::nobody()
         .map_or(String::new(), |user| format!("{}:x:{}:{}::/:/bin/false\n", user.name, user.uid, user.gid));
-    fs::write(root.join("etc/passwd"), format!("{PASSWD}{nobody}")).map_err(os(writing))?;
-    for file in libraries(program)?.iter().map(PathBuf::as_path).chain([program]) {
-        copy(file, root).map_err(os(writing))?;
+    fs::write(root.join("etc/passwd"), format!("{PASSWD}{unprivileged}")).map_err(os(writing))?;
+    for program in programs {
+        for file in libraries(program)?.iter().map(PathBuf::as_path).chain([*program]) {
+            copy(file, root).map_err(os(writing))?;
+        }
     }
     // Whatever this process's mask of permissions is, another account runs the program.
     open(root).map_err(os(writing))
@@ -77,7 +79,7 @@ pub(crate) fn inside(root: &Path, file: &Path) -> PathBuf {
     root.join(file.strip_prefix("/").unwrap_or(file))
 }
 
-/// Lets everybody read and enter, and nobody but the owner write.
+/// Lets every user read and enter, and only the owner write.
 fn open(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(folder)? {
@@ -118,7 +120,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
         let shell = fs::canonicalize("/bin/sh").unwrap();
-        make(&root, &shell).unwrap();
+        make(&root, &[&shell]).unwrap();
         assert!(fs::read_to_string(root.join("etc/passwd")).unwrap().starts_with("root:"));
         assert_eq!(fs::read(inside(&root, &shell)).unwrap(), fs::read(&shell).unwrap());
         if !User::is_root() {
@@ -132,7 +134,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let error = make(folder.path(), Path::new("/no/such/server")).unwrap_err().to_string();
+        let error = make(folder.path(), &[Path::new("/no/such/server")]).unwrap_err().to_string();
         assert!(error.contains("/no/such/server"), "{error}");
     }
 }

@@ -28,7 +28,7 @@ struct Job {
 /// Starts `command` confined to `cpus`, in the network namespace at `net` where one is given, to be killed by the
 /// kernel when this process dies.
 ///
-/// Errors: those of `Command::spawn`; `EINVAL` where `cpus` cannot all be had; what `setns(2)` says.
+/// Errors: those of `Command::spawn`; `EINVAL` where not all `cpus` are available; what `setns(2)` says.
 /// Bounds: covers the child, not what the child starts in turn. A set-user-ID program, or one that changes its
 /// user itself, loses the protection (`prctl(2)`); hence [`crate::Spec::user`] changes it beforehand.
 pub(crate) fn spawn(mut command: Command, cpus: CpuSet, net: Option<&Path>) -> io::Result<Child> {
@@ -67,7 +67,7 @@ fn prepare(parent: Pid, cpus: &CpuSet) -> io::Result<()> {
 }
 
 /// Starts `command` from within the network namespace `net`: this thread goes there, and the child stays. The child
-/// itself could not, since it may be somebody without rights by then.
+/// itself could not, since it may run as an unprivileged user by then.
 ///
 /// Errors: the way back failed.
 fn spawn_in(command: &mut Command, net: &File) -> io::Result<io::Result<Child>> {

@@ -11,6 +11,18 @@ pub struct Mount {
     pub writable: bool,
 }
 
+/// The signal that asks a process to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGTERM.
+    #[default]
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+}
+
 /// What to start, and how.
 ///
 /// Standard input is empty unless [`Spec::input`] asks for one, standard output and error are read by the [`crate::Process`].
@@ -28,6 +40,8 @@ pub struct Spec {
     pub cpus: Option<Vec<usize>>,
     /// The account that it runs under; `None` leaves it the caller's. Only root can choose.
     pub user: Option<User>,
+    /// The signal that asks it to end.
+    pub stop: StopSignal,
     /// Whether it has a standard input that [`crate::Process::write_line`] writes to.
     pub input: bool,
     /// The network namespace that it runs in, as a file of the kernel's: `/run/netns/NAME`, `/proc/PID/ns/net`;
@@ -49,6 +63,7 @@ impl Spec {
             env: Vec::new(),
             cpus: None,
             user: None,
+            stop: StopSignal::Term,
             input: false,
             net: None,
             dir: None,

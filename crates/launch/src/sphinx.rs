@@ -9,7 +9,7 @@ use crate::{Error, Process, Spec};
 /// How the line starts by which Sphinx says that it accepts connections; its address follows.
 pub const READY: &str = "sphinxd ready on ";
 
-/// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`), or a build of one's own: of that, or of
+/// `exe serve sphinx args…`; `exe` is this program (`std::env::current_exe`), or another build: of that, or of
 /// `sphinxd`, which is the server alone and takes `args` at once.
 pub fn spec<A: Into<String>>(exe: &Path, args: impl IntoIterator<Item = A>) -> Spec {
     let alone = exe.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sphinxd"));

@@ -8,7 +8,7 @@ pub(crate) struct Subnet {
     bits: u32,
 }
 
-/// Where ranges are taken from: addresses for tests of networks, which nobody has on the Internet. Source: RFC 2544,
+/// Where ranges are taken from: addresses for tests of networks, which no Internet host has. Source: RFC 2544,
 /// C.2.2.
 pub(crate) const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
 
@@ -78,6 +78,18 @@ pub(crate) fn in_use(addresses: &str, routes: &str) -> Vec<(String, Subnet)> {
     of_address.chain(of_route).collect()
 }
 
+/// The addresses from which this machine reaches a server that listens at `server`: loopback, the server's own address, or
+/// the range of the bridges. A container engine gives the address later, and the server listens on all of its own.
+pub fn asked_from(server: IpAddr) -> Vec<String> {
+    let mut all = vec!["127.0.0.0/8".to_owned(), "::1".to_owned()];
+    if server.is_unspecified() || POOL.contains(server) {
+        all.push(POOL.to_string());
+    } else if !server.is_loopback() {
+        all.push(server.to_string());
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,5 +155,20 @@ mod tests {
             let _ = Subnet::parse(&text);
             let _ = in_use(&text, &text);
         }
+    }
+
+    #[test]
+    fn only_this_machine_asks_for_the_status() {
+        let check = |server: &str, expect: Option<&str>| {
+            let found = asked_from(server.parse().unwrap());
+            assert_eq!(found[..2], ["127.0.0.0/8", "::1"], "{server}");
+            assert_eq!(found.get(2).map(String::as_str), expect, "{server}");
+        };
+        check("127.0.0.1", None);
+        check("::1", None);
+        check("198.19.7.2", Some("198.19.0.0/16"));
+        check("0.0.0.0", Some("198.19.0.0/16"));
+        check("10.0.0.5", Some("10.0.0.5"));
+        check("fd00::5", Some("fd00::5"));
     }
 }

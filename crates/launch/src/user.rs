@@ -13,7 +13,7 @@ pub struct User {
 }
 
 impl User {
-    /// The account without rights, `nobody`, where this process can change to it.
+    /// The unprivileged account, `nobody`, where this process can change to it.
     ///
     /// `None` where there is no such account or the user namespace (a rootless container's) does not hold it.
     pub fn nobody() -> Option<User> {

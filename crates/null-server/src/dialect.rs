@@ -3,7 +3,7 @@ use proto_http::server::{self, Parse};
 
 use crate::binary;
 
-/// The longest line that is looked at; what is longer is cut up, since nobody is served by an endless line.
+/// The longest line that is read; longer lines are cut, which bounds a connection's memory.
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// What the server takes for a request, and what it answers.
@@ -26,7 +26,7 @@ pub enum Dialect {
     },
 }
 
-/// The answer to what is no HTTP.
+/// The answer to what is not HTTP.
 const BAD_REQUEST: &[u8] = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
 impl Dialect {

@@ -1,4 +1,4 @@
-//! A server that does nothing, for exactly as long as it is told to: the ruler is held against it.
+//! A server with fixed service times, which load generators are validated against.
 //!
 //! It is one queue and one server. A request begins when it has arrived and the one before is done, and
 //! takes a drawn service time; scheduled stalls freeze it. So with Poisson arrivals and exponential service

@@ -16,7 +16,7 @@ pub enum Service {
     Queue {
         /// The distribution of the service time.
         time: Gap,
-        /// When the server stands still.
+        /// When the server stalls.
         stalls: Stalls,
         /// The seed of the draws.
         seed: u64,
@@ -126,7 +126,7 @@ impl NullServer {
         used
     }
 
-    /// Takes one datagram. What is no whole request gets no answer, as nothing could say what it answers.
+    /// Takes one datagram. What is not a whole request gets no answer, as nothing could say what it answers.
     fn take_datagram<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         if !self.dialect.is_framed() {
             self.take(reactor, conn, at, bytes);
@@ -159,7 +159,7 @@ impl Queue {
     }
 }
 
-/// Sends the output, and ends the connection behind it. One whose peer does not take it all is the peer's to end.
+/// Sends the output, and ends the connection behind it. Where the peer does not take all of it, the peer ends it.
 fn send_whole<R: Reactor>(reactor: &mut R, conn: Conn, ends: bool) {
     reactor.flush(conn);
     if ends && reactor.unsent(conn) == 0 {

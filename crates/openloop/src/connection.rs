@@ -20,7 +20,7 @@ pub(crate) struct Request<J> {
     pub(crate) job: J,
 }
 
-/// Where a job stands that goes on with another request.
+/// The state of a job that goes on with another request.
 #[derive(Clone, Copy)]
 pub(crate) struct Begun {
     /// When its first request was eligible.
@@ -55,9 +55,9 @@ pub(crate) enum Link {
     Up(Conn),
     /// Its last answer has come and the server is about to close it; a request that needs it has it replaced.
     Ending(Conn),
-    /// Closed in good order, and established anew once a request needs it.
+    /// Closed cleanly, and re-established once a request needs it.
     Ended,
-    /// Lost, and not to be had again before the moment given.
+    /// Lost, and not reconnected before the moment given.
     Down { retry_at: Time },
 }
 
@@ -145,7 +145,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         matches!(self.link, Link::Up(_)) && self.has_place() && self.line.is_empty()
     }
 
-    /// Whether the socket may take another request, apart from who waits for it.
+    /// Whether the socket may take another request, apart from requests that wait for it.
     #[inline]
     pub(crate) fn has_place(&self) -> bool {
         self.in_flight.len() < self.places && self.left > 0
@@ -157,7 +157,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         matches!(self.link, Link::Ending(_) | Link::Ended)
     }
 
-    /// Whether a request that is given to it now waits for nobody else's answer.
+    /// Whether a request that is given to it now waits for no other request's answer.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.can_take() || (self.is_over() && self.line.is_empty())
@@ -172,7 +172,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.free_since = now;
     }
 
-    /// The serial of the next request; its tag is no other's that is in flight.
+    /// The serial of the next request; no other request in flight has its tag.
     ///
     /// Cost: it looks through those in flight only where the oldest waits since 65 535 sends.
     pub(crate) fn next_serial(&mut self) -> u64 {

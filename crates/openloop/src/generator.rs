@@ -15,7 +15,7 @@ use units::{Nanos, Time};
 
 use crate::{Engine, LivePoint, Plan, Recording, Workload};
 
-/// All connections must stand after this long.
+/// All connections must be established after this long.
 const CONNECT_TIMEOUT: Nanos = Nanos::from_secs(5);
 /// From the moment all threads are ready to the first arrival.
 const RUN_UP: Nanos = Nanos::from_millis(5);
@@ -35,7 +35,7 @@ pub enum Failure {
     #[error("cannot connect to {server}: {source}{}", connect_lever(source))]
     Connect { server: Address, source: io::Error },
     #[error(
-        "{server} let only some of {wanted} connections stand within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
+        "{server} let only some of {wanted} connections are established within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
     )]
     ConnectTimeout { server: String, wanted: usize },
     #[error("the start was called off: {0}")]
@@ -70,7 +70,7 @@ pub struct Generator {
     pub backend: Backend,
     /// How the connections are encrypted, and the name that the servers' certificates must bear; `None`: not at all.
     pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
-    /// Says when to start, once all connections of all threads stand; `None`: at once.
+    /// Says when to start, once all connections of all threads are established; `None`: at once.
     pub gate: Option<Gate>,
     /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
     pub stamps: Option<Stamps>,
@@ -92,7 +92,7 @@ pub struct Stamps {
 /// none.
 pub type Gate = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
 
-/// Points that may wait for somebody who looks on: 12 s of them.
+/// Points that may wait for the consumer: 12 s of them.
 const SHOWN: usize = 128;
 
 impl Generator {
@@ -114,13 +114,13 @@ impl Generator {
 
     /// What the kernel stamped in the runs so far, each thread's in the order in which it ended; once.
     pub fn take_stamped(&self) -> Vec<Exchange> {
-        std::mem::take(&mut *self.stamped.lock().expect("nobody panics with it"))
+        std::mem::take(&mut *self.stamped.lock().expect("no thread panics while holding it"))
     }
 
-    /// What each thread shows while it runs, for a thread that looks on. Call it before [`Generator::run`].
+    /// What each thread shows while it runs, for a thread that displays it. Call it before [`Generator::run`].
     pub fn watch(&self) -> Vec<Consumer<LivePoint>> {
         let (to, from) = (0..self.threads).map(|_| bounded(SHOWN)).unzip();
-        *self.shown_to.lock().expect("nobody panics with it") = to;
+        *self.shown_to.lock().expect("no thread panics while holding it") = to;
         from
     }
 
@@ -206,7 +206,7 @@ impl Generator {
     ) -> Result<Recording, Failure> {
         let reactor = || Epoll::with_timestamps(room, one_in);
         let (recording, mut reactor) = self.thread(thread, workload, reactor, together)?;
-        self.stamped.lock().expect("nobody panics with it").extend(reactor.take_exchanges());
+        self.stamped.lock().expect("no thread panics while holding it").extend(reactor.take_exchanges());
         Ok(recording)
     }
 
@@ -221,7 +221,7 @@ impl Generator {
         if prepared.is_err() {
             failed.store(true, Ordering::Relaxed);
         }
-        // Everybody comes here, also who failed, so that nobody waits for ever.
+        // Every thread comes here, also one that failed, so that none waits for ever.
         let mut called_off = None;
         if barrier.wait().is_leader() && !failed.load(Ordering::Relaxed) {
             match self.gate.as_ref().map_or_else(|| Ok(monotonic_now() + RUN_UP), |gate| gate()) {
@@ -260,7 +260,7 @@ impl Generator {
         let plan = self.plan_of(thread as usize);
         let mut reactor = reactor()?;
         let mut engine = Engine::new(plan, workload, Arc::clone(&self.stop));
-        if let Some(to) = self.shown_to.lock().expect("nobody panics with it").pop() {
+        if let Some(to) = self.shown_to.lock().expect("no thread panics while holding it").pop() {
             engine.show(to);
         }
         engine.connect(&mut reactor)?;

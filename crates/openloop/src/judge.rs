@@ -25,7 +25,7 @@ const STEADY: f64 = 0.5;
 
 /// Judges whether a recording describes the server, and whether the server kept up.
 ///
-/// `others` are reasons that the engine cannot know, such as a data set that was not there; the gravest
+/// `others` are reasons that the engine cannot know, such as a data set that was not there; the most severe
 /// reason comes first.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     let mut reasons = others;
@@ -56,8 +56,7 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     }
 
     if recording.unsolicited > 0 {
-        let detail =
-            format!("the server sent bytes that nobody had asked for, {} times", recording.unsolicited);
+        let detail = format!("the server sent bytes without a request, {} times", recording.unsolicited);
         find(Reason::ErrorRate, detail);
     }
 

@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::Interval;
 
-/// What one thread did in 100 ms of the window, for somebody who looks on.
+/// What one thread did in 100 ms of the window, for a consumer that displays it.
 ///
 /// It is a glance, not the measurement: its times are those of what was answered, and say nothing of what still is not.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ pub struct Arrival {
 /// The process is one for the whole generator. Every thread walks all of it and takes each n-th arrival,
 /// so that the arrival times depend on seed and rate alone and not on the number of threads, any kind of
 /// process, profile or trace can be used, and a rate below the number of threads is met. The schedule knows nothing of
-/// completions: an arrival that nobody takes just stays ahead of the cursor.
+/// completions: an arrival that is not taken just stays ahead of the cursor.
 ///
 /// Cost: that of [`Arrivals`], 5 to 25 ns, for each arrival of the generator.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ impl Schedule {
         schedule
     }
 
-    /// The next arrival that nobody has taken.
+    /// The next arrival that was not taken.
     #[inline]
     pub fn peek(&self) -> Arrival {
         self.head
@@ -97,7 +97,7 @@ mod tests {
 
     fn schedule(spec: &str, rps: f64, seed: u64, share: u32, shares: u32) -> Schedule {
         let spec: ArrivalSpec = spec.parse().unwrap();
-        let arrivals = spec.arrivals(Rate::new(rps).unwrap(), None).unwrap();
+        let arrivals = Arrivals::of(&spec, Rate::new(rps).unwrap(), None).unwrap();
         Schedule::new(arrivals, &Streams::new(seed), Time(1_000), share, shares)
     }
 

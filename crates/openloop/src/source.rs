@@ -27,7 +27,7 @@ impl Source {
         }
     }
 
-    /// Takes the next arrival, and the client whose it is where clients are what it comes from.
+    /// Takes the next arrival, and its client, where arrivals come from clients.
     #[inline]
     pub(crate) fn take(&mut self) -> (Arrival, Option<u32>) {
         match self {

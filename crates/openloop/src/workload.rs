@@ -43,13 +43,13 @@ pub trait Workload {
     /// the same `wire`.
     fn response(&mut self, job: &mut Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Self::Job>;
 
-    /// The server has closed the connection in good order while `job` waits for its answer: what that makes of it, where
+    /// The server has closed the connection cleanly while `job` waits for its answer: what that makes of it, where
     /// the close is the answer's end or cuts it off. `None`: it was not answered.
     fn closed(&mut self, _: &mut Self::Job, _: &mut Self::Wire) -> Option<Result<(), Fault>> {
         None
     }
 
-    /// Which request a datagram belongs to; `None` where it is none of this protocol.
+    /// Which request a datagram belongs to; `None` where it is not of this protocol.
     fn tag(&self, _datagram: &[u8]) -> Option<u16> {
         None
     }
@@ -123,10 +123,10 @@ pub enum Parsed<J> {
         used: usize,
         /// What is wrong with it, if anything.
         outcome: Result<(), Fault>,
-        /// What comes of it.
+        /// The outcome.
         then: Then<J>,
     },
-    /// The bytes are no answer at all; the connection is given up.
+    /// The bytes are not an answer at all; the connection is given up.
     Garbage(String),
 }
 
@@ -142,13 +142,13 @@ impl<J> Parsed<J> {
 pub enum Then<J> {
     /// Nothing: the part is done.
     End,
-    /// Nothing, and nothing else on this connection: the server ends it in good order. What was sent behind is sent again
+    /// Nothing, and nothing else on this connection: the server closes it cleanly. What was sent behind is sent again
     /// on the next.
     Close,
     /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
     /// and the response time runs on.
     Again {
-        /// Who takes it.
+        /// Which endpoint takes it.
         endpoint: usize,
     },
     /// The part is done, and a request of its own follows at once, due at the moment of the answer. It is no
@@ -156,7 +156,7 @@ pub enum Then<J> {
     Also {
         /// Its operation, one of the follow-ups.
         operation: usize,
-        /// Who takes it.
+        /// Which endpoint takes it.
         endpoint: usize,
         /// What it is.
         job: J,

@@ -107,7 +107,7 @@ impl Program for Generator {
     }
 }
 
-/// Has so many requests due in `window`, and returns how much memory it came to need on the way.
+/// Has so many requests due in `window`, and returns how much memory it needed.
 fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
     let server = Address::Tcp("10.0.0.1:7".parse().unwrap());
     let plan = Plan {

@@ -12,8 +12,8 @@ use results::probes::{Counter, Missing};
 
 use crate::instrument::{Instrument, Reading};
 use crate::perf::{Counted, Event, READ_TIMES, hint};
-use crate::set::Probe;
 use crate::subject::Subject;
+use spec::Probe;
 
 /// A source of counts: kind, number, and how it is called here.
 struct Source {
@@ -63,7 +63,7 @@ struct Counters {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Counts(BTreeMap<&'static str, Counted>);
 
-/// The events that could be had, and those that could not.
+/// The events that are available, and those that are not.
 struct Opened<E> {
     events: Vec<(&'static str, E)>,
     /// Counters that this machine lacks.
@@ -307,9 +307,9 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said_once() {
-        let nobody = Subject::default();
+        let none = Subject::default();
         let mut missing = Vec::new();
-        let lacks = open(&nobody, &mut missing).err().unwrap();
+        let lacks = open(&none, &mut missing).err().unwrap();
         assert!(lacks[0].what.contains("none is known to listen"), "{lacks:?}");
         let own = Subject { pids: vec![std::process::id()], ports: Vec::new(), ..Subject::default() };
         match open(&own, &mut missing) {

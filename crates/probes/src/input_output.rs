@@ -11,8 +11,8 @@ use results::Probes;
 use results::probes::{InputOutput, Missing};
 
 use crate::instrument::{Instrument, Reading};
-use crate::set::Probe;
 use crate::subject::Subject;
+use spec::Probe;
 
 /// What was counted at one moment, or between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

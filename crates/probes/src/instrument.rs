@@ -2,7 +2,7 @@ use std::io;
 
 use results::Probes;
 
-use crate::set::Probe;
+use spec::Probe;
 
 /// One probe at work. It looks in slots; between them it costs nothing.
 pub(crate) trait Instrument {

@@ -1,4 +1,4 @@
-//! Programs in the kernel: loaded once, attached while somebody looks.
+//! Programs in the kernel: loaded once, attached while a probe is open.
 
 use std::fs;
 use std::io;
@@ -157,7 +157,7 @@ pub(crate) fn empty(map: &MapHandle, mut each: impl FnMut(&[u8], &[u8])) -> libb
         if let Some(value) = map.lookup(&key, MapFlags::ANY)? {
             each(&key, &value);
         }
-        // An entry of a table that makes room by itself may be gone.
+        // An entry of a table that makes room by itself may have been evicted.
         let _ = map.delete(&key);
     }
     Ok(())

@@ -1,15 +1,15 @@
-//! Where a request's time goes, and who used the processors meanwhile: observed, never acted upon.
+//! Where a request's time goes, and what used the processors meanwhile: observed, never acted upon.
 //!
 //! An [`Observer`] runs beside a trial in the process that started it. It cuts the time into slots, lets each probe
 //! look in some of them and not in others, and lays them beside the trial's windows afterwards: what is seen in a slot
-//! goes into the record, and the difference between slots with and without is what looking cost.
+//! goes into the record, and the difference between slots with and without is the probes' overhead.
 //!
 //! | probe | sees | by |
 //! |---|---|---|
 //! | `stages` | the stages of a request in the server | programs in the kernel, [feature](https://doc.rust-lang.org/cargo/reference/features.html) `bpf`, root |
 //! | `runqueue` | how the server's threads come to run; interrupts | `/proc`, without privilege |
 //! | `cpu` | which code uses the processors | sampling by `perf_event_open(2)` |
-//! | `sockets` | how long requests stand unread, round trips, what held answers back | netlink, without privilege |
+//! | `sockets` | how long requests wait unread, round trips, what held answers back | netlink, without privilege |
 //! | `server` | what the server counts itself | its `stats`, NGINX's `stub_status`, Sphinx's metrics |
 //! | `client` | when requests left the client's machine, and answers came to it | `SO_TIMESTAMPING` in the generator |
 //! | `counters` | instructions, misses, faults | `perf_event_open(2)`, those that are there |
@@ -33,14 +33,13 @@ mod proc;
 mod processor;
 mod scheduling;
 mod server;
-mod set;
 mod slots;
 mod sockets;
 mod stages;
 mod subject;
 
 pub use observer::Observer;
-pub use set::{Probe, ProbeSet};
+pub use spec::{Probe, ProbeSet};
 pub use subject::Subject;
 
 /// Why the stages of a request cannot be followed here, with what to do; `None` where they can.

@@ -9,10 +9,10 @@ use results::{Invalid, Probes, Reason, Trial, Verdict};
 use units::{Nanos, Time};
 
 use crate::instrument::{Instrument, Reading};
-use crate::set::{Probe, ProbeSet};
 use crate::slots::Slots;
 use crate::subject::Subject;
 use crate::{counters, input_output, overhead, processor, scheduling, server, sockets, stages};
+use spec::{Probe, ProbeSet};
 
 /// Probes at work beside a trial.
 ///
@@ -36,9 +36,9 @@ pub(crate) struct Slot {
 }
 
 impl Observer {
-    /// Begins to observe `subject` for a trial whose window has this length; returns once every probe stands.
+    /// Begins to observe `subject` for a trial whose window has this length; returns once every probe is attached.
     ///
-    /// What cannot be had is told by [`Observer::finish`].
+    /// [`Observer::finish`] tells what is unavailable.
     pub fn start(wanted: &ProbeSet, subject: Subject, window: Duration) -> Observer {
         Observer::begin(wanted, subject, Slots::new(wanted.in_slots().len(), window))
     }
@@ -161,7 +161,7 @@ fn watch(
     let mut missing = Vec::new();
     let mut own_ports = Vec::new();
     let mut instruments: Vec<(usize, Box<dyn Instrument>)> = Vec::new();
-    // Who asks the server begins first and ends last, so that no other probe sees the questions.
+    // The probe that asks the server begins first and ends last, so that no other probe sees the questions.
     let (asking, others): (Vec<_>, Vec<_>) =
         probes.iter().enumerate().partition(|(_, probe)| **probe == Probe::Server);
     for (j, &probe) in asking.into_iter().chain(others) {

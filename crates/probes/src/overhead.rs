@@ -1,4 +1,4 @@
-//! What looking cost: windows of the trial in which a probe looked against those in which it did not.
+//! The probes' overhead: windows of the trial in which a probe looked against those in which it did not.
 
 use results::WindowPoint;
 use results::probes::Overhead;
@@ -6,7 +6,7 @@ use stats::median;
 use units::{Nanos, Time};
 
 use crate::observer::Slot;
-use crate::set::Probe;
+use spec::Probe;
 
 /// The length of a trial's windows, unless there are so many that they are longer. Source: `results::WindowPoint`.
 const WINDOW_MS: u64 = 100;
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(got.throughput_ratio, Some(0.9));
         // 0.4 busy at a rate of 90 against 0.2 at 100.
         assert!((got.cpu_per_request_ratio.unwrap() - (0.4 / 90.0) / (0.2 / 100.0)).abs() < 1e-9);
-        // A probe that looked throughout cannot be held against anything.
+        // A probe that looked throughout cannot be validated against anything.
         let got = of(Probe::Stages, &slots[..1], &windows, Time(1_000_000_000));
         assert_eq!((got.windows_without, got.p99_ratio, got.throughput_ratio), (0, None, None));
         assert_eq!(of(Probe::Cpu, &slots, &windows, Time(1_000_000_000)).windows_with, 0);

@@ -25,7 +25,7 @@ impl Event {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call returned a new descriptor, which nobody else owns.
+        // SAFETY: the call returned a new descriptor, which nothing else owns.
         Ok(Event { fd: unsafe { OwnedFd::from_raw_fd(fd) } })
     }
 

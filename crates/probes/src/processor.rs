@@ -15,9 +15,9 @@ use results::probes::{CodeShare, Missing, Processor, Stack};
 
 use crate::instrument::{Instrument, Reading};
 use crate::perf::{Event, hint};
-use crate::set::Probe;
 use crate::subject::Subject;
 use ring::Ring;
+use spec::Probe;
 use symbols::Symbols;
 
 /// Samples a second of a thread that runs. A prime, so that it keeps no step with anything that beats in ms; at 2 µs a
@@ -293,7 +293,7 @@ mod tests {
             let expect = format!("what {refused} of the server's {threads} threads do");
             assert!(refused > 0 && told.disables.contains(&expect), "{expect}: {told:?}");
             assert!(told.what.contains("Too many open files"), "{told:?}");
-            // One that has ended is none of them.
+            // One that has ended is not among them.
             sampler.open_by(|_| Err(io::Error::from_raw_os_error(libc::ESRCH))).unwrap();
             assert!(sampler.refused.is_empty());
         }

@@ -16,8 +16,8 @@ use results::probes::{CoreActivity, Missing, Scheduling, ThreadScheduling};
 
 use crate::instrument::{Instrument, Reading};
 use crate::proc;
-use crate::set::Probe;
 use crate::subject::Subject;
+use spec::Probe;
 
 /// A thread of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

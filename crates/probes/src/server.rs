@@ -1,7 +1,7 @@
 //! What the server itself counts, asked over a connection of the probe's own at both ends of each slot.
 //!
 //! It is asked between slots, when no other probe looks: an answer costs the server some 50 µs, which none of them should
-//! see. So what looking costs the windows is not in it; how long the answers took is in the record.
+//! see. So it is not part of the probes' overhead in the windows; how long the answers took is in the record.
 
 mod answer;
 mod connection;
@@ -18,10 +18,10 @@ use results::Probes;
 use results::probes::Missing;
 
 use crate::instrument::{Instrument, Reading};
-use crate::set::Probe;
 use crate::subject::Subject;
 use counts::{Counts, Moment};
 use questioned::Questioned;
+use spec::Probe;
 
 struct Server {
     servers: Vec<Questioned>,
@@ -29,7 +29,7 @@ struct Server {
     before: Option<Moment>,
 }
 
-/// Opens it; `own_ports` gets the ports from which it asks, which are no client's.
+/// Opens it; `own_ports` gets the ports from which it asks, which are not a client's.
 pub(crate) fn open(
     subject: &Subject,
     own_ports: &mut Vec<u16>,

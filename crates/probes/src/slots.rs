@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// How time is cut so that every probe is held against its own absence.
+/// How time is cut so that every probe is compared with its own absence.
 ///
 /// Probe number `j` looks in slot `i` where bit `j` of `i` is 0: over 2ᵏ slots each of k probes looks in half of the
 /// slots, and in those as often with as without each of the others, so that what one costs is not taken for

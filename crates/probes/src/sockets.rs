@@ -1,6 +1,6 @@
 //! What TCP knows of the server's connections, without privilege.
 //!
-//! How long a request waits before the server reads it follows from how much stands unread and how much arrives (Little's
+//! How long a request waits before the server reads it follows from how much is unread and how much arrives (Little's
 //! law), so the stage that grows under load is seen without programs in the kernel as well, if only as a mean.
 
 mod diag;
@@ -15,11 +15,11 @@ use results::Probes;
 use results::probes::{Missing, Sockets as Record};
 
 use crate::instrument::{Instrument, Reading};
-use crate::set::Probe;
 use crate::subject::Subject;
 use diag::{Connection, Diag, Id};
 use info::Info;
 use sampler::{Queues, Sampler};
+use spec::Probe;
 
 struct Sockets {
     diag: Diag,
@@ -144,7 +144,7 @@ impl Reading for Counts {
         // All connections, all slots: how long there was anything to be busy with.
         let share = |us: u64| us as f64 / 1e6 / (observed_s * connections / slots);
         let moments = self.queues.moments;
-        // Of one connection: what stands unread in the mean, and what arrives in a second.
+        // Of one connection: what waits unread in the mean, and what arrives in a second.
         let wait = (moments > 0 && sum.received > 0).then(|| {
             let arrive = sum.received as f64 / (observed_s * connections / slots);
             1e6 * self.queues.unread as f64 / moments as f64 / arrive

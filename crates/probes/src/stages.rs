@@ -18,8 +18,8 @@ mod seen;
 use results::probes::Missing;
 
 use crate::instrument::Instrument;
-use crate::set::Probe;
 use crate::subject::Subject;
+use spec::Probe;
 
 /// Opens the probe.
 #[cfg(feature = "bpf")]
@@ -52,9 +52,9 @@ pub(crate) fn open(_: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing>> {
 
 /// Why it cannot be opened on whatever server.
 pub(crate) fn lack() -> Option<String> {
-    // Nobody has the number 0.
-    let nobody = Subject { pids: vec![0], ports: vec![1], ..Subject::default() };
-    open(&nobody)
+    // No process has the number 0.
+    let none = Subject { pids: vec![0], ports: vec![1], ..Subject::default() };
+    open(&none)
         .err()
         .map(|lacks| format!("a request's stages cannot be followed here: it takes {}", lacks[0].what))
 }

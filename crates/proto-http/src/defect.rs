@@ -2,7 +2,7 @@ use thiserror::Error;
 
 use crate::limits::{CHUNK_LINE_MAX, HEAD_MAX, HEADERS_MAX};
 
-/// Why bytes are no HTTP, or none that can be followed; the connection cannot be used further.
+/// Why bytes are not HTTP, or none that can be followed; the connection cannot be used further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum Defect {
@@ -14,9 +14,9 @@ pub enum Defect {
     TooManyHeaders,
     #[error("the head cannot be read: {0}")]
     Head(&'static str),
-    #[error("the status is no number from 100 to 999")]
+    #[error("the status is not a number from 100 to 999")]
     Status,
-    #[error("the content length is no number, or there are several")]
+    #[error("the content length is not a number, or there are several")]
     ContentLength,
     #[error("a chunk does not begin with its length in hexadecimal digits")]
     ChunkSize,

@@ -17,12 +17,12 @@ mod range;
 mod request;
 mod response;
 pub mod server;
-mod url;
 
 pub use defect::Defect;
 pub use head::{Head, Version};
 pub use limits::{HEAD_MAX, HEADERS_MAX};
 pub use range::ContentRange;
-pub use request::{Header, Method, Template, check_target};
+pub use request::Template;
 pub use response::{Asked, Parse, Response, ResponseParser, Sink};
-pub use url::Url;
+pub use spec::Url;
+pub use spec::workload::{Header, Method, check_target};

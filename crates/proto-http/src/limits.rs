@@ -6,5 +6,5 @@ pub const HEAD_MAX: usize = 64 * 1024;
 /// The most header fields of one head. Source: the default of Apache's `LimitRequestFields` is 100.
 pub const HEADERS_MAX: usize = 128;
 
-/// The longest line before a chunk, for extensions that nobody uses. Units: bytes.
+/// The longest line before a chunk, for extensions, which are not used in practice. Units: bytes.
 pub(crate) const CHUNK_LINE_MAX: usize = 4 * 1024;

@@ -47,7 +47,7 @@ impl ContentRange {
     /// How long the body of such an answer is; `None` where that is not said.
     pub fn length(self) -> Option<u64> {
         match self {
-            // Of 2⁶⁴ bytes nobody sends the last.
+            // The last of 2⁶⁴ bytes is never sent.
             ContentRange::Part { first, last, .. } => (last - first).checked_add(1),
             ContentRange::Unsatisfied { .. } => None,
         }

@@ -64,14 +64,14 @@ pub enum Parse {
         /// What it is.
         response: Response,
     },
-    /// The bytes are no answer; the connection cannot be used further.
+    /// The bytes are not an answer; the connection cannot be used further.
     Malformed(Defect),
 }
 
 /// Reads the answers on one connection, one after the other.
 ///
 /// Shape: a head is left with the caller until it is whole, a body is used up as it comes.
-/// Cost: no allocation; each byte is looked at once.
+/// Cost: no allocation; each byte is read once.
 #[derive(Clone, Debug, Default)]
 pub struct ResponseParser {
     at: At,
@@ -169,7 +169,7 @@ impl ResponseParser {
         })
     }
 
-    /// The peer has closed the connection in good order: the answer that this ends, if there is one.
+    /// The peer has closed the connection cleanly: the answer that this ends, if there is one.
     ///
     /// Errors: an answer is cut off. `None`: none had begun.
     pub fn closed(&mut self) -> Option<Result<Response, Defect>> {

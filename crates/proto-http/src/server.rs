@@ -31,13 +31,13 @@ pub enum Parse<'a> {
         /// What it is.
         request: Request<'a>,
     },
-    /// The bytes are no request that could be read.
+    /// The bytes are not a request that could be read.
     Malformed(Defect),
 }
 
 /// Reads the first request in `bytes`, shown again as a whole until it is whole.
 ///
-/// Bounds: a body must say its length. Cost: the head is looked through anew at each call.
+/// Bounds: a body must say its length. Cost: the head is scanned again at each call.
 pub fn request(bytes: &[u8]) -> Parse<'_> {
     read(bytes).map_or_else(Parse::Malformed, |found| found.unwrap_or(Parse::NeedMore))
 }

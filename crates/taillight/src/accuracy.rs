@@ -133,12 +133,16 @@ impl Accuracy {
     }
 }
 
-pub(crate) fn run(args: &AccuracyArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: &AccuracyArgs, mut command: Vec<String>) -> Result<ExitCode> {
     let cpus = allowed_cpus()?;
     if cpus.len() < 2 {
         anyhow::bail!(
             "this process may use one processor, and a server and a generator that both spin need one each; allow it two"
         );
+    }
+    if let Some(program) = command.first_mut() {
+        // By its name alone, wherever it lies.
+        *program = "taillight".into();
     }
     let setting = Setting { cpus, window: args.window, seed: args.seed };
     let wants = |part| args.only.is_empty() || args.only.contains(&part);
@@ -146,7 +150,7 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<ExitCode> {
         created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         taillight: env!("CARGO_PKG_VERSION"),
         machine: Host::here(),
-        command: command(),
+        command,
         window_s: args.window.as_secs_f64(),
         seed: args.seed,
         kernel: Vec::new(),
@@ -181,11 +185,6 @@ pub(crate) fn run(args: &AccuracyArgs) -> Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// The command line, with the program by its name alone.
-fn command() -> Vec<String> {
-    std::iter::once("taillight".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
 /// What the machine did besides, in a few words.

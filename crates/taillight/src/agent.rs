@@ -11,12 +11,8 @@ use std::sync::Arc;
 
 use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
 use anyhow::{Result, bail};
-use clap::{Arg, Args, ValueEnum};
-use lab::TargetName;
-use launch::Spec;
-use units::Rate;
-
-use crate::args::{WorkloadName, generator_options};
+use clap::{Args, ValueEnum};
+use spec::Workload;
 
 /// Where the token may come from instead of a file.
 pub(crate) const TOKEN: &str = "TAILLIGHT_TOKEN";
@@ -33,8 +29,10 @@ enum Role {
 /// Generate load on this machine for a coordinator, taillight load … --agents HOST:PORT; or with --role server run
 /// the server that is measured, for taillight load … --server-agent HOST:PORT.
 ///
-/// Whoever can open a session can have load sent from here, to any address, or have Sphinx, memcached and nginx started,
-/// over files that are made for it, and no other program but those of --allow. Beyond loopback it wants to know who asks: by certificates of both sides, or by a token (also from the environment variable TAILLIGHT_TOKEN).
+/// Any client that can open a session can have load sent from here, to any address, or have Sphinx, memcached and
+/// nginx started, over files that are made for it, and no other program but those of --allow. Beyond loopback a
+/// session needs authentication: certificates of both sides, or a token (also from the environment variable
+/// TAILLIGHT_TOKEN).
 #[derive(Args, Debug)]
 pub(crate) struct AgentArgs {
     /// Address to listen on; port 0 takes a free one.
@@ -46,12 +44,12 @@ pub(crate) struct AgentArgs {
     /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
     #[arg(long, value_name = "FILE")]
     allow: Vec<PathBuf>,
-    /// With --role server: let coordinators change settings of this machine (taillight tune), which are put back when
-    /// they go.
+    /// With --role server: let coordinators change settings of this machine (taillight tune), which are reverted when
+    /// they disconnect.
     #[arg(long)]
     allow_settings: bool,
-    /// With --role server: the address that servers listen on; whoever can reach it can use them [default: that of
-    /// --listen].
+    /// With --role server: the address that servers listen on; any host that can reach it can use them [default: that
+    /// of --listen].
     #[arg(long, value_name = "IP")]
     serve_on: Option<IpAddr>,
     /// What this machine is called in results [default: its host name].
@@ -132,10 +130,12 @@ struct Loads {
 }
 
 impl Generators for Loads {
-    fn spec(&self, task: &Generate, recording: &Path) -> Result<Spec, String> {
+    fn spec(&self, task: &Generate, recording: &Path) -> Result<launch::Spec, String> {
         check(task)?;
-        let spec = Spec::new("generator", &self.exe).args(["load", &task.workload]);
-        let spec = spec.args(task.options.iter().cloned());
+        let file = recording.with_file_name("spec.json");
+        std::fs::write(&file, &task.spec).map_err(|e| format!("it cannot write {}: {e}", file.display()))?;
+        let spec = launch::Spec::new("generator", &self.exe).args(["load", "--spec"]);
+        let spec = spec.arg(file.display().to_string());
         let spec = spec.args(["--share".into(), format!("{}/{}", task.share, task.shares)]);
         let trial = recording.with_file_name("trial.json");
         Ok(spec.args(["--start-on-stdin", "--live", "--recording"]).args([
@@ -146,93 +146,85 @@ impl Generators for Loads {
     }
 }
 
-/// Whether a task asks for load on a server that runs, and nothing else: what came over the network becomes a command
-/// line here.
+/// Whether a task asks for load on a server that runs, and nothing else: it came over the network.
 fn check(task: &Generate) -> Result<(), String> {
-    WorkloadName::from_str(&task.workload, false)
-        .map_err(|_| format!("there is no workload '{}' here", task.workload))?;
-    let command = generator_options()
-        .no_binary_name(true)
-        .disable_help_flag(true)
-        .arg(Arg::new("target").long("target").required(true).value_parser(running))
-        .arg(Arg::new("rate").long("rate").value_parser(clap::value_parser!(Rate)));
-    let matches = command.try_get_matches_from(&task.options).map_err(|error| {
-        let text = error.to_string();
-        // The rest is a usage that is nobody's here.
-        let first: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
-        format!("it is asked for what is not for it: {}", first.join(" ").trim_start_matches("error: "))
-    })?;
-    if matches.get_many::<String>("agents").is_some() {
+    let whole = serde_json::from_str(&task.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
+    let spec = lab::read_spec(whole).map_err(|e| e.to_string())?;
+    if !spec.target.server.is_external() {
+        return Err("an agent starts no server; name one that runs".into());
+    }
+    if !spec.generator.agents.agents.is_empty() {
         return Err("an agent cannot ask further agents".into());
     }
+    if !spec.knobs.is_empty() || !spec.probes.is_empty() {
+        return Err("the role of a client changes and observes nothing; leave out knobs and probes".into());
+    }
+    let Workload::Web(web) = &spec.workload else { return Ok(()) };
     // It would send any file of this machine to any address, whole or line by line.
-    for (option, instead) in [("body", "--body-size"), ("urls", "--files, or the target's URL alone")] {
-        if matches.contains_id(option) {
+    for (file, option, instead) in
+        [(&web.body, "body", "--body-size"), (&web.urls, "urls", "--files, or the target's URL alone")]
+    {
+        if file.is_some() {
             return Err(format!("an agent sends none of its files, as --{option} asks for; use {instead}"));
         }
     }
     Ok(())
 }
 
-/// The address of servers that run: an agent starts none.
-fn running(text: &str) -> Result<String, String> {
-    match text.parse::<TargetName>() {
-        Ok(TargetName::Foreign(_)) => Ok(text.into()),
-        Ok(_) => Err("an agent starts no server; name one that runs".into()),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn task(workload: &str, options: &str) -> Generate {
-        let options = options.split_whitespace().map(Into::into).collect();
-        Generate { workload: workload.into(), options, share: 1, shares: 2 }
+    fn task(spec: &str) -> Generate {
+        Generate { spec: spec.into(), share: 1, shares: 2 }
     }
 
     #[test]
     fn only_load_on_a_server_that_runs() {
-        let check = |workload: &str, options: &str, expect: Result<(), &str>| {
-            let found = check(&task(workload, options));
+        let check = |target: &str, more: &str, expect: Result<(), &str>| {
+            let spec = format!("{{ \"target\": {{ \"server\": \"{target}\" }}, {more} }}");
+            let found = check(&task(&spec));
             match expect {
-                Ok(()) => assert_eq!(found, Ok(()), "{options}"),
-                Err(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{options}: {found:?}"),
+                Ok(()) => assert_eq!(found, Ok(()), "{spec}"),
+                Err(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{spec}: {found:?}"),
             }
         };
-        check("cache", "--target 10.0.0.5:11211 --rate 5k --seed 7 --window 2s --mix get:100 --yes", Ok(()));
-        check("null", "--target 10.0.0.5:1 --rate 5k", Ok(()));
-        check(
-            "web",
-            "--target http://10.0.0.5:80/x --rate 5k --files 10x4KiB --files-seed 3 --verify checksum",
-            Ok(()),
-        );
-        check("rm", "--target 10.0.0.5:1", Err("no workload 'rm'"));
-        check("cache", "--rate 5k", Err("--target"));
-        check("cache", "--target sphinx", Err("starts no server"));
-        for option in
-            ["--trial x", "--recording x", "--out x", "--share 0/1", "--json", "--help", "--repeats 3"]
-        {
-            let name = option.split(' ').next().unwrap();
-            check("cache", &format!("--target 10.0.0.5:1 {option}"), Err(name));
+        let rate = r#""load": { "rate": "5krps" }"#;
+        check("10.0.0.5:11211", r#""seed": 7, "workload": { "mix": "get:100", "yes": true }"#, Ok(()));
+        check("10.0.0.5:1", r#""workload": { "kind": "null" }"#, Ok(()));
+        let web = |fields: &str| format!(r#""workload": {{ "kind": "web", {fields} }}"#);
+        check("http://h:80/x", &web(r#""files": "10x4KiB", "files-seed": 3, "verify": "checksum""#), Ok(()));
+        check("10.0.0.5:1", r#""workload": { "kind": "rm" }"#, Err("'rm' is not known"));
+        check("sphinx", rate, Err("starts no server"));
+        check("", rate, Err("HOST:PORT"));
+        for section in ["trial", "recording", "out", "share"] {
+            check("10.0.0.5:1", &format!("\"{section}\": \"x\""), Err(section));
         }
-        check("cache", "--target 10.0.0.5:1 --agents 10.0.0.6:7070", Err("further agents"));
-        check("web", "--target http://h --rate 5k --method POST --body-size 1KiB", Ok(()));
-        check("web", "--target http://h --method POST --body /etc/passwd", Err("none of its files"));
-        check("web", "--target http://h --urls /etc/passwd", Err("use --files"));
-        check("cache", "--target 10.0.0.5:1 stray", Err("stray"));
+        check("10.0.0.5:1", r#""generator": { "agents": ["10.0.0.6:7070"] }"#, Err("further agents"));
+        check("10.0.0.5:1", r#""knobs": ["smt=off"]"#, Err("leave out knobs"));
+        check("http://h", &web(r#""method": "POST", "body-size": "1KiB""#), Ok(()));
+        check("http://h", &web(r#""method": "POST", "body": "/etc/passwd""#), Err("none of its files"));
+        check("http://h", &web(r#""urls": "/etc/passwd""#), Err("use --files"));
+        check("10.0.0.5:1", r#""stray": 1"#, Err("stray"));
+        assert!(super::check(&task("{")).unwrap_err().contains("damaged"));
     }
 
     #[test]
     fn its_place_among_the_generators_is_told() {
         let loads = Loads { exe: "/bin/taillight".into() };
-        let spec =
-            loads.spec(&task("cache", "--target h:1 --rate 5k"), Path::new("/x/recording.json")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let text = r#"{"target":{"server":"h:1"},"load":{"rate":"5krps"}}"#;
+        let spec = loads.spec(&task(text), &folder.path().join("recording.json")).unwrap();
         assert_eq!(
             spec.args.join(" "),
-            "load cache --target h:1 --rate 5k --share 1/2 --start-on-stdin --live --recording /x/recording.json \
-             --trial /x/trial.json"
+            format!(
+                "load --spec {} --share 1/2 --start-on-stdin --live --recording {} --trial {}",
+                at("spec.json"),
+                at("recording.json"),
+                at("trial.json")
+            )
         );
+        assert_eq!(std::fs::read_to_string(at("spec.json")).unwrap(), text);
     }
 }

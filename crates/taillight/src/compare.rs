@@ -4,15 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
+use clap::{Args, Command};
 use lab::{Choice, Plan, TargetName};
 use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder};
 
-use crate::args::WorkloadName;
+use crate::args::{AnyWorkload, LoadOptions, Typed};
 use crate::compare_studies;
-use crate::handed_on::handed_on;
-use crate::job::{self, Looking, Setting, Work};
+use crate::job::{self, Job, ProbeArgs, Setting, Work};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
@@ -24,6 +23,8 @@ use crate::terminal::{say, table_width, uses_color};
 /// --live, A and B are servers, named as by --target of taillight load. Ratios are B over A.
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    typed: Typed,
     /// A folder, or with --live a server.
     #[arg(value_name = "A")]
     a: String,
@@ -45,28 +46,29 @@ pub(crate) struct CompareArgs {
     /// With --live: width of the interval of the peaks, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
     tolerance: f64,
-    /// With --live: what to send.
-    #[arg(long, value_enum, default_value_t = WorkloadName::Cache, value_name = "WORKLOAD")]
-    workload: WorkloadName,
     #[command(flatten)]
     setting: Setting,
     #[command(flatten)]
-    looking: Looking,
+    workload: AnyWorkload,
+    #[command(flatten)]
+    probe_args: ProbeArgs,
 }
 
-pub(crate) fn run(args: CompareArgs) -> Result<ExitCode> {
-    if args.live { live(args) } else { folders(&args) }
+pub(crate) fn run(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
+    if args.live { live(args, command) } else { folders(&args) }
 }
 
-fn live(args: CompareArgs) -> Result<ExitCode> {
+fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
     let names = [Some(&args.a), args.b.as_ref()];
     let targets: Vec<TargetName> = names
         .into_iter()
         .flatten()
-        .map(|text| text.parse())
+        .map(|text| lab::target_name(text))
         .collect::<Result<_, _>>()
         .map_err(lab::Error::Target)?;
-    let point = args.setting.span();
+    let mut spec = args.setting.spec(&targets[0], args.workload.0, None, &args.typed)?;
+    spec.probes = args.probe_args.probe.unwrap_or_default();
+    let point = job::span(&spec);
     let work = Work::Plan(Plan {
         loads: rising(args.loads),
         repeats: args.repeats,
@@ -76,8 +78,16 @@ fn live(args: CompareArgs) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
-    let mut job = args.setting.job::<CompareArgs>(Kind::CompareLive, "compare", targets, args.workload, work);
-    job.probes = args.looking.probe.unwrap_or_default();
+    let job = Job {
+        kind: Kind::CompareLive,
+        suffix: "compare",
+        targets,
+        spec,
+        work,
+        command,
+        server: args.setting.server,
+        result: args.setting.result,
+    };
     let finished = job::run(&job)?;
     finished.tell()?;
     if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {
@@ -100,10 +110,10 @@ pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<C
 }
 
 fn folders(args: &CompareArgs) -> Result<ExitCode> {
-    let of_a_load = handed_on::<CompareArgs>(&std::env::args().collect::<Vec<_>>());
-    if let Some(option) = of_a_load.first() {
+    let of_a_load = AnyWorkload::augment_args(LoadOptions::augment_args(Command::new("load")));
+    if let Some(option) = args.typed.first_of(&of_a_load) {
         bail!(
-            "{option} says how to measure, but results that exist are compared; add --live to measure two targets"
+            "--{option} says how to measure, but results that exist are compared; add --live to measure two targets"
         );
     }
     if let Some(b) = &args.b

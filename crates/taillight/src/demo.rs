@@ -7,6 +7,7 @@ use anyhow::Result;
 use clap::Args;
 use lab::{Plan, Span, TargetName};
 use results::Kind;
+use spec::Spec;
 use units::CpuList;
 
 use crate::job::{self, Job, ResultArgs, Work};
@@ -33,39 +34,25 @@ pub(crate) struct DemoArgs {
     result: ResultArgs,
 }
 
-/// What is asked of the server: the set-up of most published measurements of Memcached.
-const OPTIONS: [&str; 12] = [
-    "--connections",
-    "64",
-    "--depth",
-    "1",
-    "--keys",
-    "100000",
-    "--key-size",
-    "30",
-    "--value-size",
-    "200",
-    "--mix",
-    "get:100",
-];
-
 /// When a demo is to end even on a restless machine: 3 minutes less the first fill, the last trial and the report.
 const TIME: Duration = Duration::from_secs(165);
 
-pub(crate) fn run(args: DemoArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
+    // What is asked of the server is the set-up of most published measurements of Memcached, the default.
+    let mut spec =
+        Spec { target: args.server.target(&TargetName::app("sphinx")), seed: args.seed, ..Spec::default() };
+    spec.generator.cpus = args.cpus;
+    spec.qos = args.result.qos.into();
+    let plan = if args.quick { quick() } else { full() };
+    (spec.time.warmup, spec.time.window) = (plan.point.warmup.into(), plan.point.window.into());
     let job = Job {
         kind: Kind::Demo,
         suffix: "demo",
-        targets: vec![TargetName::Sphinx],
-        workload: "cache",
-        options: OPTIONS.iter().map(|word| (*word).to_owned()).collect(),
-        work: Work::Plan(if args.quick { quick() } else { full() }),
-        closed: false,
-        probes: probes::ProbeSet::default(),
-        seed: args.seed,
+        targets: vec![TargetName::app("sphinx")],
+        spec,
+        work: Work::Plan(plan),
+        command,
         server: args.server,
-        agents: None,
-        cpus: args.cpus,
         result: args.result,
     };
     let finished = job::run(&job)?;

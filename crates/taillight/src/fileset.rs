@@ -16,7 +16,7 @@ use workloads::web::FileSet;
 
 /// Make, check and remove sets of files for a web server.
 ///
-/// A set follows from a few words and a seed, so that who asks for its files knows them without a list. A marker in the
+/// A set follows from a few words and a seed, so that a generator knows its files without a list. A marker in the
 /// folder says which set it is; without it nothing is overwritten or removed.
 #[derive(Args, Debug)]
 pub(crate) struct FilesetArgs {

@@ -5,7 +5,7 @@
 
 mod merge;
 mod options;
-mod words;
+mod part;
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
 use workloads::web::FileSet;
 
-pub(crate) use options::AgentsOptions;
+pub(crate) use options::agent_config;
 
 use crate::generate::Task;
 use crate::generate::live::{self, Gathered};
@@ -34,14 +34,14 @@ pub(crate) struct Agents {
 impl Agents {
     /// Opens a session with each agent; `None` where the load is generated here.
     ///
-    /// Errors: one cannot be had, or cannot reach the server, which is on this machine only.
+    /// Errors: one is unavailable, or cannot reach the server, which is on this machine only.
     pub(crate) fn open(task: &Task) -> Result<Option<Agents>> {
-        let options = &task.load.agents;
-        if options.agents.is_empty() {
+        let load = &task.spec.generator;
+        if load.agents.agents.is_empty() {
             return Ok(None);
         }
-        options.check(&task.addresses, task.load.connections, task.load.clients)?;
-        let coordinator = Coordinator::open(&options.party()?)?;
+        options::check(&load.agents, &task.addresses, load.connections, load.clients)?;
+        let coordinator = Coordinator::open(&options::config(&load.agents)?)?;
         Ok(Some(Agents { coordinator, records: Vec::new(), lost: None }))
     }
 
@@ -55,20 +55,16 @@ impl Agents {
         offered: &Offered,
         stop: &AtomicBool,
     ) -> Result<Recording> {
-        let argv: Vec<String> = std::env::args().collect();
-        let shares = self.coordinator.agents().len();
-        let timing = [task.load.warmup, task.load.window, task.load.drain, task.load.timeout];
+        let (spec, shares) = (&task.spec, self.coordinator.agents().len());
+        let timing = [spec.time.warmup, spec.time.window, spec.generator.drain, spec.generator.timeout];
         let takes = timing.iter().fold(ALLOWANCE, |sum, part| sum.saturating_add((*part).into()));
-        let load = Load {
-            workload: argv.iter().skip_while(|word| *word != "load").nth(1).cloned().unwrap_or_default(),
-            options: (0..shares).map(|share| words::of(task, files, &argv, share, shares)).collect(),
-            prepare_within: ALLOWANCE,
-            end_within: takes,
-        };
+        let part = |share| part::of(task, files, share, shares).to_json().to_string();
+        let load =
+            Load { specs: (0..shares).map(part).collect(), prepare_within: ALLOWANCE, end_within: takes };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let outcome = self.coordinator.run(&load, stop, look_on)?;
-        let recordings = outcome.parts.iter().map(|part| merge::read(part, task.load.window));
+        let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
         let recordings = recordings.collect::<Result<Vec<_>>>()?;
         let parts = outcome.parts.iter().zip(&recordings);
         self.records = parts.map(|(part, one)| record(offered, &outcome, part, one.as_ref())).collect();

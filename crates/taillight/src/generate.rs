@@ -20,35 +20,33 @@ use openloop::{Generator, Recording, judge};
 use proto_http::Url;
 use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
+use spec::{Spec, Workload};
 use units::Rate;
 use workloads::cache::{
     Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, Seat, Server, prepare,
 };
 use workloads::null::Null;
 
-use crate::args::{LoadOptions, Resolved, Sent, TlsClient, WorkloadName, WorkloadOptions, control};
+use crate::args::{self, Resolved, Sent, TlsClient, control};
 use crate::from_agents::Agents;
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
 
 /// What one trial is to be.
 pub(crate) struct Task {
-    pub workload: WorkloadName,
+    /// The measurement; its load is a rate, a trace or a closed loop.
+    pub spec: Spec,
     /// Where the servers are: one, or those of a cluster.
     pub addresses: Vec<Address>,
     /// What they are called, where they are caches.
     pub names: Vec<Server>,
     /// And where they are web servers.
     pub urls: Vec<Url>,
-    /// `None`: a closed loop.
-    pub rate: Option<Rate>,
-    pub load: LoadOptions,
-    pub options: WorkloadOptions,
     /// Number I of N generators that offer one load together.
     pub share: (u32, u32),
-    /// Whether somebody on standard input says when to start.
+    /// Whether the moment to start is read from standard input.
     pub start_on_stdin: bool,
-    /// Whether somebody on standard output looks on.
+    /// Whether points are written to standard output during the run.
     pub live: bool,
     /// Whether the kernel stamps some of the connections.
     pub stamps: bool,
@@ -71,9 +69,9 @@ pub(crate) fn parse_share(text: &str) -> Result<(u32, u32), String> {
 
 /// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
 pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
-    task.load.check()?;
-    let sent =
-        task.options.sent(task.workload, task.load.seed, Some(task.names.clone()), task.urls.clone())?;
+    let spec = &task.spec;
+    args::check(spec)?;
+    let sent = args::sent(spec, Some(task.names.clone()), task.urls.clone())?;
     let mut endpoints = task.addresses.clone();
     if let Sent::Cache(config) = &sent
         && config.udp
@@ -83,15 +81,15 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let tls = task.tls()?;
     let transport = transport(&endpoints, tls.is_some())?;
     let mut agents = Agents::open(task)?;
-    let mut plan = task.load.plan(endpoints, task.rate)?;
+    let mut plan = args::plan(spec, endpoints)?;
     (plan.share, plan.shares) = task.share;
     if let Sent::Web(config) = &sent {
         plan.per_connection = config.requests_per_connection;
     }
     let load = plan.load.clone();
-    let cpus = task.load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
-    let mut generator = Generator::new(plan, task.load.threads(), cpus, Arc::clone(stop));
-    let io = reactor::choose(task.load.io, reactor::Backend::FOR_GENERATORS)?;
+    let cpus = spec.generator.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+    let mut generator = Generator::new(plan, spec.generator.threads(), cpus, Arc::clone(stop));
+    let io = reactor::choose(spec.generator.io, reactor::Backend::FOR_GENERATORS)?;
     generator.backend = io.backend;
     generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
     let stamped = task.stamps.then(|| stamps::Stamped::begin(&mut generator, task));
@@ -106,7 +104,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         Sent::Cache(config) => {
             let items = Arc::new(Items::new(&config));
             let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
-            if !data_set.is_complete() && task.options.cache.fill != crate::args::FillArg::Never {
+            if !data_set.is_complete() && task.fill() != FillPolicy::Never {
                 others.push(incomplete(&data_set));
             }
             counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
@@ -134,7 +132,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 &watched.0,
                 "values that were checked had another content than was stored",
             ));
-            let mut resolved = task.load.resolve(Sent::Cache(config));
+            let mut resolved = args::resolve(spec, Sent::Cache(config));
             resolved.server_version = Some(version);
             (resolved, watched)
         }
@@ -147,7 +145,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             };
             let watched = watched(watch, recording, task, stop)?;
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
-            let mut resolved = task.load.resolve(Sent::Web(config));
+            let mut resolved = args::resolve(spec, Sent::Web(config));
             resolved.server_version = version;
             (resolved, watched)
         }
@@ -157,7 +155,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),
             };
-            (task.load.resolve(Sent::Null), watched(watch, recording, task, stop)?)
+            (args::resolve(spec, Sent::Null), watched(watch, recording, task, stop)?)
         }
     };
     drop(show);
@@ -168,14 +166,16 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let (noise, used) = watch.finish(&mut recording);
     counters.extend(used);
     if let Some(agents) = &agents {
-        (resolved.threads, resolved.cpus) = (recording.threads, task.load.agents.cpus());
-        // What was lost is the gravest, and the cause of the rest.
+        let cpus = spec.generator.agents.agents_cpus.as_ref();
+        resolved.threads = recording.threads;
+        resolved.cpus = cpus.map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+        // What was lost is the most severe, and the cause of the rest.
         others.splice(0..0, agents.lost().cloned());
     }
     let verdict = judge(&recording, &load, others);
     let about = Circumstances {
         load,
-        within: task.load.target_latency.clone(),
+        within: spec.generator.target_latency.clone(),
         started,
         resolved: resolved.clone(),
         noise,
@@ -191,13 +191,28 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
 }
 
 impl Task {
+    /// The offered load, where it is a rate.
+    fn rate(&self) -> Option<Rate> {
+        if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
+    }
+
+    /// When the data set is stored.
+    fn fill(&self) -> FillPolicy {
+        if let Workload::Cache(cache) = &self.spec.workload { cache.fill } else { FillPolicy::Never }
+    }
+
+    /// Whether items may be stored in servers that are not on this machine.
+    fn agrees(&self) -> bool {
+        matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
+    }
+
     /// How the connections are encrypted, if they are.
     fn tls(&self) -> Result<Option<TlsClient>> {
         match self.urls.first() {
-            None => self.load.tls.client(&self.names[0].host, false),
+            None => args::client(&self.spec.generator.tls, &self.names[0].host, false),
             Some(url) => {
-                self.load.tls.check(&self.urls)?;
-                self.load.tls.client(&url.host, url.https)
+                args::check_tls(&self.spec.generator.tls, &self.urls)?;
+                args::client(&self.spec.generator.tls, &url.host, url.https)
             }
         }
     }
@@ -206,12 +221,12 @@ impl Task {
 /// Which of all machines' threads the thread of this process is.
 fn seat(task: &Task, thread: u32) -> Seat {
     let (number, of) = task.share;
-    let threads = task.load.threads();
+    let threads = task.spec.generator.threads();
     Seat { thread: number * threads + thread, threads: of * threads }
 }
 
-/// The recording, unless somebody asked to stop: half a window is no measurement. Of several generators one is stopped
-/// when another is lost, and keeps what it has.
+/// The recording, unless the run was interrupted: half a window is not a measurement. Of several generators one is
+/// stopped when another is lost, and keeps what it has.
 fn watched(
     watch: Watch,
     recording: Result<Recording>,
@@ -224,7 +239,7 @@ fn watched(
     Ok((recording?, watch))
 }
 
-/// Somebody asked to stop.
+/// The run was interrupted.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -243,28 +258,28 @@ fn fill(
     items: &Items,
     tls: Option<&TlsClient>,
 ) -> Result<(DataSet, String)> {
-    let policy = FillPolicy::from(task.options.cache.fill);
+    let policy = task.fill();
     let stores = policy != FillPolicy::Never || config.writes();
     let foreign = task.addresses.iter().find(|server| !server.is_local());
-    if let Some(server) = foreign.filter(|_| stores && !task.options.shared.yes) {
+    if let Some(server) = foreign.filter(|_| stores && !task.agrees()) {
         bail!(
             "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
             server,
             items.total(),
-            task.options.cache.key_prefix
+            config.key_prefix
         );
     }
     let (first, version) = control(&task.addresses[0], tls)?;
     // The connection that told the version is used on: servers that count connections see no more than they must.
     let first = Mutex::new(Some(first));
     let how = Preparation {
-        connect: &|server| match first.lock().expect("nobody panics with it").take_if(|_| server == 0) {
+        connect: &|server| match first.lock().expect("no thread panics with it").take_if(|_| server == 0) {
             Some(first) => Ok(first),
             None => Ok(control(&task.addresses[server], tls)?.0),
         },
         threads: 2,
         policy,
-        seed: task.load.seed,
+        seed: task.spec.seed,
         progress: &|_| {},
     };
     Ok((prepare(config, items, &how)?, version))
@@ -330,10 +345,7 @@ fn incomplete(data_set: &DataSet) -> Invalid {
 fn evicted(recording: &Recording, task: &Task, config: &CacheConfig) -> Option<Invalid> {
     let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
     let ratio = *hits as f64 / (*gets).max(1) as f64;
-    let lost = *gets > 0
-        && ratio < FILLED
-        && !config.causes_misses()
-        && task.options.cache.fill != crate::args::FillArg::Never;
+    let lost = *gets > 0 && ratio < FILLED && !config.causes_misses() && task.fill() != FillPolicy::Never;
     lost.then(|| Invalid {
         reason: Reason::FillFailed,
         detail: format!(

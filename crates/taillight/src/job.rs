@@ -11,11 +11,10 @@ use jiff::{Timestamp, Zoned};
 use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
-use units::{CpuList, Qos, Rate};
+use spec::{Pace, Spec, Workload};
+use units::{Qos, Rate};
 
-use crate::args::{LoadOptions, WorkloadName, WorkloadOptions};
-use crate::from_agents::AgentsOptions;
-use crate::handed_on::{check_options, handed_on};
+use crate::args::{LoadOptions, Typed};
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::ServerArgs;
@@ -25,7 +24,7 @@ use crate::terminal::{say, table_width, tell, uses_color};
 const GATE: u8 = 99;
 /// Wrong usage, as clap exits.
 const USAGE: u8 = 2;
-/// Somebody asked to stop, as shells report it.
+/// The run was interrupted, as shells report it.
 const INTERRUPTED: u8 = 130;
 
 /// Where a result goes, what it judges, and what is seen meanwhile.
@@ -60,7 +59,7 @@ fn parse_name(text: &str) -> Result<String, String> {
 }
 
 /// How it is measured: what all commands that take a load have in common.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Setting {
     #[command(flatten)]
     pub result: ResultArgs,
@@ -68,52 +67,61 @@ pub(crate) struct Setting {
     pub server: ServerArgs,
     #[command(flatten)]
     pub load: LoadOptions,
-    #[command(flatten)]
-    pub workload: WorkloadOptions,
 }
 
 /// What is observed meanwhile: of commands whose trials do not only search, since those are too short to be looked into.
 #[derive(Args, Debug)]
-pub(crate) struct Looking {
+pub(crate) struct ProbeArgs {
     /// Observe where the time goes, in slots of the window: stages (of a request in the server), cpu (code that uses the
     /// processors), runqueue, sockets (queues at the server, without privilege), server (what it counts itself), client
-    /// (when requests left it and answers came), counters and io with commas between, or all. What looking costs is
+    /// (when requests left it and answers came), counters and io with commas between, or all. Their overhead is
     /// measured and shown.
     #[arg(long, value_name = "LIST", help_heading = "Result")]
     pub probe: Option<ProbeSet>,
 }
 
 impl Setting {
-    /// Warm-up and window of a trial.
-    pub(crate) fn span(&self) -> Span {
-        Span { warmup: self.load.warmup.into(), window: self.load.window.into() }
-    }
-
-    /// The job of a command whose command line was read as `A`; nothing is observed.
-    pub(crate) fn job<A: Args>(
-        self,
-        kind: Kind,
-        suffix: &'static str,
-        targets: Vec<TargetName>,
-        workload: WorkloadName,
-        work: Work,
-    ) -> Job {
-        Job {
-            kind,
-            suffix,
-            targets,
-            workload: words(workload),
-            options: handed_on::<A>(&std::env::args().collect::<Vec<_>>()),
-            work,
-            seed: self.load.seed,
-            closed: self.load.closed,
-            probes: ProbeSet::default(),
-            server: self.server,
-            agents: Some(self.load.agents),
-            cpus: self.load.cpus,
-            result: self.result,
+    /// What is measured on `target`: what was typed, and what a preset says of the rest.
+    ///
+    /// Errors: options that do not go together.
+    pub(crate) fn spec(
+        &self,
+        target: &TargetName,
+        workload: Workload,
+        rate: Option<Rate>,
+        typed: &Typed,
+    ) -> Result<Spec> {
+        let load = &self.load;
+        if load.generator.think > units::Nanos::ZERO && !load.closed {
+            bail!("--think: only a closed loop has a pause after an answer; add --closed, or leave it out");
         }
+        let knob = |text: &String| text.parse().map_err(anyhow::Error::new);
+        let mut spec = Spec {
+            target: self.server.target(target),
+            workload,
+            load: match rate {
+                _ if load.closed => spec::Load::Closed,
+                Some(rate) => spec::Load::Rate(rate),
+                None if load.generator.replays() => spec::Load::Trace,
+                None => spec::Load::default(),
+            },
+            generator: load.generator.clone(),
+            knobs: self.server.knobs().iter().map(knob).collect::<Result<_>>()?,
+            probes: ProbeSet::default(),
+            qos: self.result.qos.into(),
+            time: load.time,
+            seed: load.seed,
+        };
+        if let Some(preset) = spec.workload.preset() {
+            spec.apply(&preset, |name| typed.has(name))?;
+        }
+        Ok(spec)
     }
+}
+
+/// Warm-up and window of a trial.
+pub(crate) fn span(spec: &Spec) -> Span {
+    Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
 }
 
 /// Everything about a run that its command decides.
@@ -122,20 +130,12 @@ pub(crate) struct Job {
     /// The end of the folder's default name.
     pub suffix: &'static str,
     pub targets: Vec<TargetName>,
-    pub workload: &'static str,
-    /// Handed on to the generator as they are.
-    pub options: Vec<String>,
+    /// What is measured on each of them.
+    pub spec: Spec,
     pub work: Work,
-    pub seed: u64,
-    /// Whether the options ask for a closed loop, which has no rate to vary.
-    pub closed: bool,
-    /// What is observed meanwhile.
-    pub probes: ProbeSet,
+    /// The command line, for the record.
+    pub command: Vec<String>,
     pub server: ServerArgs,
-    /// How agents are spoken to, where the command has options for it.
-    pub agents: Option<AgentsOptions>,
-    /// The generator's processors.
-    pub cpus: Option<CpuList>,
     pub result: ResultArgs,
 }
 
@@ -145,16 +145,6 @@ pub(crate) enum Work {
     Plan(Plan),
     /// One load, so many times; `None`: a closed loop.
     Load { rate: Option<Rate>, repeats: u32, span: Span },
-}
-
-impl Work {
-    /// Warm-up and window of its trials.
-    fn span(&self) -> Span {
-        match self {
-            Work::Plan(plan) => plan.point,
-            Work::Load { span, .. } => *span,
-        }
-    }
 }
 
 /// A run that is over, whole or not.
@@ -169,26 +159,29 @@ pub(crate) struct Finished {
 ///
 /// Errors: nothing was measured, and no folder is left. Otherwise there is a result, partial perhaps.
 pub(crate) fn run(job: &Job) -> Result<Finished> {
-    if job.closed && !matches!(job.work, Work::Load { .. }) {
+    let closed = job.spec.load == spec::Load::Closed;
+    if closed && !matches!(job.work, Work::Load { .. }) {
         bail!(
             "--closed: a closed loop has no offered load, so there is no maximum to search and no load to sweep; use it with taillight load, or leave it out"
         );
     }
-    check_options(&job.options, job.workload)?;
-    check_targets(&job.targets, job.workload)?;
+    check_targets(&job.targets, job.spec.workload.name())?;
     let interrupt = Interrupt::on_signals()?;
-    let placement = job.server.placement(job.cpus.as_ref());
-    let teller = Teller::new(job.workload, job.closed, !job.result.no_live);
-    let mut options = options(job, &placement);
-    let mut server = job.server.clone();
-    server.serve(&job.targets, &mut options)?;
-    if teller.shows_points() {
-        options.push("--live".into());
+    let mut spec = job.spec.clone();
+    let placement = job.server.placement(spec.generator.cpus.as_ref());
+    let teller = Teller::new(spec.workload.name(), closed, !job.result.no_live);
+    let started = job.targets.iter().any(|target| !target.is_external());
+    if started && job.server.is_here() && placement.is_shared() {
+        // A generator that spins on a core that it shares would starve the server.
+        spec.generator.pace.get_or_insert(Pace::Sleep);
     }
-    let (exe, span) = (lab::this_program()?, job.work.span());
-    let generator = Generator::new(&exe, job.workload, &options, &placement.generator, span)?;
+    spec.generator.cpus = Some(placement.generator.iter().copied().collect());
+    let mut server = job.server.clone();
+    server.serve(&job.targets, &mut spec.workload)?;
+    let agents = spec.generator.agents.clone();
+    let generator = Generator::new(&lab::this_program()?, spec, teller.shows_points())?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
-    let servers = match server.start(&job.targets, &placement, generator.connections(), job.agents.as_ref()) {
+    let servers = match server.start(&job.targets, &placement, generator.connections(), Some(&agents)) {
         Ok(servers) => servers,
         Err(error) => {
             let _ = fs::remove_dir_all(folder.path());
@@ -197,7 +190,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     };
     let experiment = experiment(job, &placement, &folder);
     let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
-    session.observe(job.probes.clone());
+    session.observe(job.spec.probes.clone());
     let outcome = match &job.work {
         Work::Plan(plan) => plan.run(&mut session),
         Work::Load { rate, repeats, span } => {
@@ -226,15 +219,15 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
 ///
 /// Errors: one is a cache and is asked for pages, or the other way round.
 pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()> {
-    let other = |target: &&TargetName| target.workload().is_some_and(|answers| answers != workload);
+    let other = |target: &&TargetName| lab::refuses(target, workload);
     match (targets.iter().find(other), workload) {
         (Some(target), "web") => bail!(
             "{target} is a cache and answers no HTTP; name a web server, such as --target nginx or --target \
              http://127.0.0.1:8080"
         ),
         (Some(target), "cache") => bail!(
-            "{target} is no cache: it is asked for pages by the workload web, as in taillight load web --target {target}, or \
-             compare --live --workload web"
+            "{target} is not a cache: it is asked for pages by the workload web, as in taillight load web --target \
+             {target}, or compare --live --workload web"
         ),
         _ => Ok(()),
     }
@@ -287,7 +280,7 @@ impl Finished {
 pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
     match error.downcast_ref::<lab::Error>() {
         Some(lab::Error::Interrupted(_)) => Some(ExitCode::from(INTERRUPTED)),
-        Some(lab::Error::Refused { usage: true, .. } | lab::Error::Target(_)) => Some(ExitCode::from(USAGE)),
+        Some(error) if error.is_usage() => Some(ExitCode::from(USAGE)),
         _ => None,
     }
 }
@@ -314,18 +307,6 @@ fn gate_failures(experiment: &Experiment) -> Vec<String> {
     failures
 }
 
-/// What is handed on to the generator. One that spins on a core that it shares would starve the server.
-fn options(job: &Job, placement: &Placement) -> Vec<String> {
-    let mut options = job.options.clone();
-    let started = job.targets.iter().any(|target| !matches!(target, TargetName::Foreign(_)));
-    let started_here = started && job.server.is_here();
-    let says_pace = options.iter().any(|word| word == "--pace" || word.starts_with("--pace="));
-    if started_here && placement.is_shared() && !says_pace {
-        options.extend(["--pace".into(), "sleep".into()]);
-    }
-    options
-}
-
 fn folder_name(job: &Job) -> String {
     let by_time = || format!("{}-{}", Zoned::now().strftime("%Y%m%d-%H%M%S"), job.suffix);
     job.result.name.clone().unwrap_or_else(by_time)
@@ -341,9 +322,9 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         elapsed_s: 0.0,
         complete: false,
         interrupted: None,
-        command: std::env::args().collect(),
+        command: job.command.clone(),
         version: env!("CARGO_PKG_VERSION").into(),
-        seed: job.seed,
+        seed: job.spec.seed,
         qos: job.result.qos,
         qos_basis: job.result.qos.basis.unwrap_or(units::QosBasis::Raw),
         qos_basis_reason: String::new(),
@@ -351,15 +332,6 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         notes: job.server.notes(&job.targets, placement),
         targets: Vec::new(),
         trials: Vec::new(),
-    }
-}
-
-/// The workload as the command line names it.
-pub(crate) fn words(workload: WorkloadName) -> &'static str {
-    match workload {
-        WorkloadName::Cache => "cache",
-        WorkloadName::Web => "web",
-        WorkloadName::Null => "null",
     }
 }
 

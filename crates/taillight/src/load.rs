@@ -1,6 +1,6 @@
 //! `taillight load`: one offered load on one server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,14 +9,14 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::ErrorKind;
 use lab::TargetName;
-use proto_http::Url;
 use results::{Gate, Kind};
-use units::Rate;
+use spec::{Spec, Workload};
+use units::{Nanos, Rate};
 
-use crate::args::{WorkloadName, urls};
+use crate::args::{self, On, Sent, Typed, urls};
 use crate::generate::{self, Task};
-use crate::handed_on::{check_options, handed_on};
-use crate::job::{self, Looking, Setting, Work};
+use crate::job::{self, Job, ProbeArgs, Setting, Work};
+use crate::targets::ServerArgs;
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -36,49 +36,63 @@ fn parse_gate(text: &str) -> Result<Asked, units::ParseError> {
 
 /// Offer one load to one server and report its response times.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct LoadArgs {
-    /// What to send.
-    #[arg(value_enum)]
-    workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
-    /// one that runs, or several with commas between.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET")]
+    #[command(subcommand)]
+    on: Option<On<Options>>,
+    /// Run one trial of this specification, as --resolve prints it; - reads standard input. It is printed as JSON by
+    /// --json; taillight run FILE keeps a result.
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+    #[command(flatten)]
+    process: Process,
+}
+
+/// What one load takes beside what all measuring commands have in common.
+#[derive(Args, Debug)]
+struct Options {
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
+    /// between.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M.
-    #[arg(long, value_name = "RATE", conflicts_with = "closed")]
+    #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), conflicts_with = "json")]
     repeats: u32,
     /// Exit with 99 if a trial is invalid or does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
     /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%'; alone: if the QoS is not met. May be given
     /// more than once.
-    #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate)]
+    #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
     gate: Vec<Asked>,
+    #[command(flatten)]
+    process: Process,
+    #[command(flatten)]
+    probe_args: ProbeArgs,
+}
+
+/// What this process does with its load, and which others take part.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Process {
     /// Print one trial as JSON and write no result.
-    #[arg(long, conflicts_with_all = ["repeats", "gate", "probe"])]
+    #[arg(long)]
     json: bool,
-    /// Print the resolved configuration as JSON and run nothing.
+    /// Print the whole specification as JSON and run nothing. taillight run and load --spec take it.
     #[arg(long)]
     resolve: bool,
-    /// Whether the target is one URL, whatever commas it holds.
-    #[arg(skip)]
-    one_url: bool,
-    #[command(flatten)]
-    setting: Setting,
-    #[command(flatten)]
-    looking: Looking,
     /// Be the generator of one trial: write it to this file and its histograms beside it, and print nothing.
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
     /// With --trial: number I of N generators that offer one load together.
     #[arg(long, value_name = "I/N", hide = true, value_parser = generate::parse_share)]
     share: Option<(u32, u32)>,
-    /// With --trial: say `ready` once all connections stand, and wait on standard input for `start NS`, the moment on
-    /// CLOCK_MONOTONIC.
+    /// With --trial: say `ready` once all connections are established, and wait on standard input for `start NS`, the
+    /// moment on CLOCK_MONOTONIC.
     #[arg(long, hide = true)]
     start_on_stdin: bool,
-    /// With --trial: write all that was measured to this file, for whoever merges.
+    /// With --trial: write all that was measured to this file, for the process that merges.
     #[arg(long, value_name = "FILE", hide = true)]
     recording: Option<PathBuf>,
     /// With --trial: print a line of JSON on standard output for each 100 ms.
@@ -92,104 +106,151 @@ pub(crate) struct LoadArgs {
     server_pid: Vec<u32>,
 }
 
-pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
-    if args.resolve {
-        args.setting.load.check()?;
-        return resolve(&args);
+/// One trial in this process.
+pub(crate) struct One {
+    pub spec: Spec,
+    pub server: ServerArgs,
+    /// Whether the target is one URL, whatever commas it holds.
+    pub one_url: bool,
+    pub process: Process,
+}
+
+pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
+    let (options, setting, workload, typed) = match (args.on, &args.spec) {
+        (Some(on), _) => on.parts(),
+        (None, Some(file)) => {
+            let spec = read(file)?;
+            let server = ServerArgs::of(&spec);
+            return of_spec(One { spec, server, one_url: false, process: args.process });
+        }
+        (None, None) => {
+            let missing = "name the workload, as in taillight load cache, or give --spec FILE";
+            usage(ErrorKind::MissingSubcommand, missing)
+        }
+    };
+    let mut spec = setting.spec(&options.target, workload, options.rate, &typed)?;
+    spec.probes = options.probe_args.probe.clone().unwrap_or_default();
+    let process = options.process.clone();
+    if process.json && !spec.probes.is_empty() {
+        usage(ErrorKind::ArgumentConflict, "--probe: one trial as JSON is not observed; leave out --json");
     }
-    args.check()?;
-    let rate = args.rate;
-    if rate.is_none() && args.setting.load.needs_rate() {
+    if process.resolve || process.json || process.trial.is_some() {
+        return of_spec(One { spec, server: setting.server, one_url: false, process });
+    }
+    check(&spec)?;
+    kept(options, setting, spec, &typed, command)
+}
+
+/// Ends the process as clap does.
+fn usage(kind: ErrorKind, message: &str) -> ! {
+    clap::Command::new("taillight load").error(kind, message).exit()
+}
+
+/// Reads a specification from a JSON file; `-` is standard input.
+fn read(file: &Path) -> Result<Spec> {
+    let name = file.display();
+    let text = if file == Path::new("-") {
+        std::io::read_to_string(std::io::stdin())
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let text = text.with_context(|| format!("cannot read the specification {name}"))?;
+    let whole =
+        serde_json::from_str(&text).with_context(|| format!("the specification {name} is not JSON"))?;
+    lab::read_spec(whole).with_context(|| format!("specification {name}"))
+}
+
+/// What a process does with one trial.
+fn of_spec(one: One) -> Result<ExitCode> {
+    let process = one.process.clone();
+    if process.resolve {
+        return resolve(one.spec);
+    }
+    check(&one.spec)?;
+    match &process.trial {
+        Some(file) => {
+            let done = trial(one)?;
+            generate::write(&done, file)?;
+            if let Some(to) = &process.recording {
+                generate::write_recording(&done.recording, to)?;
+            }
+        }
+        None if process.json => println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?),
+        None => usage(
+            ErrorKind::MissingRequiredArgument,
+            "--spec: add --json to print one trial; taillight run FILE keeps a result",
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the parts of a load go together, and it has a rate.
+pub(crate) fn check(spec: &Spec) -> Result<()> {
+    args::check(spec)?;
+    job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
+    if !matches!(spec.load, spec::Load::Rate(_) | spec::Load::Closed | spec::Load::Trace) {
         let missing =
             "give the offered load with --rate, such as --rate 50k, or replay --arrivals trace:FILE";
-        clap::Command::new("taillight load").error(ErrorKind::MissingRequiredArgument, missing).exit();
+        usage(ErrorKind::MissingRequiredArgument, missing);
     }
-    match (&args.trial, args.json) {
-        (Some(file), _) => {
-            let file = file.clone();
-            let recording = args.recording.clone();
-            let done = one(args, rate)?;
-            generate::write(&done, &file)?;
-            if let Some(to) = recording {
-                generate::write_recording(&done.recording, &to)?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        (None, true) => {
-            check_options(&std::env::args().collect::<Vec<_>>(), job::words(args.workload))?;
-            println!("{}", serde_json::to_string_pretty(&one(args, rate)?.trial)?);
-            Ok(ExitCode::SUCCESS)
-        }
-        (None, false) => kept(args, rate),
-    }
+    Ok(())
 }
 
-impl LoadArgs {
-    /// The same on the server of one URL.
-    pub(crate) fn on_url(self, url: &Url) -> LoadArgs {
-        LoadArgs { target: TargetName::Foreign(url.to_string()), one_url: true, ..self }
+fn resolve(mut spec: Spec) -> Result<ExitCode> {
+    args::check(&spec)?;
+    job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
+    if let (Sent::Cache(config), Workload::Cache(cache)) =
+        (args::sent(&spec, None, Vec::new())?, &mut spec.workload)
+    {
+        // Those of a data set are known by now.
+        cache.keys = config.keys;
     }
-
-    /// Checks that the options go together.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.setting.load.check()?;
-        job::check_targets(std::slice::from_ref(&self.target), job::words(self.workload))
-    }
-}
-
-fn resolve(args: &LoadArgs) -> Result<ExitCode> {
-    check_options(&std::env::args().collect::<Vec<_>>(), job::words(args.workload))?;
-    let Setting { load, workload, .. } = &args.setting;
-    let sent = workload.sent(args.workload, load.seed, None, Vec::new())?;
-    println!("{}", serde_json::to_string_pretty(&load.resolve(sent))?);
+    spec.generator.threads.get_or_insert(spec.generator.threads());
+    spec.generator.pace.get_or_insert(spec.generator.pace());
+    println!("{:#}", spec.to_json());
     Ok(ExitCode::SUCCESS)
 }
 
 /// One trial in this process, on a server that is started for it where it does not run already.
-pub(crate) fn one(mut args: LoadArgs, rate: Option<Rate>) -> Result<generate::Done> {
-    let mut server_pids = args.server_pid;
-    let (target, server) = match &args.target {
-        TargetName::Foreign(text) => (text.clone(), None),
-        _ => {
-            let placement = args.setting.server.placement(args.setting.load.cpus.as_ref());
-            let connections = args.setting.load.connections as usize;
-            let agents = Some(&args.setting.load.agents);
-            let targets = [args.target.clone()];
-            let mut words = handed_on::<LoadArgs>(&std::env::args().collect::<Vec<_>>());
-            args.setting.server.serve(&targets, &mut words)?;
-            if let Some(files) = args.setting.server.set() {
-                args.setting.workload.web.files.get_or_insert_with(|| files.to_owned());
-            }
-            let mut started = args.setting.server.start(&targets, &placement, connections, agents)?;
-            args.setting.load.cpus.get_or_insert(placement.generator.into_iter().collect());
-            let server = started.pop().context("the server did not start")?;
-            server_pids.extend(server.pids());
-            // Wherever it is: started for this, it holds nobody else's items.
-            args.setting.workload.shared.yes = true;
-            (server.address().to_owned(), Some(server))
+pub(crate) fn trial(one: One) -> Result<generate::Done> {
+    let One { mut spec, mut server, one_url, process } = one;
+    let mut server_pids = process.server_pid;
+    let (target, started) = match &spec.target.server {
+        TargetName::External(text) => (text.clone(), None),
+        name => {
+            let placement = server.placement(spec.generator.cpus.as_ref());
+            let targets = [name.clone()];
+            server.serve(&targets, &mut spec.workload)?;
+            let connections = spec.generator.connections as usize;
+            let agents = Some(&spec.generator.agents);
+            let mut started = server.start(&targets, &placement, connections, agents)?;
+            spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());
+            let started = started.pop().context("the server did not start")?;
+            server_pids.extend(started.pids());
+            // Wherever it is: started for this, it holds no other items.
+            spec.workload.agree();
+            (started.address().to_owned(), Some(started))
         }
     };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
-    let each = if args.one_url { vec![&target[..]] } else { TargetName::each(&target) };
+    let each = if one_url { vec![&target[..]] } else { TargetName::each(&target) };
+    let is_web = matches!(spec.workload, Workload::Web(_));
     let task = Task {
-        workload: args.workload,
-        addresses: each.iter().copied().map(TargetName::address).collect::<Result<_, _>>()?,
-        names: if args.workload == WorkloadName::Web { Vec::new() } else { names(&each)? },
-        urls: if args.workload == WorkloadName::Web { urls(&each)? } else { Vec::new() },
-        rate,
-        load: args.setting.load,
-        options: args.setting.workload,
-        share: args.share.unwrap_or((0, 1)),
-        start_on_stdin: args.start_on_stdin,
-        live: args.live,
-        stamps: args.stamps,
+        addresses: each.iter().copied().map(lab::address).collect::<Result<_, _>>()?,
+        names: if is_web { Vec::new() } else { names(&each)? },
+        urls: if is_web { urls(&each)? } else { Vec::new() },
+        spec,
+        share: process.share.unwrap_or((0, 1)),
+        start_on_stdin: process.start_on_stdin,
+        live: process.live,
+        stamps: process.stamps,
         server_pids,
     };
     let done = generate::run(&task, &stop);
-    if let Some(server) = server {
+    if let Some(server) = started {
         server.stop();
     }
     done
@@ -202,21 +263,37 @@ fn names(servers: &[&str]) -> Result<Vec<workloads::cache::Server>> {
 }
 
 /// The load as often as asked for, each trial by a generator of its own, kept as a result.
-fn kept(args: LoadArgs, rate: Option<Rate>) -> Result<ExitCode> {
-    let span = args.setting.span();
-    let work = Work::Load { rate, repeats: args.repeats, span };
-    let gates: Vec<&Gate> = args
+fn kept(
+    options: Options,
+    setting: Setting,
+    mut spec: Spec,
+    typed: &Typed,
+    command: Vec<String>,
+) -> Result<ExitCode> {
+    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate) } else { None };
+    let work = Work::Load { rate, repeats: options.repeats, span: job::span(&spec) };
+    let gates: Vec<&Gate> = options
         .gate
         .iter()
         .filter_map(|asked| if let Asked::Condition(gate) = asked { Some(gate) } else { None })
         .collect();
-    let mut job = args.setting.job::<LoadArgs>(Kind::Load, "load", vec![args.target], args.workload, work);
-    job.probes = args.looking.probe.unwrap_or_default();
-    for target in gates.iter().filter_map(|gate| gate.within_target()) {
-        job.options.extend(["--target-latency".into(), format!("{}ns", target.0)]);
+    let within: Vec<Nanos> = gates.iter().filter_map(|gate| gate.within_target()).collect();
+    if !within.is_empty() && !typed.has("target-latency") {
+        spec.generator.target_latency.clear();
     }
+    spec.generator.target_latency.extend(within);
+    let job = Job {
+        kind: Kind::Load,
+        suffix: "load",
+        targets: vec![options.target],
+        spec,
+        work,
+        command,
+        server: setting.server,
+        result: setting.result,
+    };
     let mut finished = job::run(&job)?;
     finished.judge(&gates)?;
     finished.tell()?;
-    Ok(finished.code(args.gate.contains(&Asked::Qos)))
+    Ok(finished.code(options.gate.contains(&Asked::Qos)))
 }

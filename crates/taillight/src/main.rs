@@ -14,7 +14,6 @@ mod explain;
 mod fileset;
 mod from_agents;
 mod generate;
-mod handed_on;
 mod host;
 mod job;
 mod known;
@@ -24,7 +23,6 @@ mod outputs;
 mod pack;
 mod peak;
 mod percent;
-mod preset;
 mod progress;
 mod report;
 mod selftest;
@@ -81,23 +79,23 @@ enum Command {
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let words = preset::expanded(std::env::args().collect());
-    let result = match Cli::parse_from(words).command {
-        Command::Demo(args) => demo::run(*args),
-        Command::Sweep(args) => sweep::run(*args),
-        Command::Peak(args) => peak::run(*args),
-        Command::Compare(args) => compare::run(*args),
+    let command: Vec<String> = std::env::args().collect();
+    let result = match Cli::parse_from(&command).command {
+        Command::Demo(args) => demo::run(*args, command),
+        Command::Sweep(args) => sweep::run(*args, command),
+        Command::Peak(args) => peak::run(*args, command),
+        Command::Compare(args) => compare::run(*args, command),
         Command::Report(args) => report::run(&args),
-        Command::Run(args) => study::run_experiment(&args),
-        Command::Study(args) => study::run(args),
+        Command::Run(args) => study::run_experiment(&args, command),
+        Command::Study(args) => study::run(args, command),
         Command::Pack(args) => pack::pack(&args),
         Command::Unpack(args) => pack::unpack(&args),
-        Command::Load(args) => load::run(*args),
+        Command::Load(args) => load::run(*args, command),
         Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
         Command::Selftest(args) => selftest::run(&args),
-        Command::Accuracy(args) => accuracy::run(&args),
+        Command::Accuracy(args) => accuracy::run(&args, command),
         Command::Explain(args) => explain::run(&args),
         Command::DataSet(args) => data_set::run(&args),
         Command::Fileset(args) => fileset::run(&args),

@@ -35,7 +35,7 @@ pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
         None => {
             let whole = std::fs::canonicalize(&args.result)
                 .with_context(|| format!("cannot read {}; give a result's folder", args.result.display()))?;
-            let Some(name) = whole.file_name() else { bail!("{} is no result", args.result.display()) };
+            let Some(name) = whole.file_name() else { bail!("{} is not a result", args.result.display()) };
             PathBuf::from(format!("{}.{EXTENSION}", name.to_string_lossy()))
         }
     };

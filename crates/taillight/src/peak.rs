@@ -7,8 +7,8 @@ use clap::Args;
 use lab::{Plan, TargetName};
 use results::Kind;
 
-use crate::args::WorkloadName;
-use crate::job::{self, Setting, Work};
+use crate::args::On;
+use crate::job::{self, Job, Work};
 use crate::percent::parse_percent;
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
@@ -17,12 +17,16 @@ use crate::percent::parse_percent;
 /// judged by two of three trials.
 #[derive(Args, Debug)]
 pub(crate) struct PeakArgs {
-    /// What to send.
-    #[arg(value_enum)]
-    workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
-    /// one that runs, or several with commas between.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET")]
+    #[command(subcommand)]
+    on: On<Options>,
+}
+
+#[derive(Args, Debug)]
+struct Options {
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
+    /// between.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Width of the interval of the peak, in per cent of the maximum throughput.
     #[arg(long, default_value = "5", value_name = "PERCENT", value_parser = parse_percent)]
@@ -33,12 +37,12 @@ pub(crate) struct PeakArgs {
     /// Exit with 99 if the QoS is met at no load or a trial is invalid.
     #[arg(long)]
     gate: bool,
-    #[command(flatten)]
-    setting: Setting,
 }
 
-pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
-    let point = args.setting.span();
+pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
+    let (args, setting, workload, typed) = args.on.parts();
+    let spec = setting.spec(&args.target, workload, None, &typed)?;
+    let point = job::span(&spec);
     let work = Work::Plan(Plan {
         loads: Vec::new(),
         repeats: 1,
@@ -48,7 +52,16 @@ pub(crate) fn run(args: PeakArgs) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     });
-    let job = args.setting.job::<PeakArgs>(Kind::Peak, "peak", vec![args.target], args.workload, work);
+    let job = Job {
+        kind: Kind::Peak,
+        suffix: "peak",
+        targets: vec![args.target],
+        spec,
+        work,
+        command,
+        server: setting.server,
+        result: setting.result,
+    };
     let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))

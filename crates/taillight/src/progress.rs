@@ -23,7 +23,7 @@ const LEFT_ALONE: u16 = 8;
 
 /// Tells on standard error how far a run is, so that standard output holds the answer alone.
 pub(crate) struct Teller {
-    /// `None` where standard error is no terminal.
+    /// `None` where standard error is not a terminal.
     screen: Option<Screen<Stderr>>,
     /// Whether the screen shows the picture of a trial where it fits, rather than a line.
     view: bool,

@@ -88,7 +88,7 @@ fn index(folder: &Path) -> Result<()> {
     say(&format!("Index of {} {word}: {}\n", entries.len(), page.display()))
 }
 
-/// What lies at `path`; `None` where it is no result's folder.
+/// What lies at `path`; `None` where it is not a result's folder.
 fn found(path: &Path) -> Option<IndexEntry> {
     let page = path.join("report.html");
     // A folder that cannot be written to has its line in the index all the same.

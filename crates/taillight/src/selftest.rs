@@ -1,4 +1,4 @@
-//! The ruler held against servers whose response times are known, on the real clock.
+//! The ruler validated against servers whose response times are known, on the real clock.
 //!
 //! A queue's response times vary so much from run to run that a few seconds say little about a formula. So each
 //! run is compared with the simulation of the very same arrivals and service times. What is left is the error

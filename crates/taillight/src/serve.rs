@@ -1,7 +1,7 @@
 //! The servers that the laboratory brings along, and memcached and NGINX as found on this machine, in any form.
 
+mod application;
 mod around;
-mod nginx;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use dist::Gap;
+use lab::TargetName;
 use null_server::{Dialect, NullServer, Service, Stalls};
 use reactor::{Address, Epoll, Reactor, pin_to};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,18 +28,23 @@ pub(crate) struct ServeArgs {
 enum Server {
     /// The cache, a memcached-compatible server with a thread per core; the same as sphinxd.
     Sphinx(Box<SphinxArgs>),
-    /// The memcached of this machine, of an image, or of one's own build.
-    Memcached(around::MemcachedArgs),
-    /// The NGINX of this machine, of an image, or of one's own build, over a set of files.
-    Nginx(Box<nginx::NginxArgs>),
+    /// The memcached of this machine, of an image, or of your own build.
+    Memcached(Box<application::ApplicationArgs>),
+    /// The NGINX of this machine, of an image, or of your own build, over a set of files.
+    Nginx(Box<application::ApplicationArgs>),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
     /// Remove what a killed run has left: bridges, containers, images.
     CleanUp,
+    /// Another application by its name, such as lighttpd, or by the path of a folder that describes it.
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
 
 #[derive(Args, Debug)]
 struct SphinxArgs {
+    #[command(flatten)]
+    typed: around::TypedOptions,
     #[command(flatten)]
     options: sphinx::Options,
     #[command(flatten)]
@@ -111,10 +117,13 @@ const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
-        Server::Sphinx(args) if args.around.is_given() => around::sphinx(&args.options, &args.around),
+        Server::Sphinx(args) if args.around.is_given() => {
+            around::sphinx(&args.options, &args.typed, &args.around)
+        }
         Server::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
-        Server::Memcached(args) => around::memcached(args),
-        Server::Nginx(args) => nginx::run(args),
+        Server::Memcached(args) => application::run(&TargetName::app("memcached"), args),
+        Server::Nginx(args) => application::run(&TargetName::app("nginx"), args),
+        Server::Other(words) => application::other(words),
         Server::CleanUp => clean_up(),
         Server::Null(null) => serve_null(null),
     }

@@ -14,12 +14,12 @@ pub(crate) struct Served {
     threads: BTreeMap<u32, Thread>,
 }
 
-/// A thread that uses less than this share of the busiest one's time is no worker: memcached's that maintains its
+/// A thread that uses less than this share of the busiest one's time is not a worker: memcached's that maintains its
 /// lists takes about 8 % of a core at most (measured).
 const WORKS: f64 = 0.10;
 
 impl Served {
-    /// Reads `proc/PID/task` below `root`. Cost: about 15 µs a thread. A process that is gone has no threads.
+    /// Reads `proc/PID/task` below `root`. Cost: about 15 µs a thread. A process that has ended has no threads.
     pub(crate) fn read(root: &Path, pids: &[u32]) -> Served {
         let read = |(pid, tid): (u32, u32)| Some((tid, Thread::read(root, pid, tid)?));
         Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }

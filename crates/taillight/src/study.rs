@@ -2,10 +2,9 @@
 
 mod agreement;
 mod check;
-mod elsewhere;
 mod list;
+mod remote_host;
 mod run;
-mod vocabulary;
 mod watcher;
 
 use std::path::PathBuf;
@@ -68,11 +67,11 @@ impl FormArgs {
     }
 }
 
-pub(crate) fn run(args: StudyArgs) -> Result<ExitCode> {
+pub(crate) fn run(args: StudyArgs, command: Vec<String>) -> Result<ExitCode> {
     match args.command {
         Command::List => list::list(),
         Command::Show { name } => list::show(&name),
-        Command::Run(args) => run::run_study(&args),
+        Command::Run(args) => run::run_study(&args, command),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => agreement::compare(&args),
     }

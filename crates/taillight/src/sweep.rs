@@ -7,8 +7,8 @@ use clap::Args;
 use lab::{Plan, TargetName};
 use results::Kind;
 
-use crate::args::WorkloadName;
-use crate::job::{self, Looking, Setting, Work};
+use crate::args::On;
+use crate::job::{self, Job, ProbeArgs, Work};
 use crate::percent::parse_percent;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
@@ -16,12 +16,16 @@ use crate::percent::parse_percent;
 /// Each block measures the maximum throughput anew and runs every load once, in an order of its own.
 #[derive(Args, Debug)]
 pub(crate) struct SweepArgs {
-    /// What to send.
-    #[arg(value_enum)]
-    workload: WorkloadName,
-    /// The server: sphinx (embedded), memcached or nginx (found on this machine), or HOST:PORT, URL or unix:PATH of
-    /// one that runs, or several with commas between.
-    #[arg(long, default_value = "sphinx", value_name = "TARGET")]
+    #[command(subcommand)]
+    on: On<Options>,
+}
+
+#[derive(Args, Debug)]
+struct Options {
+    /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
+    /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
+    /// between.
+    #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Loads in per cent of the maximum throughput.
     #[arg(long, default_value = "10,20,30,40,50,60,70,80,90,100", value_delimiter = ',', value_name = "LIST", value_parser = parse_percent)]
@@ -36,13 +40,13 @@ pub(crate) struct SweepArgs {
     #[arg(long)]
     gate: bool,
     #[command(flatten)]
-    setting: Setting,
-    #[command(flatten)]
-    looking: Looking,
+    probe_args: ProbeArgs,
 }
 
-pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
-    let point = args.setting.span();
+pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
+    let (args, setting, workload, typed) = args.on.parts();
+    let mut spec = setting.spec(&args.target, workload, None, &typed)?;
+    let point = job::span(&spec);
     let work = Work::Plan(Plan {
         loads: rising(args.loads),
         repeats: args.repeats,
@@ -52,8 +56,17 @@ pub(crate) fn run(args: SweepArgs) -> Result<ExitCode> {
         peak_tolerance: None,
         time: None,
     });
-    let mut job = args.setting.job::<SweepArgs>(Kind::Sweep, "sweep", vec![args.target], args.workload, work);
-    job.probes = args.looking.probe.unwrap_or_default();
+    spec.probes = args.probe_args.probe.unwrap_or_default();
+    let job = Job {
+        kind: Kind::Sweep,
+        suffix: "sweep",
+        targets: vec![args.target],
+        spec,
+        work,
+        command,
+        server: setting.server,
+        result: setting.result,
+    };
     let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))

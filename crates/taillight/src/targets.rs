@@ -2,66 +2,36 @@
 
 pub(crate) mod remote;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use lab::{Files, Placement, Server, ServerOptions, TargetName, allowed_cpus};
 use launch::Form;
-use units::{Bytes, CpuList};
-
-use crate::from_agents::AgentsOptions;
+use spec::{Agents, Cpus, Spec, Workload};
+use units::CpuList;
 
 /// How the servers that are started here are set up.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerArgs {
-    /// What stands around a server that is started here: nothing (bare), the bridge that containers have and no
-    /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
-    #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
-    form: Form,
-    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached or nginx found
-    /// here.
-    #[arg(long, value_name = "FILE")]
-    server_binary: Option<PathBuf>,
-    /// Image that podman or docker runs in place of this machine's own program.
-    #[arg(long, value_name = "IMAGE", conflicts_with = "server_binary")]
-    server_image: Option<String>,
-    /// Servers to start, among which threads, memory and processors are divided; load goes to all.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=250))]
-    server_instances: u16,
-    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only.
-    #[arg(long, value_name = "HOST:PORT")]
-    server_agent: Option<String>,
+    #[command(flatten)]
+    target: spec::Target,
     /// With --server-agent: a setting of that machine for the time of the run, such as cpu.set=0; its agent must allow it.
     /// May be given more than once.
     #[arg(long, value_name = "NAME=VALUE", requires = "server_agent")]
     server_knob: Vec<String>,
-    /// Threads, or worker processes, of a server that is started here.
-    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    server_threads: u16,
-    /// Memory for items of a server that is started here.
-    #[arg(long, default_value = "1GiB", value_name = "SIZE")]
-    server_memory: Bytes,
-    /// Processors of a server that is started here, such as 0 or 0,2-3 [default: the first ones].
-    #[arg(long, value_name = "LIST")]
-    server_cpus: Option<CpuList>,
-    /// A further argument for a memcached that is started here, such as --memcached-arg=-o
-    /// --memcached-arg=no_lru_maintainer.
+    /// A further argument for memcached alone, where it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     memcached_arg: Vec<String>,
-    /// A further argument for the embedded Sphinx.
+    /// A further argument for the embedded Sphinx alone, where it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
     sphinx_arg: Vec<String>,
-    /// A setting of an nginx that is started here: open_file_cache=off or =1000, gzip=6, access_log=on, reuseport=on,
-    /// sendfile=off. May be given more than once.
+    /// A setting of nginx alone, where it is one of several targets: open_file_cache=off or =1000, gzip=6, access_log=on,
+    /// reuseport=on, sendfile=off. May be given more than once.
     #[arg(long, value_name = "NAME=VALUE")]
     nginx_set: Vec<String>,
-    /// Where the files that an nginx serves are made, where --file-set names none: memory (tmpfs), disk, or the path of a
-    /// folder. They are removed at the end.
-    #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
-    files_in: FilesPlace,
-    /// What it serves: that is said to the generator, and known once its words are.
+    /// What it serves: known once it is known what is asked for.
     #[arg(skip)]
     files: Option<Files>,
 }
@@ -69,52 +39,83 @@ pub(crate) struct ServerArgs {
 impl ServerArgs {
     /// Which processors server and generator get, where both are on this machine.
     pub(crate) fn placement(&self, generator: Option<&CpuList>) -> Placement {
-        let threads = usize::from(self.server_threads);
-        let server = self.server_cpus.as_ref().map(|list| list.as_slice());
+        let threads = self.target.threads as usize;
+        let server = self.list().map(|list| list.as_slice());
         Placement::new(&allowed_cpus(), threads, server, generator.map(|list| list.as_slice()))
     }
 
     /// Whether servers that are started run on this machine, beside the generator.
     pub(crate) fn is_here(&self) -> bool {
-        self.server_agent.is_none()
+        self.target.agent.is_none()
     }
 
-    /// Has what is to be served follow from the words for the generator, and adds to them what they leave out.
+    /// The processors that were listed for the server.
+    fn list(&self) -> Option<&CpuList> {
+        if let Cpus::List(list) = &self.target.cpus { Some(list) } else { None }
+    }
+
+    /// How `target` is set up, as a specification has it.
+    pub(crate) fn target(&self, target: &TargetName) -> spec::Target {
+        let of = |app: &str, words: &[String]| if target.is_app(app) { words.to_vec() } else { Vec::new() };
+        let mut args = [of("sphinx", &self.sphinx_arg), of("memcached", &self.memcached_arg)].concat();
+        args.extend_from_slice(&self.target.args);
+        let set = [of("nginx", &self.nginx_set), self.settings_of(target)].concat();
+        spec::Target { server: target.clone(), set, args, ..self.target.clone() }
+    }
+
+    /// The settings for `target`: of several targets, those for a service that it does not have are for another.
+    fn settings_of(&self, target: &TargetName) -> Vec<String> {
+        let Ok(Some(app)) = lab::application(target) else { return Vec::new() };
+        let is_for_it =
+            |word: &&String| service_of(word).is_none_or(|service| app.service(service).is_some());
+        self.target.set.iter().filter(is_for_it).cloned().collect()
+    }
+
+    /// The same from a specification.
+    pub(crate) fn of(spec: &Spec) -> ServerArgs {
+        ServerArgs {
+            target: spec.target.clone(),
+            server_knob: spec.knobs.iter().map(ToString::to_string).collect(),
+            memcached_arg: Vec::new(),
+            sphinx_arg: Vec::new(),
+            nginx_set: Vec::new(),
+            files: None,
+        }
+    }
+
+    /// Settings of the machine of the server.
+    pub(crate) fn knobs(&self) -> &[String] {
+        &self.server_knob
+    }
+
+    /// Derives what is served from what the workload asks for; where it names nothing, it asks for the usual set.
     ///
-    /// Errors: they say what cannot be.
-    pub(crate) fn serve(&mut self, targets: &[TargetName], words: &mut Vec<String>) -> Result<()> {
-        if targets.contains(&TargetName::Nginx) {
-            self.files = Some(Files::asked_for(words, &self.files_in)?);
+    /// Errors: what is asked for cannot be served.
+    pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
+        if let (true, Workload::Web(web)) = (targets.iter().any(lab::needs_files), workload) {
+            self.files = Some(Files::asked_for(web, &self.target.files_in)?);
         }
         Ok(())
     }
 
-    /// The set of files that is made for a web server, where one is.
-    pub(crate) fn set(&self) -> Option<&str> {
-        match &self.files {
-            Some(Files::Set { files, .. }) => Some(files),
-            _ => None,
-        }
-    }
-
     /// Starts every target, or looks whether it runs. Two of the same name are told apart by a number.
     ///
-    /// Errors: the first that cannot be had; the others are stopped.
+    /// Errors: the first that is unavailable; the others are stopped.
     pub(crate) fn start(
         &self,
         targets: &[TargetName],
         placement: &Placement,
         connections: usize,
-        agents: Option<&AgentsOptions>,
+        agents: Option<&Agents>,
     ) -> Result<Vec<Server>> {
         let exe = lab::this_program()?;
         self.check(targets)?;
         let mut servers = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            let mut server = match (&self.server_agent, agents) {
-                (Some(agent), Some(agents)) if !matches!(target, TargetName::Foreign(_)) => {
+            let mut server = match (&self.target.agent, agents) {
+                (Some(agent), Some(agents)) if !target.is_external() => {
                     // Which processors that machine has is not known here.
-                    let cpus = self.server_cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+                    let cpus = self.list().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
                     let options = self.options(target, &exe, cpus, connections);
                     remote::start(agent, agents, (target, &options), &self.server_knob)?
                 }
@@ -141,44 +142,14 @@ impl ServerArgs {
         cpus: Vec<usize>,
         connections: usize,
     ) -> ServerOptions {
-        let extra = match target {
-            TargetName::Sphinx => &self.sphinx_arg[..],
-            TargetName::Memcached => &self.memcached_arg[..],
-            TargetName::Nginx => &self.nginx_set[..],
-            TargetName::Foreign(_) => &[],
-        };
-        ServerOptions {
-            form: self.form,
-            binary: self.server_binary.clone(),
-            image: self.server_image.clone(),
-            instances: usize::from(self.server_instances),
-            threads: usize::from(self.server_threads),
-            memory: self.server_memory,
-            connections,
-            cpus,
-            extra: extra.to_vec(),
-            files: self.files.clone(),
-            ..ServerOptions::new(exe)
-        }
-    }
-
-    /// Has it serve a set of files that a coordinator asks for. Errors: in a place that is not for others to choose.
-    pub(crate) fn serve_set(&mut self, files: String, seed: u64) -> Result<(), String> {
-        if let FilesPlace::Below(folder) = &self.files_in {
-            return Err(format!(
-                "it makes files in memory or on disk, and not in {}, as a coordinator may not choose folders here",
-                folder.display()
-            ));
-        }
-        self.files = Some(Files::Set { files, seed, place: self.files_in.clone() });
-        Ok(())
+        let files = self.files.clone();
+        ServerOptions { files, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
     }
 
     /// Whether these servers can be started so.
     fn check(&self, targets: &[TargetName]) -> Result<()> {
-        let (own, foreign): (Vec<_>, Vec<_>) =
-            targets.iter().partition(|target| !matches!(target, TargetName::Foreign(_)));
-        let program = self.server_binary.is_some() || self.server_image.is_some();
+        let (own, external): (Vec<_>, Vec<_>) = targets.iter().partition(|target| !target.is_external());
+        let program = self.target.binary.is_some() || self.target.image.is_some();
         if program && own.iter().any(|target| *target != own[0]) {
             bail!(
                 "--server-binary and --server-image say what one server is, and {} and {} are two; leave them out",
@@ -186,20 +157,33 @@ impl ServerArgs {
                 own[own.len() - 1]
             );
         }
-        let changed =
-            program || self.form != Form::Bare || self.server_instances > 1 || self.server_agent.is_some();
-        if let (true, true, Some(foreign)) = (own.is_empty(), changed, foreign.first()) {
+        let apps: Vec<_> =
+            targets.iter().filter_map(|target| lab::application(target).ok().flatten()).collect();
+        let unknown = |service: &&str| apps.iter().all(|app| app.service(service).is_none());
+        if let Some(service) = self.target.set.iter().filter_map(|word| service_of(word)).find(unknown) {
+            let services: Vec<&str> =
+                apps.iter().flat_map(|app| &app.services).map(|service| service.name.as_str()).collect();
+            bail!("--server-set: no target has a service '{service}'; there are {}", services.join(", "));
+        }
+        let changed = program
+            || self.target.form != Form::Bare
+            || self.target.instances > 1
+            || self.target.agent.is_some();
+        if let (true, true, Some(external)) = (own.is_empty(), changed, external.first()) {
             bail!(
-                "{foreign} already runs, so that --form, --server-binary, --server-image, --server-instances and --server-agent \
-                 mean nothing to it; leave them out, or use --target sphinx, memcached or nginx"
+                "{external} already runs, so that --form, --server-binary, --server-image, --server-instances and --server-agent \
+                 mean nothing to it; leave them out, or use --target sphinx, memcached, nginx or another application"
             );
         }
-        if self.server_threads < self.server_instances {
+        if !matches!(self.target.cpus, Cpus::Apart | Cpus::List(_)) {
+            bail!("--server-cpus {}: that is for studies; write a list such as 0 or 0,2-3", self.target.cpus);
+        }
+        if self.target.threads < self.target.instances {
             bail!(
                 "{} threads for {} instances: each needs one; use --server-threads {} or more",
-                self.server_threads,
-                self.server_instances,
-                self.server_instances
+                self.target.threads,
+                self.target.instances,
+                self.target.instances
             );
         }
         Ok(())
@@ -208,7 +192,7 @@ impl ServerArgs {
     /// What a reader must know of where the servers of these targets ran.
     pub(crate) fn notes(&self, targets: &[TargetName], placement: &Placement) -> Vec<String> {
         let mut notes = notes(targets, placement);
-        if let Some(agent) = &self.server_agent {
+        if let Some(agent) = &self.target.agent {
             // Whose processors are whose on one machine is beside the point.
             notes.retain(|note| *note != placement.note());
             notes.push(format!("The server ran on another machine, started by the agent at {agent}."));
@@ -216,18 +200,18 @@ impl ServerArgs {
                 notes.push(format!("Settings of that machine: {}.", self.server_knob.join(", ")));
             }
         }
-        if self.server_instances > 1 {
+        if self.target.instances > 1 {
             notes.push(format!(
                 "{} instances shared threads, memory and processors{}.",
-                self.server_instances,
-                if targets.contains(&TargetName::Nginx) {
+                self.target.instances,
+                if targets.iter().all(|target| lab::refuses(target, "cache")) {
                     ""
                 } else {
                     "; keys were spread over them by consistent hashing"
                 }
             ));
         }
-        notes.extend(match self.form {
+        notes.extend(match self.target.form {
             Form::Bare => None,
             Form::Bridged => Some(
                 "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
@@ -238,19 +222,23 @@ impl ServerArgs {
                  differs by the container alone."
             )),
         });
-        notes.extend(launch::network_note().filter(|_| self.form != Form::Bare));
         notes
     }
 }
 
-/// What a reader must know of where the servers ran, whatever stands around them.
+/// The service that a setting such as `nginx.threads=2` is for.
+fn service_of(setting: &str) -> Option<&str> {
+    setting.split('=').next()?.split_once('.').map(|(service, _)| service)
+}
+
+/// What a reader must know of where the servers ran, in whatever form.
 fn notes(targets: &[TargetName], placement: &Placement) -> Vec<String> {
-    let foreign = targets.iter().filter(|target| matches!(target, TargetName::Foreign(_))).count();
+    let external = targets.iter().filter(|target| target.is_external()).count();
     let mut notes = Vec::new();
-    if foreign < targets.len() {
+    if external < targets.len() {
         notes.push(placement.note());
     }
-    if foreign > 0 {
+    if external > 0 {
         notes.push(
             "A server that already ran was measured as it was: this program neither pinned nor flushed it, and \
              it may share cores with the generator."
@@ -278,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_is_told_who_ran_where() {
+    fn a_reader_is_told_what_ran_where() {
         let check =
             |targets: &[&str], server: &[usize], generator: &[usize], there: &[&str], not: &[&str]| {
                 let notes = notes_of(targets, server, generator);

@@ -40,7 +40,7 @@ pub(crate) fn say(text: &str) -> Result<()> {
     }
 }
 
-/// Writes a line to standard error. That nobody reads it is no reason to stop measuring.
+/// Writes a line to standard error. A failed write does not stop the measurement.
 pub(crate) fn tell(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }

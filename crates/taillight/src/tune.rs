@@ -1,4 +1,4 @@
-//! `taillight tune`: settings of this machine, applied, read back, and put back.
+//! `taillight tune`: settings of this machine, applied, read back, and reverted.
 
 mod command;
 mod overhead;
@@ -16,12 +16,12 @@ use crate::INTERRUPTED;
 use crate::terminal::{say, tell};
 use request::Request;
 
-/// Change this machine for a measurement, and put it back.
+/// Change this machine for a measurement, and revert it.
 ///
 /// Settings are written NAME=VALUE (docs/reference/knobs.md lists all); a profile is a list of them, each line with
-/// its reason. Each action is in a journal before it is made, is read back, and is put back in reverse order.
+/// its reason. Each action is in a journal before it is made, is read back, and is reverted in reverse order.
 ///
-/// Exit codes: 0 done, 1 the kernel refused or somebody else has changed a setting meanwhile, 2 wrong usage,
+/// Exit codes: 0 done, 1 the kernel refused or another process has changed a setting meanwhile, 2 wrong usage,
 /// 3 this machine lacks it, 4 a right is missing, 5 another run's settings are in force, 130 interrupted; with a
 /// COMMAND, its own where the settings stood.
 #[derive(Args, Debug)]
@@ -42,12 +42,12 @@ enum Tune {
         #[arg(long)]
         json: bool,
     },
-    /// Put back what `tune apply` or a run that was killed has left.
+    /// Revert what `tune apply` or a run that was killed has left.
     Undo {
         /// As JSON.
         #[arg(long)]
         json: bool,
-        /// Print what would be put back, and change nothing.
+        /// Print what would be reverted, and change nothing.
         #[arg(long)]
         dry_run: bool,
     },

@@ -3,14 +3,18 @@
 mod output;
 mod units;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::units::{Nanos, ParseError, Rate};
-use anyhow::{Context, Result, bail};
-use clap::{ArgAction, Args, Command, FromArgMatches};
+use ::units::{CpuList, Nanos, ParseError, Rate};
+use anyhow::{Result, bail};
+use clap::{ArgAction, Args};
 use proto_http::{Header, Url};
+use spec::workload::Web;
+use spec::{ArrivalSpec, Generator, Load, Pace, Spec, Target, TargetName, Time, Tls, Workload};
 
-use crate::load::{self, LoadArgs};
+use crate::load::{self, One};
+use crate::targets::ServerArgs;
 use crate::terminal::say;
 use output::{Asked, text};
 
@@ -57,19 +61,19 @@ pub(crate) struct WrkArgs {
     batch_latency: bool,
     /// When requests arrive: constant, poisson, and more; see taillight explain cache.
     #[arg(long, default_value = "constant", value_name = "ARRIVALS")]
-    arrivals: String,
+    arrivals: ArrivalSpec,
     /// CLOSED LOOP as wrk without -R: each connection asks again once it has its answer.
     #[arg(long)]
     closed: bool,
     /// How a thread waits: sleep, or spin, which is on time to a few µs and takes a whole core for each thread.
     #[arg(long, default_value = "sleep", value_name = "PACE")]
-    pace: String,
+    pace: Pace,
     /// Processors to pin the threads to, such as 1 or 0,2-3.
     #[arg(long, value_name = "LIST")]
-    cpus: Option<String>,
+    cpus: Option<CpuList>,
     /// Trust the authorities in this PEM file [default: those of this machine].
     #[arg(long, value_name = "FILE")]
-    tls_ca: Option<String>,
+    tls_ca: Option<PathBuf>,
     /// Take any certificate, as wrk does.
     #[arg(long, conflicts_with = "tls_ca")]
     tls_insecure: bool,
@@ -92,7 +96,11 @@ pub(crate) fn run(args: &WrkArgs) -> Result<ExitCode> {
         uncorrected: args.uncorrected,
     };
     say(&asked.head())?;
-    let done = load::one(load_args(args)?, args.rate)?;
+    let spec = args.spec();
+    load::check(&spec)?;
+    let server = ServerArgs::of(&spec);
+    let process = load::Process::default();
+    let done = load::trial(One { spec, server, one_url: true, process })?;
     say(&text(&asked, &done.recording))?;
     say(&format!("Verdict:      {}\n", done.trial.verdict))?;
     Ok(ExitCode::SUCCESS)
@@ -110,53 +118,44 @@ impl WrkArgs {
         }
         if self.rate.is_none() && !self.closed {
             bail!(
-                "no rate: give it with -R, such as -R 2000. Without one, a load follows the server: who is slow is asked less, and its stalls are not seen (coordinated omission). If that is what you want, as wrk without -R does it, say --closed"
+                "no rate: give it with -R, such as -R 2000. Without one, a load follows the server: a slow server is asked less, and its stalls are not seen (coordinated omission). If that is what you want, as wrk without -R does it, say --closed"
             );
         }
         Ok(())
     }
 
-    /// The same as a `taillight load web` could be typed, but for the target: a URL may hold commas.
-    fn words(&self) -> Vec<String> {
-        let mut words: Vec<String> = vec!["web".into()];
-        let mut option = |name: &str, value: String| words.push(format!("--{name}={value}"));
-        option("threads", self.threads.to_string());
-        option("connections", self.connections.to_string());
-        option("window", format!("{}ns", self.duration.0));
-        // All that is sent counts, as with wrk.
-        option("warmup", "0s".into());
-        option("timeout", format!("{}ns", self.timeout.0));
-        option("arrivals", self.arrivals.clone());
-        option("pace", self.pace.clone());
-        self.header.iter().for_each(|header| option("header", header.to_string()));
-        self.cpus.iter().for_each(|cpus| option("cpus", cpus.clone()));
-        self.tls_ca.iter().for_each(|file| option("tls-ca", file.clone()));
-        if self.tls_insecure {
-            words.push("--tls-insecure".into());
+    /// The same as a specification, but for the target: a URL may hold commas.
+    fn spec(&self) -> Spec {
+        let load = match self.rate {
+            Some(rate) => Load::Rate(rate),
+            None => Load::Closed,
+        };
+        let tls = Tls { tls_ca: self.tls_ca.clone(), tls_insecure: self.tls_insecure, ..Tls::default() };
+        Spec {
+            target: Target { server: TargetName::External(self.url.to_string()), ..Target::default() },
+            workload: Workload::Web(Box::new(Web { header: self.header.clone(), ..Web::default() })),
+            load,
+            generator: Generator {
+                threads: Some(self.threads),
+                connections: self.connections,
+                timeout: self.timeout,
+                arrivals: self.arrivals.clone(),
+                pace: Some(self.pace),
+                cpus: self.cpus.clone(),
+                tls,
+                ..Generator::default()
+            },
+            // All that is sent counts, as with wrk.
+            time: Time { warmup: Nanos::ZERO, window: self.duration, ..Time::default() },
+            ..Spec::default()
         }
-        match self.rate {
-            Some(rate) => words.push(format!("--rate={}", rate.rps())),
-            None => words.push("--closed".into()),
-        }
-        words
     }
-}
-
-fn load_args(wrk: &WrkArgs) -> Result<LoadArgs> {
-    let command = LoadArgs::augment_args(Command::new("taillight wrk").no_binary_name(true));
-    let matches = command.try_get_matches_from(wrk.words()).map_err(|error| {
-        let text = error.to_string();
-        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        anyhow::anyhow!("{first}")
-    })?;
-    let args =
-        LoadArgs::from_arg_matches(&matches).context("the options do not go together")?.on_url(&wrk.url);
-    args.check()?;
-    Ok(args)
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::{Command, FromArgMatches};
+
     use super::*;
 
     fn args(line: &str) -> WrkArgs {
@@ -166,23 +165,27 @@ mod tests {
 
     #[test]
     fn a_call_of_wrk_is_one_of_load() {
-        let check = |line: &str, says: &[&str]| {
+        let spec = |line: &str| {
             let args = args(line);
             args.check().unwrap();
-            let words = args.words();
-            for part in says {
-                assert!(words.iter().any(|word| word == part), "{line}: {words:?} lacks {part}");
-            }
-            load_args(&args).unwrap();
+            load::check(&args.spec()).unwrap();
+            args.spec()
         };
-        check(
-            "-t2 -c100 -d30s -R2000 http://127.0.0.1:80/index.html",
-            &["--threads=2", "--connections=100", "--window=30000000000ns", "--rate=2000"],
+        let found = spec("-t2 -c100 -d30s -R2000 http://127.0.0.1:80/index.html");
+        assert_eq!((found.generator.threads, found.generator.connections), (Some(2), 100));
+        assert_eq!(
+            (found.time.window, found.load),
+            (Nanos::from_secs(30), Load::Rate("2k".parse().unwrap()))
         );
-        check("-R 2k --latency -H A:b http://h", &["--header=A: b", "--arrivals=constant"]);
-        check("--closed --timeout 5s https://h/x", &["--closed", "--timeout=5000000000ns"]);
-        check("-d30 --timeout 5 -R1 http://h", &["--window=30000000000ns", "--timeout=5000000000ns"]);
-        check("-d2m -R1 http://h", &["--window=120000000000ns"]);
+        let found = spec("-R 2k --latency -H A:b http://h");
+        let Workload::Web(web) = &found.workload else { panic!() };
+        assert_eq!(web.header, ["A: b".parse().unwrap()]);
+        assert_eq!(found.generator.arrivals.to_string(), "constant");
+        let found = spec("--closed --timeout 5s https://h/x");
+        assert_eq!((found.load, found.generator.timeout), (Load::Closed, Nanos::from_secs(5)));
+        let found = spec("-d30 --timeout 5 -R1 http://h");
+        assert_eq!((found.time.window, found.generator.timeout), (Nanos::from_secs(30), Nanos::from_secs(5)));
+        assert_eq!(spec("-d2m -R1 http://h").time.window, Nanos::from_secs(120));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
-use super::Party;
+use super::AgentConfig;
 use crate::clock::monotonic_ns;
 use crate::message::{Beat, Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent, Welcome};
 use crate::rpc::agent_client::AgentClient;
@@ -25,7 +25,7 @@ const LARGEST_EVENT: usize = 1 << 20;
 /// Orders on their way.
 const OUTGOING: usize = 16;
 
-/// What is heard of an agent, and when it was read by this machine's `CLOCK_MONOTONIC`.
+/// A message of an agent, or why there are no more, and when it was read by this machine's `CLOCK_MONOTONIC`.
 pub(crate) struct Heard {
     /// Which agent, from 0.
     pub(super) agent: usize,
@@ -54,13 +54,13 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    /// How `party` opens its sessions.
-    pub(crate) fn of(party: &Party) -> Opening {
+    /// How `config` opens its sessions.
+    pub(crate) fn of(config: &AgentConfig) -> Opening {
         Opening {
-            credentials: party.credentials.clone(),
-            insecure_token: party.insecure_token,
-            name: party.name.clone(),
-            lease: party.lease,
+            credentials: config.credentials.clone(),
+            insecure_token: config.insecure_token,
+            name: config.name.clone(),
+            lease: config.lease,
         }
     }
 }
@@ -102,7 +102,7 @@ impl Link {
                 };
                 let at_ns = monotonic_ns();
                 let last = what.is_err();
-                // Where nobody listens any more, it is read to its end: then the agent is free again.
+                // After the receiver closed, the stream is read to its end, so that the agent is free again.
                 let _ = heard.send(Heard { agent, at_ns, what }).await;
                 if last {
                     return;
@@ -125,7 +125,7 @@ impl Link {
         format!("{} ({})", self.name, self.address)
     }
 
-    /// Says something to the agent. One that is gone is heard of by the reader.
+    /// Sends an order to the agent. The reader notices when it has disconnected.
     pub(crate) async fn say(&self, order: Order) {
         let _ = self.to.send(order.into()).await;
     }

@@ -18,16 +18,16 @@ const FEWEST_PINGS: u64 = 8;
 /// How long all of them may take: then the agent is there and does not answer.
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 
-/// The agents of a session, and all that is heard of them.
+/// The agents of a session, and the messages of all.
 pub(super) struct Members<'a> {
     pub(super) links: &'a [Link],
     pub(super) heard: &'a mut mpsc::Receiver<Heard>,
-    /// Why an agent is gone, for each that is.
+    /// Why an agent disconnected, for each that did.
     pub(super) gone: &'a mut [Option<String>],
 }
 
 impl Members<'_> {
-    /// What is heard next, by `deadline`. One that is gone is remembered.
+    /// What is heard next, by `deadline`. An agent that disconnected is remembered.
     pub(super) async fn next(&mut self, deadline: Instant) -> Option<Heard> {
         let heard = timeout_at(deadline, self.heard.recv()).await.ok()??;
         if let Err(why) = &heard.what {
@@ -36,7 +36,7 @@ impl Members<'_> {
         Some(heard)
     }
 
-    /// The first agent that is gone, as an error of a load that had not begun.
+    /// The first agent that disconnected, as an error of a load that had not begun.
     pub(super) fn all_there(&self) -> Result<(), Error> {
         let gone = |(link, gone): (&Link, &Option<String>)| Some((link.label(), gone.clone()?));
         match self.links.iter().zip(&*self.gone).find_map(gone) {
@@ -60,7 +60,7 @@ impl Members<'_> {
         Ok(comparisons)
     }
 
-    /// Compares the clock of one agent; `None` where it is gone or does not answer.
+    /// Compares the clock of one agent; `None` where it disconnected or does not answer.
     ///
     /// What others say meanwhile is not listened to: this is asked before and after a load only.
     pub(super) async fn compare(&mut self, agent: usize) -> Option<Comparison> {

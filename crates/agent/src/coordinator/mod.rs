@@ -27,7 +27,7 @@ pub const LEASE: Duration = Duration::from_secs(5);
 
 /// Whom a coordinator speaks to, and how.
 #[derive(Clone)]
-pub struct Party {
+pub struct AgentConfig {
     /// The agents: `HOST:PORT`.
     pub agents: Vec<String>,
     /// What it proves itself by.
@@ -43,10 +43,8 @@ pub struct Party {
 /// What each agent is to generate, and what the whole may take.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// `cache`.
-    pub workload: String,
-    /// For each agent the options of its generator.
-    pub options: Vec<Vec<String>>,
+    /// For each agent what its generator is to do, as the JSON of a specification.
+    pub specs: Vec<String>,
     /// From the order to prepare until all must be ready.
     pub prepare_within: Duration,
     /// From the start until all must have ended.
@@ -57,7 +55,7 @@ pub struct Load {
 pub struct Coordinator {
     links: Vec<Link>,
     heard: mpsc::Receiver<Heard>,
-    /// Why an agent is gone, for each that is.
+    /// Why an agent disconnected, for each that did.
     gone: Vec<Option<String>>,
     /// The first comparison with each, against which the drift is measured.
     first: Vec<Comparison>,
@@ -67,20 +65,20 @@ pub struct Coordinator {
 impl Coordinator {
     /// Opens a session with each agent and compares its clock.
     ///
-    /// Errors: the first agent that cannot be had; the sessions with the others are over then.
-    pub fn open(party: &Party) -> Result<Coordinator, Error> {
-        for (i, address) in party.agents.iter().enumerate() {
-            if party.agents[..i].contains(address) {
+    /// Errors: the first agent that is unavailable; the sessions with the others are over then.
+    pub fn open(config: &AgentConfig) -> Result<Coordinator, Error> {
+        for (i, address) in config.agents.iter().enumerate() {
+            if config.agents[..i].contains(address) {
                 return Err(Error::Twice { address: address.clone() });
             }
         }
         // A thread of its own, so that agents hear of the coordinator while it does something else.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let opening = Opening::of(party);
+        let opening = Opening::of(config);
         let mut coordinator =
             Coordinator { links: Vec::new(), heard, gone: Vec::new(), first: Vec::new(), runtime };
-        for (i, address) in party.agents.iter().enumerate() {
+        for (i, address) in config.agents.iter().enumerate() {
             let link = coordinator.runtime.block_on(Link::open(i, address, &opening, tell.clone()))?;
             coordinator.links.push(link);
         }
@@ -106,7 +104,7 @@ impl Coordinator {
         stop: &AtomicBool,
         mut live: impl FnMut(usize, &str),
     ) -> Result<Outcome, Error> {
-        assert_eq!(load.options.len(), self.links.len(), "one set of options for each agent");
+        assert_eq!(load.specs.len(), self.links.len(), "one specification for each agent");
         let Coordinator { links, heard, gone, first, runtime } = self;
         let members = Members { links, heard, gone };
         runtime.block_on(Run::new(members, load, stop, &mut live).run(first))
@@ -115,7 +113,7 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
-        // The readers stop waiting for somebody to take what they heard.
+        // The readers stop waiting for room in the channel.
         self.heard.close();
         while self.heard.try_recv().is_ok() {}
         let links = std::mem::take(&mut self.links);

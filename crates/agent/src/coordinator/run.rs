@@ -14,7 +14,7 @@ use crate::{Comparison, Drift, Error};
 /// From the order to start until the start: the order's way, and the agent's looking for it every 20 ms, on a
 /// machine that may be busy.
 const MARGIN: Duration = Duration::from_millis(500);
-/// How often somebody's wish to stop is looked for.
+/// How often the coordinator checks whether it was asked to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long agents may take to stop: the time that they give their generators, and the way of the recording.
 const STOP_WAIT: Duration = Duration::from_secs(15);
@@ -84,12 +84,7 @@ impl<'a, 'b> Run<'a, 'b> {
     async fn prepare(&mut self) -> Result<(), Error> {
         let shares = self.members.links.len() as u32;
         for (share, link) in self.members.links.iter().enumerate() {
-            let generate = Generate {
-                workload: self.load.workload.clone(),
-                options: self.load.options[share].clone(),
-                share: share as u32,
-                shares,
-            };
+            let generate = Generate { spec: self.load.specs[share].clone(), share: share as u32, shares };
             link.say(Order::Prepare(Prepare { task: Some(Task::Generate(generate)) })).await;
         }
         let deadline = Instant::now() + self.load.prepare_within;

@@ -27,7 +27,7 @@ const LINES: usize = 64;
 /// that.
 pub(super) struct Child {
     orders: mpsc::Sender<Order>,
-    told: channel::Receiver<Told>,
+    told: channel::Receiver<ChildEvent>,
 }
 
 pub(super) enum Order {
@@ -38,12 +38,12 @@ pub(super) enum Order {
 
 /// What a child tells.
 #[derive(Debug, PartialEq)]
-pub(super) enum Told {
+pub(super) enum ChildEvent {
     Ready,
     Live(String),
     /// A server accepts connections.
     Serving(Serving),
-    /// It is gone and was reaped: its recording, or why there is none.
+    /// It ended and was reaped: its recording, or why there is none.
     Ended(Result<Vec<u8>, String>),
 }
 
@@ -68,7 +68,7 @@ impl Child {
 
     /// Runs `work` in a thread, which takes the orders and tells what there is to tell, its end last.
     pub(super) fn work(
-        work: impl FnOnce(mpsc::Receiver<Order>, channel::Sender<Told>) + Send + 'static,
+        work: impl FnOnce(mpsc::Receiver<Order>, channel::Sender<ChildEvent>) + Send + 'static,
     ) -> Result<Child, String> {
         let (orders, to_do) = mpsc::channel();
         let (tell, told) = channel::channel(LINES);
@@ -86,7 +86,7 @@ impl Child {
 
     /// Has it begin at this moment of `CLOCK_MONOTONIC`.
     pub(super) fn begin(&self, at_ns: u64) {
-        // A worker that is gone has said so, or will by `next`.
+        // A worker that has ended has said so, or will by `next`.
         let _ = self.orders.send(Order::Start(at_ns));
     }
 
@@ -96,11 +96,11 @@ impl Child {
     }
 
     /// What it tells next; `None` after the end.
-    pub(super) async fn next(&mut self) -> Option<Told> {
+    pub(super) async fn next(&mut self) -> Option<ChildEvent> {
         self.told.recv().await
     }
 
-    /// Kills it if it still runs, and waits until it is gone.
+    /// Kills it if it still runs, and waits until it has ended.
     pub(super) async fn gone(mut self) {
         drop(self.orders);
         while self.told.recv().await.is_some() {}
@@ -111,7 +111,7 @@ impl Child {
 struct Worker {
     process: Process,
     to_do: mpsc::Receiver<Order>,
-    tell: channel::Sender<Told>,
+    tell: channel::Sender<ChildEvent>,
     file: PathBuf,
     _folder: TempDir,
     stop_by: Option<Instant>,
@@ -122,14 +122,14 @@ impl Worker {
     fn run(mut self) {
         let end = self.watch();
         let Worker { process, tell, _folder: folder, .. } = self;
-        // Killed if it still runs, and its files removed, before anybody hears of the end.
+        // Killed if it still runs, and its files removed, before the end is reported.
         drop((process, folder));
         if let Some(end) = end {
-            let _ = tell.blocking_send(Told::Ended(end));
+            let _ = tell.blocking_send(ChildEvent::Ended(end));
         }
     }
 
-    /// Until the process has ended (its recording) or nobody wants it any more (`None`).
+    /// Until the process has ended (its recording) or the session no longer needs it (`None`).
     fn watch(&mut self) -> Option<Result<Vec<u8>, String>> {
         loop {
             loop {
@@ -175,9 +175,9 @@ impl Worker {
 
     fn line(&mut self, line: String) {
         if line == READY {
-            let _ = self.tell.blocking_send(Told::Ready);
+            let _ = self.tell.blocking_send(ChildEvent::Ready);
         } else if line.starts_with(LIVE) {
-            let _ = self.tell.try_send(Told::Live(line));
+            let _ = self.tell.try_send(ChildEvent::Live(line));
         }
     }
 

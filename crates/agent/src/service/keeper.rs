@@ -6,28 +6,28 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::Sender;
 
-use super::child::{Child, Order, Told};
+use super::child::{Child, ChildEvent, Order};
 use crate::message::{Serve, Serving};
 use crate::servers::{Served, Servers};
 
-/// How often it is looked whether the server runs; between, the thread sleeps and disturbs nobody.
+/// How often the thread checks that the server runs; in between it sleeps and uses no processor time.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Starts the server that `serve` asks for and keeps it until it is told to stop or nobody wants it any more.
+/// Starts the server that `serve` asks for and keeps it until it is told to stop or the session ends.
 pub(super) fn keep(servers: Arc<dyn Servers>, session: u64, serve: Serve) -> Result<Child, String> {
     Child::work(move |orders, tell| {
         let end = run(|| servers.start(session, &serve), &orders, &tell);
         if let Some(end) = end {
-            let _ = tell.blocking_send(Told::Ended(end));
+            let _ = tell.blocking_send(ChildEvent::Ended(end));
         }
     })
 }
 
-/// Until the server is gone: its log or why it went; `None` where nobody asks any more. No server is left then.
+/// Until the server has ended: its log, or why it ended; `None` where the session ended. No server is left then.
 fn run(
     start: impl FnOnce() -> Result<Box<dyn Served>, String>,
     orders: &Receiver<Order>,
-    tell: &Sender<Told>,
+    tell: &Sender<ChildEvent>,
 ) -> Option<Result<Vec<u8>, String>> {
     let begun = Instant::now();
     let mut server = match start() {
@@ -37,7 +37,7 @@ fn run(
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let serving = |server: &dyn Served, stop: Duration, start: Duration| {
         let serving = Serving { record: server.record(), stop_ns: nanos(stop), start_ns: nanos(start) };
-        let _ = tell.blocking_send(Told::Serving(serving));
+        let _ = tell.blocking_send(ChildEvent::Serving(serving));
     };
     serving(&*server, Duration::ZERO, begun.elapsed());
     loop {

@@ -33,7 +33,7 @@ use crate::{Clock, Credentials, Error, Generators, Servers};
 const LARGEST_ORDER: usize = 256 << 10;
 /// Messages on their way to the coordinator.
 const OUTGOING: usize = 16;
-/// How long a coordinator may take to say who it is.
+/// How long a coordinator may take to introduce itself.
 const HELLO_WAIT: Duration = Duration::from_secs(5);
 /// How long the agent waits at its end for its sessions to be over.
 const END_WAIT: Duration = Duration::from_secs(10);
@@ -42,14 +42,15 @@ const DEAD_AFTER: Duration = Duration::from_secs(30);
 /// Sessions at once of an agent that starts servers only: those that are compared run side by side, each waiting for its
 /// turn, and a study has one for each of its configurations, of which the largest has under 40. One that generates load has one, as two loads would disturb each other.
 const SERVERS: usize = 64;
-/// The leases that are given: shorter ones a busy machine would break, longer ones leave load running for nobody.
+/// The leases that are given: a busy machine would break shorter ones; longer ones keep load running
+/// without a coordinator.
 const LEASES: std::ops::RangeInclusive<Duration> = Duration::from_millis(200)..=Duration::from_secs(60);
 
 /// What an agent is to be.
 pub struct Settings {
     /// What it is called in results.
     pub name: String,
-    /// Who is let in.
+    /// Which clients are let in.
     pub credentials: Credentials,
     /// Whether a token may be taken in clear from beyond this machine.
     pub insecure_token: bool,
@@ -119,7 +120,7 @@ impl Agent {
         self.address
     }
 
-    /// Serves until SIGTERM or SIGINT, then ends in good order.
+    /// Serves until SIGTERM or SIGINT, then shuts down cleanly.
     ///
     /// Errors: the signals cannot be waited for, or it can accept no connections any more.
     pub fn serve(mut self) -> Result<(), Error> {
@@ -201,7 +202,7 @@ impl Rpc for Service {
     }
 }
 
-/// The first message, which says who asks. Errors: it does not come, or the versions differ.
+/// The first message, which introduces the coordinator. Errors: it does not come, or the versions differ.
 async fn hello(orders: &mut Streaming<ToAgent>) -> Result<Hello, Status> {
     let first = tokio::time::timeout(HELLO_WAIT, orders.message()).await.map_err(|_| {
         Status::deadline_exceeded(format!("the coordinator said nothing for {HELLO_WAIT:?}"))

@@ -6,7 +6,7 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tonic::{Status, Streaming};
 
-use super::child::{Child, Told};
+use super::child::{Child, ChildEvent};
 use super::keeper;
 use crate::clock::Clock;
 use crate::message::{
@@ -44,7 +44,7 @@ type Said = Result<String, String>;
 type End = String;
 
 impl Session {
-    /// Serves until the coordinator goes, is silent for the lease, or the agent is asked to stop; returns why. No
+    /// Serves until the coordinator disconnects, is silent for the lease, or the agent is stopped; returns why. No
     /// child is left then.
     pub(super) async fn run(
         &mut self,
@@ -99,7 +99,7 @@ impl Session {
                     }
                 }
                 told = next(child) => {
-                    let ended = matches!(told, None | Some(Told::Ended(_)));
+                    let ended = matches!(told, None | Some(ChildEvent::Ended(_)));
                     self.tell(told).await?;
                     if ended {
                         *child = None;
@@ -111,7 +111,7 @@ impl Session {
                     self.answer(said).await?;
                 }
                 _ = stop.changed() => return Err("the agent was asked to end".into()),
-                () = self.to.closed() => return Err("the coordinator is gone".into()),
+                () = self.to.closed() => return Err("the coordinator disconnected".into()),
                 () = sleep_until(silent_until) => {
                     return Err(format!("the coordinator was silent for {:?}", self.lease));
                 }
@@ -212,12 +212,12 @@ impl Session {
         self.send(Event::Answer(Answer { text, refused })).await
     }
 
-    async fn tell(&mut self, told: Option<Told>) -> Result<(), End> {
+    async fn tell(&mut self, told: Option<ChildEvent>) -> Result<(), End> {
         match told {
-            Some(Told::Ready) => self.send(Event::Ready(Ready {})).await,
-            Some(Told::Live(line)) => self.send(Event::Live(line)).await,
-            Some(Told::Serving(serving)) => self.send(Event::Serving(serving)).await,
-            Some(Told::Ended(Ok(recording))) => {
+            Some(ChildEvent::Ready) => self.send(Event::Ready(Ready {})).await,
+            Some(ChildEvent::Live(line)) => self.send(Event::Live(line)).await,
+            Some(ChildEvent::Serving(serving)) => self.send(Event::Serving(serving)).await,
+            Some(ChildEvent::Ended(Ok(recording))) => {
                 self.loads += 1;
                 let pieces = recording.len().div_ceil(PIECE).max(1);
                 for i in 0..pieces {
@@ -226,7 +226,7 @@ impl Session {
                 }
                 Ok(())
             }
-            Some(Told::Ended(Err(why))) => self.send(Event::Failed(why)).await,
+            Some(ChildEvent::Ended(Err(why))) => self.send(Event::Failed(why)).await,
             None => self.send(Event::Failed("what was started went without a word".into())).await,
         }
     }
@@ -249,7 +249,7 @@ async fn answer_to(asked: &mut Option<JoinHandle<Said>>) -> Said {
 }
 
 /// What the child tells next; never, where there is none.
-async fn next(child: &mut Option<Child>) -> Option<Told> {
+async fn next(child: &mut Option<Child>) -> Option<ChildEvent> {
     match child {
         Some(child) => child.next().await,
         None => std::future::pending().await,

@@ -19,7 +19,7 @@ impl Slot {
         Slot { holders: Arc::new(Mutex::new(vec![None; places])) }
     }
 
-    /// Takes a place for `holder`. Errors: who has them.
+    /// Takes a place for `holder`. Errors: the holders, where all are taken.
     pub(super) fn take(&self, holder: &str) -> Result<Held, String> {
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
         match holders.iter().position(Option::is_none) {

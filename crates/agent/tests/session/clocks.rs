@@ -2,7 +2,7 @@ use std::sync::atomic::AtomicBool;
 
 use agent::{Clock, Coordinator, Credentials};
 
-use crate::party::{agent_with, load_of, party_of, recorded};
+use crate::setup::{agent_config, agent_with, load_of, recorded};
 
 /// All processes here share one clock, so that every difference must be planted to be found.
 #[test]
@@ -11,7 +11,7 @@ fn clocks_that_are_off_are_found_out_and_do_not_move_the_start() {
         let clocks: Vec<Clock> = skews.iter().map(|&(offset, ppm)| Clock::skewed(offset, ppm)).collect();
         let agents: Vec<_> =
             clocks.iter().map(|&clock| agent_with("x", clock, Credentials::default())).collect();
-        let mut coordinator = Coordinator::open(&party_of(&agents.iter().collect::<Vec<_>>())).unwrap();
+        let mut coordinator = Coordinator::open(&agent_config(&agents.iter().collect::<Vec<_>>())).unwrap();
         let words = vec!["for=1500"; skews.len()];
         let outcome = coordinator.run(&load_of(&words), &AtomicBool::new(false), |_, _| {}).unwrap();
         for (part, (clock, &(offset, ppm))) in outcome.parts.iter().zip(clocks.iter().zip(skews)) {

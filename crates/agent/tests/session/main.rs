@@ -1,8 +1,8 @@
 //! Agents and coordinators over loopback, with generators and servers that only pretend.
 
 mod clocks;
-mod party;
 mod refusals;
 mod run;
 mod serve;
+mod setup;
 mod tls;

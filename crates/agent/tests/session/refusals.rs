@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use agent::{Agent, Clock, Coordinator, CredentialFiles, Credentials, Error};
 
-use crate::party::{agent, agent_with, children, load_of, party_of, run, settings};
+use crate::setup::{agent, agent_config, agent_with, children, load_of, run, settings};
 
 fn token(text: &str) -> Credentials {
     Credentials::read(&CredentialFiles::default(), Some(text)).unwrap()
 }
 
-fn refused(party: &agent::Party) -> String {
-    match Coordinator::open(party) {
+fn refused(config: &agent::AgentConfig) -> String {
+    match Coordinator::open(config) {
         Ok(_) => panic!("it was let in"),
         Err(error) => error.to_string(),
     }
@@ -20,21 +20,22 @@ fn refused(party: &agent::Party) -> String {
 #[test]
 fn a_second_coordinator_is_told_who_is_there() {
     let a = agent("a");
-    let first = Coordinator::open(&agent::Party { name: "ada@lab".into(), ..party_of(&[&a]) }).unwrap();
-    let error = refused(&party_of(&[&a]));
+    let first =
+        Coordinator::open(&agent::AgentConfig { name: "ada@lab".into(), ..agent_config(&[&a]) }).unwrap();
+    let error = refused(&agent_config(&[&a]));
     assert!(error.contains("in use by ada@lab (127.0.0.1:"), "{error}");
     drop(first);
-    drop(Coordinator::open(&party_of(&[&a])).unwrap());
+    drop(Coordinator::open(&agent_config(&[&a])).unwrap());
 }
 
 #[test]
 fn only_who_knows_the_token_is_let_in() {
     let a = agent_with("a", Clock::monotonic(), token("0123456789abcdef"));
     let check = |credentials: Credentials, expect: Option<&str>| {
-        let party = agent::Party { credentials, ..party_of(&[&a]) };
+        let config = agent::AgentConfig { credentials, ..agent_config(&[&a]) };
         match expect {
-            None => drop(Coordinator::open(&party).unwrap()),
-            Some(says) => assert!(refused(&party).contains(says), "{}", refused(&party)),
+            None => drop(Coordinator::open(&config).unwrap()),
+            Some(says) => assert!(refused(&config).contains(says), "{}", refused(&config)),
         }
     };
     check(Credentials::default(), Some("it wants a token"));
@@ -55,8 +56,8 @@ fn what_is_no_agent_is_told_from_one() {
     let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let a = agent("a");
     let check = |address: &str, says: &str| {
-        let party = agent::Party { agents: vec![a.address(), address.into()], ..party_of(&[]) };
-        let error = refused(&party);
+        let config = agent::AgentConfig { agents: vec![a.address(), address.into()], ..agent_config(&[]) };
+        let error = refused(&config);
         assert!(error.contains(says), "{error}");
     };
     check(&gone.to_string(), "is 'taillight agent' running there");
@@ -64,21 +65,21 @@ fn what_is_no_agent_is_told_from_one() {
     check("no-such-host.invalid:7070", "no-such-host.invalid:7070");
     check("10.0.0.5", "10.0.0.5");
     check(&a.address(), "named twice");
-    // Nobody holds the first agent after all this.
+    // No session holds the first agent after all this.
     assert_eq!(run(&[&a], &[""]).unwrap().lost(), None);
 }
 
 #[test]
 fn a_task_that_cannot_be_is_refused_and_the_agent_stays() {
     let a = agent("a");
-    let mut coordinator = Coordinator::open(&party_of(&[&a])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&a])).unwrap();
     let stop = AtomicBool::new(false);
-    let load = agent::Load { workload: "other".into(), ..load_of(&[""]) };
+    let load = load_of(&["other"]);
     let error = coordinator.run(&load, &stop, |_, _| {}).unwrap_err().to_string();
-    assert!(error.contains("no workload 'other'"), "{error}");
+    assert!(error.contains("nothing to pretend"), "{error}");
     let load = agent::Load { end_within: Duration::ZERO, ..load_of(&["hang too-long"]) };
     let error = coordinator.run(&load, &stop, |_, _| {}).unwrap_err();
     assert!(matches!(error, Error::Stuck { what: "done", .. }), "{error}");
-    assert_eq!(children("too-long"), []);
+    assert_eq!(children("too-long"), Vec::<u32>::new());
     assert_eq!(coordinator.run(&load_of(&[""]), &stop, |_, _| {}).unwrap().lost(), None);
 }

@@ -2,13 +2,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent::{Coordinator, Error};
 
-use crate::party::{Here, agent, children, is_child, load_of, party_of, recorded, run};
+use crate::setup::{Here, agent, agent_config, children, is_child, load_of, recorded, run};
 
 #[test]
 fn all_begin_together_and_hand_in_what_they_recorded() {
     let (a, b) = (agent("a"), agent("b"));
     let mut lines = Vec::new();
-    let mut coordinator = Coordinator::open(&party_of(&[&a, &b])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
     assert_eq!(coordinator.agents(), [format!("a ({})", a.address()), format!("b ({})", b.address())]);
     // More than one piece, and not a whole number of them.
     let words = ["live=1 size=700001", "live=2"];
@@ -21,7 +21,7 @@ fn all_begin_together_and_hand_in_what_they_recorded() {
     for part in &outcome.parts {
         let recorded = recorded(part.recording.as_ref().unwrap());
         assert_eq!(recorded.end, "done");
-        assert!(!is_child(recorded.pid), "the generator is gone before its recording is there");
+        assert!(!is_child(recorded.pid), "the generator has ended before its recording is there");
         // One clock for both: what each was told differs by no more than the comparisons may be wrong.
         let error = part.clock.start_error_ns(outcome.start_ns);
         assert!(recorded.start_ns.abs_diff(outcome.start_ns) <= error, "{part:?}");
@@ -42,7 +42,7 @@ fn one_that_is_lost_stops_the_others_which_keep_what_they_have() {
     let mut b = Some(b);
     // From another thread: an agent has a runtime of its own, which cannot be ended inside the coordinator's.
     let lose = |b: Option<Here>| std::thread::spawn(move || drop(b)).join().unwrap();
-    let mut coordinator = Coordinator::open(&party_of(&[&a, b.as_ref().unwrap(), &c])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&a, b.as_ref().unwrap(), &c])).unwrap();
     let words = ["live=lost-one hang", "hang lost-one-b", "hang"];
     let outcome = coordinator.run(&load_of(&words), &AtomicBool::new(false), |_, _| lose(b.take())).unwrap();
     let (lost, why) = outcome.lost().unwrap();
@@ -51,7 +51,7 @@ fn one_that_is_lost_stops_the_others_which_keep_what_they_have() {
     for i in [0, 2] {
         assert_eq!(recorded(outcome.parts[i].recording.as_ref().unwrap()).end, "stopped");
     }
-    assert_eq!(children("lost-one-b"), []);
+    assert_eq!(children("lost-one-b"), Vec::<u32>::new());
     // The session has a member less, and says so.
     let error = coordinator.run(&load_of(&["", "", ""]), &AtomicBool::new(false), |_, _| {}).unwrap_err();
     assert!(matches!(&error, Error::LostEarly { agent, .. } if agent.starts_with("b (")), "{error}");
@@ -80,19 +80,19 @@ fn one_that_does_not_stop_is_killed() {
     let outcome = run(&[&a, &b], &["deaf", "fail-late"]).unwrap();
     assert!(outcome.parts[0].recording.as_ref().unwrap_err().contains("was killed"));
     assert_eq!(outcome.lost().unwrap().0.name, "b");
-    assert_eq!(children("deaf"), []);
+    assert_eq!(children("deaf"), Vec::<u32>::new());
 }
 
 #[test]
 fn an_interrupt_stops_all() {
     let (a, b) = (agent("a"), agent("b"));
     let stop = AtomicBool::new(false);
-    let mut coordinator = Coordinator::open(&party_of(&[&a, &b])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
     let words = ["live=x hang interrupted", "hang interrupted"];
     let error =
         coordinator.run(&load_of(&words), &stop, |_, _| stop.store(true, Ordering::Relaxed)).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
-    assert_eq!(children("interrupted"), []);
+    assert_eq!(children("interrupted"), Vec::<u32>::new());
     // Before the start, too.
     let error = coordinator.run(&load_of(&["hang", "hang"]), &stop, |_, _| {}).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
@@ -103,7 +103,7 @@ fn an_interrupt_stops_all() {
 #[test]
 fn a_coordinator_that_goes_leaves_no_generator_behind() {
     let (a, b) = (agent("a"), agent("b"));
-    let mut coordinator = Coordinator::open(&party_of(&[&a, &b])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
     let words = ["live=x hang left-behind", "hang left-behind"];
     // A panic in the middle of a load is the rudest way that a test can go.
     let gone = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -114,5 +114,5 @@ fn a_coordinator_that_goes_leaves_no_generator_behind() {
     drop(coordinator);
     let logs = a.logged() + &b.logged();
     assert_eq!(logs.matches("the coordinator closed it").count(), 2, "{logs}");
-    assert_eq!(children("left-behind"), []);
+    assert_eq!(children("left-behind"), Vec::<u32>::new());
 }

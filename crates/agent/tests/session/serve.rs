@@ -10,7 +10,7 @@ use std::time::Duration;
 use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune};
 use launch::{Process, Spec};
 
-use crate::party::{Here, LEASE, LONG, is_child, load_of, party_of, settings};
+use crate::setup::{Here, LEASE, LONG, agent_config, is_child, load_of, settings};
 
 /// Starts processes that sleep; says what it was told to do.
 struct Pretend {
@@ -25,10 +25,11 @@ impl Pretend {
 
 impl Servers for Pretend {
     fn start(&self, _session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
-        if serve.target != "pretend" {
-            return Err(format!("there is no server '{}' here", serve.target));
+        if !serve.spec.starts_with("pretend") {
+            return Err(format!("there is no server '{}' here", serve.spec));
         }
-        Ok(Box::new(Sleeper { process: Some(sleeper()), options: serve.options.clone() }))
+        let logs = serve.spec.split(' ').skip(1).map(str::to_owned).collect();
+        Ok(Box::new(Sleeper { process: Some(sleeper()), logs }))
     }
 
     fn facts(&self) -> Result<String, String> {
@@ -53,7 +54,7 @@ fn sleeper() -> Process {
 
 struct Sleeper {
     process: Option<Process>,
-    options: Vec<String>,
+    logs: Vec<String>,
 }
 
 impl Served for Sleeper {
@@ -67,7 +68,7 @@ impl Served for Sleeper {
     }
 
     fn logs(&self) -> Vec<String> {
-        self.options.clone()
+        self.logs.clone()
     }
 
     fn restart(&mut self) -> Result<(Duration, Duration), String> {
@@ -89,7 +90,7 @@ fn server_agent() -> (Here, Receiver<String>) {
 }
 
 fn serve(target: &str) -> Serve {
-    Serve { target: target.into(), options: vec!["some".into(), "words".into()], connections: 8 }
+    Serve { spec: format!("{target} some words"), connections: 8 }
 }
 
 fn tune(settings: &[&str]) -> Tune {
@@ -97,7 +98,7 @@ fn tune(settings: &[&str]) -> Tune {
     Tune { action: "apply".into(), settings, device: String::new() }
 }
 
-/// Waits until process `pid` is no child of this one any more.
+/// Waits until process `pid` is no longer a child of this one.
 fn await_gone(pid: u32) {
     let gone = (0..60_000).any(|_| {
         thread::sleep(Duration::from_millis(1));
@@ -109,7 +110,7 @@ fn await_gone(pid: u32) {
 #[test]
 fn a_server_is_started_restarted_and_stopped() {
     let (agent, _) = server_agent();
-    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     assert_eq!(tenant.label(), format!("s ({})", agent.address()));
     assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
     let first: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
@@ -135,7 +136,7 @@ fn a_server_is_started_restarted_and_stopped() {
 #[test]
 fn settings_may_take_longer_than_the_lease() {
     let (agent, _) = server_agent();
-    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     assert_eq!(tenant.tune(tune(&["slow"])).unwrap(), "slow");
     assert!(is_child(pid) && tenant.gone().is_none());
@@ -145,8 +146,8 @@ fn settings_may_take_longer_than_the_lease() {
 #[test]
 fn a_coordinator_that_goes_takes_its_server_and_its_settings_along() {
     let (agent, told) = server_agent();
-    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
-    let mut other = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
+    let mut other = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pids = [&mut tenant, &mut other].map(|tenant| {
         let serving = tenant.serve(serve("pretend"), LONG).unwrap();
         serving.record.parse::<u32>().unwrap()
@@ -161,7 +162,7 @@ fn a_coordinator_that_goes_takes_its_server_and_its_settings_along() {
 #[test]
 fn an_agent_that_ends_ends_its_servers() {
     let (agent, _) = server_agent();
-    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     // From another thread: an agent has a runtime of its own, which cannot be ended inside another's.
     thread::spawn(move || drop(agent)).join().unwrap();
@@ -176,7 +177,7 @@ fn an_agent_that_ends_ends_its_servers() {
 #[test]
 fn a_server_that_dies_is_told() {
     let (agent, _) = server_agent();
-    let mut tenant = Tenant::open(&party_of(&[&agent])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pid: i32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -193,18 +194,18 @@ fn a_server_that_dies_is_told() {
 #[test]
 fn each_role_refuses_the_others_tasks() {
     let (server, _) = server_agent();
-    let client = crate::party::agent("c");
-    let mut tenant = Tenant::open(&party_of(&[&client])).unwrap();
+    let client = crate::setup::agent("c");
+    let mut tenant = Tenant::open(&agent_config(&[&client])).unwrap();
     for error in [tenant.serve(serve("pretend"), LONG).unwrap_err(), tenant.facts().unwrap_err()] {
         assert!(error.to_string().contains("--role server"), "{error}");
     }
     drop(tenant);
-    let mut coordinator = Coordinator::open(&party_of(&[&server])).unwrap();
+    let mut coordinator = Coordinator::open(&agent_config(&[&server])).unwrap();
     let error = coordinator.run(&load_of(&[""]), &AtomicBool::new(false), |_, _| {}).unwrap_err();
     assert!(error.to_string().contains("role of a server"), "{error}");
     drop(coordinator);
-    let mut tenant = Tenant::open(&party_of(&[&server])).unwrap();
+    let mut tenant = Tenant::open(&agent_config(&[&server])).unwrap();
     let error = tenant.serve(serve("sh"), LONG).unwrap_err().to_string();
-    assert!(error.contains("no server 'sh' here"), "{error}");
+    assert!(error.contains("no server 'sh some words' here"), "{error}");
     assert!(tenant.restart(LONG).unwrap_err().to_string().contains("no server to restart"));
 }

@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
-use agent::{Clock, Coordinator, CredentialFiles, Credentials, Party};
+use agent::{AgentConfig, Clock, Coordinator, CredentialFiles, Credentials};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
-use crate::party::{agent_with, party_of, run};
+use crate::setup::{agent_config, agent_with, run};
 
 /// An authority and the files that it signs.
 struct Authority {
@@ -25,7 +25,7 @@ impl Authority {
         self.folder.path().join(name)
     }
 
-    /// The files of somebody called `name`, whom this authority vouches for and who believes `ca`.
+    /// The files of a peer called `name`, whose certificate this authority signed and which trusts `ca`.
     fn files(&self, name: &str, ca: &Path) -> CredentialFiles {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new([name.to_owned()]).unwrap();
@@ -44,20 +44,20 @@ fn both_sides_prove_who_they_are() {
     let (our_ca, their_ca) = (ours.path("ca.pem"), theirs.path("ca.pem"));
     let a = agent_with("a", Clock::monotonic(), read(ours.files("127.0.0.1", &our_ca)));
     let check = |credentials: Credentials, expect: bool| {
-        let party = Party { credentials, ..party_of(&[&a]) };
-        let opened = Coordinator::open(&party);
+        let config = AgentConfig { credentials, ..agent_config(&[&a]) };
+        let opened = Coordinator::open(&config);
         assert_eq!(opened.is_ok(), expect, "{:?}", opened.err().map(|e| e.to_string()));
     };
     check(read(ours.files("coordinator", &our_ca)), true);
-    // Nobody, somebody who shows nothing, a stranger, and one who does not believe the agent.
+    // No TLS, no certificate, a certificate of another authority, and a client that does not trust the agent.
     check(Credentials::default(), false);
     check(read(CredentialFiles { ca: Some(our_ca.clone()), ..CredentialFiles::default() }), false);
     check(read(theirs.files("coordinator", &our_ca)), false);
     check(read(ours.files("coordinator", &their_ca)), false);
-    // An agent with somebody else's name.
+    // An agent whose certificate has another name.
     let b = agent_with("b", Clock::monotonic(), read(ours.files("elsewhere.example", &our_ca)));
-    let party = Party { credentials: read(ours.files("coordinator", &our_ca)), ..party_of(&[&b]) };
-    assert!(Coordinator::open(&party).is_err());
+    let config = AgentConfig { credentials: read(ours.files("coordinator", &our_ca)), ..agent_config(&[&b]) };
+    assert!(Coordinator::open(&config).is_err());
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_token_inside_tls_is_enough() {
     let believes = CredentialFiles { ca: Some(ours.path("ca.pem")), ..CredentialFiles::default() };
     let open = |token| {
         let credentials = Credentials::read(&believes, token).unwrap();
-        Coordinator::open(&Party { credentials, ..party_of(&[&a]) }).map(|_| ())
+        Coordinator::open(&AgentConfig { credentials, ..agent_config(&[&a]) }).map(|_| ())
     };
     assert!(open(None).is_err());
     open(token).unwrap();

@@ -4,7 +4,7 @@ use crate::{Purpose, Streams};
 const RPS: f64 = 100_000.0;
 
 fn arrivals(spec: &str) -> Arrivals {
-    spec.parse::<ArrivalSpec>().unwrap().arrivals(Rate::new(RPS).unwrap(), None).unwrap()
+    Arrivals::of(&spec.parse().unwrap(), Rate::new(RPS).unwrap(), None).unwrap()
 }
 
 fn times(spec: &str, seed: u64, end_ns: f64) -> Vec<f64> {
@@ -101,4 +101,10 @@ fn a_trace_is_replayed_as_it_is() {
     assert_eq!(arrivals.expected(1e6, 9e6), 1.0);
     assert_eq!(arrivals.expected(9e6, 1e6), 0.0);
     assert_eq!(arrivals.mean_rps(0.0, 2e6), 1_000.0);
+}
+
+#[test]
+fn a_trace_that_was_not_read_is_an_error() {
+    let error = Arrivals::of(&"trace:a".parse().unwrap(), Rate::new(1.0).unwrap(), None).unwrap_err();
+    assert!(error.to_string().contains("arrivals 'trace:a@1x': its file was not read"), "{error}");
 }

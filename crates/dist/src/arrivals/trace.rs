@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use units::ParseError;
 
-use crate::Form;
+use crate::Notation;
 
 /// When requests arrived, counted from the first of them. Units: ns.
 ///
@@ -26,16 +26,16 @@ const HINT: &str = "write one timestamp a line in ascending order, such as 12.00
 
 impl Trace {
     /// How it is asked for and what it holds.
-    pub const FORMS: [Form; 1] = [Form {
+    pub const FORMS: [Notation; 1] = [Notation {
         syntax: "trace:FILE",
         meaning: "the arrivals of a file, one timestamp a line, as they are: counted from the first, at their own rate; \
              with @FACTORx behind FILE that many times as fast. The first line may name the unit: s, ms, us or ns",
         example: "trace:arrivals.txt@2x",
-        source: "whoever recorded it",
+        source: "the recorded system",
         check: "every arrival at its timestamp, to the nanosecond",
     }];
 
-    /// Reads a trace. Errors: no arrival, a line that is no timestamp, one that goes back; each with its line.
+    /// Reads a trace. Errors: no arrival, a line that is not a timestamp, one that goes back; each with its line.
     pub fn read(mut reader: impl BufRead) -> Result<Trace, ParseError> {
         let mut offsets_ns = Vec::new();
         let (mut first, mut last, mut digits) = (None, 0, 9);
@@ -67,7 +67,7 @@ impl Trace {
                 continue;
             }
             let at = timestamp(text, digits).ok_or_else(|| {
-                let problem = "it is no timestamp: digits, and a point if need be";
+                let problem = "it is not a timestamp: digits, and a point if need be";
                 error(given(text), problem.into())
             })?;
             if at < last {
@@ -155,13 +155,13 @@ mod tests {
         check("", "no arrival in it");
         check("ms\n", "no arrival in it");
         check("1\n2\n1.5\n", "line 3: '1.5'': it is before the one above it");
-        check("1\nten\n", "line 2: 'ten'': it is no timestamp");
-        check("hours\n1\n", "line 1: 'hours'': it is no timestamp");
-        check("1\ns\n", "line 2: 's'': it is no timestamp");
-        check("-1\n", "'-1'': it is no timestamp");
-        check("1e3\n", "'1e3'': it is no timestamp");
-        check(".5\n", "'.5'': it is no timestamp");
-        check("1.2.3\n", "'1.2.3'': it is no timestamp");
+        check("1\nten\n", "line 2: 'ten'': it is not a timestamp");
+        check("hours\n1\n", "line 1: 'hours'': it is not a timestamp");
+        check("1\ns\n", "line 2: 's'': it is not a timestamp");
+        check("-1\n", "'-1'': it is not a timestamp");
+        check("1e3\n", "'1e3'': it is not a timestamp");
+        check(".5\n", "'.5'': it is not a timestamp");
+        check("1.2.3\n", "'1.2.3'': it is not a timestamp");
         check("0\n99999999999999999999999\n", "584 years");
         check(&"1".repeat(300), "longer than 256 bytes");
     }

@@ -3,10 +3,11 @@
 use rand::RngExt;
 use rand_distr::Exp1;
 
-use super::Process;
+use spec::Process;
+
 use crate::Rng;
 
-/// Where a process stands. Units: ns of the process's own time, in which the offered rate is constant.
+/// The position of a process. Units: ns of the process's own time, in which the offered rate is constant.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Walk {
     Poisson { mean_ns: f64, at: f64 },

@@ -25,7 +25,7 @@ impl DataSet {
     /// Reads CloudSuite's form. Keys get `key_size`, or the length of the key where a third column has one.
     ///
     /// The probabilities may fall, as in CloudSuite's own files, or rise; the highest counts as the whole.
-    /// Errors: a line that is no such pair, or a probability that turns; each with its line.
+    /// Errors: a line that is not such a pair, or a probability that turns; each with its line.
     pub fn from_cloudsuite(mut reader: impl BufRead, key_size: u8) -> Result<DataSet, ParseError> {
         let mut items: Vec<(f64, Line)> = Vec::new();
         let mut falls = None;
@@ -70,7 +70,7 @@ impl DataSet {
 
 /// Cumulative probability and item of one line.
 fn pair(text: &[u8], key_size: u8) -> Result<(f64, Line), String> {
-    let text = str::from_utf8(text).map_err(|_| "it is no text".to_string())?;
+    let text = str::from_utf8(text).map_err(|_| "it is not text".to_string())?;
     let mut fields = text.split([' ', ',', '\t']).filter(|field| !field.is_empty());
     let cumulative: f64 = fields
         .next()
@@ -81,7 +81,7 @@ fn pair(text: &[u8], key_size: u8) -> Result<(f64, Line), String> {
         .next()
         .and_then(|field| field.parse().ok())
         .filter(|size| u64::from(*size) <= Size::MAX.0)
-        .ok_or("its second column is no size in bytes up to 2^30")?;
+        .ok_or("its second column is not a size in bytes up to 2^30")?;
     let key_size = match fields.next() {
         None => key_size,
         Some(key) if key.len() <= Size::KEY_MAX.0 as usize => key.len() as u8,

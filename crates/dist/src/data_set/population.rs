@@ -1,9 +1,10 @@
 //! A data set scaled up, without memory for its copies.
 
 use rand::RngExt;
+use spec::{Copies, Scaling};
 use units::{Bytes, ParseError};
 
-use super::{Copies, DataSet, Scaling};
+use super::DataSet;
 use crate::alias::Alias;
 use crate::zipf::{Zipf, harmonic};
 use crate::{KeySampler, Rng, Scatter};

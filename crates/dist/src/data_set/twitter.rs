@@ -5,9 +5,10 @@
 //! at rank 971 without a step; value sizes are normal around the mean, each of 1 797 neighbouring ones taken; sizes and
 //! popularity know nothing of each other; keys are of 40 B, as in ISPASS'16 §VI-C.
 
+use spec::normal_below;
+
 use super::{DataSet, Line};
 use crate::Scatter;
-use crate::size::normal_below;
 
 /// Items of CloudSuite's file.
 const ITEMS: u64 = 267_434;

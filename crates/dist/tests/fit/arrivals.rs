@@ -1,6 +1,6 @@
 //! Arrivals against the distributions of their gaps, of their counts, and of their times under a profile.
 
-use dist::{ArrivalSpec, Arrivals, Purpose, Rng};
+use dist::{Arrivals, Purpose, Rng};
 use rand::RngExt;
 use rand_distr::Exp1;
 use statrs::function::erf::erfc;
@@ -12,7 +12,7 @@ use crate::over_seeds;
 const RPS: f64 = 100_000.0;
 
 fn arrivals(spec: &str, rps: f64) -> Arrivals {
-    spec.parse::<ArrivalSpec>().unwrap().arrivals(Rate::new(rps).unwrap(), None).unwrap()
+    Arrivals::of(&spec.parse().unwrap(), Rate::new(rps).unwrap(), None).unwrap()
 }
 
 /// Whether the gaps of arrivals, the wait for the first apart, follow a distribution function.

@@ -41,7 +41,7 @@ fn a_tail_follows_the_first_copy() {
         let first: f64 = (1..=LINES).map(|i| f64::from(i).powi(-2)).sum();
         let weights = weights(&population, |line, copy| match copy {
             0 => f64::from(line + 1).powi(-2) / first * harmonic(LINES),
-            // Lines stand in the order of their popularity, so line and copy make the rank.
+            // Lines are in the order of their popularity, so line and copy make the rank.
             _ => (copy as f64 * f64::from(LINES) + f64::from(line + 1)).powf(-alpha),
         });
         assert!(fits_in(DRAWS, &weights, |rng| population.sample(rng) as usize), "α {alpha}");

@@ -10,7 +10,7 @@ mod data_sets;
 mod popularity;
 mod sizes;
 
-use dist::{Gap, KeySampler, Popularity, Purpose, Rng, Scatter, Size, Streams};
+use dist::{Draw, Gap, KeySampler, Popularity, Purpose, Rng, Scatter, Size, Streams};
 use rand::{Rng as _, RngExt};
 use stats::{ChiSquare, KolmogorovSmirnov};
 

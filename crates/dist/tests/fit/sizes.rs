@@ -1,6 +1,6 @@
 //! Sizes against distribution functions that are written here once more, from their sources.
 
-use dist::Size;
+use dist::{Draw, Size};
 
 use crate::fits_in;
 

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_no_difference_and_an_option_is() {
+    fn a_port_is_not_a_difference_and_an_option_is() {
         let check = |a: &[&str], b: &[&str], same: bool| {
             let words = |line: &[&str]| command(&line.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
             assert_eq!(words(a) == words(b), same, "{a:?} {b:?}");

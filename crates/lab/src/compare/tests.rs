@@ -51,8 +51,9 @@ fn one_live_run_is_compared_pair_by_pair() {
 #[test]
 fn a_pair_with_an_invalid_side_is_left_out_and_counted() {
     let mut experiment = live(6);
-    let spoiled = experiment.trials.iter_mut().filter(|t| t.load_share == Some(0.5) && t.target == "sphinx");
-    spoiled.take(2).for_each(|trial| trial.verdict = invalid());
+    let invalidated =
+        experiment.trials.iter_mut().filter(|t| t.load_share == Some(0.5) && t.target == "sphinx");
+    invalidated.take(2).for_each(|trial| trial.verdict = invalid());
     let comparison = both(&experiment);
     let counts: Vec<(u32, u32)> = comparison.points.iter().map(|p| (p.invalid_trials, p99(p).n)).collect();
     assert_eq!(counts, [(0, 6), (2, 4), (0, 6)]);

@@ -99,7 +99,7 @@ impl Ballots {
 
     /// The lowest rate above `low` at which a valid trial failed.
     ///
-    /// The upper end of the bracket may stand on invalid trials alone, which are no evidence of anything.
+    /// The upper end of the bracket may stand on invalid trials alone, which are not evidence of anything.
     pub(super) fn lowest_failure(&self, low: Option<f64>) -> Option<f64> {
         let above = self.rising.iter().filter(|ballot| low.is_none_or(|low| ballot.rate > low));
         above.filter(|ballot| ballot.fails > 0).map(|ballot| ballot.rate).next()
@@ -170,7 +170,7 @@ mod tests {
         check(&[(1.0, "--"), (2.0, "+++"), (3.0, "+++"), (4.0, "---")], Some(3.0), Some(4.0));
         check(&[(1.0, "+++"), (2.0, "---"), (3.0, "---"), (4.0, "++-")], Some(1.0), Some(2.0));
         check(&[(1.0, "+++"), (2.0, "+-+"), (3.0, "-+-"), (4.0, "---")], Some(2.0), Some(3.0));
-        // Of equals the lower, so that a tie is no pass.
+        // Of equals the lower, so that a tie is not a pass.
         check(&[(1.0, "++"), (2.0, "+-")], Some(1.0), Some(2.0));
     }
 

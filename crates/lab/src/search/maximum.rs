@@ -104,7 +104,7 @@ impl MaxSearch {
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
-        // Whoever was at fault, an offer that far above what came out is beyond what can be sustained.
+        // Whichever side was at fault, an offer that far above what came out cannot be sustained.
         if offer > CLEAR_OVERLOAD * achieved {
             self.spent.1 += unusable;
             return State::Bisecting(search.with_vote(offer, Vote::Fail).expecting(offer, Vote::Fail));

@@ -60,7 +60,7 @@ impl PeakSearch {
             notes.push("just above it no trial was valid, so it may be higher".into());
         }
         let contradictions = self.bisection.contradictions();
-        // Of three votes at each end one may differ without anybody wondering.
+        // Of three votes at each end one may be expected to differ.
         if contradictions > 2 && unusable < trials {
             notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
         }

@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
+use spec::FilesPlace;
+use spec::workload::{self, Web};
 use units::ParseError;
 
 use crate::{Error, Interrupt};
@@ -14,20 +15,20 @@ use crate::{Error, Interrupt};
 /// How long it may take to make a set. 300 000 files take some seconds; the largest set has 14 times as many, and a disk
 /// may be slow.
 const MAKING: Duration = Duration::from_secs(1800);
-/// How often it is looked meanwhile whether somebody asks to stop.
+/// How often a request to stop is checked for meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 const MEMORY: &str = "/dev/shm";
 
 /// What a web server serves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Files {
     /// A folder of the user's.
     Folder(PathBuf),
-    /// A set that is made for it, and removed when the last server that serves it is gone.
+    /// A set that is made for it, and removed when the last server that serves it has ended.
     Set {
-        /// Its files, as `taillight fileset make --files` takes them: `100000x4KiB`.
-        files: String,
+        /// Its files.
+        files: workload::Files,
         /// What it is drawn from.
         seed: u64,
         /// Where it lies.
@@ -35,53 +36,12 @@ pub enum Files {
     },
 }
 
-/// Where a set is made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum FilesPlace {
-    /// In memory (tmpfs), so that no disk is measured.
-    #[default]
-    Memory,
-    /// In the folder for temporary files.
-    Disk,
-    /// In a folder of its own below this one.
-    Below(PathBuf),
-}
-
-impl FilesPlace {
-    fn folder(&self) -> PathBuf {
-        match self {
-            FilesPlace::Memory => MEMORY.into(),
-            FilesPlace::Disk => std::env::temp_dir(),
-            FilesPlace::Below(folder) => folder.clone(),
-        }
-    }
-}
-
-impl FromStr for FilesPlace {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<FilesPlace, ParseError> {
-        match text {
-            "memory" => Ok(FilesPlace::Memory),
-            "disk" => Ok(FilesPlace::Disk),
-            path if path.contains('/') => Ok(FilesPlace::Below(path.into())),
-            _ => Err(ParseError {
-                what: "place of a file set",
-                given: text.into(),
-                problem: "it is none".into(),
-                hint: "write memory (tmpfs), disk (the folder for temporary files) or the path of a folder, with a / in it",
-            }),
-        }
-    }
-}
-
-impl std::fmt::Display for FilesPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FilesPlace::Memory => f.pad("memory"),
-            FilesPlace::Disk => f.pad("disk"),
-            FilesPlace::Below(folder) => folder.display().fmt(f),
-        }
+/// The folder below which a set is made.
+fn folder_of(place: &FilesPlace) -> PathBuf {
+    match place {
+        FilesPlace::Memory => MEMORY.into(),
+        FilesPlace::Disk => std::env::temp_dir(),
+        FilesPlace::Below(folder) => folder.clone(),
     }
 }
 
@@ -97,52 +57,32 @@ impl Served {
     }
 }
 
-/// Sets that this process has made, with whoever serves them.
+/// Sets that this process has made, each with the folder that its servers share.
 static MADE: Mutex<Vec<(Files, Weak<OwnFolder>)>> = Mutex::new(Vec::new());
 
-/// The set that is served where nobody says which: that of IISWC'17, §III-B.
-const USUAL: &str = "100000x4KiB";
-
 impl Files {
-    /// What the `words` for the generator say that is asked for: `--file-set`, or `--files` with `--files-seed`. Where
-    /// they say nothing, the usual set is added to them.
+    /// What the workload asks for. Where it names nothing, it asks for the usual set from here on.
     ///
-    /// Errors: the seed is no number; a list of paths, which says nothing of what lies there.
-    pub fn asked_for(words: &mut Vec<String>, place: &FilesPlace) -> Result<Files, Error> {
-        if let Some(folder) = value(words, "--file-set") {
-            return Ok(Files::Folder(folder.into()));
+    /// Errors: a list of paths, which says nothing of what lies there.
+    pub fn asked_for(web: &mut Web, place: &FilesPlace) -> Result<Files, Error> {
+        if let Some(folder) = &web.file_set {
+            return Ok(Files::Folder(folder.clone()));
         }
-        if let Some(list) = value(words, "--urls") {
+        if let Some(list) = &web.urls {
             return Err(Error::Target(ParseError {
                 what: "list of paths",
-                given: list,
+                given: list.display().to_string(),
                 problem: "a server that is started for the run serves a set of files or a folder".into(),
                 hint: "start it over yours by `taillight serve nginx --file-set FOLDER`, and name its address as the target",
             }));
         }
-        let seed = match value(words, "--files-seed") {
-            None => 1,
-            Some(text) => text.parse().map_err(|_| ParseError {
-                what: "seed of a file set",
-                given: text.clone(),
-                problem: "it is not a whole number".into(),
-                hint: "write --files-seed 1",
-            })?,
-        };
-        let files = value(words, "--files").unwrap_or_else(|| {
-            words.extend(["--files".to_owned(), USUAL.to_owned()]);
-            USUAL.to_owned()
-        });
-        // What both have to draw alike is said and not left to a default.
-        if value(words, "--files-seed").is_none() {
-            words.extend(["--files-seed".to_owned(), seed.to_string()]);
-        }
-        Ok(Files::Set { files, seed, place: place.clone() })
+        let files = web.files.get_or_insert_with(workload::Files::usual).clone();
+        Ok(Files::Set { files, seed: web.files_seed, place: place.clone() })
     }
 
-    /// The folder that holds them: made now, by this program at `exe`, where nobody has it yet.
+    /// The folder that holds them: made now, by this program at `exe`, unless it exists.
     ///
-    /// Errors: a set cannot be made, with what it says; somebody asked to stop.
+    /// Errors: a set cannot be made, with what it says; the run was interrupted.
     pub(super) fn have(&self, exe: &Path) -> Result<Served, Error> {
         self.have_unless(exe, &Interrupt::signalled())
     }
@@ -156,13 +96,13 @@ impl Files {
             }
             Files::Set { files, seed, place } => (files, seed, place),
         };
-        // Whoever comes second waits until the set is whole.
+        // A second caller waits until the set is whole.
         let mut all = MADE.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, made)| made.strong_count() > 0);
         if let Some(made) = all.iter().find(|(of, _)| of == self).and_then(|(_, made)| made.upgrade()) {
             return Ok(Served { folder: set_in(&made), _made: Some(made) });
         }
-        let own = Arc::new(OwnFolder::make(&place.folder())?);
+        let own = Arc::new(OwnFolder::make(&folder_of(place))?);
         let folder = set_in(&own);
         let words = [
             ["fileset", "make"].map(str::to_owned).to_vec(),
@@ -173,14 +113,14 @@ impl Files {
         if !status.success() {
             let said = process.stop(Duration::ZERO)?.stderr.join("\n");
             let message = said.trim().trim_start_matches("taillight: ").trim_start_matches("error: ").into();
-            return Err(Error::NoFiles { files: files.clone(), message });
+            return Err(Error::NoFiles { files: files.to_string(), message });
         }
         all.push((self.clone(), Arc::downgrade(&own)));
         Ok(Served { folder, _made: Some(own) })
     }
 }
 
-/// How the `process` that makes a set ended. Errors: it did not in time, or somebody asked to stop.
+/// How the `process` that makes a set ended. Errors: it did not in time, or the run was interrupted.
 fn ended(process: &mut Process, interrupt: &Interrupt) -> Result<ExitStatus, Error> {
     let begun = Instant::now();
     loop {
@@ -198,16 +138,6 @@ fn ended(process: &mut Process, interrupt: &Interrupt) -> Result<ExitStatus, Err
     }
 }
 
-/// The last value of an option among words of a command line, in either of its forms.
-fn value(words: &[String], option: &str) -> Option<String> {
-    let found = words.iter().enumerate().rev().find_map(|(i, word)| match word.strip_prefix(option) {
-        Some("") => Some(words.get(i + 1).cloned().unwrap_or_default()),
-        Some(rest) => rest.strip_prefix('=').map(str::to_owned),
-        None => None,
-    });
-    found.filter(|value| !value.is_empty())
-}
-
 /// Where the set lies in a folder that also goes with it.
 fn set_in(own: &OwnFolder) -> PathBuf {
     own.path().join("files")
@@ -220,32 +150,25 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_place_reads_back() {
-        for text in ["memory", "disk", "/var/tmp", "./here"] {
-            assert_eq!(text.parse::<FilesPlace>().unwrap().to_string(), text);
-        }
-        let error = "tmpfs".parse::<FilesPlace>().unwrap_err().to_string();
-        assert!(error.contains("'tmpfs'") && error.contains("write memory"), "{error}");
-    }
-
-    #[test]
     fn what_is_asked_for_is_served() {
-        let check = |line: &str, expect: Files, after: &str| {
-            let mut words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            let files = Files::asked_for(&mut words, &FilesPlace::Disk).unwrap();
-            assert_eq!((files, words.join(" ").as_str()), (expect, after), "{line}");
+        let check = |mut web: Web, expect: Files, after: Option<&str>| {
+            let files = Files::asked_for(&mut web, &FilesPlace::Disk).unwrap();
+            assert_eq!((files, web.files), (expect, after.map(|text| text.parse().unwrap())));
         };
-        let set = |files: &str, seed| Files::Set { files: files.into(), seed, place: FilesPlace::Disk };
-        check("", set("100000x4KiB", 1), "--files 100000x4KiB --files-seed 1");
-        check("--files 10xweb --files-seed=3", set("10xweb", 3), "--files 10xweb --files-seed=3");
-        check("--files=10xweb --depth 2", set("10xweb", 1), "--files=10xweb --depth 2 --files-seed 1");
-        check("--file-set /srv/a", Files::Folder("/srv/a".into()), "--file-set /srv/a");
-        check("--file-set=/srv/a", Files::Folder("/srv/a".into()), "--file-set=/srv/a");
-        let mut words = vec!["--urls".into(), "list".into()];
-        let error = Files::asked_for(&mut words, &FilesPlace::Disk).unwrap_err().to_string();
+        let set =
+            |files: &str, seed| Files::Set { files: files.parse().unwrap(), seed, place: FilesPlace::Disk };
+        let asked = |files: &str, seed| Web {
+            files: Some(files.parse().unwrap()),
+            files_seed: seed,
+            ..Web::default()
+        };
+        check(Web::default(), set("100000x4KiB", 1), Some("100000x4KiB"));
+        check(asked("10xweb", 3), set("10xweb", 3), Some("10xweb"));
+        let folder = Web { file_set: Some("/srv/a".into()), ..Web::default() };
+        check(folder, Files::Folder("/srv/a".into()), None);
+        let mut listed = Web { urls: Some("list".into()), ..Web::default() };
+        let error = Files::asked_for(&mut listed, &FilesPlace::Disk).unwrap_err().to_string();
         assert!(error.contains("'list'") && error.contains("taillight serve nginx"), "{error}");
-        let mut words = vec!["--files-seed".into(), "x".into()];
-        assert!(Files::asked_for(&mut words, &FilesPlace::Disk).unwrap_err().to_string().contains("'x'"));
     }
 
     /// A program that makes a folder and counts how often.
@@ -257,7 +180,7 @@ mod tests {
     }
 
     fn set(below: &Path, files: &str) -> Files {
-        Files::Set { files: files.into(), seed: 7, place: FilesPlace::Below(below.into()) }
+        Files::Set { files: files.parse().unwrap(), seed: 7, place: FilesPlace::Below(below.into()) }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A server under test: started here, or found running.
 
 mod files;
+mod managed;
 mod options;
-mod own;
+mod usage;
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -11,12 +12,14 @@ use std::time::Duration;
 
 use reactor::Address;
 
-pub use files::{Files, FilesPlace};
+pub use app::Restart;
+pub use files::Files;
+use managed::ManagedServer;
 pub use options::ServerOptions;
-use own::Own;
-pub use own::Restart;
+pub use spec::FilesPlace;
+pub(crate) use usage::Usage;
 
-use crate::{Error, TargetName};
+use crate::{Error, TargetName, target};
 
 /// How long a server may take to answer a connection before it counts as unreachable.
 const REACH: Duration = Duration::from_secs(3);
@@ -27,19 +30,19 @@ pub struct Server {
     keeper: Keeper,
 }
 
-/// Who keeps it.
+/// What runs it.
 enum Keeper {
     /// This process.
-    Own(Box<Own>),
-    /// Somebody on another machine.
+    Managed(Box<ManagedServer>),
+    /// An agent on another machine.
     Remote(Box<dyn Remote>),
-    /// Nobody that is known here.
-    Foreign,
+    /// Something outside the laboratory.
+    External,
 }
 
 /// A server that was started on another machine. Dropping it ends it.
 pub trait Remote: Send {
-    /// Why it ended although nobody asked it to; `None` while it runs.
+    /// Why it ended without being asked to; `None` while it runs.
     fn gone(&mut self) -> Option<String>;
 
     /// Stops it and starts it again in the same place; what a result records of it then.
@@ -52,23 +55,25 @@ pub trait Remote: Send {
 impl Server {
     /// Starts the server `name`, or looks whether it runs.
     ///
-    /// Errors: there is no such program or form, it does not become ready, or nobody listens at the address.
+    /// Errors: there is no such program or form, it does not become ready, or no server listens at the address.
     pub fn start(name: &TargetName, options: &ServerOptions) -> Result<Server, Error> {
-        if let TargetName::Foreign(host_port) = name {
-            return Self::foreign(host_port);
+        match (name, target::application(name)?) {
+            (_, Some(app)) => {
+                let own = ManagedServer::start(&app, options)?;
+                Ok(Server { record: own.record(&app.name), keeper: Keeper::Managed(Box::new(own)) })
+            }
+            (TargetName::App(host_port) | TargetName::External(host_port), None) => Self::external(host_port),
         }
-        let own = Own::start(name, options)?;
-        Ok(Server { record: own.record(name), keeper: Keeper::Own(Box::new(own)) })
     }
 
-    /// One that somebody has started on another machine.
+    /// A server that was started on another machine.
     pub fn remote(record: results::Target, remote: Box<dyn Remote>) -> Server {
         Server { record, keeper: Keeper::Remote(remote) }
     }
 
     /// A server that runs, or several of a cluster.
-    fn foreign(host_port: &str) -> Result<Server, Error> {
-        for address in TargetName::addresses(host_port)? {
+    fn external(host_port: &str) -> Result<Server, Error> {
+        for address in target::addresses(host_port)? {
             let reached = match &address {
                 Address::Tcp(socket) | Address::Udp(socket) => {
                     TcpStream::connect_timeout(socket, REACH).map(drop)
@@ -82,7 +87,7 @@ impl Server {
             address: host_port.into(),
             ..results::Target::default()
         };
-        Ok(Server { record, keeper: Keeper::Foreign })
+        Ok(Server { record, keeper: Keeper::External })
     }
 
     /// Calls it otherwise, where another target has the same name.
@@ -95,54 +100,75 @@ impl Server {
         &self.record
     }
 
+    /// What a reader must know of TCP behind its bridge. `here` is what is known of this machine, as `taillight host
+    /// --json` prints it.
+    pub fn network_note(&self, here: &serde_json::Value) -> Option<String> {
+        let machine = self.record.host.as_ref().unwrap_or(here);
+        let own = machine.pointer("/network/congestion_control")?.as_str()?;
+        launch::network_note(own, self.record.congestion_control.as_deref()?)
+    }
+
     /// Where it listens, as `--target` takes it: with commas between, where there are several instances.
     pub fn address(&self) -> &str {
         &self.record.address
     }
 
     /// Whether it was started here and may use the same processors as its neighbour.
-    pub fn is_embedded(&self) -> bool {
-        matches!(self.keeper, Keeper::Own(_))
+    pub fn is_managed(&self) -> bool {
+        matches!(self.keeper, Keeper::Managed(_))
     }
 
     /// Whether it was started for this, here or on another machine.
     pub fn is_started(&self) -> bool {
-        !matches!(self.keeper, Keeper::Foreign)
+        !matches!(self.keeper, Keeper::External)
     }
 
     /// The processes that serve, workers included, where they are on this machine and were started here.
     pub fn pids(&self) -> Vec<u32> {
-        if let Keeper::Own(own) = &self.keeper { own.pids() } else { Vec::new() }
+        if let Keeper::Managed(own) = &self.keeper { own.pids() } else { Vec::new() }
     }
 
-    /// That it ended although nobody asked it to; `None` while it runs or is not ours to know.
+    /// What its services have used so far; `None` where they are not of this machine.
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        if let Keeper::Managed(own) = &self.keeper { Some(own.usage()) } else { None }
+    }
+
+    /// That it ended without being asked to; `None` while it runs or where that is not known here.
     pub fn gone(&mut self) -> Option<Error> {
         let message = match &mut self.keeper {
-            Keeper::Own(own) => match own.gone()? {
-                last if last.is_empty() => String::new(),
-                last => format!("; its last words: {}", last.join("\n  ")),
+            Keeper::Managed(own) => match own.gone()? {
+                (None, last) if last.is_empty() => String::new(),
+                (None, last) => format!("; its last words: {}", last.join("\n  ")),
+                (Some(service), last) => {
+                    format!(": its service {service} ended; the last words of that: {}", last.join("\n  "))
+                }
             },
             Keeper::Remote(remote) => format!(": {}", remote.gone()?),
-            Keeper::Foreign => return None,
+            Keeper::External => return None,
         };
         Some(Error::ServerGone { name: self.record.name.clone(), message })
     }
 
     /// The last lines that it wrote to standard error, where it was started here.
     pub fn logs(&self) -> Vec<String> {
-        if let Keeper::Own(own) = &self.keeper { own.logs() } else { Vec::new() }
+        if let Keeper::Managed(own) = &self.keeper { own.logs() } else { Vec::new() }
     }
 
     /// Stops it and starts it again in the same place; a bare one may have another address then, and what it held is
-    /// gone.
+    /// lost.
     ///
     /// Errors: it is not ours to restart, or does not come back.
     pub fn restart(&mut self) -> Result<Restart, Error> {
         let name = self.record.name.clone();
         match &mut self.keeper {
-            Keeper::Own(own) => {
+            Keeper::Managed(own) => {
                 let restart = own.restart()?;
                 self.record.address = own.address();
+                for (service, addresses) in self.record.services.iter_mut().zip(own.addresses()) {
+                    service.addresses = addresses;
+                    service.restarts += 1;
+                }
+                self.record.congestion_control = own.congestion_control();
                 Ok(restart)
             }
             Keeper::Remote(remote) => {
@@ -150,18 +176,23 @@ impl Server {
                     .restart()
                     .map_err(|why| Error::ServerGone { name, message: format!(": {why}") })?;
                 self.record.address = record.address;
+                for (service, now) in self.record.services.iter_mut().zip(record.services) {
+                    service.addresses = now.addresses;
+                    service.restarts += 1;
+                }
+                self.record.congestion_control = record.congestion_control;
                 Ok(restart)
             }
-            Keeper::Foreign => Err(Error::NotOurs { name }),
+            Keeper::External => Err(Error::NotOurs { name }),
         }
     }
 
     /// Ends it in good order, if it was started for this.
     pub fn stop(self) {
         match self.keeper {
-            Keeper::Own(mut own) => own.stop(),
+            Keeper::Managed(mut own) => own.stop(),
             Keeper::Remote(remote) => drop(remote.stop()),
-            Keeper::Foreign => {}
+            Keeper::External => {}
         }
     }
 }
@@ -209,7 +240,7 @@ mod tests {
         let name: TargetName = host_port.parse().unwrap();
         let mut server = Server::start(&name, &options()).unwrap();
         assert_eq!((server.record().name.as_str(), server.pids()), (host_port.as_str(), vec![]));
-        assert!(server.record().command.is_empty() && server.gone().is_none() && !server.is_embedded());
+        assert!(server.record().command.is_empty() && server.gone().is_none() && !server.is_managed());
         assert!(server.restart().unwrap_err().to_string().contains("not started here"));
         server.stop();
         assert!(listener.accept().is_ok());
@@ -225,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let error = Server::start(&TargetName::Sphinx, &options()).err().unwrap().to_string();
+        let error = Server::start(&TargetName::app("sphinx"), &options()).err().unwrap().to_string();
         assert!(error.contains("/no/such/taillight"), "{error}");
     }
 }

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use results::{Kind, Verdict};
+use spec::Spec;
 use tempfile::TempDir;
-use units::Bytes;
+use units::{Bytes, Nanos};
 
 use super::*;
 use crate::{Plan, ServerOptions, TargetName, run_load, sample};
@@ -50,6 +51,17 @@ impl Progress for Watcher {
     }
 }
 
+/// What the generator is to do; `options` tell it how to pretend: `behave=fail`.
+fn specification(options: &[&str]) -> Spec {
+    let mut spec = Spec::default();
+    if let spec::Workload::Cache(cache) = &mut spec.workload {
+        cache.keys = 1000;
+        cache.key_prefix = [options, &["log=yes"]].concat().join(",").parse().unwrap();
+    }
+    (spec.generator.drain, spec.generator.timeout) = (Nanos::from_millis(100), Nanos::from_millis(100));
+    spec
+}
+
 struct Bench {
     root: TempDir,
     interrupt: Interrupt,
@@ -71,15 +83,13 @@ impl Bench {
 
     fn server(&self, name: &str) -> Server {
         let options = ServerOptions { memory: Bytes(64 << 20), ..ServerOptions::new(&pretend()) };
-        let mut server = Server::start(&TargetName::Sphinx, &options).unwrap();
+        let mut server = Server::start(&TargetName::app("sphinx"), &options).unwrap();
         server.rename(name.into());
         server
     }
 
     fn session(&self, targets: &[&str], options: &[&str]) -> Session {
-        let mut options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        options.extend(["--log".into(), self.log().display().to_string()]);
-        let generator = Generator::new(&pretend(), "cache", &options, &[], SPAN).unwrap();
+        let generator = Generator::new(&pretend(), specification(options), false).unwrap();
         let folder = ResultFolder::create(self.root.path(), "run").unwrap();
         let mut experiment = sample::experiment(&[]);
         experiment.kind = Kind::Demo;
@@ -113,12 +123,12 @@ fn runs(pid: u32) -> bool {
 #[test]
 fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["--capacity", "50000"]);
+    let session = bench.session(&["sphinx"], &["capacity=50000"]);
     let pid = session.servers[0].pids()[0];
     assert!(runs(pid));
     let (outcome, result) = bench.run(&plan(), session);
     outcome.unwrap();
-    assert!(!runs(pid), "the server is gone");
+    assert!(!runs(pid), "the server has ended");
     assert!(result.complete && result.interrupted.is_none() && result.elapsed_s > 0.0);
     let target = &result.targets[0];
     assert_eq!(target.max_throughput.len(), 2);
@@ -241,7 +251,7 @@ fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
 #[test]
 fn the_generator_is_told_rate_seed_spans_server_and_file() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["--keys", "1000"]);
+    let mut session = bench.session(&["sphinx"], &[]);
     let pid = session.servers[0].pids()[0];
     let request = Request {
         target: 0,
@@ -254,11 +264,18 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
     };
     session.run(&request).unwrap();
     let call = bench.calls().pop().unwrap();
-    let expect = format!(
-        "--target 127.0.0.1:1 --rate 1234.5 --seed 77 --warmup 100000000ns --window 2000000000ns --server-pid {pid} --yes --trial {}",
-        bench.root.path().join("run/trials/0001.json").display()
-    );
-    assert!(call.starts_with("load cache --keys 1000 ") && call.ends_with(&expect), "{call}");
+    let trial = bench.root.path().join("run/trials/0001.json");
+    let expect = format!("--trial {} --server-pid {pid}", trial.display());
+    assert!(call.starts_with("load --spec ") && call.ends_with(&expect), "{call}");
+    let told = fs::read_to_string(bench.root.path().join("log.spec")).unwrap();
+    let told = crate::read_spec(serde_json::from_str(&told).unwrap()).unwrap();
+    let mut asked = specification(&[]);
+    asked.target.server = TargetName::External("127.0.0.1:1".into());
+    asked.load = spec::Load::Rate(units::Rate::new(1234.5).unwrap());
+    asked.seed = 77;
+    (asked.time.warmup, asked.time.window) = (Nanos::from_millis(100), Nanos::from_secs(2));
+    asked.workload.agree();
+    assert_eq!(told, asked);
 }
 
 #[test]
@@ -295,7 +312,7 @@ fn a_version_that_only_the_generator_learns_is_kept() {
 fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
     for behave in ["hang", "stubborn"] {
         let bench = Bench::new();
-        let session = bench.session(&["sphinx", "memcached"], &["--behave", behave, "--from", "5"]);
+        let session = bench.session(&["sphinx", "memcached"], &[&format!("behave={behave}"), "from=5"]);
         let pids: Vec<u32> = session.servers.iter().map(|server| server.pids()[0]).collect();
         let (seen, interrupt) = (Arc::clone(&bench.seen), bench.interrupt.clone());
         let presser = thread::spawn(move || {
@@ -315,9 +332,9 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
         assert_eq!(bench.files().len(), result.trials.len(), "no half files: {:?}", bench.files());
         let generators = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
             let line = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
-            line.contains(&bench.log().display().to_string())
+            line.contains(&bench.root.path().display().to_string())
         });
-        assert_eq!(generators.count(), 0, "the generator is gone");
+        assert_eq!(generators.count(), 0, "the generator has ended");
     }
 }
 
@@ -335,7 +352,7 @@ fn an_interrupt_before_a_trial_starts_none() {
 fn whatever_ends_a_run_leaves_a_partial_result_that_says_why() {
     let check = |behave: &str, words: &[&str]| {
         let bench = Bench::new();
-        let session = bench.session(&["sphinx"], &["--behave", behave, "--from", "4"]);
+        let session = bench.session(&["sphinx"], &[&format!("behave={behave}"), "from=4"]);
         let (outcome, result) = bench.run(&plan(), session);
         let error = outcome.unwrap_err();
         let message = error.to_string();
@@ -352,7 +369,7 @@ fn whatever_ends_a_run_leaves_a_partial_result_that_says_why() {
 #[test]
 fn a_trial_that_does_not_end_is_stopped() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["--keys", "0", "--behave", "stubborn", "--from", "2"]);
+    let mut session = bench.session(&["sphinx"], &["behave=stubborn", "from=2"]);
     session.generator.allowance = Duration::ZERO;
     let (outcome, result) = bench.run(&plan(), session);
     let error = outcome.unwrap_err().to_string();
@@ -363,7 +380,7 @@ fn a_trial_that_does_not_end_is_stopped() {
 #[test]
 fn a_server_that_died_is_named_as_the_reason() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["--behave", "fail", "--from", "2"]);
+    let mut session = bench.session(&["sphinx"], &["behave=fail", "from=2"]);
     let request = |session: &mut Session| {
         let span = SPAN;
         let request = Request {
@@ -395,7 +412,7 @@ fn a_server_that_died_is_named_as_the_reason() {
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["--behave", "full", "--from", "3"]);
+    let mut session = bench.session(&["sphinx"], &["behave=full", "from=3"]);
     let error = plan().run(&mut session).unwrap_err();
     assert!(error.to_string().contains("free some space"), "{error}");
     let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
@@ -409,23 +426,21 @@ fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
 
 #[test]
 fn a_wrong_option_is_refused_before_any_server_is_started() {
-    let refuse = |options: &[&str]| {
-        let options: Vec<String> = options.iter().map(|option| (*option).to_owned()).collect();
-        Generator::new(&pretend(), "cache", &options, &[], SPAN).err().unwrap()
-    };
-    let error = refuse(&["--behave", "usage"]);
+    let refuse =
+        |exe: &Path, options: &[&str]| Generator::new(exe, specification(options), false).err().unwrap();
+    let error = refuse(&pretend(), &["behave=usage"]);
     assert!(matches!(&error, Error::Refused { usage: true, .. }));
     assert_eq!(error.to_string(), "unexpected argument '--conections' found");
-    let missing = Generator::new(Path::new("/no/such/program"), "cache", &[], &[], SPAN).err().unwrap();
+    let missing = refuse(Path::new("/no/such/program"), &[]);
     assert!(missing.to_string().contains("/no/such/program"), "{missing}");
-    let silent = Generator::new(Path::new("/bin/true"), "cache", &[], &[], SPAN).err().unwrap();
+    let silent = refuse(Path::new("/bin/true"), &[]);
     assert!(matches!(silent, Error::Refused { usage: false, .. }), "{silent}");
 }
 
 #[test]
 fn invalid_trials_are_kept_counted_and_never_a_maximum() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["--behave", "invalid"]);
+    let session = bench.session(&["sphinx"], &["behave=invalid"]);
     let (outcome, result) = bench.run(&plan(), session);
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("sphinx sustained no load at all") && error.contains("invalid"), "{error}");
@@ -436,7 +451,7 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
 #[test]
 fn a_maximum_that_the_generator_may_have_set_says_so() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["--behave", "invalid", "--from", "8"]);
+    let session = bench.session(&["sphinx"], &["behave=invalid", "from=8"]);
     let (outcome, result) = bench.run(&Plan { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
     outcome.unwrap();
     let expect = "3 of 10 trials were invalid and counted as not sustained (generator lag); the limit may be the generator’s";
@@ -444,7 +459,7 @@ fn a_maximum_that_the_generator_may_have_set_says_so() {
 }
 
 #[test]
-fn who_watches_is_told_how_far_the_run_is() {
+fn the_watcher_is_told_how_far_the_run_is() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);
     let (outcome, result) = bench.run(&plan(), session);
@@ -465,7 +480,7 @@ fn who_watches_is_told_how_far_the_run_is() {
 #[test]
 fn a_folder_without_room_is_found_before_anything_runs() {
     let bench = Bench::new();
-    let generator = Generator::new(&pretend(), "cache", &[], &[], SPAN).unwrap();
+    let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
     let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
     let begun = Session::begin(
@@ -483,7 +498,7 @@ fn a_folder_without_room_is_found_before_anything_runs() {
 fn a_peak_that_only_invalid_trials_speak_of_is_not_known() {
     let bench = Bench::new();
     // The maximum is found first; every trial of the search for the peak is invalid.
-    let session = bench.session(&["sphinx"], &["--behave", "invalid", "--from", "10"]);
+    let session = bench.session(&["sphinx"], &["behave=invalid", "from=10"]);
     let (outcome, result) = bench.run(&Plan { loads: Vec::new(), ..plan() }, session);
     outcome.unwrap();
     let first = result.trials.iter().position(|trial| trial.purpose == Purpose::PeakSearch).unwrap();

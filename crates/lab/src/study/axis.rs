@@ -1,11 +1,12 @@
 //! What is varied along the horizontal axis.
 
 use results::study::{Axis, Form, X};
+use spec::percent;
 use toml::{Table, Value};
 use units::Bytes;
 
 use super::DefinitionError;
-use super::section::{Section, percent};
+use super::section::Section;
 
 /// The axis: places, and what each of them sets.
 #[derive(Clone, Debug, Default)]

@@ -7,16 +7,16 @@ use knobs::Engine;
 use probes::Probe;
 use results::{Invalid, Kind, MaxThroughput, Purpose, ResultFolder, SCHEMA, Trial};
 use serde_json::Value;
+use spec::{Agents, Cpus, Load, Pace, Spec, Workload};
 
-use super::elsewhere::Elsewhere;
-use super::experiment::{Cpus, Experiment, Offer};
-use super::hold::Hold;
+use super::knob_guard::KnobGuard;
 use super::plan::BenchPlan;
-use super::{metrics, processors};
+use super::remote_host::RemoteHost;
+use super::{experiment, metrics, processors};
 use crate::seeds::Seeds;
 use crate::{
-    Error, Generator, Interrupt, MaxSearch, PeakSearch, Request, Search, Server, ServerOptions, Session,
-    Span, TargetName, Unwatched, Vote, allowed_cpus, met, sustained,
+    Error, Files, Generator, Interrupt, MaxSearch, PeakSearch, Request, Search, Server, ServerOptions,
+    Session, Span, Unwatched, Vote, allowed_cpus, met, needs_files, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -25,7 +25,7 @@ pub struct Setup {
     pub exe: PathBuf,
     /// Of every random stream.
     pub seed: u64,
-    /// Whether somebody asks to stop.
+    /// The request to stop.
     pub interrupt: Interrupt,
     /// The command line, for the record.
     pub command: Vec<String>,
@@ -36,9 +36,9 @@ pub struct Setup {
     /// Facts about this machine, for the record.
     pub host: Value,
     /// Where servers are started, if not here.
-    pub elsewhere: Option<Box<dyn Elsewhere>>,
-    /// Further words for every generator.
-    pub words: Vec<String>,
+    pub remote_host: Option<Box<dyn RemoteHost>>,
+    /// Which machines generate, and how they are spoken to.
+    pub agents: Agents,
 }
 
 /// The width of the interval of a peak throughput under QoS, as a share of the maximum.
@@ -53,9 +53,9 @@ pub(super) struct Bench {
     seeds: Seeds,
     search: Span,
     maximum: Option<MaxThroughput>,
-    /// What somebody else changed of the host while that was searched.
+    /// Settings of the host that another process changed during that search.
     drift: Option<Invalid>,
-    hold: Hold,
+    hold: KnobGuard,
     interrupt: Interrupt,
 }
 
@@ -67,14 +67,14 @@ pub(super) struct Peak {
     pub(super) high_rps: Option<f64>,
     /// The figures of a trial at `low_rps` that met the target; none where there is none.
     pub(super) figures: BTreeMap<String, f64>,
-    /// What somebody else changed of the host meanwhile.
+    /// Settings of the host that another process changed meanwhile.
     pub(super) drift: Option<Invalid>,
 }
 
 impl Bench {
     /// Starts server and generator; the trials go to a folder of their own below `root`.
     ///
-    /// Errors: one of them cannot be had; nothing runs then.
+    /// Errors: one of them is unavailable; nothing runs then.
     pub(super) fn start(
         plan: &BenchPlan,
         setup: &Setup,
@@ -82,51 +82,48 @@ impl Bench {
         engine: Option<&Engine>,
     ) -> Result<Bench, Error> {
         let experiment = &plan.experiment;
-        let mut words = experiment.generator_words();
-        words.extend_from_slice(&setup.words);
-        let target = &experiment.target;
-        let foreign = matches!(target.server, TargetName::Foreign(_));
-        let elsewhere = setup.elsewhere.as_deref().filter(|_| !foreign);
-        let cpus = processors::told(&target.cpus, elsewhere.map(|there| there.host()))?;
-        let placement = processors::placement(experiment, &cpus, &allowed_cpus());
-        if elsewhere.is_none() && placement.is_shared() && !experiment.generator.contains_key("pace") {
-            // A generator that spins on a core that it shares would starve the server.
-            words.push("--pace=sleep".into());
+        let mut spec = experiment.clone();
+        if setup.agents != Agents::default() {
+            spec.generator.agents = setup.agents.clone();
         }
-        let files = experiment.files(&mut words)?;
-        let span = experiment.time.span();
-        let generator =
-            Generator::new(&setup.exe, experiment.kind.name(), &words, &placement.generator, span)?;
-        let options = ServerOptions {
-            form: target.form,
-            binary: target.binary.as_ref().map(PathBuf::from),
-            instances: target.instances as usize,
-            threads: target.threads as usize,
-            memory: target.memory,
-            connections: generator.connections(),
-            cpus: match (elsewhere, &cpus) {
-                (None, _) => placement.server.clone(),
-                (Some(_), Cpus::List(list)) => list.as_slice().to_vec(),
-                // Which they are is not known here.
-                (Some(_), _) => Vec::new(),
-            },
-            extra: target.args.clone(),
-            files,
-            ..ServerOptions::new(&setup.exe)
+        let target = &experiment.target;
+        let external = target.server.is_external();
+        let remote_host = setup.remote_host.as_deref().filter(|_| !external);
+        let cpus = processors::told(&target.cpus, remote_host.map(|there| there.host()))?;
+        let placement = processors::placement(experiment, &cpus, &allowed_cpus());
+        if remote_host.is_none() && placement.is_shared() {
+            // A generator that spins on a core that it shares would starve the server.
+            spec.generator.pace.get_or_insert(Pace::Sleep);
+        }
+        spec.generator.cpus = Some(placement.generator.iter().copied().collect());
+        let files = match &mut spec.workload {
+            Workload::Web(web) if needs_files(&target.server) => {
+                Some(Files::asked_for(web, &target.files_in)?)
+            }
+            _ => None,
         };
-        let (server, hold) = match elsewhere {
+        let generator = Generator::new(&setup.exe, spec, false)?;
+        let cpus = match (remote_host, &cpus) {
+            (None, _) => placement.server.clone(),
+            (Some(_), Cpus::List(list)) => list.as_slice().to_vec(),
+            // Which they are is not known here.
+            (Some(_), _) => Vec::new(),
+        };
+        let options =
+            ServerOptions { files, ..ServerOptions::of(target, &setup.exe, cpus, generator.connections()) };
+        let (server, hold) = match remote_host {
             None => {
                 let server = Server::start(&target.server, &options)?;
-                let hold = Hold::here(experiment, &plan.name, &server, &placement, engine)?;
+                let hold = KnobGuard::here(experiment, &plan.name, &server, &placement, engine)?;
                 (server, hold)
             }
-            Some(elsewhere) => {
-                let (server, tuner) = elsewhere.start(&target.server, &options)?;
-                (server, Hold::there(experiment, tuner)?)
+            Some(remote_host) => {
+                let (server, tuner) = remote_host.start(&target.server, &options)?;
+                (server, KnobGuard::there(experiment, tuner)?)
             }
         };
-        let mut notes = vec![elsewhere.map_or_else(|| placement.note(), |there| there.note())];
-        notes.extend(launch::network_note().filter(|_| target.form != launch::Form::Bare));
+        let mut notes = vec![remote_host.map_or_else(|| placement.note(), |there| there.note())];
+        notes.extend(server.network_note(&setup.host));
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &notes, setup);
@@ -138,13 +135,16 @@ impl Bench {
             // What that costs is a third of some servers' throughput: 90 % of the maximum without it were an overload.
             session.observe_searches();
         }
-        let search = experiment.time.search;
+        let search = std::time::Duration::from(experiment.time.search);
         Ok(Bench {
             session,
             notes,
             folder: name,
             seeds: Seeds(setup.seed),
-            search: Span { warmup: experiment.time.warmup.min(search / 2), window: search },
+            search: Span {
+                warmup: std::time::Duration::from(experiment.time.warmup).min(search / 2),
+                window: search,
+            },
             maximum: None,
             drift: None,
             hold,
@@ -172,7 +172,7 @@ impl Bench {
                 Ok::<_, Error>(sustained(session.run(&request)?))
             })
         })?;
-        self.spoil(from, drift.as_ref())?;
+        self.invalidate(from, drift.as_ref())?;
         if let Some(drift) = &drift {
             let detail = &drift.detail;
             self.session.note(format!(
@@ -194,9 +194,8 @@ impl Bench {
         self.maximum = Some(MaxThroughput { block, low_rps: rps, high_rps: rps });
     }
 
-    /// Writes into the trials since number `from` that somebody had the host otherwise than it is told: what was measured
-    /// before that counts no more.
-    fn spoil(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
+    /// Marks the trials since number `from` as invalid: another process changed settings of the host meanwhile.
+    fn invalidate(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
         let Some(drift) = drift else { return Ok(()) };
         for trial in &mut self.session.experiment_mut().trials[from..] {
             trial.verdict = std::mem::take(&mut trial.verdict).against(drift.clone());
@@ -217,14 +216,14 @@ impl Bench {
     /// One trial; `n` tells trials of the same block apart.
     pub(super) fn trial(
         &mut self,
-        experiment: &Experiment,
+        experiment: &Spec,
         reference_rps: f64,
         block: u32,
         n: usize,
     ) -> Result<Trial, Error> {
         let (share, rate) = match experiment.load {
-            Offer::Share { share, .. } => (Some(share), Some(share * reference_rps)),
-            Offer::Rate(rate) => (None, Some(rate.rps())),
+            Load::Share { share, .. } => (Some(share), Some(share * reference_rps)),
+            Load::Rate(rate) => (None, Some(rate.rps())),
             _ => (None, None),
         };
         let purpose = Purpose::LoadPoint;
@@ -234,26 +233,26 @@ impl Bench {
             block,
             load_share: share,
             rate_rps: rate,
-            span: experiment.time.span(),
+            span: experiment::span(experiment),
             seed: self.seeds.trial(block, purpose, n),
         };
         let hold = self.hold.clone();
         let from = self.session.experiment().trials.len();
         let ((), drift) = hold.during(|| self.session.run(&request).map(drop))?;
-        self.spoil(from, drift.as_ref())?;
+        self.invalidate(from, drift.as_ref())?;
         Ok(self.session.experiment().trials[from].clone())
     }
 
     /// How long the settings take to apply, or the server to restart, so many times.
-    pub(super) fn cost(&mut self, offer: &Offer) -> Result<BTreeMap<String, f64>, Error> {
-        let figures = match offer {
-            Offer::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
+    pub(super) fn cost(&mut self, load: &Load) -> Result<BTreeMap<String, f64>, Error> {
+        let figures = match load {
+            Load::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
                 Some(o) => {
                     vec![("cost_us_mean", o.mean_us), ("cost_us_p50", o.p50_us), ("cost_us_max", o.most_us)]
                 }
                 None => Vec::new(),
             },
-            Offer::Restart(times) => {
+            Load::Restart(times) => {
                 let mut took = Vec::new();
                 for _ in 0..*times {
                     if let Some(cause) = self.interrupt.cause() {
@@ -275,11 +274,11 @@ impl Bench {
     }
 
     /// Searches the peak throughput under QoS.
-    pub(super) fn search_peak(&mut self, experiment: &Experiment, block: u32) -> Result<Peak, Error> {
+    pub(super) fn search_peak(&mut self, experiment: &Spec, block: u32) -> Result<Peak, Error> {
         let reference = self.maximum.as_ref().map_or(0.0, MaxThroughput::reference_rps);
         let mut search = PeakSearch::new(1.0, PEAK_TOLERANCE, []);
-        let span = experiment.time.span();
-        let basis = experiment.qos.basis.unwrap_or(units::QosBasis::Windowed);
+        let span = experiment::span(experiment);
+        let basis = experiment.qos.target.basis.unwrap_or(units::QosBasis::Windowed);
         let (session, seeds, mut n) = (&mut self.session, self.seeds, 0);
         let hold = self.hold.clone();
         let from = session.experiment().trials.len();
@@ -291,16 +290,16 @@ impl Bench {
                 let rate_rps = Some(share * reference);
                 let request =
                     Request { target: 0, purpose, block, load_share: Some(share), rate_rps, span, seed };
-                Ok::<_, Error>(met(session.run(&request)?, &experiment.qos, basis))
+                Ok::<_, Error>(met(session.run(&request)?, &experiment.qos.target, basis))
             })
         })?;
         let bracket = search.bracket();
         let at_peak = |trial: &&Trial| {
-            trial.load_share == bracket.low && met(trial, &experiment.qos, basis).vote == Vote::Pass
+            trial.load_share == bracket.low && met(trial, &experiment.qos.target, basis).vote == Vote::Pass
         };
         let trial = self.session.experiment().trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
-        self.spoil(from, drift.as_ref())?;
+        self.invalidate(from, drift.as_ref())?;
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
         Ok(Peak { low_rps, high_rps: bracket.high.map(|share| share * reference), figures, drift })
     }
@@ -322,7 +321,7 @@ impl Bench {
     }
 }
 
-fn record(name: &str, experiment: &Experiment, notes: &[String], setup: &Setup) -> results::Experiment {
+fn record(name: &str, experiment: &Spec, notes: &[String], setup: &Setup) -> results::Experiment {
     results::Experiment {
         schema: SCHEMA,
         kind: Kind::Sweep,
@@ -334,8 +333,8 @@ fn record(name: &str, experiment: &Experiment, notes: &[String], setup: &Setup) 
         command: setup.command.clone(),
         version: setup.version.clone(),
         seed: setup.seed,
-        qos: experiment.qos,
-        qos_basis: experiment.qos.basis.unwrap_or(units::QosBasis::Windowed),
+        qos: experiment.qos.target,
+        qos_basis: experiment.qos.target.basis.unwrap_or(units::QosBasis::Windowed),
         qos_basis_reason: "as the study has it".into(),
         host: setup.host.clone(),
         notes: notes.to_vec(),

@@ -6,7 +6,7 @@ use toml::Table;
 use super::section::Section;
 use super::{Definition, DefinitionError};
 
-/// What somebody says of the figures.
+/// A statement about the figures, and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// Its name within the study.

@@ -1,13 +1,13 @@
-//! Two services on one machine, each under its own load, at the same time: who of them meets its target?
+//! Two services on one machine, each under its own load, at the same time: which of them meets its target?
 
 use std::thread;
 
 use results::study::Cell;
 use results::{MaxThroughput, Trial, Verdict};
+use spec::{Load, Spec};
 use units::QosBasis;
 
 use super::bench::Bench;
-use super::experiment::{Experiment, Offer};
 use super::plan::{Pair, Point};
 use super::{matrix, metrics};
 use crate::{Error, Vote, met};
@@ -61,23 +61,23 @@ fn trial(bench: &mut Bench, point: &Point, block: u32, n: usize) -> Result<Trial
 
 fn share(point: &Point) -> f64 {
     match point.experiment.load {
-        Offer::Share { share, .. } => share,
+        Load::Share { share, .. } => share,
         _ => 0.0,
     }
 }
 
 /// The figures of one of the two, and whether it met its target.
-fn enter(cell: &mut Cell, name: &str, experiment: &Experiment, trial: &Trial) {
+fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     let figures = metrics::of_trial(trial);
     cell.metrics.extend(figures.into_iter().map(|(metric, value)| (format!("{name}_{metric}"), value)));
-    let basis = experiment.qos.basis.unwrap_or(QosBasis::Windowed);
-    let vote = match met(trial, &experiment.qos, basis).vote {
+    let basis = experiment.qos.target.basis.unwrap_or(QosBasis::Windowed);
+    let vote = match met(trial, &experiment.qos.target, basis).vote {
         Vote::Pass => Some(1.0),
         Vote::Fail => Some(0.0),
         Vote::Unusable => None,
     };
     cell.metrics.extend(vote.map(|vote| (format!("{name}_met"), vote)));
-    // The worse of the two: an invalid one spoils the cell, an overload is a finding.
+    // The worse of the two: an invalid one invalidates the cell, an overload is a finding.
     if matches!(trial.verdict, Verdict::Invalid { .. })
         || cell.verdict == Verdict::Valid && trial.verdict != Verdict::Valid
     {
@@ -87,14 +87,14 @@ fn enter(cell: &mut Cell, name: &str, experiment: &Experiment, trial: &Trial) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Vocabulary;
+    use super::super::experiment;
     use super::*;
     use crate::sample;
 
     #[test]
     fn each_is_held_to_its_target_and_the_worse_verdict_counts() {
         let text = "qos.target = 'windowed p99<200us'";
-        let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+        let experiment = experiment::read(text.parse().unwrap(), "").unwrap();
         let mut cell = Cell { verdict: Verdict::Valid, ..Cell::default() };
         let fast = sample::trial("sphinx", 10_000.0);
         enter(&mut cell, "first", &experiment, &fast);

@@ -5,11 +5,10 @@ use toml::Table;
 
 use super::axis::AxisDef;
 use super::claim::Claim;
-use super::experiment::Vocabulary;
 use super::picture::{FigureDef, TableDef};
 use super::section::Section;
 use super::variant::{FormDef, ReferenceDef, SeriesDef};
-use super::{DefinitionError, Experiment};
+use super::{DefinitionError, experiment};
 
 /// A study, read and checked: a grid of experiments, the claims about it, and the published values.
 #[derive(Clone, Debug)]
@@ -59,20 +58,15 @@ impl Definition {
     ///
     /// Errors: the file, the place in it, and what to write. Every cell of every form is resolved, so that a mistake
     /// in the last of them is found before the first is measured.
-    pub fn read(
-        name: &str,
-        study: &str,
-        claims: &str,
-        known: &Vocabulary,
-    ) -> Result<Definition, DefinitionError> {
+    pub fn read(name: &str, study: &str, claims: &str) -> Result<Definition, DefinitionError> {
         let in_file = |file: &str, e: DefinitionError| DefinitionError(format!("{name}/{file}: {}", e.0));
-        let tables = table(study).and_then(|table| Self::of_tables(name, table, known));
+        let tables = table(study).and_then(|table| Self::of_tables(name, table));
         let definition = tables.map_err(|e| in_file("study.toml", e))?;
         let claims = table(claims).and_then(|table| Claim::read_all(table, &definition));
         let claims = claims.map_err(|e| in_file("claims.toml", e))?;
         let definition = Definition { claims, ..definition };
         for form in [Form::Smoke, Form::Quick, Form::Full] {
-            super::plan::resolve(&definition, form, known).map_err(|e| in_file("study.toml", e))?;
+            super::plan::resolve(&definition, form).map_err(|e| in_file("study.toml", e))?;
         }
         Ok(definition)
     }
@@ -80,19 +74,22 @@ impl Definition {
     /// A single experiment as a study of its own: its loads are the axis.
     ///
     /// Errors: as [`Definition::read`].
-    pub fn of_experiment(
-        name: &str,
-        experiment: &str,
-        known: &Vocabulary,
-    ) -> Result<Definition, DefinitionError> {
+    pub fn of_experiment(name: &str, experiment: &str) -> Result<Definition, DefinitionError> {
         let in_file = |e: DefinitionError| DefinitionError(format!("{name}.toml: {}", e.0));
-        let definition =
-            table(experiment).and_then(|table| Self::single(name, table, known)).map_err(in_file)?;
-        super::plan::resolve(&definition, Form::Full, known).map_err(in_file)?;
+        Self::of_table(name, &format!("{name}.toml"), table(experiment).map_err(in_file)?)
+    }
+
+    /// The same of a table that was read already, such as a specification that `taillight load --resolve` printed.
+    ///
+    /// Errors: as [`Definition::read`].
+    pub fn of_table(name: &str, file: &str, table: Table) -> Result<Definition, DefinitionError> {
+        let in_file = |e: DefinitionError| DefinitionError(format!("{file}: {}", e.0));
+        let definition = Self::single(name, table).map_err(in_file)?;
+        super::plan::resolve(&definition, Form::Full).map_err(in_file)?;
         Ok(definition)
     }
 
-    fn single(name: &str, mut table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+    fn single(name: &str, mut table: Table) -> Result<Definition, DefinitionError> {
         let part = |table: &mut Table, section: &str, key: &str| -> Option<toml::Value> {
             table.get_mut(section).and_then(toml::Value::as_table_mut).and_then(|section| section.remove(key))
         };
@@ -103,7 +100,7 @@ impl Definition {
         let mut of_time = Section::new("time", of_time);
         let blocks = of_time.count("repeats")?.unwrap_or(3);
         let axis = AxisDef::of_loads(loads)?;
-        let of_target = Experiment::read(table.clone(), "", known)?.target.server.to_string();
+        let of_target = experiment::read(table.clone(), "")?.target.server.to_string();
         Ok(Definition {
             name: name.into(),
             title: name.into(),
@@ -126,7 +123,7 @@ impl Definition {
         })
     }
 
-    fn of_tables(name: &str, table: Table, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+    fn of_tables(name: &str, table: Table) -> Result<Definition, DefinitionError> {
         let mut section = Section::new("", table);
         let kinds = [("grid", StudyKind::Grid), ("colocation", StudyKind::Colocation)];
         let kind = section.choice("kind", &kinds, "write \"grid\" or \"colocation\"")?;
@@ -157,7 +154,7 @@ impl Definition {
         };
         section.end()?;
         // Of the base alone, so that a mistake in it is named there and not in the first series.
-        Experiment::read(definition.base.clone(), "experiment", known)?;
+        experiment::read(definition.base.clone(), "experiment")?;
         if kind != StudyKind::Colocation && !definition.second.is_empty() {
             return Err(DefinitionError(
                 "second: only a study of kind \"colocation\" has a second service".into(),
@@ -165,6 +162,12 @@ impl Definition {
         }
         definition.check_names()?;
         Ok(definition)
+    }
+
+    /// The seed that its experiment names; 1 where it names none.
+    pub fn seed(&self) -> u64 {
+        let seed = self.base.get("seed").and_then(toml::Value::as_integer);
+        seed.and_then(|seed| u64::try_from(seed).ok()).unwrap_or(1)
     }
 
     pub(super) fn form(&self, form: Form) -> &FormDef {

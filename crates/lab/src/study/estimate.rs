@@ -1,16 +1,19 @@
 //! How long a study will take, before it starts.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::experiment::{Experiment, Offer, Workload};
+use spec::workload::{Files, Workload};
+use spec::{Load, Spec};
+
+use super::experiment;
 use super::plan::{Plan, Point};
 
 /// A trial takes about this long beside its warm-up and window: the start of the generator, connecting, the drain.
 const OVERHEAD: Duration = Duration::from_millis(450);
 /// A server takes about this long to start.
 const START: Duration = Duration::from_millis(200);
-/// Settings take about this long to apply and to put back.
+/// Settings take about this long to apply and to revert.
 const APPLY: Duration = Duration::from_millis(10);
 /// Storing one item of the data set, in batches over loopback.
 const STORE: Duration = Duration::from_micros(5);
@@ -18,11 +21,6 @@ const STORE: Duration = Duration::from_micros(5);
 const MAKE: Duration = Duration::from_micros(15);
 /// A first search for the maximum takes about so many trials, a later one so many, one for the peak so many.
 const SEARCH: (u32, u32, u32) = (8, 3, 9);
-/// The keys of a data set where nothing is said, the default of the command line.
-const KEYS: u64 = 100_000;
-/// The same of files.
-const FILES: u64 = 100_000;
-
 impl Plan {
     /// About how long all of it takes.
     pub fn estimate(&self) -> Duration {
@@ -39,15 +37,14 @@ impl Plan {
             + self.blocks * self.of_block()
     }
 
-    /// About how long the files of web servers take to be made: each set once, whoever serves it.
+    /// About how long the files of web servers take to be made: each set once, whichever servers share it.
     fn making(&self) -> Duration {
-        let web = self.benches.iter().filter(|bench| bench.experiment.kind == Workload::Web);
-        let sets: BTreeSet<Option<&String>> =
-            web.map(|bench| bench.experiment.workload.get("files")).collect();
-        let count = |set: &Option<&String>| {
-            set.and_then(|set| set.split('x').next()?.parse::<u64>().ok()).unwrap_or(FILES)
-        };
-        MAKE.saturating_mul(u32::try_from(sets.iter().map(count).sum::<u64>()).unwrap_or(u32::MAX))
+        let files = self.benches.iter().filter_map(|bench| match &bench.experiment.workload {
+            Workload::Web(web) => Some(web.files.clone().unwrap_or_else(Files::usual)),
+            Workload::Cache(_) | Workload::Null(_) => None,
+        });
+        let sets: BTreeMap<String, u64> = files.map(|files| (files.to_string(), files.number())).collect();
+        MAKE.saturating_mul(u32::try_from(sets.values().sum::<u64>()).unwrap_or(u32::MAX))
     }
 
     /// About how long the points of a block take, its maxima left out.
@@ -69,27 +66,26 @@ impl Plan {
 fn of_point(point: &Point) -> Duration {
     match point.experiment.load {
         // It is what the search at the block's beginning found.
-        Offer::Maximum => Duration::ZERO,
-        Offer::Apply(times) => times * APPLY,
-        Offer::Restart(times) => times * START,
-        Offer::Peak => SEARCH.2 * trial(&point.experiment),
+        Load::Maximum => Duration::ZERO,
+        Load::Apply(times) => times * APPLY,
+        Load::Restart(times) => times * START,
+        Load::Peak => SEARCH.2 * trial(&point.experiment),
         _ => trial(&point.experiment),
     }
 }
 
-fn trial(experiment: &Experiment) -> Duration {
-    experiment.time.warmup + experiment.time.window + OVERHEAD
+fn trial(experiment: &Spec) -> Duration {
+    experiment::span(experiment).total() + OVERHEAD
 }
 
-fn search_trial(experiment: &Experiment) -> Duration {
-    let time = experiment.time;
-    time.warmup.min(time.search / 2) + time.search + OVERHEAD
+fn search_trial(experiment: &Spec) -> Duration {
+    let (warmup, search) = (experiment.time.warmup.into(), Duration::from(experiment.time.search));
+    (search / 2).min(warmup) + search + OVERHEAD
 }
 
-fn fill(experiment: &Experiment) -> Duration {
-    if experiment.kind == Workload::Web {
-        return Duration::ZERO;
+fn fill(experiment: &Spec) -> Duration {
+    match &experiment.workload {
+        Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
+        Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
     }
-    let keys = experiment.workload.get("keys").and_then(|keys| keys.parse::<u64>().ok()).unwrap_or(KEYS);
-    STORE.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX))
 }

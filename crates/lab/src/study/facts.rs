@@ -7,6 +7,7 @@ use units::Bytes;
 
 use super::DefinitionError;
 use crate::allowed_cpus;
+use crate::target::SHIPPED;
 
 /// The facts that a study may ask for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Facts {
     pub root: bool,
     /// Receive queues of the network device that has most of them.
     pub queues: usize,
-    /// Memory that can be had.
+    /// Memory that is available.
     pub memory: Bytes,
     /// Why a request's stages cannot be followed in the kernel; `None` where they can.
     pub no_stages: Option<String>,
@@ -29,33 +30,67 @@ pub struct Facts {
     pub programs: Vec<String>,
 }
 
-/// What a study may ask for by name, the program that has it, and what to do where it lacks.
-const PROGRAMS: [(&str, &str, &str); 6] = [
-    ("memcached", "memcached", "install it (apt-get install memcached)"),
-    ("nginx", "nginx", "install it (apt-get install nginx)"),
-    ("lxc", "lxc-start", "install it (apt-get install lxc)"),
-    ("podman", "podman", "install it (apt-get install podman)"),
-    ("docker", "dockerd", "install it (apt-get install docker.io)"),
-    ("irqbalance", "irqbalance", "install it (apt-get install irqbalance)"),
+/// A program that a study may ask for.
+struct Known {
+    /// What the study calls it.
+    name: String,
+    program: String,
+    /// The Debian package that has it.
+    package: String,
+}
+
+/// Programs beside those of applications: the name, the program, its package.
+const PROGRAMS: [(&str, &str, &str); 4] = [
+    ("lxc", "lxc-start", "lxc"),
+    ("podman", "podman", "podman"),
+    ("docker", "dockerd", "docker.io"),
+    ("irqbalance", "irqbalance", "irqbalance"),
 ];
+
+/// All of them: those, and the programs of the applications that this program brings along.
+fn programs() -> Vec<Known> {
+    let known = |name: &str, program: &str, package: &str| Known {
+        name: name.into(),
+        program: program.into(),
+        package: package.into(),
+    };
+    let mut all: Vec<Known> = SHIPPED
+        .iter()
+        .flat_map(|app| &app.services)
+        .filter(|service| service.program.embedded.is_none())
+        .map(|service| {
+            let program = &service.program;
+            known(&program.name, &program.name, program.package.as_ref().unwrap_or(&program.name))
+        })
+        .collect();
+    all.extend(PROGRAMS.iter().map(|(name, program, package)| known(name, program, package)));
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all.dedup_by(|a, b| a.name == b.name);
+    all
+}
+
+/// Whether a study may ask for the program `name`.
+pub(super) fn is_known(name: &str) -> bool {
+    programs().iter().any(|known| known.name == name)
+}
 
 impl Facts {
     /// Those of this machine.
     pub fn here() -> Facts {
-        let programs = PROGRAMS.iter().filter(|(_, program, _)| find_program(program).is_some());
+        let programs = programs().into_iter().filter(|known| find_program(&known.program).is_some());
         Facts {
             cores: allowed_cpus().len(),
             no_stages: probes::no_stages(),
-            programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+            programs: programs.map(|known| known.name).collect(),
             ..Facts::of(&host::Host::here())
         }
     }
 
     /// Those of another machine, as far as it tells them: the one on which the servers run.
     pub fn of(host: &host::Host) -> Facts {
-        let programs = PROGRAMS.iter().filter(|(name, program, _)| {
-            let file = Some(OsStr::new(program));
-            host.software.iter().any(|one| one.name == *name || one.path.file_name() == file)
+        let programs = programs().into_iter().filter(|known| {
+            let file = Some(OsStr::new(&known.program));
+            host.software.iter().any(|one| one.name == known.name || one.path.file_name() == file)
         });
         Facts {
             cores: host.cpu.allowed.len(),
@@ -73,7 +108,7 @@ impl Facts {
             no_stages: Some(
                 "the server runs on another machine: its kernel is not looked into from here".into(),
             ),
-            programs: programs.map(|(name, ..)| (*name).to_owned()).collect(),
+            programs: programs.map(|known| known.name).collect(),
         }
     }
 
@@ -97,13 +132,17 @@ impl Facts {
     pub fn lacks(&self, need: &str) -> Result<Option<String>, DefinitionError> {
         let need = need.trim();
         let unless = |has: bool, reason: String| Ok((!has).then_some(reason));
-        if let Some((name, program, hint)) = PROGRAMS.iter().find(|(name, ..)| *name == need) {
-            let has = self.programs.iter().any(|there| there == name);
-            return unless(has, format!("there is no {program} on this machine; {hint}"));
+        if let Some(Known { name, program, package }) =
+            programs().into_iter().find(|known| known.name == need)
+        {
+            let has = self.programs.contains(&name);
+            let reason =
+                format!("there is no {program} on this machine; install it (apt-get install {package})");
+            return unless(has, reason);
         }
         if let Some((name, least)) = need.split_once(">=") {
             let wrong =
-                || DefinitionError(format!("needs '{need}': '{least}' is no amount, such as 4 or 8GiB"));
+                || DefinitionError(format!("needs '{need}': '{least}' is not an amount, such as 4 or 8GiB"));
             let count = || least.trim().parse::<usize>().map_err(|_| wrong());
             match name.trim() {
                 "cores" => {
@@ -143,7 +182,7 @@ impl Facts {
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
                 "needs '{need}': not known; write smt, resctrl, root, stages, cores>=N, queues>=N, memory>=SIZE, or one of {}",
-                PROGRAMS.map(|(name, ..)| name).join(", ")
+                programs().into_iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
             ))),
         }
     }

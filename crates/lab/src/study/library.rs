@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::section::nearest;
-use super::{Definition, DefinitionError, Vocabulary};
+use spec::nearest;
+
+use super::{Definition, DefinitionError};
 
 /// A study that comes with the program.
 #[derive(Clone, Copy, Debug)]
@@ -72,8 +73,8 @@ impl Embedded {
     /// Reads it.
     ///
     /// Errors: none in a program that passed its tests.
-    pub fn read(&self, known: &Vocabulary) -> Result<Definition, DefinitionError> {
-        Definition::read(self.name(), self.study, self.claims, known)
+    pub fn read(&self) -> Result<Definition, DefinitionError> {
+        Definition::read(self.name(), self.study, self.claims)
     }
 }
 
@@ -114,9 +115,9 @@ impl Source {
     /// Reads it.
     ///
     /// Errors: a file is missing or wrong.
-    pub fn read(&self, known: &Vocabulary) -> Result<Definition, DefinitionError> {
+    pub fn read(&self) -> Result<Definition, DefinitionError> {
         match self {
-            Source::Embedded(study) => study.read(known),
+            Source::Embedded(study) => study.read(),
             Source::Folder(path) => {
                 let file = |name: &str| {
                     let path = path.join(name);
@@ -125,7 +126,7 @@ impl Source {
                 };
                 let folder = path.canonicalize().unwrap_or_else(|_| path.clone());
                 let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                Definition::read(name_of(&folder), &file("study.toml")?, &file("claims.toml")?, known)
+                Definition::read(name_of(&folder), &file("study.toml")?, &file("claims.toml")?)
             }
         }
     }
@@ -183,5 +184,16 @@ mod tests {
         folders.sort();
         let embedded: Vec<&str> = STUDIES.iter().map(|study| study.folder).collect();
         assert_eq!(embedded, folders);
+    }
+
+    #[test]
+    fn every_study_of_the_program_is_in_order() {
+        for study in STUDIES {
+            let read = study.read().unwrap_or_else(|error| panic!("{error}"));
+            assert!(!read.claims.is_empty(), "{}: a study without a claim", study.folder);
+            for part in ["**Question.**", "**Method.**", "**The paper", "**Limits.**"] {
+                assert!(study.readme.contains(part), "{}: its README lacks {part}", study.folder);
+            }
+        }
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn of_block(plan: &Plan, seed: u64, block: u32) -> Vec<Step> {
 }
 
 impl Step {
-    /// What it is, for whoever watches.
+    /// What it is, for the watcher.
     pub(super) fn words(self, plan: &Plan) -> String {
         match self {
             Step::Maximum(bench) => format!("maximum of {}", plan.benches[bench].name),

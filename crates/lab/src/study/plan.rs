@@ -4,22 +4,22 @@ mod candidate;
 
 use results::study::{Form as StudyForm, Skipped, X};
 use serde_json::{Value, json};
+use spec::{Load, Spec};
 use units::Rate;
 
 pub(super) use candidate::resolve;
 use candidate::{Candidate, candidates, chosen, first_candidate, owner, reason_against, second_candidate};
 
-use super::experiment::{Experiment, Offer, Vocabulary};
 use super::facts::Facts;
 use super::variant::SeriesDef;
-use super::{Definition, DefinitionError, StudyKind};
+use super::{Definition, DefinitionError, StudyKind, experiment};
 
 /// One place of one series with everything filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point {
     pub(super) series: String,
     pub(super) x: X,
-    pub(super) experiment: Experiment,
+    pub(super) experiment: Spec,
     /// The bench that it is measured on.
     pub(super) bench: usize,
     /// The bench whose maximum its load is a share of.
@@ -37,7 +37,7 @@ pub(super) struct Pair {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BenchPlan {
     pub(super) name: String,
-    pub(super) experiment: Experiment,
+    pub(super) experiment: Spec,
     /// Whether its maximum throughput must be known.
     pub(super) needs_maximum: bool,
 }
@@ -67,12 +67,7 @@ impl Plan {
     /// What `study` measures on a host of these facts.
     ///
     /// Errors: the definition is wrong, which [`Definition::read`] has found already.
-    pub fn new(
-        study: &Definition,
-        form: StudyForm,
-        facts: &Facts,
-        known: &Vocabulary,
-    ) -> Result<Plan, DefinitionError> {
+    pub fn new(study: &Definition, form: StudyForm, facts: &Facts) -> Result<Plan, DefinitionError> {
         let of_form = study.form(form);
         let mut plan = Plan {
             form,
@@ -88,16 +83,16 @@ impl Plan {
             skipped: Vec::new(),
         };
         if study.kind == StudyKind::Colocation {
-            plan.add_pairs(study, form, facts, known)?;
+            plan.add_pairs(study, form, facts)?;
             return Ok(plan);
         }
-        for candidate in candidates(study, form, known)? {
+        for candidate in candidates(study, form)? {
             if let Some(reason) = reason_against(&candidate, facts)? {
                 plan.skip(&candidate, reason, study.axis.places(form).len());
                 continue;
             }
             let owner = match &candidate.experiment.load {
-                Offer::Share { of: Some(of), .. } => Some(owner(study, form, known, &candidate, of)?),
+                Load::Share { of: Some(of), .. } => Some(owner(study, form, &candidate, of)?),
                 _ => None,
             };
             if let Some(lacking) =
@@ -110,7 +105,7 @@ impl Plan {
             let point = plan.point(candidate, owner);
             plan.points.push(point);
         }
-        plan.add_references(study, form, facts, known)?;
+        plan.add_references(study, form, facts)?;
         Ok(plan)
     }
 
@@ -120,13 +115,12 @@ impl Plan {
         study: &Definition,
         form: StudyForm,
         facts: &Facts,
-        known: &Vocabulary,
     ) -> Result<(), DefinitionError> {
         let places = study.axis.places(form);
         for series in study.series.iter().filter(|series| chosen(study, form, series)) {
             for (first, second) in places.iter().flat_map(|a| places.iter().map(move |b| (a, b))) {
-                let one = first_candidate(study, form, known, series, first)?;
-                let two = second_candidate(study, form, known, series, second)?;
+                let one = first_candidate(study, form, series, first)?;
+                let two = second_candidate(study, form, series, second)?;
                 if let Some(reason) = reason_against(&one, facts)?.or(reason_against(&two, facts)?) {
                     self.skip(&one, reason, places.len());
                     continue;
@@ -143,7 +137,6 @@ impl Plan {
         study: &Definition,
         form: StudyForm,
         facts: &Facts,
-        known: &Vocabulary,
     ) -> Result<(), DefinitionError> {
         let Some(reference) = &study.reference else { return Ok(()) };
         let x = study.axis.x(&reference.at);
@@ -157,12 +150,12 @@ impl Plan {
             None => self.points.iter().any(|point| point.series == series.name),
         };
         for series in study.series.iter().filter(of).collect::<Vec<_>>() {
-            let candidate = first_candidate(study, form, known, series, place)?;
+            let candidate = first_candidate(study, form, series, place)?;
             if reason_against(&candidate, facts)?.is_some() {
                 continue;
             }
             let owner = match &candidate.experiment.load {
-                Offer::Share { of: Some(of), .. } => Some(owner(study, form, known, &candidate, of)?),
+                Load::Share { of: Some(of), .. } => Some(owner(study, form, &candidate, of)?),
                 _ => None,
             };
             let point = self.point(candidate, owner);
@@ -177,15 +170,17 @@ impl Plan {
             Some(owner) => self.bench(&owner.experiment, &format!("{} {}", owner.series, owner.x)),
             None => bench,
         };
-        if matches!(candidate.experiment.load, Offer::Share { .. } | Offer::Maximum | Offer::Peak) {
+        if matches!(candidate.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak) {
             self.benches[of].needs_maximum = true;
         }
         Point { series: candidate.series, x: candidate.x, experiment: candidate.experiment, bench, of }
     }
 
-    fn bench(&mut self, experiment: &Experiment, name: &str) -> usize {
-        let key = experiment.bench_key();
-        if let Some(place) = self.benches.iter().position(|bench| bench.experiment.bench_key() == key) {
+    fn bench(&mut self, experiment: &Spec, name: &str) -> usize {
+        let key = experiment::bench_key(experiment);
+        if let Some(place) =
+            self.benches.iter().position(|bench| experiment::bench_key(&bench.experiment) == key)
+        {
             return place;
         }
         let name = format!("{:02}-{}", self.benches.len() + 1, slug(name));

@@ -1,9 +1,9 @@
 //! The processors of an experiment's server and of its generator.
 
 use host::Host;
+use spec::{Cpus, Spec};
 use units::CpuList;
 
-use super::experiment::{Cpus, Experiment};
 use crate::{Error, Placement};
 
 /// Processors that are told by cores as a list of those of `there`, or of this machine; others as they are.
@@ -26,8 +26,8 @@ pub(super) fn told(cpus: &Cpus, there: Option<&Host>) -> Result<Cpus, Error> {
 }
 
 /// The processors of each side, the server's being told by [`told`].
-pub(super) fn placement(experiment: &Experiment, cpus: &Cpus, allowed: &[usize]) -> Placement {
-    let asked = experiment.generator_cpus.as_ref().map(|list| list.as_slice());
+pub(super) fn placement(experiment: &Spec, cpus: &Cpus, allowed: &[usize]) -> Placement {
+    let asked = experiment.generator.cpus.as_ref().map(|list| list.as_slice());
     let threads = experiment.target.threads.max(experiment.target.instances) as usize;
     let apart = Placement::new(allowed, threads, None, asked);
     match cpus {
@@ -46,13 +46,13 @@ pub(super) fn placement(experiment: &Experiment, cpus: &Cpus, allowed: &[usize])
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment::Vocabulary;
+    use super::super::experiment;
     use super::*;
 
     #[test]
     fn a_server_gets_the_processors_that_its_experiment_names() {
         let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
-            let experiment = Experiment::read(text.parse().unwrap(), "", &Vocabulary::default()).unwrap();
+            let experiment = experiment::read(text.parse().unwrap(), "").unwrap();
             let placement = placement(&experiment, &experiment.target.cpus, allowed);
             assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
         };
@@ -88,8 +88,8 @@ mod tests {
         check(&near, &Cpus::Cores(3), Ok("0,2,4"));
         check(&far, &Cpus::Siblings(5), Ok("0-2,4-5"));
         check(&near, &Cpus::Siblings(5), Ok("0-4"));
-        check(&far, &Cpus::Cores(5), Err("cores:5 cannot be had: there are 4"));
-        check(&near, &Cpus::Siblings(9), Err("siblings:9 cannot be had: there are 8"));
+        check(&far, &Cpus::Cores(5), Err("cores:5 is unavailable: there are 4"));
+        check(&near, &Cpus::Siblings(9), Err("siblings:9 is unavailable: there are 8"));
         // Of a core that this process may not use there is none.
         check(&machine(&["0-1", "2-3"], "1-2"), &Cpus::Cores(2), Ok("1-2"));
         check(&machine(&["0-1", "2-3"], "2-3"), &Cpus::Cores(2), Err("there are 1"));

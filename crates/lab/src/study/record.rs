@@ -5,20 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::Study;
 use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
+use spec::Agents;
 
 use super::bench::Setup;
 use super::facts::Facts;
 use super::judge::judge;
 use super::plan::Plan;
 use super::summary::Cells;
-use super::{Definition, DefinitionError};
+use super::{Definition, DefinitionError, experiment};
 
 /// Where in the record's configuration stands which claims this host cannot tell.
 const LACKING: &str = "claims_not_measurable";
 
 /// The record of a study of which nothing has been measured yet. Its machine is that of the servers.
 ///
-/// Errors: a claim asks for something that nobody knows.
+/// Errors: a claim asks for something unknown.
 pub fn new_record(
     definition: &Definition,
     plan: &Plan,
@@ -35,19 +36,19 @@ pub fn new_record(
     }
     let mut config = plan.to_json();
     config[LACKING] = json!(lacking);
-    if let Some(elsewhere) = &setup.elsewhere {
-        // What was measured on one machine is not gone on with on another.
-        config["elsewhere"] = json!(elsewhere.note());
+    if let Some(remote_host) = &setup.remote_host {
+        // What was measured on one machine is not continued on another.
+        config["elsewhere"] = json!(remote_host.note());
     }
-    let host = match &setup.elsewhere {
-        Some(elsewhere) => json!(elsewhere.host()),
+    let host = match &setup.remote_host {
+        Some(remote_host) => json!(remote_host.host()),
         None => setup.host.clone(),
     };
-    if !setup.words.is_empty() {
-        config["generator_words"] = json!(setup.words);
+    if setup.agents != Agents::default() {
+        config["agents"] = json!(setup.agents);
     }
     let mut knobs: Vec<String> =
-        plan.benches.iter().flat_map(|bench| bench.experiment.knobs.iter().cloned()).collect();
+        plan.benches.iter().flat_map(|bench| experiment::knobs(&bench.experiment)).collect();
     knobs.sort();
     knobs.dedup();
     Ok(Study {

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use results::study::{Cell, Skipped, StudyFolder};
 use results::{Invalid, MaxThroughput, Reason, Study, Verdict};
+use spec::Load;
 
 use super::bench::{Bench, Setup};
-use super::experiment::Offer;
 use super::order::{Step, of_block};
 use super::plan::{Pair, Plan, Point};
 use super::{Definition, colocation, metrics};
 use crate::Error;
 
-/// Somebody who watches a study.
+/// An observer of a study.
 pub trait Watcher {
     /// A step begins: its number from 1, how many there are, about how long is left, and what it is.
     fn step(&mut self, number: usize, of: usize, left: Duration, words: &str);
@@ -97,7 +97,7 @@ impl<'a> Runner<'a> {
         let root = self.folder.path().join("experiments");
         let has_knobs = self.plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty());
         // Those of another machine are its agent's to apply.
-        let engine = match has_knobs && self.setup.elsewhere.is_none() {
+        let engine = match has_knobs && self.setup.remote_host.is_none() {
             true => Some(knobs::Engine::here()?),
             false => None,
         };
@@ -154,7 +154,7 @@ impl<'a> Runner<'a> {
     fn block(&mut self, block: u32, watcher: &mut dyn Watcher) -> Result<(), Error> {
         self.references = vec![Vec::new(); self.plan.references.len()];
         let steps = of_block(self.plan, self.setup.seed, block);
-        let mut spoiled = Vec::new();
+        let mut invalidated = Vec::new();
         for (n, step) in steps.iter().copied().enumerate() {
             self.step += 1;
             let words = format!("block {} of {}: {}", block + 1, self.plan.blocks, step.words(self.plan));
@@ -168,14 +168,15 @@ impl<'a> Runner<'a> {
                 }
                 Step::Point(_) | Step::Pair(_) => {
                     if let Some(cell) = self.cell(step, block, n)? {
-                        spoiled.extend(cell.verdict.may_pass().then_some((step, self.record.cells.len())));
+                        invalidated
+                            .extend(cell.verdict.may_pass().then_some((step, self.record.cells.len())));
                         self.record.cells.push(cell);
                         self.save()?;
                     }
                 }
             }
         }
-        for (more, (step, at)) in spoiled.into_iter().enumerate() {
+        for (more, (step, at)) in invalidated.into_iter().enumerate() {
             let label = self.record.cells[at].verdict.label();
             let words = format!("once more ({label}): {}", step.words(self.plan));
             watcher.step(self.step, self.plan.steps(), self.left(), &words);
@@ -244,28 +245,28 @@ impl<'a> Runner<'a> {
     fn measure(&mut self, point: &Point, block: u32, n: usize) -> Result<Option<Cell>, Error> {
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
-        let needs = matches!(point.experiment.load, Offer::Share { .. } | Offer::Maximum | Offer::Peak);
+        let needs = matches!(point.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak);
         // A load that is a share of a maximum found under other settings is not the one that it is called.
         let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
-        let mut spoiled: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
+        let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
         if needs && of.is_none() {
             return Ok(None);
         }
         let reference = of.as_ref().map_or(0.0, MaxThroughput::reference_rps);
-        if !matches!(point.experiment.load, Offer::Share { .. } | Offer::Rate(_) | Offer::Closed) {
+        if !matches!(point.experiment.load, Load::Share { .. } | Load::Rate(_) | Load::Closed) {
             cell.verdict = Verdict::Valid;
         }
         let mut unseen = Vec::new();
         let done = match point.experiment.load {
-            Offer::Maximum => Ok(()),
-            Offer::Peak => bench.search_peak(&point.experiment, block).map(|peak| {
+            Load::Maximum => Ok(()),
+            Load::Peak => bench.search_peak(&point.experiment, block).map(|peak| {
                 cell.metrics.extend(peak.figures);
                 cell.metrics.insert("peak_rps".into(), peak.low_rps);
                 cell.metrics.extend(peak.high_rps.map(|high| ("peak_rps_high".to_owned(), high)));
-                spoiled.extend(peak.drift);
+                invalidated.extend(peak.drift);
             }),
-            Offer::Apply(_) | Offer::Restart(_) => {
+            Load::Apply(_) | Load::Restart(_) => {
                 bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
             }
             _ => bench.trial(&point.experiment, reference, block, n).map(|trial| {
@@ -280,7 +281,7 @@ impl<'a> Runner<'a> {
             let reason = format!("it takes {}. Not known for want of it: {}", lack.what, lack.disables);
             self.leave_out(&format!("the probe {}", lack.probe), &reason);
         }
-        for drift in spoiled {
+        for drift in invalidated {
             cell.verdict = cell.verdict.against(drift);
         }
         if let Some(maximum) = &of {

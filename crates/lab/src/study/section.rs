@@ -6,6 +6,8 @@ use std::str::FromStr;
 use results::study::Scale;
 use toml::{Table, Value};
 
+use spec::percent;
+
 use super::DefinitionError;
 
 /// A table of a file that is being read: what was not asked for by its end is unknown.
@@ -19,11 +21,6 @@ pub(super) struct Section {
 impl Section {
     pub(super) fn new(place: impl Into<String>, table: Table) -> Section {
         Section { place: place.into(), table, asked: Vec::new() }
-    }
-
-    /// Its place, for an error about something in it.
-    pub(super) fn place(&self) -> &str {
-        &self.place
     }
 
     /// The place of `key` in the file.
@@ -178,12 +175,7 @@ impl Section {
         values.into_iter().enumerate().map(table).collect()
     }
 
-    /// All that is left, for a section whose keys somebody else knows.
-    pub(super) fn rest(self) -> Table {
-        self.table
-    }
-
-    /// Refuses what nobody asked for, with the key that it may have meant.
+    /// Refuses keys that were not read, with the key that it may have meant.
     pub(super) fn end(self) -> Result<(), DefinitionError> {
         match self.table.keys().next() {
             None => Ok(()),
@@ -194,30 +186,7 @@ impl Section {
 
 /// That `key` at `place` is not one of those known.
 pub(super) fn unknown<'a>(place: &str, key: &str, known: impl Iterator<Item = &'a str>) -> DefinitionError {
-    let known: Vec<&str> = known.collect();
-    let hint = match nearest(key, known.iter().copied()) {
-        Some(near) => format!("did you mean '{near}'?"),
-        None => format!("known here: {}", known.join(", ")),
-    };
-    DefinitionError(format!("{place}: this key is not known; {hint}"))
-}
-
-/// The known key that is most like `key`, if any is alike at all.
-pub(super) fn nearest<'a>(key: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // Beyond a third of its letters a word is another one.
-    let limit = key.chars().count().div_ceil(3).max(1);
-    let alike = known.map(|word| (strsim::osa_distance(key, word), word));
-    alike
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, word)| word)
-}
-
-/// The share that is written as per cent: `70%`, `12.5 %`.
-pub(super) fn percent(text: &str) -> Option<f64> {
-    let number: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
-    // 1000 % offers ten times what a server sustains, which tells nothing that 200 % does not.
-    (number > 0.0 && number <= 1000.0).then_some(number / 100.0)
+    DefinitionError(spec::unknown_key(place, key, &known.collect::<Vec<_>>()).0)
 }
 
 fn shown(value: &Value) -> String {
@@ -272,18 +241,6 @@ mod tests {
         check("memory = 64", Err("target.memory: it is 64; write it with its unit, such as \"64MiB\""));
         check("memory = '64'", Err("with its unit"));
         check("memory = '64 parsec'", Err("not a unit"));
-    }
-
-    #[test]
-    fn shares_are_per_cents() {
-        let check = |text: &str, expect: Option<f64>| assert_eq!(percent(text), expect, "{text}");
-        check("70%", Some(0.7));
-        check(" 12.5 % ", Some(0.125));
-        check("70", None);
-        check("0%", None);
-        check("NaN%", None);
-        check("-5%", None);
-        check("%", None);
     }
 
     #[test]

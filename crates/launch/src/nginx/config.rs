@@ -1,10 +1,10 @@
 //! The configuration, each line with its reason. Meanings of directives: nginx.org/en/docs, by the name of the module.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use super::{Nginx, Options};
-use crate::subnet::POOL;
+use crate::asked_from;
 
 /// Modules that make a folder for temporary files when the server starts, and how a build leaves each out.
 const TEMPORARY: [(&str, &str); 5] = [
@@ -222,25 +222,13 @@ fn server(file: &mut File, nginx: &Nginx, address: SocketAddr, options: &Options
         );
         file.also("stub_status");
         file.also("access_log off");
-        for from in askers(address.ip()) {
+        for from in asked_from(address.ip()) {
             file.also(format!("allow {from}"));
         }
         file.also("deny all");
         file.close();
     }
     file.close();
-}
-
-/// Where this machine asks from: loopback, the server's own address, or the bridge that it is behind. An engine gives the
-/// address later, and the server listens on all of its own then.
-fn askers(server: IpAddr) -> Vec<String> {
-    let mut all = vec!["127.0.0.0/8".to_owned(), "::1".to_owned()];
-    if server.is_unspecified() || POOL.contains(server) {
-        all.push(POOL.to_string());
-    } else if !server.is_loopback() {
-        all.push(server.to_string());
-    }
-    all
 }
 
 /// A path as one word, whatever it holds. Source: `ngx_conf_file.c`: a word in quotes ends at the next one, and
@@ -333,21 +321,6 @@ mod tests {
         check("1.22.1", &["--without-http_scgi_module"], "uwsgi_temp_path", true);
         check("1.22.1", &["--with-http_stub_status_module"], "location = /.status {", true);
         check("1.22.1", &[], "stub_status", false);
-    }
-
-    #[test]
-    fn only_this_machine_asks_for_the_status() {
-        let check = |server: &str, expect: Option<&str>| {
-            let found = askers(server.parse().unwrap());
-            assert_eq!(found[..2], ["127.0.0.0/8", "::1"], "{server}");
-            assert_eq!(found.get(2).map(String::as_str), expect, "{server}");
-        };
-        check("127.0.0.1", None);
-        check("::1", None);
-        check("198.19.7.2", Some("198.19.0.0/16"));
-        check("0.0.0.0", Some("198.19.0.0/16"));
-        check("10.0.0.5", Some("10.0.0.5"));
-        check("fd00::5", Some("fd00::5"));
     }
 
     #[test]

@@ -30,14 +30,14 @@ const HINT: &str = "write open_file_cache=auto, off or a number of files; gzip=o
 impl Settings {
     /// Reads settings, the later ones over the earlier.
     ///
-    /// Errors: the first that is none, with all that there are.
+    /// Errors: the first that does not exist, with all that do.
     pub fn read<S: AsRef<str>>(texts: &[S]) -> Result<Settings, ParseError> {
         let mut settings = Settings::default();
         texts.iter().try_for_each(|text| settings.set(text.as_ref()))?;
         Ok(settings)
     }
 
-    /// Changes one. Errors: it is none.
+    /// Changes one. Errors: it does not exist.
     fn set(&mut self, text: &str) -> Result<(), ParseError> {
         let error = |problem: String| ParseError {
             what: "setting of nginx",
@@ -56,16 +56,16 @@ impl Settings {
                 self.open_file_cache = match value {
                     "auto" => None,
                     "off" => Some(0),
-                    count => {
-                        Some(count.parse().map_err(|_| error(format!("'{count}' is no number of files")))?)
-                    }
+                    count => Some(
+                        count.parse().map_err(|_| error(format!("'{count}' is not a number of files")))?,
+                    ),
                 };
             }
             "gzip" => {
                 self.gzip = match (value, value.parse()) {
                     ("off", _) => 0,
                     (_, Ok(level @ 1..=9)) => level,
-                    _ => return Err(error(format!("'{value}' is no level from 1 to 9"))),
+                    _ => return Err(error(format!("'{value}' is not a level from 1 to 9"))),
                 };
             }
             "access_log" => self.access_log = flag()?,
@@ -129,10 +129,10 @@ mod tests {
             assert!(error.contains(expect) && error.contains("open_file_cache=auto"), "{text}: {error}");
         };
         check("gzip", "not NAME=VALUE");
-        check("gzip=0", "no level");
-        check("gzip=10", "no level");
+        check("gzip=0", "not a level");
+        check("gzip=10", "not a level");
         check("access_log=yes", "neither on nor off");
-        check("open_file_cache=-1", "no number of files");
+        check("open_file_cache=-1", "not a number of files");
         check("workers=4", "none called 'workers'");
         check("", "not NAME=VALUE");
     }

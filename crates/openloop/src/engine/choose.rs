@@ -119,7 +119,7 @@ impl Pool {
 struct IdleSet {
     members: Vec<u32>,
     first: usize,
-    /// Where each connection stands in `members`.
+    /// The index of each connection in `members`.
     place: Vec<u32>,
 }
 

@@ -24,7 +24,7 @@ impl Loss {
     }
 
     pub(super) fn unsolicited() -> Loss {
-        let detail = "the server sent bytes that nobody asked for".into();
+        let detail = "the server sent bytes without a request".into();
         Loss { kind: "unsolicited bytes", detail, always: true }
     }
 }
@@ -116,7 +116,7 @@ impl<W: Workload> Engine<W> {
         self.establish(reactor, index, now);
     }
 
-    /// Fails all that is in flight on a connection and establishes it anew.
+    /// Fails all that is in flight on a connection and re-establishes it.
     pub(super) fn give_up<R: Reactor>(&mut self, reactor: &mut R, index: usize, loss: &Loss, now: Time) {
         let failed = self.connections[index].in_flight.len() as u64;
         if failed > 0 || loss.always {

@@ -5,17 +5,11 @@
 //! frees a place on its connection, which the next waiting request takes in the same turn. Nothing here ever
 //! delays the schedule: what cannot be sent waits, and how long is measured.
 
-mod admit;
-mod answers;
 mod choose;
-mod datagrams;
-mod ends;
-mod finish;
 mod links;
-mod onlooker;
+mod live_reporter;
 mod plan;
-mod send;
-mod ticks;
+mod requests;
 
 use std::io;
 use std::sync::Arc;
@@ -26,16 +20,17 @@ use reactor::queue::Producer;
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
-pub use plan::{Binding, Endpoint, Load, Pace, Plan};
+pub use plan::{Endpoint, Load, Plan};
+pub use spec::{Binding, Pace};
 
 use crate::connection::{Connection, Link, Request};
-use crate::engine::onlooker::Onlooker;
+use crate::engine::live_reporter::LiveReporter;
 use crate::gather::Gathers;
 use crate::pacing::Pacing;
 use crate::recorder::EndpointTimes;
 use crate::source::{Clients, Source};
 use crate::waiting::Waiting;
-use crate::{LivePoint, Parts, Recording, Schedule, Workload};
+use crate::{BacklogPoint, LivePoint, Outcome, Parts, Recording, Schedule, Workload};
 
 /// Time-outs, the backlog and lost connections are looked after this often.
 const TICK: Nanos = Nanos::from_millis(10);
@@ -44,7 +39,7 @@ const TICK: Nanos = Nanos::from_millis(10);
 enum Phase {
     /// Connections are being established.
     Connecting,
-    /// All stand; waiting for [`Engine::start`].
+    /// All are established; waiting for [`Engine::start`].
     Ready,
     /// From the start of the warm-up to the end of the drain.
     Running,
@@ -79,8 +74,8 @@ pub struct Engine<W: Workload> {
     /// The end of the window; no arrival after it is sent.
     end: Time,
     stop: Arc<AtomicBool>,
-    /// Who looks on.
-    onlooker: Option<Onlooker>,
+    /// Passes the intervals on while the load runs.
+    live_reporter: Option<LiveReporter>,
     /// Why the connections could not be established.
     failure: Option<(Address, io::Error)>,
 }
@@ -111,7 +106,7 @@ impl<W: Workload> Engine<W> {
             window_start: Time(0),
             end: Time(0),
             phase: Phase::Connecting,
-            onlooker: None,
+            live_reporter: None,
             failure: None,
             workload,
             plan,
@@ -121,7 +116,7 @@ impl<W: Workload> Engine<W> {
 
     /// Shows `to` what happens, one point for each 100 ms of the window; what it has no room for is not shown.
     pub fn show(&mut self, to: Producer<LivePoint>) {
-        self.onlooker = Some(Onlooker::new(to));
+        self.live_reporter = Some(LiveReporter::new(to));
     }
 
     /// Starts to establish the connections; [`Engine::step`] until [`Engine::is_ready`].
@@ -142,7 +137,7 @@ impl<W: Workload> Engine<W> {
         Ok(())
     }
 
-    /// Whether every connection stands.
+    /// Whether every connection is established.
     pub fn is_ready(&self) -> bool {
         self.phase == Phase::Ready
     }
@@ -165,7 +160,7 @@ impl<W: Workload> Engine<W> {
         self.next_tick = at;
         for connection in &mut self.connections {
             connection.free_since = at;
-            // Whoever comes first waits for a new socket as all others do; those that stand have shown that one can be had.
+            // The first request waits for a new socket as all others do; connecting beforehand showed that it can be opened.
             if let (Some(_), false, Link::Up(conn)) =
                 (self.plan.per_connection, connection.datagram, connection.link)
             {
@@ -198,7 +193,7 @@ impl<W: Workload> Engine<W> {
         if now >= self.next_tick {
             self.tick(reactor, now);
         }
-        self.admit(reactor, now, admit::SENDS_PER_TURN);
+        self.admit(reactor, now, requests::SENDS_PER_TURN);
         let sent_all = self.source.due() >= self.end && self.waiting.len() == 0;
         let over = now >= self.end + self.plan.drain || (sent_all && self.in_flight == 0 && now >= self.end);
         if over || self.recording.interrupted {
@@ -272,7 +267,7 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
             Event::Data { conn, at, bytes } => {
                 self.data(reactor, conn, at, bytes);
                 if self.phase == Phase::Running {
-                    self.admit(reactor, at, admit::SENDS_PER_ANSWER);
+                    self.admit(reactor, at, requests::SENDS_PER_ANSWER);
                 }
             }
             Event::Connected { conn } => {
@@ -295,5 +290,118 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
             | Event::AcceptFailed { .. }
             | Event::Woken => {}
         }
+    }
+}
+
+// What recurs every tick.
+impl<W: Workload> Engine<W> {
+    /// What is looked after every 10 ms.
+    fn tick<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
+        self.recording.interrupted |= self.stop_asked();
+        self.note_backlog(now);
+        self.show_interval(now);
+        for index in 0..self.connections.len() {
+            let connection = &self.connections[index];
+            if let Link::Down { retry_at } = connection.link
+                && now >= retry_at
+            {
+                self.establish(reactor, index, now);
+                continue;
+            }
+            if let Link::Connecting(conn) = connection.link
+                && now.since(connection.free_since) >= self.plan.timeout
+            {
+                self.cannot_connect(reactor, index, conn, now);
+                continue;
+            }
+            let oldest = connection.in_flight.front().map_or(now, |request| request.sent);
+            if now.since(oldest) < self.plan.timeout {
+                continue;
+            }
+            if connection.datagram {
+                self.lose_datagrams(index, now);
+                self.send_waiting(reactor, index);
+                self.note_idle(index);
+            } else {
+                self.time_out(reactor, index, now);
+            }
+        }
+        while self.next_tick <= now {
+            self.next_tick += TICK;
+        }
+    }
+
+    /// Notes the backlog on the grid of ticks since the window's start; a point that a stall skipped takes
+    /// the value after it, so that all threads have the same points.
+    fn note_backlog(&mut self, now: Time) {
+        if now < self.window_start {
+            return;
+        }
+        let step = self.recording.backlog_step();
+        let last = (now.min(self.end).since(self.window_start).0 / step.0) as usize;
+        while self.recording.backlog.len() <= last {
+            let offset = Nanos(self.recording.backlog.len() as u64 * step.0);
+            let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
+            self.recording.backlog.push(BacklogPoint { offset, backlog, in_flight: self.in_flight });
+        }
+    }
+
+    /// The live reporter, if `at` lies in the window, and how long after its start that is.
+    #[inline]
+    fn live_at(&mut self, at: Time) -> Option<(&mut LiveReporter, Nanos)> {
+        let live_reporter = self.live_reporter.as_mut()?;
+        self.recording.in_window(at).then(|| (live_reporter, at.since(self.recording.window_start)))
+    }
+
+    /// Passes the intervals of the window to the live reporter, 100 ms after their ends: most of the answers are there.
+    fn show_interval(&mut self, now: Time) {
+        let Some(live_reporter) = &mut self.live_reporter else { return };
+        let since_start = now.since(self.window_start);
+        while live_reporter.is_due(since_start, self.plan.window) {
+            let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
+            live_reporter.show(backlog, self.in_flight);
+        }
+    }
+}
+
+// The end.
+impl<W: Workload> Engine<W> {
+    /// Accounts for every arrival of the window that has not ended, and hands over what was measured.
+    pub fn finish(mut self, now: Time) -> Recording {
+        self.close_window();
+        for index in 0..self.connections.len() {
+            self.end_in_flight(index, now, |_| Outcome::Unfinished);
+            let endpoint = self.connections[index].endpoint.into();
+            while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
+                self.never_sent(endpoint, request, now, Outcome::Unfinished);
+            }
+        }
+        for endpoint in 0..self.plan.endpoints.len() {
+            self.empty_pool(endpoint, now, Outcome::Unfinished);
+        }
+        debug_assert!(
+            self.in_flight == 0 && self.gathers.are_over(),
+            "every request has ended, and every job with them"
+        );
+        // What was due before an interruption, or all of the window. Clients of a closed loop that are ready now
+        // have not asked: nothing is owed to them.
+        let end = self.end.min(now);
+        if let crate::source::Source::Open(_) = self.source {
+            while self.source.due() < end {
+                let (arrival, _) = self.source.take();
+                self.recording.offered(arrival.intended);
+                self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
+            }
+        }
+        self.recording.drain = now.since(self.end);
+        self.recording.stalls = std::mem::take(&mut self.pacing.stalls);
+        self.recording.stall_count = self.pacing.stall_count;
+        self.recording.mark_stalls();
+        self.recording.counters = self.workload.counters();
+        if self.recording.interrupted && now < self.end {
+            // A shorter window, rather than one that is partly empty.
+            self.recording.window = now.since(self.window_start);
+        }
+        self.recording
     }
 }

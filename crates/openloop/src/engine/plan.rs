@@ -1,56 +1,7 @@
-use std::fmt;
-use std::str::FromStr;
-
 use dist::{Arrivals, Process};
 use reactor::Address;
-use units::{Nanos, ParseError, Rate};
-
-/// Which connection takes an arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
-    /// Any, with equal chance, fixed at the intended time, busy or not: users who hold a connection each.
-    Random,
-    /// One that is free, any of those; while none is, the arrival waits for the first: a connection pool, one for
-    /// each endpoint, so that none waits for another's.
-    Idle,
-}
-
-/// How a thread waits for the next arrival.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pace {
-    /// By looking at clock and sockets without pause: sends are on time to a few µs; takes a whole core.
-    Spin,
-    /// By sleeping: sends are late by a wake-up, some 10 to 60 µs; for machines that are shared.
-    Sleep,
-}
-
-macro_rules! names {
-    ($type:ident, $what:literal, $hint:literal, $($name:literal => $variant:ident),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($type::$variant => $name),+ })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = ParseError;
-            fn from_str(text: &str) -> Result<$type, ParseError> {
-                match text {
-                    $($name => Ok($type::$variant),)+
-                    _ => Err(ParseError {
-                        what: $what,
-                        given: text.into(),
-                        problem: "there is no such one".into(),
-                        hint: $hint,
-                    }),
-                }
-            }
-        }
-    };
-}
-
-names!(Binding, "binding", "write random or idle", "random" => Random, "idle" => Idle);
-names!(Pace, "pace", "write spin or sleep", "spin" => Spin, "sleep" => Sleep);
+use spec::{Binding, Pace};
+use units::{Nanos, Rate};
 
 /// One server, or one of the ways to reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,12 +21,12 @@ pub enum Load {
         arrivals: Arrivals,
         /// Their mean rate over all of the window, of which the rest is quiet where a trace ends before it.
         rate: Rate,
-        /// Whether the rate stays the same: without bursts, profile or trace, whose response times are no steady
+        /// Whether the rate stays the same: without bursts, profile or trace, whose response times are not a steady
         /// state by design.
         steady: bool,
     },
-    /// The answers: each virtual client asks again once it has its answer. Its response times leave out what
-    /// nobody asked while the server was slow; for comparison with tools that do the same.
+    /// The answers: each virtual client asks again once it has its answer. Its response times leave out the
+    /// requests that were not sent while the server was slow; for comparison with tools that do the same.
     Closed {
         /// From an answer to the client's next request.
         think: Nanos,
@@ -100,7 +51,7 @@ pub struct Plan {
     pub shares: u32,
     /// Requests that may be in flight on one connection.
     pub depth: usize,
-    /// Requests after which a connection is ended; the next that is bound to it has it established anew, and waits for
+    /// Requests after which a connection is ended; the next that is bound to it has it re-established, and waits for
     /// that. `None`: connections stay. Datagrams know no end.
     pub per_connection: Option<u64>,
     /// Which connection takes an arrival.

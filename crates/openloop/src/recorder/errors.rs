@@ -24,13 +24,13 @@ pub struct ErrorCount {
 impl Errors {
     /// Requests in flight on a connection whose oldest had no answer within the time-out.
     pub const NO_ANSWER: &str = "no answer in time";
-    /// Attempts to establish a connection anew that failed.
+    /// Failed attempts to re-establish a connection.
     pub const CANNOT_CONNECT: &str = "cannot connect again";
     /// Requests that were never sent, as no connection could be established.
     pub const NO_CONNECTION: &str = "no connection";
     /// Requests in flight on a connection that ended with an error.
     pub const LOST: &str = "connection lost";
-    /// Requests in flight on a connection that the server closed in good order.
+    /// Requests in flight on a connection that the server closed cleanly.
     pub const CLOSED: &str = "connection closed";
 
     /// Counts `n` failures; `detail` is asked for the first of its kind only.

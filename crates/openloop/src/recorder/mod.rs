@@ -28,7 +28,7 @@ pub struct Recording {
     pub windows: Windows,
     /// What became of the arrivals.
     pub tally: Tally,
-    /// What became of the requests that are no arrivals but followed from answers.
+    /// What became of the requests that are not arrivals but followed from answers.
     pub follow_ups: Tally,
     /// Arrivals answered within the window, whenever they were due.
     pub answered_in_window: u64,
@@ -58,7 +58,7 @@ pub struct Recording {
     pub stall_count: u64,
     /// How long the drain took.
     pub drain: Nanos,
-    /// How often the server sent bytes that nobody had asked for.
+    /// How often the server sent bytes without a request.
     pub unsolicited: u64,
     /// The failures by kind.
     pub errors: Errors,
@@ -137,7 +137,7 @@ impl Recording {
         }
         self.tally.count(completion.outcome, 1);
         self.operations[completion.operation].enter(completion);
-        // A failure is no fast answer: an error enters no response time, a request that has had none enters at its age.
+        // A failure is not a fast answer: an error enters no response time, an unanswered request enters at its age.
         if completion.outcome != Outcome::Error {
             self.windows.record(completion.intended.since(self.window_start), completion.response_time());
         }
@@ -260,7 +260,7 @@ impl Recording {
         }
     }
 
-    /// An arrival is due: offered, whatever becomes of it.
+    /// An arrival is due: it counts as offered, whatever its outcome.
     #[inline]
     pub(crate) fn offered(&mut self, intended: Time) {
         if self.in_window(intended) {

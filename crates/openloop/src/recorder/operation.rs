@@ -9,7 +9,7 @@ use crate::{Completion, Outcome};
 pub struct OperationTimes {
     /// The operation's name.
     pub name: String,
-    /// Its requests are no arrivals: they followed from answers to others.
+    /// Its requests are not arrivals: they followed from answers to others.
     pub follow_up: bool,
     /// What became of its requests; of those never sent, only where it was drawn.
     pub tally: Tally,

@@ -17,7 +17,7 @@ fn answered(clients: Option<usize>, connections: usize, binding: Binding, seed: 
     setup.run().connections.iter().map(|connection| connection.answered).collect()
 }
 
-/// Chance shows a clearer difference in fewer than one of 10 000 runs; the seed is fixed, so this is no flake.
+/// Chance shows a clearer difference in fewer than one of 10 000 runs; the seed is fixed, so this is not flaky.
 #[track_caller]
 fn assert_even(answered: &[u64], weights: &[f64]) {
     let test = ChiSquare::test(answered, weights).expect("enough of each");

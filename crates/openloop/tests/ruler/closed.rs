@@ -57,7 +57,7 @@ fn beyond(times: &hist::Latency, limit: Nanos) -> f64 {
     1.0 - times.count_within(limit) as f64 / times.count() as f64
 }
 
-/// A server that stands still for 100 ms of 10 s, asked by a closed loop and by an open one of the same rate.
+/// A server that stalls for 100 ms of 10 s, asked by a closed loop and by an open one of the same rate.
 #[test]
 fn a_stall_is_hidden_and_made_good_by_the_correction() {
     let stalls = || Stalls::once(START + Nanos::from_secs(5), Nanos::from_millis(100));
@@ -112,7 +112,7 @@ fn an_open_loop_has_no_correction() {
 
 #[test]
 fn a_client_whose_request_failed_does_not_spin() {
-    // Every answer is an error; or the server closes; or nobody answers for 100 ms.
+    // Every answer is an error; or the server closes; or no answer comes for 100 ms.
     for (answer, least) in [(Answer::Bad, 19), (Answer::Close, 19), (Answer::Never, 8)] {
         let mut setup = Setup::scripted(1.0, crate::simulation::cluster(1, 4), 135);
         setup.plan.load = Load::Closed { think: Nanos::ZERO };

@@ -1,4 +1,4 @@
-//! A server that dies and comes back: who asks it meanwhile fails, and who asks another does not notice.
+//! A server that dies and comes back: requests to it fail meanwhile, and those to others are unaffected.
 
 use openloop::{Binding, Endpoint, Recording};
 use reactor::sim::{Program, SimReactor};

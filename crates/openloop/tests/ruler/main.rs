@@ -10,7 +10,7 @@ mod cut;
 mod datagrams;
 mod death;
 mod generator_fault;
-mod onlooker;
+mod live_reporter;
 mod parts;
 mod property;
 mod queueing;

@@ -1,4 +1,4 @@
-//! Connections that end in good order: after so many requests, when the server says so, or by an answer that ends with
+//! Connections that are closed cleanly: after so many requests, when the server says so, or by an answer that ends with
 //! them. What a new one takes is connection wait, and nothing is lost.
 
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ fn assert_waited(recording: &Recording, share: f64) {
     let without = wait.count_within(Nanos(TRIP.0 / 2)) as f64 / wait.count() as f64;
     assert!((1.0 - without - share).abs() < 1e-9, "{without} did not wait, and {share} should have");
     let within = wait.count_within(TRIP);
-    assert_eq!(within, wait.count(), "nobody waits for more than a connection");
+    assert_eq!(within, wait.count(), "no request waits for more than a connection");
 }
 
 #[test]

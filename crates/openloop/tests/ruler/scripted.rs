@@ -70,7 +70,7 @@ impl<S: FnMut(u64) -> Vec<(usize, Ask)>> Scripted<S> {
         Scripted { script, sent: 0 }
     }
 
-    /// Every answer carries the number of its request: a wrong match is no answer of this protocol.
+    /// Every answer carries the number of its request: a wrong match is not an answer of this protocol.
     fn judge(&self, job: &mut Ask, answer: &str, used: usize) -> Parsed<Ask> {
         let mut words = answer.split(' ').skip(1);
         let id = words.next().and_then(|id| id.parse::<u64>().ok());

@@ -6,7 +6,7 @@ use units::{Nanos, Time};
 
 use crate::simulation::{START, Setup, assert_close};
 
-/// 1000 requests a second for 60 s; the server stands still for 100 ms. The 100 requests due in that time
+/// 1000 requests a second for 60 s; the server stalls for 100 ms. The 100 requests due in that time
 /// wait from 100 ms down to 0. A share of 0.001 of 60 000 is 60 requests, so p99.9 is what the 61st longest
 /// waited: 100 ms − 60 ms.
 #[test]
@@ -22,7 +22,7 @@ fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
     assert_eq!(recording.tally.intended, 60_000);
     assert_close("p99.9", all.response_time.percentile(99.9), 40e6, 0.03);
     assert_close("max", all.response_time.max(), 100e6, 0.002);
-    // What a closed loop would have reported: of all who came, only the one in flight waited.
+    // What a closed loop would have reported: of all requests, only the one in flight waited.
     let closed = all.service_time.percentile(99.9).unwrap();
     assert!(closed < Nanos::from_millis(1), "a closed loop hides the stall: {closed}");
     assert!(all.service_time.max().unwrap() >= Nanos::from_millis(99), "but for one");

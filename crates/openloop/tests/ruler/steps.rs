@@ -17,7 +17,7 @@ fn two_steps(setup: Setup, second: usize) -> openloop::Recording {
 }
 
 #[test]
-fn a_job_of_two_steps_takes_the_sum_and_nobody_is_late() {
+fn a_job_of_two_steps_takes_the_sum_and_no_request_is_late() {
     for (second, depth) in [(0, 1), (0, 64), (1, 1), (1, 64)] {
         let mut setup = Setup::scripted(1_000.0, cluster(2, 4), 111);
         (setup.plan.depth, setup.delay) = (depth, us(5));
@@ -89,7 +89,7 @@ fn what_follows_an_answer_is_no_arrival() {
         let recording = setup.run_script(script);
         assert_accounted(&recording, 2_000);
         assert_eq!(recording.follow_ups.intended, 500);
-        assert_eq!(recording.follow_ups.completed, 500, "the last is waited for, too");
+        assert_eq!(recording.follow_ups.completed, 500, "the engine waits for the last, too");
         let all = recording.all();
         assert_eq!(all.response_time.count(), 2_000);
         assert_close("longest arrival", all.response_time.max(), 100e3, 0.001);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dist::{ArrivalSpec, Arrivals, Gap, Trace};
+use dist::{Arrivals, Gap, Trace};
 use null_server::Stalls;
 use openloop::{Load, Recording, judge};
 use results::{Reason, Verdict};
@@ -13,7 +13,7 @@ use crate::simulation::{Setup, assert_accounted};
 /// 3 s of a load around `rps` against a server of 83 krps.
 fn run(spec: &str, rps: f64, seed: u64) -> (Recording, Arrivals, Rate) {
     let rate = Rate::new(rps).unwrap();
-    let arrivals = spec.parse::<ArrivalSpec>().unwrap().arrivals(rate, None).unwrap();
+    let arrivals = Arrivals::of(&spec.parse().unwrap(), rate, None).unwrap();
     let mut setup = Setup::new(rps, Gap::Exponential(12_000.0), Stalls::default(), seed);
     setup.plan.load = Load::Open { arrivals: arrivals.clone(), rate, steady: false };
     (setup.plan.warmup, setup.plan.window) = (Nanos::ZERO, Nanos::from_secs(3));

@@ -50,7 +50,7 @@ struct connection {
 	__u64 sent; /* the end of the last send */
 	__u64 sending; /* time in sends */
 	__u64 opening; /* time in opens */
-	__u64 packet; /* the last packet, whoever sent it: a thread, or TCP when the peer makes room */
+	__u64 packet; /* the last packet, sent by a thread, or by TCP when the peer makes room */
 	__u32 sends;
 	__u32 checked; /* the client's port, where the connection's requests are held against packets */
 	__u32 turned; /* messages whose turn has come */

@@ -225,7 +225,7 @@ int BPF_PROG(on_tcp_probe, struct sock *sk, struct sk_buff *skb)
 	m->arrived = first;
 	m->at_socket = now;
 	m->end = seq + size;
-	/* Whoever sees the new head sees the message: TCP holds the socket's lock here, and the read took it before it looks. */
+	/* A reader that sees the new head sees the message: TCP holds the socket's lock here, and the read took it before it looks. */
 	__sync_fetch_and_add(&c->head, 1);
 	return 0;
 }

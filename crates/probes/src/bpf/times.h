@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* Histograms of times, of which whoever includes this has HISTOGRAMS. */
+/* Histograms of times, of which the including file has HISTOGRAMS. */
 #ifndef TAILLIGHT_TIMES_H
 #define TAILLIGHT_TIMES_H
 

@@ -71,7 +71,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: it is this value's own mapping, of that length, and nobody reads it any more.
+        // SAFETY: it is this value's own mapping, of that length, and nothing reads it any more.
         let _ = unsafe { munmap(self.base.cast(), self.length) };
     }
 }

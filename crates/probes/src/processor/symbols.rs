@@ -83,8 +83,8 @@ impl Symbols {
     }
 }
 
-/// The function that has `address`: of those that begin before it the last that reaches so far. What has no symbol is
-/// nobody's.
+/// The function that has `address`: of those that begin before it the last that reaches so far. Code
+/// without a symbol belongs to none.
 fn function_at(table: &Table, address: u64) -> Option<&str> {
     // So many may lie within another: parts of a function that have a name of their own.
     const WITHIN: usize = 4;
@@ -128,7 +128,7 @@ fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }
 
-/// Segments and functions of an ELF file; `None` where it is none.
+/// Segments and functions of an ELF file; `None` where it is not one.
 fn image(path: &Path) -> Option<Image> {
     let bytes = fs::read(path).ok()?;
     let file = object::File::parse(&*bytes).ok()?;

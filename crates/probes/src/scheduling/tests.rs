@@ -98,7 +98,7 @@ fn sees_its_own_process() {
         assert!(missing.iter().all(|missing| missing.probe != "runqueue: distributions"), "{missing:?}");
         assert!(got.run_queue.is_some_and(|waits| waits.count > 0) && got.futex_wait.is_some(), "{got:?}");
     }
-    let nobody = Subject { pids: Vec::new(), ports: vec![1], ..Subject::default() };
-    let lacks = open(&nobody, &mut missing).err().unwrap();
+    let none = Subject { pids: Vec::new(), ports: vec![1], ..Subject::default() };
+    let lacks = open(&none, &mut missing).err().unwrap();
     assert!(lacks[0].what.contains("none is known to listen") && lacks[0].disables.contains("migrations"));
 }

@@ -6,7 +6,7 @@ use crate::histogram::Histogram;
 #[cfg(feature = "bpf")]
 use crate::kernel::{Programs, empty, hint, other};
 
-/// The programs, where they could be had.
+/// The programs, where they are available.
 #[derive(Default)]
 pub(super) struct Waits {
     #[cfg(feature = "bpf")]

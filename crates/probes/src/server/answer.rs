@@ -9,7 +9,7 @@ use proto_memcache::client::{Expect, Outcome, Parse, ResponseParser};
 /// Counters by their names.
 pub(super) type Numbers = BTreeMap<String, f64>;
 
-/// A whole answer: who says it, and what.
+/// A whole answer: the program that gave it, and its numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
     pub program: String,
@@ -73,7 +73,7 @@ fn counters(text: &str) -> Option<Numbers> {
     Some(named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
 }
 
-/// A page, and who says that it is from him.
+/// A page, and the server that it names as its source.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub server: Option<String>,
@@ -92,7 +92,7 @@ impl Sink for Page {
 
 /// The answer to a GET; `None` while there is more to come.
 ///
-/// Errors: it is no success.
+/// Errors: it is not a success.
 pub(super) fn page(bytes: &[u8], more: bool) -> io::Result<Option<Page>> {
     let (mut parser, mut page) = (HttpParser::default(), Page::default());
     let response = match parser.parse(Asked::Any, bytes, &mut page) {

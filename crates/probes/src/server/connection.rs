@@ -21,7 +21,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Errors: nobody accepts it in time.
+    /// Errors: it is not accepted in time.
     pub(super) fn open(address: &Address) -> io::Result<Connection> {
         let socket = match address {
             Address::Tcp(address) | Address::Udp(address) => {

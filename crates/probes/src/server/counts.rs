@@ -51,7 +51,7 @@ enum Per {
     Second,
     Request,
     KiloRequest,
-    /// It is no counter: its mean over the moments.
+    /// It is not a counter: its mean over the moments.
     Moment,
 }
 
@@ -117,7 +117,7 @@ impl Counts {
         self.elapsed_ns += other.elapsed_ns;
         other.grown.iter().for_each(|(name, more)| *self.grown.entry(name.clone()).or_insert(0.0) += more);
         other.stood.iter().for_each(|(name, more)| *self.stood.entry(name.clone()).or_insert(0.0) += more);
-        // A slot in which nobody answered has nothing to add.
+        // A slot without an answer has nothing to add.
         if other.moments > 0 {
             self.used = self.used.zip(other.used).map(|(a, b)| a.plus(b));
         }
@@ -150,7 +150,7 @@ impl Counts {
         let mean = |name: &str| self.stood.get(name).map(|sum| sum / self.moments as f64);
         let mut figures: BTreeMap<&'static str, Option<f64>> = BTreeMap::new();
         figures.insert("requests_per_s", Some(requests / seconds));
-        // A ratio to nothing is none: it is not finite, and left out.
+        // A ratio to 0 is not finite, and left out.
         let (user, system) = (grown("rusage_user"), grown("rusage_system"));
         let own = user.zip(system).map(|(user, system)| user + system);
         figures.insert("cpu_us_per_request", own.map(|s| 1e6 * s / requests));

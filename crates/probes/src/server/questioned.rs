@@ -80,7 +80,7 @@ impl Questioned {
                 }
                 Err(error) => said.push(error.to_string()),
             }
-            // Who is silent is so whatever he is asked.
+            // A server that does not answer one question answers no other.
             if said.len() == 1 && said[0].contains("no whole answer") {
                 break;
             }

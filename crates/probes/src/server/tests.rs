@@ -73,8 +73,8 @@ fn a_server_that_tells_nothing_is_said() {
     check(&Subject::default(), "the address of a server");
     check(&asked(&[server(|_, _| Some("ERROR\r\n".into()))]), "answers 'stats' in plain text");
     check(&asked(&[server(|_, _| None)]), "it ended the connection");
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    check(&asked(&[nobody]), "refused");
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    check(&asked(&[closed]), "refused");
 }
 
 #[test]

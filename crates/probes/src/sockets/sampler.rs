@@ -9,8 +9,8 @@ use rustix::thread::set_current_timer_slack;
 
 use super::diag::{Connection, Diag};
 
-/// Between two moments, on average. One connection is asked at each: who asks many takes a processor from the server or
-/// the client meanwhile, and then counts what piled up for want of it. Cost: some 10 µs each, 1 % of a processor.
+/// Between two moments, on average. One connection is asked at each: asking many takes a processor from the server or
+/// the client meanwhile, and then counts what piled up for lack of it. Cost: some 10 µs each, 1 % of a processor.
 const INTERVAL: Duration = Duration::from_millis(1);
 
 /// What stood in the queues, summed over moments, at each of which one connection was looked at.
@@ -52,7 +52,7 @@ impl Sampler {
                     break;
                 }
                 let Some(one) = connections.get(chosen(i, connections.len())) else { continue };
-                // One that was closed is none of those that lasted.
+                // One that was closed does not count as lasting.
                 let Ok(Some(now)) = diag.again(one) else { continue };
                 queues.moments += 1;
                 queues.unread += u64::from(now.unread);

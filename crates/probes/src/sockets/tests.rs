@@ -14,7 +14,7 @@ fn a_wait_before_the_read_follows_from_what_stands_unread() {
     let mut client = TcpStream::connect(address).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut server = listener.accept().unwrap().0;
-    // The request stands unread for the delay, then both rest.
+    // The request waits unread for the delay, then both rest.
     let serving = thread::spawn(move || {
         let mut waits = Vec::new();
         for _ in 0..REQUESTS {
@@ -64,7 +64,7 @@ fn one_connection_of_many_counts_as_one() {
     let mut diag = Diag::open().unwrap();
     let connections = diag.connections(&[address.port()]).unwrap();
     assert_eq!(connections.len(), CONNECTIONS);
-    // The second one: whoever asks each third meets it never, or too often.
+    // The second one: a sampler that asks each third meets it never, or too often.
     let second = clients
         .iter_mut()
         .find(|client| client.local_addr().unwrap().port() == connections[1].client_port())

@@ -70,7 +70,7 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// Where the programs could not begin to see, nobody finishes it.
+    /// Where the programs could not begin to see, it is never finished.
     fn drop(&mut self) {
         self.end();
     }
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_nobody_finishes_ends() {
+    fn one_that_is_not_finished_ends() {
         let capture = match Capture::start(&[1], 0) {
             Ok(capture) => capture,
             Err(error) => return println!("skipped: this user may not watch packets: {error}"),

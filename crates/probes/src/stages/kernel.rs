@@ -10,8 +10,8 @@ use crate::histogram::Histogram;
 use crate::instrument::{Instrument, Reading};
 use crate::kernel::{Programs, empty, other};
 use crate::proc;
-use crate::set::Probe;
 use crate::subject::Subject;
+use spec::Probe;
 
 /// `src/bpf/stages.bpf.c`, compiled.
 const PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/stages.bpf.o"));
@@ -33,7 +33,7 @@ static ORDER: [&str; 11] = [
 ];
 /// How many of them a server without a ring has no use for.
 const OF_RINGS: usize = 5;
-/// So many connections at least are held against packets, if there are so many.
+/// So many connections at least are validated against packets, if there are so many.
 const CHECKED: usize = 2;
 
 /// How much the kernel's tables hold.
@@ -98,7 +98,7 @@ impl Kernel {
         Ok(under_way)
     }
 
-    /// Takes out the time of each request that is held against packets. Units: ns.
+    /// Takes out the time of each request that is validated against packets. Units: ns.
     fn checked(&self) -> libbpf_rs::Result<HashMap<Key, u64>> {
         let mut times = HashMap::new();
         empty(&self.programs.map("checked")?, |key, time| times.extend(request_of(key).zip(word(time))))?;
@@ -164,7 +164,7 @@ impl Instrument for Kernel {
         let mask = self.mask();
         self.programs.configure(&self.subject.ports, mask).map_err(other)?;
         self.capture = Capture::start(&self.subject.ports, mask).map_err(|error| {
-            format!("the packet socket cannot be had ({error}); it takes root or CAP_NET_RAW")
+            format!("the packet socket is unavailable ({error}); it takes root or CAP_NET_RAW")
         });
         self.before = self.read().map_err(other)?;
         self.tells = self.programs.attach()?;

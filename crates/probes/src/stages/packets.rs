@@ -45,7 +45,7 @@ pub(crate) type Key = (u16, u32);
 pub(crate) struct Timed {
     /// Each with its time. Units: ns.
     pub requests: Vec<(Key, u64)>,
-    /// Requests that came before the one before was answered: whose answer is whose cannot be told.
+    /// Requests that came before the one before was answered: which answer belongs to which cannot be told.
     pub mixed: u64,
     /// Packets that the socket had no room for.
     pub dropped: u64,
@@ -193,7 +193,7 @@ pub(super) mod tests {
             &[(12, 10)],
             1,
         );
-        // Places in a stream begin anew after 2³².
+        // Positions in a stream wrap after 2³².
         check(
             &[(ask, u32::MAX - 1, 3, 100), (answer, 0, 9, 150), (ask, 3, 9, 200), (answer, 9, 12, 220)],
             &[(3, 50), (9, 20)],

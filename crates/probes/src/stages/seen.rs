@@ -32,7 +32,7 @@ const LATER: usize = 8;
 const FOLLOWED: f64 = 0.99;
 /// Fewer requests than this say nothing of how many are lost.
 const ENOUGH: u64 = 100;
-/// So many of the messages may be cut: 2.5 % are where a server answers within ms. Beyond it nobody who is watched reads
+/// So many of the messages may be cut: 2.5 % are where a server answers within ms. Beyond it no observed process reads
 /// them, or so few of them end within a slot that those are not like the whole.
 const CUT: f64 = 0.1;
 
@@ -104,7 +104,7 @@ impl Reading for Seen {
             let turns = if self.tells {
                 "and from the call's return to the request's turn, which the server tells by a static probe: while this one \
                  looks that traps into the kernel once for each piece of data, which these times contain and which is part of \
-                 what looking cost; else it is one instruction that does nothing"
+                 the probes' overhead; else it is one instruction that does nothing"
             } else {
                 "and the turns of others after the call has returned are in “application”, since this server does not tell of \
                  them"
@@ -177,7 +177,7 @@ impl Seen {
         let lost = |reason: &str, count: u64| Uncorrelated { reason: reason.into(), count };
         let beyond = [
             lost("read by a thread that was not seen to wait by epoll or in a ring", unseen),
-            lost("nobody who is watched answered it while the slot lasted", beyond - unseen),
+            lost("no observed process answered it during the slot", beyond - unseen),
         ];
         (all.min(may_be), beyond)
     }
@@ -253,12 +253,12 @@ mod tests {
         check([1003, 1000, 0, 0, 0, 1, 0, 0, 0], 50, Some(1000.0 / 1050.0), &[("the kerne", 50)], true);
         // Nothing was followed at all, as of a server that reads in another way.
         check([500, 0, 0, 400, 0, 0, 0, 0, 0], 0, Some(0.0), &[("16 others", 400), ("no reason", 98)], true);
-        // Slots may cut a tenth; beyond it nobody is seen to wait, or to read at all.
+        // Slots may cut a tenth; beyond it no process is seen to wait, or to read at all.
         check([1102, 1000, 0, 0, 0, 100, 0, 0, 0], 0, Some(1.0), &[], false);
         check([200, 0, 0, 0, 0, 198, 0, 0, 0], 0, Some(0.0), &[("read by a", 180)], true);
         let mut record = Probes::default();
         let under_way = Seen { under_way: 200, ..seen([200, 0, 0, 0, 0, 0, 0, 0, 0]) };
-        assert!(under_way.enter(1.0, &mut record).is_some_and(|lost| lost.contains("answered it while")));
+        assert!(under_way.enter(1.0, &mut record).is_some_and(|lost| lost.contains("answered it during")));
         assert_eq!((record.stages.as_ref().unwrap().cut, record.stages.unwrap().messages), (20, 200));
         // Too few to say.
         check([13, 9, 2, 0, 0, 0, 0, 0, 0], 0, Some(9.0 / 11.0), &[("the socke", 2)], false);

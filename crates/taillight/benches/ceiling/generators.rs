@@ -9,7 +9,7 @@ use crate::cpu::{Cpu, timed};
 
 const CONNECTIONS: u32 = 64;
 /// Three times what any generator here has reached on one core.
-const MORE_THAN_ANYBODY: f64 = 600_000.0;
+const SATURATING_RATE: f64 = 600_000.0;
 
 /// What one run of a generator showed.
 pub(crate) struct Run {
@@ -99,7 +99,7 @@ impl Generator for &Taillight {
     }
 
     fn run(&self, address: &str, seconds: u32) -> Option<Run> {
-        let (trial, cpu) = self.load(address, MORE_THAN_ANYBODY, seconds, CONNECTIONS, None)?;
+        let (trial, cpu) = self.load(address, SATURATING_RATE, seconds, CONNECTIONS, None)?;
         Run::new(trial.achieved_rps, trial.achieved_rps * trial.window_s, cpu)
     }
 }

@@ -10,7 +10,7 @@ const BAR: f64 = 1.8;
 /// So many that the kernel shares them out nearly evenly between the two servers.
 const CONNECTIONS: u32 = 256;
 /// Three times what two threads have reached.
-const MORE_THAN_ANYBODY: f64 = 1_200_000.0;
+const SATURATING_RATE: f64 = 1_200_000.0;
 
 /// One thread and two against two servers that share a port, since one thread of a server answers little more
 /// than one of a generator asks.
@@ -25,8 +25,7 @@ pub(crate) fn run(options: &Options, taillight: &Taillight, cpus: &[usize]) {
     let one = Server::start(first, None, &[]);
     let _other = Server::start(second, Some(&one.address), &[]);
     let krps = |threads: &str| {
-        let load =
-            taillight.load(&one.address, MORE_THAN_ANYBODY, options.seconds, CONNECTIONS, Some(threads));
+        let load = taillight.load(&one.address, SATURATING_RATE, options.seconds, CONNECTIONS, Some(threads));
         load.expect("the load runs").0.achieved_rps / 1e3
     };
     let (mut singles, mut doubles) = (Vec::new(), Vec::new());

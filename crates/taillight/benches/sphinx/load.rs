@@ -13,7 +13,7 @@ use crate::contestant::Contestant;
 use crate::cpu::timed;
 
 /// Three times what any server here reaches on one core at depth 1; pipelined, they take more.
-pub(crate) const MORE_THAN_ANYBODY: f64 = 1_000_000.0;
+pub(crate) const SATURATING_RATE: f64 = 1_000_000.0;
 pub(crate) const PIPELINED: f64 = 6_000_000.0;
 
 /// The items are there already.

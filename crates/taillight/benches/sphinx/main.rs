@@ -120,7 +120,7 @@ fn main() {
 }
 
 impl Setting {
-    /// Everybody on the server's core, each with one thread: memcacheds first, the floor last.
+    /// All servers on the server's core, each with one thread: memcacheds first, the floor last.
     fn contestants(&self) -> Vec<Contestant> {
         self.on(&self.server_cpu.to_string(), 1)
     }

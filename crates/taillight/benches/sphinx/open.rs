@@ -4,7 +4,7 @@ use units::Nanos;
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind, turns};
-use crate::load::{Load, MORE_THAN_ANYBODY, Run};
+use crate::load::{Load, Run, SATURATING_RATE};
 use crate::table::{self, Figures, LEFT_OUT};
 
 const SHARES: [f64; 6] = [0.3, 0.5, 0.7, 0.8, 0.9, 0.95];
@@ -69,6 +69,6 @@ pub(crate) fn run(setting: &Setting) {
 /// The most that any memcached takes now. Units: requests per second.
 fn maximum(all: &[Contestant], load: &Load, cpu: &str) -> Option<f64> {
     let memcacheds = all.iter().filter(|server| server.kind == Kind::Memcached);
-    let run = |server| load.run(server, Some(MORE_THAN_ANYBODY), cpu).filter(Run::counts);
+    let run = |server| load.run(server, Some(SATURATING_RATE), cpu).filter(Run::counts);
     memcacheds.filter_map(run).map(|run| run.trial.achieved_rps).max_by(f64::total_cmp)
 }

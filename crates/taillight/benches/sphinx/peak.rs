@@ -2,7 +2,7 @@
 
 use crate::Setting;
 use crate::contestant::{Contestant, turns};
-use crate::load::{Load, MORE_THAN_ANYBODY, Run};
+use crate::load::{Load, Run, SATURATING_RATE};
 use crate::table::{self, Figures};
 
 const LIMIT_US: f64 = 1_000.0;
@@ -34,7 +34,7 @@ pub(crate) fn run(setting: &Setting) {
 
 /// `None` where some rate had no run that describes the server. Units: thousands of requests per second.
 fn peak(server: &Contestant, load: &Load, cpu: &str) -> Option<f64> {
-    let first = load.run(server, Some(MORE_THAN_ANYBODY), cpu).filter(Run::counts)?;
+    let first = load.run(server, Some(SATURATING_RATE), cpu).filter(Run::counts)?;
     let (mut holds, mut fails) = (0.0, first.trial.achieved_rps);
     for _ in 0..STEPS {
         let rps = f64::midpoint(holds, fails);

@@ -59,5 +59,5 @@ pub(crate) fn note(what: &str, all: &[Contestant], runs: &[u32]) {
 /// Of runs whose figures describe nothing.
 pub(crate) const LEFT_OUT: &str = "Runs left out as invalid";
 /// Of runs whose requests count and whose response times do not.
-pub(crate) const SPOILED: &str =
+pub(crate) const INVALIDATED: &str =
     "Runs in which the generator or the host had no time, so that the server did at least this";

@@ -1,12 +1,12 @@
-//! The most requests per second: more is offered than anybody takes.
+//! The most requests per second: more is offered than any server takes.
 //!
 //! Where the generator ends first, no ratio of requests shows which server could do more; the servers' processor time
 //! for each request does.
 
 use crate::Setting;
 use crate::contestant::turns;
-use crate::load::{Load, MORE_THAN_ANYBODY, PIPELINED, Run};
-use crate::table::{self, Figures, LEFT_OUT, SPOILED};
+use crate::load::{Load, PIPELINED, Run, SATURATING_RATE};
+use crate::table::{self, Figures, INVALIDATED, LEFT_OUT};
 
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Throughput: one server core");
@@ -17,18 +17,18 @@ pub(crate) fn run(setting: &Setting) {
         let depths = [(16, 1), (64, 1), (128, 1), (16, 16)];
         for (connections, depth) in depths {
             let load = Load { connections, depth, ..Load::of_filled(operation, setting.seconds) };
-            let rps = if depth == 1 { MORE_THAN_ANYBODY } else { PIPELINED };
+            let rps = if depth == 1 { SATURATING_RATE } else { PIPELINED };
             let [mut krps, mut busy, mut cost]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
             let mut errors = 0;
-            let [mut left_out, mut spoiled] = std::array::from_fn(|_| vec![0; all.len()]);
+            let [mut left_out, mut invalidated] = std::array::from_fn(|_| vec![0; all.len()]);
             for round in 0..setting.rounds {
                 for i in turns(round, all.len()) {
                     let run = load.run(&all[i], Some(rps), &cpu);
                     errors += run.as_ref().map_or(1, |run| run.trial.arrivals.errors);
                     let run = run.filter(Run::counts);
                     left_out[i] += u32::from(run.is_none());
-                    spoiled[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
+                    invalidated[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
                     krps[i].push(run.as_ref().map(|run| run.krps()));
                     busy[i].push(run.as_ref().map(|run| run.krps() * run.server_cpu_us / 10.0));
                     cost[i].push(run.map(|run| run.server_cpu_us));
@@ -41,7 +41,7 @@ pub(crate) fn run(setting: &Setting) {
             table::print(&format!("{title}: the server's CPU per request"), "µs", &all, &cost, false);
             println!("\nErrors: {errors}.");
             table::note(LEFT_OUT, &all, &left_out);
-            table::note(SPOILED, &all, &spoiled);
+            table::note(INVALIDATED, &all, &invalidated);
         }
     }
 }

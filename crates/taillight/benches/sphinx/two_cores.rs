@@ -29,12 +29,12 @@ pub(crate) fn run(setting: &Setting) {
             load.more.extend(["--pace", "sleep"].map(Into::into));
             let [mut krps, mut cpu, mut p99]: [Figures; 3] =
                 std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-            let [mut left_out, mut spoiled] = std::array::from_fn(|_| vec![0; all.len()]);
+            let [mut left_out, mut invalidated] = std::array::from_fn(|_| vec![0; all.len()]);
             for round in 0..setting.rounds {
                 for i in turns(round, all.len()) {
                     let run = load.run(&all[i], None, &cpus).filter(Run::counts);
                     left_out[i] += u32::from(run.is_none());
-                    spoiled[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
+                    invalidated[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
                     krps[i].push(run.as_ref().map(|run| run.krps()));
                     cpu[i].push(run.as_ref().map(|run| run.server_cpu_us));
                     let run = run.filter(Run::is_usable);
@@ -46,7 +46,7 @@ pub(crate) fn run(setting: &Setting) {
             table::print(&title("the server's CPU per request"), "µs", &all, &cpu, false);
             table::print(&title("windowed p99, of valid runs"), "µs", &all, &p99, false);
             table::note(LEFT_OUT, &all, &left_out);
-            table::note("Runs of which only the response times are left out", &all, &spoiled);
+            table::note("Runs of which only the response times are left out", &all, &invalidated);
         }
     }
 }

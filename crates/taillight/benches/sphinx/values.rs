@@ -2,8 +2,8 @@
 
 use crate::Setting;
 use crate::contestant::{Contestant, Kind, turns};
-use crate::load::{Load, MORE_THAN_ANYBODY, NEVER_FILL, Run};
-use crate::table::{self, Figures, LEFT_OUT, SPOILED};
+use crate::load::{Load, NEVER_FILL, Run, SATURATING_RATE};
+use crate::table::{self, Figures, INVALIDATED, LEFT_OUT};
 
 /// Sizes of values, and how many of them fit the servers' memory with room to spare.
 const SIZES: [(&str, u32); 4] = [("1000", 100_000), ("10000", 20_000), ("100000", 2_000), ("1000000", 200)];
@@ -41,13 +41,13 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
         setting.fill(&all, &fill);
         let load = Load { more: [&fill.more[..], &NEVER_FILL.map(Into::into)].concat(), ..load };
         let [mut krps, mut p99]: [Figures; 2] = std::array::from_fn(|_| vec![Vec::new(); all.len()]);
-        let [mut left_out, mut spoiled, mut late] = std::array::from_fn(|_| vec![0; all.len()]);
+        let [mut left_out, mut invalidated, mut late] = std::array::from_fn(|_| vec![0; all.len()]);
         for round in 0..setting.rounds {
             let mut slowest = None;
             for i in turns(round, all.len()) {
-                let run = load.run(&all[i], Some(MORE_THAN_ANYBODY), &cpu).filter(Run::counts);
+                let run = load.run(&all[i], Some(SATURATING_RATE), &cpu).filter(Run::counts);
                 left_out[i] += u32::from(run.is_none());
-                spoiled[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
+                invalidated[i] += u32::from(run.as_ref().is_some_and(|run| !run.is_usable()));
                 if let Some(run) = &run {
                     slowest = Some(run.trial.achieved_rps.min(slowest.unwrap_or(f64::INFINITY)));
                 }
@@ -62,7 +62,7 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
         }
         table::print(&format!("{name}: throughput"), "krps", &all, &krps, true);
         table::note(LEFT_OUT, &all, &left_out);
-        table::note(SPOILED, &all, &spoiled);
+        table::note(INVALIDATED, &all, &invalidated);
         table::print(
             &format!("{name}: p99 at half of the slowest server's maximum"),
             "µs",

@@ -8,7 +8,7 @@ use crate::cpu::{Cpu, timed};
 
 const CONNECTIONS: &str = "64";
 /// Several times what any generator here has reached on one core.
-const MORE_THAN_ANYBODY: &str = "600000";
+const SATURATING_RATE: &str = "600000";
 
 /// What one run of a generator showed.
 pub(crate) struct Run {
@@ -51,7 +51,7 @@ impl Generator for Taillight {
     fn run(&self, address: &str, seconds: u32) -> Option<Run> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_taillight"));
         command.args(["load", "web", "--target", &format!("http://{address}/page")]);
-        command.args(["--rate", MORE_THAN_ANYBODY, "--connections", CONNECTIONS, "--warmup", "0s"]);
+        command.args(["--rate", SATURATING_RATE, "--connections", CONNECTIONS, "--warmup", "0s"]);
         command.args(["--drain", "20ms", "--window", &format!("{seconds}s"), "--json"]);
         if let Some(io) = &self.io {
             command.args(["--io", io]);

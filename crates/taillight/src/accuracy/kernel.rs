@@ -32,7 +32,7 @@ const CONNECTIONS: usize = 64;
 /// One connection in so many is watched: what a timestamp costs must not become the queue that is measured.
 const WATCHED: usize = 8;
 /// Three times what any generator has reached on one core here.
-const MORE_THAN_ANYBODY: f64 = 600_000.0;
+const SATURATING_RATE: f64 = 600_000.0;
 /// The ceiling is a mean over some 10⁵ requests after this long,
 const CEILING_WINDOW: Nanos = Nanos::from_secs(1);
 /// and the median of so many of them: a machine that others use is slower in one second than in the next.
@@ -147,7 +147,7 @@ fn rows<W: Workload + Send + 'static>(
     let server = Server::start(sent.server(), &setting.cpus)?;
     let cpu = *setting.cpus.last().context("no processor may be used")?;
     let as_hard_as_it_goes = || -> Result<f64> {
-        let plan = plan(server.address, MORE_THAN_ANYBODY, setting)?;
+        let plan = plan(server.address, SATURATING_RATE, setting)?;
         let plan = Plan { window: CEILING_WINDOW, drain: Nanos::from_millis(20), ..plan };
         Ok(drive(plan, workload(server.address)?, cpu, 0)?.0.achieved_rps())
     };
@@ -297,7 +297,7 @@ pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
         notes: vec![
             format!("Ceiling {:.0} krps: the same load on the same server, offered more than it takes, without timestamps; the median of {CEILINGS} seconds.", ceiling / 1e3),
             format!("Server: {}, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll.", sent.about()),
-            "*undisturbed*: the difference, of the requests that no stall of the generator's thread fell into (over 100 µs in which the host let it not run), nor the time as long again in which it caught up; and their share. The bar is for a quiet machine, so it is held against these.".into(),
+            "*undisturbed*: the difference, of the requests that no stall of the generator's thread fell into (over 100 µs in which the host let it not run), nor the time as long again in which it caught up; and their share. The bar is for a quiet machine, so it is validated against these.".into(),
             format!("*before*: from the engine's sending time to the kernel's; *after*: from the kernel's receiving time to the engine's. The kernel's clock (wall) is brought to the engine's (monotonic) with an error of {clocks:.3} µs; the difference itself needs no conversion."),
         ],
     }

@@ -7,63 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune};
-use clap::parser::ValueSource;
-use clap::{Args, Command, FromArgMatches};
-use lab::{Server, ServerOptions, TargetName, allowed_cpus};
-use launch::{Form, nginx};
+use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use launch::Form;
+use serde_json::Value;
+use spec::{Cpus, Spec, Target, Workload};
 
 use super::settings::{Running, Settings};
-use crate::targets::ServerArgs;
-
-/// Options of Sphinx that change how it serves and touch no file, port or account.
-const SPHINX: [&str; 11] = [
-    "sharing",
-    "group",
-    "policy",
-    "io",
-    "spin",
-    "queue",
-    "lazy_memory",
-    "max_item_size",
-    "max_reqs_per_event",
-    "listen_backlog",
-    "no_irq_cpus",
-];
-/// Options of memcached of that kind.
-const MEMCACHED: [&str; 9] = ["-o", "-R", "-f", "-n", "-I", "-b", "-C", "-M", "-F"];
-/// What may follow its `-o`. Source: `memcached -h` of 1.6.18; what names a file is left out.
-const EXTENDED: [&str; 17] = [
-    "modern",
-    "no_modern",
-    "hashpower",
-    "no_hashexpand",
-    "hash_algorithm",
-    "slab_reassign",
-    "no_slab_reassign",
-    "slab_automove",
-    "lru_crawler",
-    "no_lru_crawler",
-    "lru_maintainer",
-    "no_lru_maintainer",
-    "hot_lru_pct",
-    "warm_lru_pct",
-    "temporary_ttl",
-    "idle_timeout",
-    "read_buf_mem_limit",
-];
-
-/// How a coordinator describes a server.
-#[derive(Args)]
-struct Wanted {
-    #[command(flatten)]
-    server: ServerArgs,
-    /// The files of a web server, which are made for it.
-    #[arg(long)]
-    files: Option<String>,
-    /// What they are drawn from.
-    #[arg(long, default_value_t = 1, requires = "files")]
-    files_seed: u64,
-}
 
 /// Servers of this machine: Sphinx, memcached, nginx, and programs that the agent's operator allowed.
 pub(super) struct Launches {
@@ -78,94 +27,92 @@ pub(super) struct Launches {
 }
 
 impl Launches {
-    /// The server that is asked for: what came over the network becomes a command line here.
+    /// The server that is asked for.
+    ///
+    /// Errors: what came over the network is not a specification; a coordinator may not ask for that.
     fn options(&self, serve: &Serve) -> Result<(TargetName, ServerOptions), String> {
-        let target = match serve.target.parse() {
-            Ok(target @ (TargetName::Sphinx | TargetName::Memcached | TargetName::Nginx)) => target,
-            _ => return Err(format!("it starts sphinx, memcached and nginx, not '{}'", serve.target)),
+        let whole =
+            serde_json::from_str(&serve.spec).map_err(|e| format!("the specification is damaged: {e}"))?;
+        named_here(&whole)?;
+        let Spec { target, workload, .. } = lab::read_spec(whole).map_err(|e| e.to_string())?;
+        let listed = match &target.cpus {
+            Cpus::List(list) => Some(list.as_slice()),
+            Cpus::Apart => None,
+            other => return Err(format!("processors '{other}' are for studies; name a list such as 0,2-3")),
         };
-        let command = Wanted::augment_args(Command::new("server"))
-            .no_binary_name(true)
-            .disable_help_flag(true)
-            .try_get_matches_from(&serve.options)
-            .and_then(|matches| Wanted::from_arg_matches(&matches));
-        let wanted = command.map_err(|error| {
-            let text = error.to_string();
-            format!("it is asked for what is not for it: {}", text.lines().next().unwrap_or_default())
-        })?;
-        let mut args = wanted.server;
-        match wanted.files {
-            Some(files) if target == TargetName::Nginx => args.serve_set(files, wanted.files_seed)?,
-            Some(_) => return Err(format!("{target} is a cache and serves no files")),
-            None => {}
-        }
-        let cpus = args.placement(None).server;
-        let mut options = args.options(&target, &self.exe, cpus, serve.connections as usize);
+        let cpus = Placement::new(&allowed_cpus(), target.threads as usize, listed, None).server;
+        let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         options.listen = self.listen;
-        if let Some(binary) = &options.binary
-            && !self.allowed.contains(binary)
-        {
-            return Err(format!(
-                "it may not start {}; its operator can allow that with --allow {}",
-                binary.display(),
-                binary.display()
-            ));
-        }
-        if options.form != Form::Bare {
-            // An address behind a bridge here is nobody's elsewhere.
-            return Err(format!(
-                "a server of the form {} can be reached from its own machine only; use --form bare",
-                options.form
-            ));
-        }
-        if let Some(cpu) = options.cpus.iter().find(|cpu| !allowed_cpus().contains(cpu)) {
-            return Err(format!("there is no processor {cpu} for it here; it may use {:?}", allowed_cpus()));
-        }
-        let extra = options.extra.iter().map(String::as_str);
-        match target {
-            TargetName::Memcached => check_memcached(extra)?,
-            // All that there are change how it serves, and write to its own folder alone.
-            TargetName::Nginx => {
-                nginx::Settings::read(&options.extra).map_err(|error| error.to_string())?;
+        options.files = files_of(&target, workload)?;
+        self.check(&target.server, &options)?;
+        Ok((target.server, options))
+    }
+
+    /// Errors: what a coordinator may not ask for: other programs, processors and forms, and arguments that touch files,
+    /// ports or accounts. Settings may say all of that of one service, so that every service of the plan is checked.
+    fn check(&self, target: &TargetName, options: &ServerOptions) -> Result<(), String> {
+        let app = lab::application(target).map_err(|error| error.to_string())?;
+        let app = app.ok_or_else(|| not_started(&target.to_string()))?;
+        let plan = options.plan(&app).map_err(|error| error.to_string())?;
+        for placement in app.services.iter().filter_map(|service| plan.placement(&service.name)) {
+            if let Some(binary) = &placement.binary
+                && !self.allowed.contains(binary)
+            {
+                return Err(format!(
+                    "it may not start {}; its operator can allow that with --allow {}",
+                    binary.display(),
+                    binary.display()
+                ));
             }
-            _ => check_sphinx(extra)?,
+            if placement.form != Form::Bare {
+                // An address behind a bridge here means nothing on another machine.
+                return Err(format!(
+                    "a server of the form {} can be reached from its own machine only; use --form bare",
+                    placement.form
+                ));
+            }
+            if let Some(cpu) = placement.cpus.iter().find(|cpu| !allowed_cpus().contains(cpu)) {
+                return Err(format!(
+                    "there is no processor {cpu} for it here; it may use {:?}",
+                    allowed_cpus()
+                ));
+            }
         }
-        Ok((target, options))
+        plan.check_arguments().map_err(|error| error.to_string())
     }
 }
 
-fn check_sphinx<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), String> {
-    let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
-    let matches = command.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
-    let given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    let refused = command.get_arguments().find(|arg| {
-        let id = arg.get_id().as_str();
-        given(id) && !SPHINX.contains(&id)
-    });
-    refused.map_or(Ok(()), |arg| Err(not_allowed(arg.get_long().unwrap_or("?"))))
+/// Whether the target is an application that this program brings along, and no folder of this machine's, which a coordinator
+/// could name by its path: nothing of one is read.
+fn named_here(whole: &Value) -> Result<(), String> {
+    // What is left out is the default, and what is not text is refused by its reader.
+    let Some(name) = whole.pointer("/target/server").and_then(Value::as_str) else { return Ok(()) };
+    if app::names().any(|known| known == name) { Ok(()) } else { Err(not_started(name)) }
 }
 
-fn check_memcached<'a>(words: impl Iterator<Item = &'a str>) -> Result<(), String> {
-    let mut before = "";
-    for word in words {
-        let (option, value) = match word.get(..2) {
-            Some(option) if word.starts_with('-') => (option, &word[2..]),
-            _ => (before, word),
-        };
-        if !MEMCACHED.contains(&option) {
-            return Err(not_allowed(word));
-        }
-        let of_list = |one: &str| EXTENDED.contains(&one.split('=').next().unwrap_or_default());
-        if option == "-o" && !value.is_empty() && !value.split(',').all(of_list) {
-            return Err(not_allowed(word));
-        }
-        before = if value.is_empty() { option } else { "" };
+fn not_started(name: &str) -> String {
+    format!("it starts {}, not '{name}'", app::names().collect::<Vec<_>>().join(", "))
+}
+
+/// What a web server serves: a set that is made here.
+///
+/// Errors: a folder or a list of this machine; a place for the set that is not for a coordinator to choose.
+fn files_of(target: &Target, workload: Workload) -> Result<Option<Files>, String> {
+    let Workload::Web(mut web) = workload else { return Ok(None) };
+    if let Some(path) = web.file_set.as_ref().or(web.urls.as_ref()) {
+        return Err(format!(
+            "it serves none of its files, such as {}; name a set with --files",
+            path.display()
+        ));
     }
-    Ok(())
-}
-
-fn not_allowed(word: &str) -> String {
-    format!("'{word}' is no option that a coordinator may give a server; start the server by hand for that")
+    if let FilesPlace::Below(folder) = &target.files_in {
+        return Err(format!(
+            "it makes files in memory or on disk, and not in {}, as a coordinator may not choose folders here",
+            folder.display()
+        ));
+    }
+    let needs = lab::needs_files(&target.server);
+    needs.then(|| Files::asked_for(&mut web, &target.files_in)).transpose().map_err(|e| e.to_string())
 }
 
 impl Servers for Launches {
@@ -237,6 +184,9 @@ impl Served for Kept {
 
 #[cfg(test)]
 mod tests {
+    use clap::{Args, Command, FromArgMatches};
+    use spec::workload::Web;
+
     use super::*;
 
     fn launches() -> Launches {
@@ -249,33 +199,56 @@ mod tests {
         }
     }
 
+    /// What a coordinator could type.
+    #[derive(Args)]
+    struct Line {
+        #[command(flatten)]
+        target: Target,
+        #[command(flatten)]
+        web: Web,
+    }
+
+    /// The message of a coordinator that typed `line` for the target `name`.
+    fn message(name: &str, line: &str) -> Serve {
+        let command = Line::augment_args(Command::new("x").no_binary_name(true));
+        let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
+        let Line { mut target, web } = Line::from_arg_matches(&matches).unwrap();
+        target.server = TargetName::App(name.into());
+        let workload = if name == "nginx" { Workload::Web(Box::new(web)) } else { Workload::default() };
+        let spec = Spec { target, workload, ..Spec::default() };
+        Serve { spec: spec.to_json().to_string(), connections: 8 }
+    }
+
     #[test]
     fn only_known_programs_with_harmless_options() {
-        let check = |target: &str, line: &str, says: Option<&str>| {
-            let options = line.split_whitespace().map(Into::into).collect();
-            let serve = Serve { target: target.into(), options, connections: 8 };
-            match (launches().options(&serve), says) {
-                (Ok((_, options)), None) => assert_eq!(options.listen, IpAddr::from([10, 0, 0, 5])),
-                (Err(error), Some(says)) => assert!(error.contains(says), "{line}: {error}"),
-                (found, _) => panic!("{line}: {found:?}"),
-            }
+        let check = |target: &str, line: &str, says: Option<&str>| match (
+            launches().options(&message(target, line)),
+            says,
+        ) {
+            (Ok((_, options)), None) => assert_eq!(options.listen, IpAddr::from([10, 0, 0, 5])),
+            (Err(error), Some(says)) => assert!(error.contains(says), "{line}: {error}"),
+            (found, _) => panic!("{line}: {found:?}"),
         };
         check("memcached", "", None);
-        check("sphinx", "--server-threads 2 --server-memory 64MiB --sphinx-arg=--sharing=read", None);
-        check("memcached", "--memcached-arg=-o --memcached-arg=no_lru_maintainer,hashpower=20", None);
-        check("memcached", "--memcached-arg=-ohashpower=20 --memcached-arg=-R200", None);
+        check("sphinx", "--server-threads 2 --server-memory 64MiB --server-arg=--sharing=read", None);
+        check("memcached", "--server-arg=-o --server-arg=no_lru_maintainer,hashpower=20", None);
+        check("memcached", "--server-arg=-ohashpower=20 --server-arg=-R200", None);
         check("memcached", "--server-binary /opt/memcached", None);
         check("memcached", "--server-binary /bin/sh", Some("--allow /bin/sh"));
-        check("10.0.0.9:1", "", Some("sphinx, memcached and nginx"));
-        check("/bin/sh", "", Some("sphinx, memcached and nginx"));
-        check("nginx", "--files 10x4KiB --files-seed 3 --nginx-set=gzip=6 --files-in disk", None);
+        check("10.0.0.9:1", "", Some("memcached, nginx"));
+        check("/bin/sh", "", Some("memcached, nginx"));
+        check("memcached", "--server-set memcached.binary=/bin/sh", Some("--allow /bin/sh"));
+        check("memcached", "--server-set form=lxc", Some("own machine only"));
+        check("memcached", "--server-set cpus=1000", Some("no processor 1000"));
+        check("nginx", "--files 10x4KiB --files-seed 3 --server-set=gzip=6 --files-in disk", None);
         check("nginx", "--files 10x4KiB --files-in /etc/x", Some("may not choose folders"));
-        check("nginx", "--nginx-set=include=/x", Some("none called 'include'"));
-        check("nginx", "--file-set /etc", Some("not for it"));
-        check("memcached", "--files 10x4KiB", Some("serves no files"));
+        check("nginx", "--server-set=include=/x", Some("no setting 'include'"));
+        check("nginx", "--file-set /etc", Some("none of its files, such as /etc"));
+        check("nginx", "--urls /etc/passwd", Some("none of its files"));
+        check("/srv/apps/mine", "", Some("memcached, nginx"));
         check("memcached", "--form lxc", Some("own machine only"));
         check("memcached", "--server-cpus 1000", Some("no processor 1000"));
-        check("memcached", "--agents x:1", Some("not for it"));
+        check("memcached", "--server-cpus cores:2", Some("for studies"));
         for word in [
             "-P",
             "-P/etc/x",
@@ -289,12 +262,12 @@ mod tests {
             "-o,x",
             "--",
         ] {
-            check("memcached", &format!("--memcached-arg={word}"), Some("no option that a coordinator"));
+            check("memcached", &format!("--server-arg={word}"), Some("not an option that a coordinator"));
         }
-        check("memcached", "--memcached-arg=-o --memcached-arg=memory_file=/x", Some("memory_file"));
-        check("memcached", "--memcached-arg=-F --memcached-arg=5 --memcached-arg=6", Some("'6'"));
+        check("memcached", "--server-arg=-o --server-arg=memory_file=/x", Some("memory_file"));
+        check("memcached", "--server-arg=-f --server-arg=5 --server-arg=6", Some("'6'"));
         for word in ["--pidfile=/x", "--config=/x", "-u=root", "--listen=0.0.0.0", "--metrics=0.0.0.0:1"] {
-            check("sphinx", &format!("--sphinx-arg={word}"), Some("no option that a coordinator"));
+            check("sphinx", &format!("--server-arg={word}"), Some("not an option that a coordinator"));
         }
     }
 }

@@ -66,23 +66,23 @@ impl Settings {
                 Ok(applied.map_or(String::new(), |applied| typed(applied.actions())))
             }
             "undo" => {
-                let drifts = self.put_back(session).map_err(|error| error.to_string())?;
+                let drifts = self.revert(session).map_err(|error| error.to_string())?;
                 Ok(drifts.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
             }
-            other => Err(format!("'{other}' is none of plan, apply, status and undo")),
+            other => Err(format!("'{other}' is not one of plan, apply, status and undo")),
         }
     }
 
-    /// Puts back what the session has set.
+    /// Reverts what the session has set.
     pub(super) fn leave(&self, session: u64) {
-        // What cannot be put back stays in the journal, and has been told.
-        if let Ok(drifts) = self.put_back(session) {
+        // What cannot be reverted stays in the journal, and has been told.
+        if let Ok(drifts) = self.revert(session) {
             drifts.iter().for_each(|drift| eprintln!("taillight: {drift}"));
         }
     }
 
-    /// Puts back what the session has set; what somebody else has changed meanwhile.
-    fn put_back(&self, session: u64) -> Result<Vec<knobs::Drift>, knobs::Error> {
+    /// Reverts what the session has set; returns what another process has changed meanwhile.
+    fn revert(&self, session: u64) -> Result<Vec<knobs::Drift>, knobs::Error> {
         // Until it is done, so that another session does not find the lock held by this one's engine.
         let mut in_force = self.lock();
         let drifts = in_force.applied.remove(&session).map(Applied::revert);
@@ -139,7 +139,7 @@ mod tests {
         };
         check("wipe", "cpu.set=0", "plan, apply, status and undo");
         check("plan", "no-such-knob=1", "no-such-knob");
-        // Without a server there is nobody to confine.
+        // Without a server there is no process to confine.
         check("plan", "cpu.quota=50%", "it acts on processes");
         assert_eq!(settings.tune(1, &tune("undo", ""), &Running::default()), Ok(String::new()));
     }
@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(ask(3, "status"), Ok(String::new()));
         assert_eq!((ask(1, "undo"), is_held()), (Ok(String::new()), true));
         settings.leave(2);
-        // Nobody's settings are in force, so that others may set theirs.
+        // No settings are in force, so that another session may set its own.
         assert!(!is_held());
         assert_eq!(std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap(), before);
     }

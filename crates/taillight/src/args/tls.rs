@@ -1,43 +1,22 @@
 use std::io;
 use std::net::{IpAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args;
 use proto_http::Url;
 use reactor::Address;
 use reactor::tls::{Identity, Trust, client_config};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
+use spec::Tls;
 use workloads::cache::{Control, ControlError, PATIENCE, Stream};
 
 /// Where systems keep the authorities that they trust: Debian, Fedora, Alpine.
 const AUTHORITIES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
-
-/// How the connections are encrypted.
-#[derive(Args, Clone, Debug, Default)]
-#[command(next_help_heading = "TLS")]
-pub(crate) struct TlsOptions {
-    /// Encrypt: trust the authorities in this PEM file.
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
-    /// Encrypt, and take any certificate: for test beds. Nobody knows then whom one talks to.
-    #[arg(long, conflicts_with = "tls_ca")]
-    tls_insecure: bool,
-    /// The name that the servers' certificates must bear [default: the host of the target].
-    #[arg(long, value_name = "NAME")]
-    tls_name: Option<String>,
-    /// A certificate of one's own, for servers that ask for one: PEM, the own first.
-    #[arg(long, value_name = "FILE", requires = "tls_key")]
-    tls_cert: Option<PathBuf>,
-    /// The key of --tls-cert: PEM.
-    #[arg(long, value_name = "FILE", requires = "tls_cert")]
-    tls_key: Option<PathBuf>,
-}
 
 /// What the connections need to be encrypted.
 #[derive(Clone)]
@@ -46,66 +25,63 @@ pub(crate) struct TlsClient {
     pub(crate) name: ServerName<'static>,
 }
 
-impl TlsOptions {
-    /// Checks that web servers can be asked so.
-    ///
-    /// Errors: TLS for a URL that has none; servers of several names, as one is sent to all and looked for in all
-    /// certificates.
-    pub(crate) fn check(&self, urls: &[Url]) -> Result<()> {
-        let TlsOptions { tls_ca, tls_insecure, tls_name, tls_cert, tls_key: _ } = self;
-        let given = tls_ca.is_some() || *tls_insecure || tls_name.is_some() || tls_cert.is_some();
-        if let Some(url) = urls.iter().find(|url| given && !url.https) {
-            bail!("{url}: this URL has no TLS, which was asked for; write https://, or leave out --tls-…");
-        }
-        // An address is sent to nobody, and matters only where certificates are looked at.
-        let name = |url: &Url| {
-            let unseen = *tls_insecure && url.host.parse::<IpAddr>().is_ok();
-            (!unseen).then(|| url.host.to_ascii_lowercase())
-        };
-        let own_name = |url: &&Url| url.https && tls_name.is_none() && name(url) != name(&urls[0]);
-        if let Some(other) = urls.iter().find(own_name) {
-            bail!(
-                "{} and {} are two names, and one is asked of all servers' certificates; give it with --tls-name, or \
-                 measure them apart",
-                urls[0].host,
-                other.host
-            );
-        }
-        Ok(())
+/// Checks that web servers can be asked so.
+///
+/// Errors: TLS for a URL that has none; servers of several names, as one is sent to all and looked for in all
+/// certificates.
+pub(crate) fn check(tls: &Tls, urls: &[Url]) -> Result<()> {
+    let Tls { tls_ca, tls_insecure, tls_name, tls_cert, tls_key: _ } = tls;
+    let given = tls_ca.is_some() || *tls_insecure || tls_name.is_some() || tls_cert.is_some();
+    if let Some(url) = urls.iter().find(|url| given && !url.https) {
+        bail!("{url}: this URL has no TLS, which was asked for; write https://, or leave out --tls-…");
     }
+    // An address is never sent as a server name, and matters only where certificates are looked at.
+    let name = |url: &Url| {
+        let unseen = *tls_insecure && url.host.parse::<IpAddr>().is_ok();
+        (!unseen).then(|| url.host.to_ascii_lowercase())
+    };
+    let own_name = |url: &&Url| url.https && tls_name.is_none() && name(url) != name(&urls[0]);
+    if let Some(other) = urls.iter().find(own_name) {
+        bail!(
+            "{} and {} are two names, and one is asked of all servers' certificates; give it with --tls-name, or \
+             measure them apart",
+            urls[0].host,
+            other.host
+        );
+    }
+    Ok(())
+}
 
-    /// What was asked for; `None`: plain connections. `host` is what the target is called, `wanted` whether its URL says
-    /// that it is encrypted: then the machine's own authorities are trusted where nothing else is said.
-    ///
-    /// Errors: a file that is no PEM of its kind, or a name that cannot be one.
-    pub(crate) fn client(&self, host: &str, wanted: bool) -> Result<Option<TlsClient>> {
-        let trust = match (&self.tls_ca, self.tls_insecure) {
-            (Some(file), _) => Trust::Authorities(file),
-            (None, true) => Trust::AnyCertificateInsecurely,
-            (None, false) if wanted => {
-                let Some(own) = AUTHORITIES.iter().map(Path::new).find(|file| file.exists()) else {
-                    bail!(
-                        "no authorities are known on this machine; add --tls-ca FILE, or --tls-insecure on a test bed"
-                    )
-                };
-                Trust::Authorities(own)
-            }
-            (None, false) if self.tls_cert.is_some() || self.tls_name.is_some() => {
-                bail!("TLS without anybody to trust: add --tls-ca FILE, or --tls-insecure on a test bed")
-            }
-            (None, false) => return Ok(None),
-        };
-        let identity = match (&self.tls_cert, &self.tls_key) {
-            (Some(certificates), Some(key)) => Some(Identity { certificates, key }),
-            _ => None,
-        };
-        let config = client_config(trust, identity)?;
-        let name = self.tls_name.as_deref().unwrap_or(host).to_owned();
-        let name = ServerName::try_from(name.clone()).with_context(|| {
-            format!("'{name}' cannot be the name in a certificate; give it with --tls-name")
-        })?;
-        Ok(Some(TlsClient { config, name }))
-    }
+/// What was asked for; `None`: plain connections. `host` is what the target is called, `wanted` whether its URL says
+/// that it is encrypted: then the machine's own authorities are trusted unless others are given.
+///
+/// Errors: a file that is not PEM of its kind, or a name that cannot be one.
+pub(crate) fn client(tls: &Tls, host: &str, wanted: bool) -> Result<Option<TlsClient>> {
+    let trust = match (&tls.tls_ca, tls.tls_insecure) {
+        (Some(file), _) => Trust::Authorities(file),
+        (None, true) => Trust::AnyCertificateInsecurely,
+        (None, false) if wanted => {
+            let Some(own) = AUTHORITIES.iter().map(Path::new).find(|file| file.exists()) else {
+                bail!(
+                    "no authorities are known on this machine; add --tls-ca FILE, or --tls-insecure on a test bed"
+                )
+            };
+            Trust::Authorities(own)
+        }
+        (None, false) if tls.tls_cert.is_some() || tls.tls_name.is_some() => {
+            bail!("TLS without an authority to trust: add --tls-ca FILE, or --tls-insecure on a test bed")
+        }
+        (None, false) => return Ok(None),
+    };
+    let identity = match (&tls.tls_cert, &tls.tls_key) {
+        (Some(certificates), Some(key)) => Some(Identity { certificates, key }),
+        _ => None,
+    };
+    let config = client_config(trust, identity)?;
+    let name = tls.tls_name.as_deref().unwrap_or(host).to_owned();
+    let name = ServerName::try_from(name.clone())
+        .with_context(|| format!("'{name}' cannot be the name in a certificate; give it with --tls-name"))?;
+    Ok(Some(TlsClient { config, name }))
 }
 
 /// Connects for what is asked outside of the measurement.
@@ -157,16 +133,16 @@ mod tests {
     fn what_a_url_says_of_tls_holds() {
         let given = |options: &[&str]| {
             let has = |name: &str| options.contains(&name);
-            TlsOptions {
+            Tls {
                 tls_ca: has("ca").then(|| "ca.pem".into()),
                 tls_insecure: has("insecure"),
                 tls_name: has("name").then(|| "n".into()),
-                ..TlsOptions::default()
+                ..Tls::default()
             }
         };
         let check = |options: &[&str], urls: &str, says: Option<&str>| {
             let urls: Vec<Url> = urls.split(' ').map(|url| url.parse().unwrap()).collect();
-            let found = given(options).check(&urls).map_err(|error| error.to_string());
+            let found = super::check(&given(options), &urls).map_err(|error| error.to_string());
             match says {
                 None => assert_eq!(found, Ok(()), "{urls:?}"),
                 Some(says) => assert!(found.as_ref().is_err_and(|e| e.contains(says)), "{urls:?}: {found:?}"),

@@ -1,21 +1,172 @@
+use std::collections::BTreeSet;
+
 use anyhow::Result;
-use clap::{Args, Command, ValueEnum};
-use dist::Popularity;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use proto_http::Url;
+use spec::workload::{Cache, Null, Web};
+use spec::{Spec, Workload};
 use workloads::cache::{CacheConfig, Server};
-use workloads::web::{Verify, WebConfig};
+use workloads::web::WebConfig;
 
-use super::{CacheOptions, LoadOptions, WebOptions};
+use super::{cache, web};
+use crate::job::Setting;
 
-/// The workloads that there are.
+/// The names of the options that were typed, and not left to their defaults.
+///
+/// It must be the first part of the arguments that it stands among: the others take their values away.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Typed(BTreeSet<String>);
+
+impl Typed {
+    /// Whether the option of this name was typed: `key-size`.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// The first of these options that was typed.
+    pub(crate) fn first_of(&self, command: &Command) -> Option<&str> {
+        let names = command.get_arguments().filter_map(|arg| arg.get_long());
+        let typed: Vec<&str> = names.collect();
+        self.0.iter().map(String::as_str).find(|name| typed.contains(name))
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Typed, Error> {
+        let typed = |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
+        Ok(Typed(matches.ids().filter(typed).map(|id| id.as_str().replace('_', "-")).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Typed::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for Typed {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+/// A command on one workload, with that workload's options.
+#[derive(Subcommand, Debug)]
+pub(crate) enum On<C: Args> {
+    /// Gets and sets to a memcached-compatible cache.
+    Cache(Box<Measured<Cache, C>>),
+    /// Requests to a web server.
+    Web(Box<Measured<Web, C>>),
+    /// Lines to a null server, to test the ruler.
+    Null(Box<Measured<Null, C>>),
+}
+
+/// The options of a command, of what all measuring commands have in common, and of a workload.
+#[derive(Args, Debug)]
+pub(crate) struct Measured<W: Args, C: Args> {
+    #[command(flatten)]
+    typed: Typed,
+    #[command(flatten)]
+    command: C,
+    #[command(flatten)]
+    setting: Setting,
+    #[command(flatten)]
+    workload: W,
+}
+
+impl<C: Args> On<C> {
+    /// The parts, whichever workload it is.
+    pub(crate) fn parts(self) -> (C, Setting, Workload, Typed) {
+        match self {
+            On::Cache(on) => (on.command, on.setting, Workload::Cache(Box::new(on.workload)), on.typed),
+            On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
+            On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
+        }
+    }
+}
+
+/// The workloads between which `--workload` chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WorkloadName {
+enum Name {
     /// Gets and sets to a memcached-compatible cache.
     Cache,
     /// Requests to a web server.
     Web,
     /// Lines to a null server, to test the ruler.
     Null,
+}
+
+/// A workload that `--workload` chooses, for a command whose first words are something else. It takes the options of all
+/// workloads, and refuses those of others than the one that is chosen.
+#[derive(Clone, Debug)]
+pub(crate) struct AnyWorkload(pub(crate) Workload);
+
+/// Which workload.
+#[derive(Args, Debug)]
+struct Choice {
+    /// With --live: what to send.
+    #[arg(long, value_enum, default_value_t = Name::Cache, value_name = "WORKLOAD")]
+    workload: Name,
+}
+
+impl Args for AnyWorkload {
+    fn augment_args(command: Command) -> Command {
+        let mut command = Cache::augment_args(Choice::augment_args(command));
+        for option in Web::augment_args(Command::new("web")).get_arguments() {
+            if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
+                command = command.arg(option.clone());
+            }
+        }
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AnyWorkload {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
+        let all = [
+            (Name::Cache, Cache::augment_args(Command::new("cache"))),
+            (Name::Web, Web::augment_args(Command::new("web"))),
+        ];
+        let Choice { workload: chosen } = Choice::from_arg_matches(matches)?;
+        let own: Vec<String> = all
+            .iter()
+            .filter(|(name, _)| *name == chosen)
+            .flat_map(|(_, command)| command.get_arguments().map(|arg| arg.get_id().to_string()))
+            .collect();
+        for (_, command) in all.iter().filter(|(name, _)| *name != chosen) {
+            let typed = |arg: &&clap::Arg| {
+                let id = arg.get_id().as_str();
+                !own.iter().any(|other| other == id)
+                    && matches.value_source(id) == Some(ValueSource::CommandLine)
+            };
+            if let Some(option) = command.get_arguments().find(typed) {
+                let (long, other) = (option.get_long().unwrap_or_default(), command.get_name());
+                let text = format!(
+                    "--{long} is for the workload {other}; add --workload {other}, or leave it out\n"
+                );
+                return Err(Error::raw(ErrorKind::ArgumentConflict, text));
+            }
+        }
+        Ok(AnyWorkload(match chosen {
+            Name::Cache => Workload::Cache(Box::new(Cache::from_arg_matches(matches)?)),
+            Name::Web => Workload::Web(Box::new(Web::from_arg_matches(matches)?)),
+            Name::Null => Workload::Null(Null {}),
+        }))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = AnyWorkload::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// What is sent, with every parameter.
@@ -26,54 +177,54 @@ pub(crate) enum Sent {
     Null,
 }
 
-/// What is sent: each workload heeds its own options and those that are shared.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct WorkloadOptions {
-    #[command(flatten)]
-    pub shared: SharedOptions,
-    #[command(flatten)]
-    pub cache: CacheOptions,
-    #[command(flatten)]
-    pub web: WebOptions,
+/// What is sent to these servers, as caches or as web servers, where they are known yet.
+///
+/// Errors: parameters that do not go together; a file or folder that cannot be read.
+pub(crate) fn sent(spec: &Spec, servers: Option<Vec<Server>>, urls: Vec<Url>) -> Result<Sent> {
+    Ok(match &spec.workload {
+        Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
+        Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
+        Workload::Null(_) => Sent::Null,
+    })
 }
 
-/// What every workload heeds in its way.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Workload")]
-pub(crate) struct SharedOptions {
-    /// How often each key, or each page, is asked for: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential,
-    /// latest:ALPHA and more; see taillight explain cache.
-    #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
-    pub popularity: Popularity,
-    /// Check what comes back: of a cache every value, by content; of a web server as said, length being the default. What
-    /// is wrong makes the run invalid.
-    #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
-    pub verify: Option<Verify>,
-    /// Agree to store items in a server that is not on this machine.
-    #[arg(long)]
-    pub yes: bool,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl WorkloadOptions {
-    /// What this workload sends; the servers, as caches or as web servers, where they are known yet.
-    ///
-    /// Errors: parameters that do not go together; a file or folder that cannot be read.
-    pub(crate) fn sent(
-        &self,
-        workload: WorkloadName,
-        seed: u64,
-        servers: Option<Vec<Server>>,
-        urls: Vec<Url>,
-    ) -> Result<Sent> {
-        Ok(match workload {
-            WorkloadName::Cache => Sent::Cache(Box::new(self.cache.config(&self.shared, seed, servers)?)),
-            WorkloadName::Web => Sent::Web(Box::new(self.web.config(&self.shared, seed, urls)?)),
-            WorkloadName::Null => Sent::Null,
-        })
+    #[derive(Args, Debug)]
+    struct Both {
+        #[command(flatten)]
+        typed: Typed,
+        #[command(flatten)]
+        workload: AnyWorkload,
     }
-}
 
-/// A command that takes the options of the generator, and no others.
-pub(crate) fn generator_options() -> Command {
-    WorkloadOptions::augment_args(LoadOptions::augment_args(Command::new("generator")))
+    fn parsed(line: &str) -> Result<Both, Error> {
+        let command = Both::augment_args(Command::new("x").no_binary_name(true));
+        Both::from_arg_matches(&command.try_get_matches_from(line.split_whitespace())?)
+    }
+
+    #[test]
+    fn options_of_another_workload_are_refused() {
+        let check = |line: &str, expect: Result<&str, &str>| match (parsed(line), expect) {
+            (Ok(found), Ok(name)) => assert_eq!(found.workload.0.name(), name, "{line}"),
+            (Err(error), Err(says)) => assert!(error.to_string().contains(says), "{line}: {error}"),
+            (found, _) => panic!("{line}: {found:?}"),
+        };
+        check("--keys 5 --verify --popularity uniform", Ok("cache"));
+        check("--keys 5 --files 10x4KiB", Err("--files is for the workload web; add --workload web"));
+        check("--workload web --files=10x4KiB --verify checksum --yes", Ok("web"));
+        check("--workload web --mix=get:100", Err("--mix is for the workload cache"));
+        check("--workload null", Ok("null"));
+        check("--workload null --keys 5", Err("--keys is for the workload cache"));
+    }
+
+    #[test]
+    fn what_was_typed_is_known() {
+        let typed = parsed("--key-size 40 --verify --mix=get:100").unwrap().typed;
+        assert!(["key-size", "verify", "mix"].iter().all(|name| typed.has(name)), "{typed:?}");
+        assert!(!typed.has("keys") && !typed.has("workload"));
+        assert_eq!(typed.first_of(&Web::augment_args(Command::new("web"))), Some("verify"));
+    }
 }

@@ -43,7 +43,7 @@ What counts as success
   none        the status alone
 
   Everything else is an error, counted by kind: status_404, wrong_length, wrong_content, answer_cut_off, connection_closed,
-  no_answer_in_time (--timeout). A redirect is not followed and is no success. Errors have no response time; a
+  no_answer_in_time (--timeout). A redirect is not followed and is not a success. Errors have no response time; a
   time-out enters at its age. Too many of either make the trial invalid: fast failures make no server fast.
 
 The target

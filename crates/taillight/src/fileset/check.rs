@@ -50,10 +50,10 @@ pub(super) fn check(folder: &Path) -> Result<()> {
     )
 }
 
-/// What lies in `folder` and is none of `known`.
+/// What lies in `folder` and is not in `known`.
 fn strangers(folder: &Path, known: &BTreeSet<String>) -> Result<Vec<String>> {
     let entries = match fs::read_dir(folder) {
-        // Its files lack, which is said of each.
+        // Its files are missing, which is reported of each.
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.with_context(|| format!("cannot read {}", folder.display()))?,
     };

@@ -7,14 +7,16 @@ use rustix::io::Errno;
 
 /// Has `folder` for this process alone, to make or remove a set in it, until what is returned is dropped or the process ends.
 ///
-/// Errors: somebody else has it; it cannot be opened.
+/// Errors: another process has it; it cannot be opened.
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let name = folder.display();
     let open = File::open(folder).with_context(|| format!("cannot open the folder {name}"))?;
     match flock(&open, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(open),
         Err(Errno::WOULDBLOCK) => {
-            bail!("somebody makes or removes the file set in {name} at this moment; wait until that is done")
+            bail!(
+                "another process makes or removes the file set in {name} at this moment; wait until that is done"
+            )
         }
         Err(error) => Err(error).with_context(|| format!("cannot lock the folder {name}")),
     }

@@ -31,7 +31,7 @@ enum Found {
 
 /// Makes `set` in `folder`.
 ///
-/// Errors: the folder holds something else, which stays; somebody else is at it; there is no room; somebody asked to stop.
+/// Errors: the folder holds something else, which stays; another process has it; no space; the run was interrupted.
 pub(super) fn make(folder: &Path, set: &FileSet, threads: usize) -> Result<()> {
     let begun = Instant::now();
     let interrupt = Interrupt::on_signals()?;

@@ -13,8 +13,8 @@ use crate::terminal::say;
 
 /// Removes the set in `folder`, whole or not, and the folder where nothing else is in it.
 ///
-/// Errors: there is none; somebody else is at it; a file cannot be removed; something else lies in the set's folders;
-/// somebody asked to stop. What is left is still known as a part of the set then.
+/// Errors: there is none; another process has it; a file cannot be removed; something else lies in the set's folders;
+/// the run was interrupted. What is left is still known as a part of the set then.
 pub(super) fn remove(folder: &Path) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     let _lock = lock(folder)?;
@@ -40,7 +40,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {
             "; the folder stays, as something else is in it"
         }
-        // A folder that others' permissions keep, or a mount point: the set is gone, which was asked for.
+        // A folder that others' permissions keep, or a mount point: the set is removed, which was asked for.
         Err(_) => "; the folder itself could not be removed",
     };
     say(&format!("removed {} from {}{rest}\n", about(&set), folder.display()))
@@ -57,8 +57,10 @@ fn remove_folder(root: &Path, set: &FileSet, folder: u64) -> Result<()> {
     let path = below(root, &set.folder(folder));
     match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        // Through a link the files of somebody else would be removed.
-        Ok(meta) if !meta.is_dir() => bail!("{} is no folder of the set; it is not removed", path.display()),
+        // Through a link files outside the set would be removed.
+        Ok(meta) if !meta.is_dir() => {
+            bail!("{} is not a folder of the set; it is not removed", path.display())
+        }
         other => other.with_context(|| format!("cannot look at {}", path.display()))?,
     };
     for file in set.files_of(folder) {

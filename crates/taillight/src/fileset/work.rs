@@ -11,7 +11,7 @@ use anyhow::{Result, anyhow};
 use lab::Interrupt;
 use workloads::web::FileSet;
 
-/// How often it is looked how far they are, and whether somebody asks to stop: at first and later, so that a small set
+/// How often progress and requests to stop are checked for: at first and later, so that a small set
 /// does not wait.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
@@ -23,7 +23,7 @@ pub(super) fn threads(asked: Option<u16>) -> usize {
 /// Does `work` for each folder of `set`, by its number; says meanwhile how far it is, if `doing` is seen on a terminal.
 ///
 /// A folder is one thread's, so that no two wait for its lock.
-/// Errors: the first of `work`; somebody asked to stop. What was begun is ended, and nothing more is begun.
+/// Errors: the first of `work`; the run was interrupted. What was begun is ended, and nothing more is begun.
 pub(super) fn over_folders(
     set: &FileSet,
     threads: usize,
@@ -65,7 +65,7 @@ pub(super) fn over_folders(
             }
         }
         if shows {
-            // Whatever is said next has the line to itself.
+            // The next message starts on an empty line.
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
         for thread in all {

@@ -51,7 +51,7 @@ impl Drop for Show {
 pub(crate) fn print(point: &LivePoint) {
     let line = serde_json::json!({ "live": point });
     let mut out = std::io::stdout().lock();
-    // Nobody looks on any more: the load goes on.
+    // The reader may have closed standard output: the load goes on.
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_missed_one_holds_nobody_up_for_ever() {
+    fn a_thread_that_missed_one_does_not_hold_up_the_others() {
         let mut gathered = Gathered::new(2);
         for interval in 0..10 {
             gathered.add(point(interval));

@@ -9,7 +9,7 @@ use crate::clocks::Clocks;
 
 /// One connection in so many is stamped: what a stamp costs must not become the queue that is measured.
 const ONE_IN: usize = 8;
-/// Exchanges that are kept where nobody knows how many come, and at most: 56 MiB, or 224.
+/// Exchanges that are kept where it is unknown how many come, and at most: 56 MiB, or 224.
 const UNKNOWN: f64 = 1e6;
 const MOST: f64 = 4e6;
 
@@ -21,10 +21,10 @@ pub(super) struct Stamped {
 impl Stamped {
     /// Has `generator` ask the kernel for its stamps.
     pub(super) fn begin(generator: &mut Generator, task: &Task) -> Stamped {
-        let seconds = (task.load.warmup + task.load.window).as_secs_f64();
+        let seconds = (task.spec.time.warmup + task.spec.time.window).as_secs_f64();
         let watched = |rps: f64| rps * seconds / ONE_IN as f64 / f64::from(generator.threads);
         // Twice what is expected, so that none is left out.
-        let room = task.rate.map_or(UNKNOWN, |rate| 2.0 * watched(rate.rps()) + 1_000.0);
+        let room = task.rate().map_or(UNKNOWN, |rate| 2.0 * watched(rate.rps()) + 1_000.0);
         generator.stamps = Some(Stamps { one_in: ONE_IN, room: room.min(MOST) as usize });
         Stamped { before: WallClock::sample() }
     }

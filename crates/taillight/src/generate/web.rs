@@ -15,10 +15,11 @@ use workloads::web::{Checked, Pages, Probe, Web, WebConfig};
 use crate::args::{TlsClient, encrypted};
 use crate::generate::{Interrupted, Task, seat};
 
-/// How often it is looked whether somebody asks to stop, while a server is waited for.
+/// How often a request to stop is checked for while a server is waited for.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Asks each server for a page, so that what is no web server is told before the load; what the first says that it is.
+/// Asks each server for a page, so that what is not a web server is reported before the load; what the first says
+/// that it is.
 ///
 /// Errors: one cannot be reached, does not answer within 5 s in all, or speaks no HTTP; `stop` is set. A page that is not
 /// there is no error: the load counts them.
@@ -43,7 +44,7 @@ pub(super) fn probe(
     Ok(first.and_then(|probe| probe.server))
 }
 
-/// A socket that fails once its time is over, however it was used, or somebody asks to stop.
+/// A socket that fails once its time is over, however it was used, or a stop is requested.
 struct Bounded {
     socket: TcpStream,
     deadline: Instant,
@@ -70,7 +71,7 @@ impl Bounded {
     fn until<T>(&mut self, mut work: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
         while Instant::now() < self.deadline {
             if self.stop.load(Ordering::Relaxed) {
-                return Err(io::Error::other("somebody asked to stop"));
+                return Err(io::Error::other("interrupted"));
             }
             match work(&mut self.socket) {
                 Err(error) if is_patient(error.kind()) => {}
@@ -105,7 +106,7 @@ impl Write for Bounded {
 /// What to do about a server that cannot be connected to.
 fn refused(address: &Address, error: &io::Error) -> String {
     match error.kind() {
-        // There is somebody, who may be as quick as that.
+        // A server listens there, and may reset a connection this early.
         io::ErrorKind::ConnectionReset => {
             format!("{address} closed the connection at once; is it an HTTP server?")
         }

@@ -7,24 +7,22 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command};
-use lab::{Interrupt, Restart, Server, ServerOptions, TargetName, allowed_cpus};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
+use lab::{Interrupt, Restart, Server, ServerOptions, TargetName};
 use launch::Form;
 use serde::Serialize;
-use units::{Bytes, CpuList};
 
-/// How often it is looked whether the servers run and whether they are still wanted.
+/// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What stands around the server.
+/// What the server runs in.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Form")]
 pub(super) struct Around {
     /// bare, bridged (behind the bridge that containers have), lxc, podman or docker. All but bare take root.
     #[arg(long, value_name = "FORM")]
     form: Option<Form>,
-    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the memcached or nginx found
-    /// here.
+    /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the program that is found here.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
     /// Image that podman or docker runs in place of this machine's own program.
@@ -59,81 +57,90 @@ impl Around {
     }
 }
 
-/// memcached, and what stands around it.
-#[derive(Args, Debug)]
-pub(super) struct MemcachedArgs {
-    /// Threads, of all instances together.
-    #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    threads: u16,
-    /// Memory for items, of all instances together.
-    #[arg(short, long, default_value = "64MiB", value_name = "SIZE")]
-    memory: Bytes,
-    /// Connections at once.
-    #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    connections: u32,
-    /// Processors to run on [default: all that this process may use].
-    #[arg(long, value_name = "LIST")]
-    cpus: Option<CpuList>,
-    /// A further argument, such as --arg=-o --arg=no_lru_maintainer.
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
-    arg: Vec<String>,
-    #[command(flatten)]
-    around: Around,
-}
-
-pub(super) fn memcached(args: &MemcachedArgs) -> Result<ExitCode> {
-    let options = ServerOptions {
-        threads: usize::from(args.threads),
-        memory: args.memory,
-        connections: args.connections as usize,
-        cpus: args.cpus.as_ref().map_or_else(allowed_cpus, |cpus| cpus.as_slice().to_vec()),
-        extra: args.arg.clone(),
-        ..args.around.options()?
-    };
-    run(&TargetName::Memcached, &options, &args.around)
-}
-
-/// Options of Sphinx that say where it listens, which the form decides, and those that are divided among instances.
-const PLACES: [&str; 6] = ["port", "listen", "unix_socket", "udp_port", "tls_port", "pidfile"];
+/// Options of Sphinx that say where it listens and runs, which the form decides, and those that are divided among
+/// instances.
+const PLACES: [&str; 7] = ["port", "listen", "unix_socket", "udp_port", "tls_port", "pidfile", "daemon"];
 const DIVIDED: [&str; 4] = ["threads", "memory_limit", "conn_limit", "cpus"];
 
-pub(super) fn sphinx(given: &sphinx::Options, around: &Around) -> Result<ExitCode> {
+pub(super) fn sphinx(given: &sphinx::Options, typed: &TypedOptions, around: &Around) -> Result<ExitCode> {
     let config = given.resolve()?;
     let mut cpus = config.cpus.clone();
     cpus.sort_unstable();
     cpus.dedup();
-    let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
-    let extra = words_of_sphinx(&command, std::env::args().skip_while(|word| word != "sphinx").skip(1))?;
+    let args = typed.words()?;
     let options = ServerOptions {
         threads: config.cpus.len(),
         memory: config.memory,
         connections: config.connections,
         cpus,
-        extra,
+        args,
         ..around.options()?
     };
-    run(&TargetName::Sphinx, &options, around)
+    run(&TargetName::app("sphinx"), &options, around)
 }
 
-/// What is handed on to each instance of `words`, the whole command line after `sphinx`.
-fn words_of_sphinx(command: &Command, words: impl Iterator<Item = String>) -> Result<Vec<String>> {
-    let whole = Around::augment_args(command.clone());
-    let matches = whole.try_get_matches_from(words)?;
-    let mut kept = Vec::new();
-    for arg in command.get_arguments() {
-        let id = arg.get_id().as_str();
-        if matches.value_source(id) != Some(ValueSource::CommandLine) || DIVIDED.contains(&id) {
-            continue;
-        }
-        let name = arg.get_long().unwrap_or(id);
-        if PLACES.contains(&id) {
+/// The options of Sphinx that were typed.
+///
+/// It must be the first part of the arguments that it stands among: the others take their values away.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TypedOptions(Vec<TypedOption>);
+
+#[derive(Clone, Debug)]
+struct TypedOption {
+    id: String,
+    name: String,
+    words: Vec<String>,
+}
+
+impl TypedOptions {
+    /// What each instance gets.
+    ///
+    /// Errors: an option that says where one server is.
+    fn words(&self) -> Result<Vec<String>> {
+        let kept = self.0.iter().filter(|option| !DIVIDED.contains(&option.id.as_str()));
+        let kept: Vec<&TypedOption> = kept.collect();
+        if let Some(place) = kept.iter().find(|option| PLACES.contains(&option.id.as_str())) {
+            let name = &place.name;
             bail!(
                 "--{name} says where one server is, but the form gives each instance its place; leave it out"
             );
         }
-        kept.extend(typed(arg, name, &matches));
+        Ok(kept.iter().flat_map(|option| option.words.iter().cloned()).collect())
     }
-    Ok(kept)
+}
+
+impl Args for TypedOptions {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for TypedOptions {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<TypedOptions, clap::Error> {
+        let command = sphinx::Options::augment_args(Command::new("sphinx"));
+        let mut options = Vec::new();
+        for arg in command.get_arguments() {
+            let id = arg.get_id().as_str();
+            if matches.value_source(id) == Some(ValueSource::CommandLine) {
+                let name = arg.get_long().unwrap_or(id);
+                options.push(TypedOption {
+                    id: id.into(),
+                    name: name.into(),
+                    words: typed(arg, name, matches),
+                });
+            }
+        }
+        Ok(TypedOptions(options))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = TypedOptions::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// An option as it could have been typed.
@@ -171,7 +178,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is said once it accepts connections.
+/// What is printed once it accepts connections.
 fn ready(server: &Server) -> String {
     let record = server.record();
     let around = [Some(&record.form), record.engine.as_ref(), Some(&record.version), record.image.as_ref()];
@@ -232,7 +239,8 @@ mod tests {
     fn sphinx_gets_its_own_words_and_not_those_of_the_form() {
         let check = |line: &str, expect: Result<&str, &str>| {
             let command = sphinx::Options::augment_args(Command::new("sphinx").no_binary_name(true));
-            let found = words_of_sphinx(&command, line.split_whitespace().map(str::to_owned));
+            let matches = Around::augment_args(command).get_matches_from(line.split_whitespace());
+            let found = TypedOptions::from_arg_matches(&matches).unwrap().words();
             match expect {
                 Ok(words) => assert_eq!(found.unwrap().join(" "), words, "{line}"),
                 Err(says) => assert!(found.unwrap_err().to_string().contains(says), "{line}"),

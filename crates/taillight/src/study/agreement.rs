@@ -78,7 +78,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
 
 fn load(path: &Path) -> Result<Study> {
     let folder =
-        StudyFolder::open(path).with_context(|| format!("{} is no result of a study", path.display()))?;
+        StudyFolder::open(path).with_context(|| format!("{} is not a result of a study", path.display()))?;
     Ok(folder.load()?)
 }
 

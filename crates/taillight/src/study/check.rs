@@ -9,7 +9,6 @@ use lab::study::{Definition, Source, conclude};
 use results::Study;
 use results::study::{ClaimVerdict, StudyFolder};
 
-use super::vocabulary::vocabulary;
 use crate::terminal::{say, table_width, tell, uses_color};
 
 /// A gate failed.
@@ -33,7 +32,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let source = Source::find(name).with_context(|| {
         format!("{} is a result of '{}'; name its folder with --study", args.folder.display(), study.name)
     })?;
-    let definition = source.read(&vocabulary())?;
+    let definition = source.read()?;
     // What is on disk stays: a result does not change once it is whole.
     conclude(&mut study, &definition);
     say(&::report::study_table(&study, table_width(), uses_color()))?;

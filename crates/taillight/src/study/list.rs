@@ -6,17 +6,16 @@ use anyhow::Result;
 use lab::study::{Facts, Plan, STUDIES, Source};
 use results::study::Form;
 
-use super::vocabulary::vocabulary;
 use crate::progress::clock;
 use crate::terminal::{say, uses_color};
 
 pub(crate) fn list() -> Result<ExitCode> {
-    let (facts, known) = (Facts::here(), vocabulary());
+    let facts = Facts::here();
     let mut rows = Vec::new();
     for study in STUDIES {
-        let definition = study.read(&known)?;
+        let definition = study.read()?;
         let time = |form| -> Result<String> {
-            let plan = Plan::new(&definition, form, &facts, &known)?;
+            let plan = Plan::new(&definition, form, &facts)?;
             Ok(if plan.is_empty() { "not here".into() } else { clock(plan.estimate()) })
         };
         rows.push(vec![
@@ -34,8 +33,8 @@ pub(crate) fn list() -> Result<ExitCode> {
 
 pub(crate) fn show(name: &str) -> Result<ExitCode> {
     let source = Source::find(name)?;
-    let (facts, known) = (Facts::here(), vocabulary());
-    let definition = source.read(&known)?;
+    let facts = Facts::here();
+    let definition = source.read()?;
     say(&format!("{}\n", source.readme()))?;
     say("## Claims\n\n")?;
     for claim in &definition.claims {
@@ -43,7 +42,7 @@ pub(crate) fn show(name: &str) -> Result<ExitCode> {
     }
     say("\n## On this machine\n\n")?;
     for form in [Form::Smoke, Form::Quick, Form::Full] {
-        let plan = Plan::new(&definition, form, &facts, &known)?;
+        let plan = Plan::new(&definition, form, &facts)?;
         let steps = plan.steps();
         say(&format!("- {}: about {}, {steps} steps\n", form.words(), clock(plan.estimate())))?;
         if form == Form::Full {

@@ -8,22 +8,20 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
-use lab::study::{Definition, Elsewhere, Facts, Plan, Runner, Setup, Source, new_record};
+use lab::study::{Definition, Facts, Plan, RemoteHost, Runner, Setup, Source, new_record};
 use results::Study;
 use results::study::{Form, StudyFolder};
+use spec::Agents;
 
 use super::check::gate;
-use super::elsewhere::Agent;
-use super::vocabulary::vocabulary;
+use super::remote_host::Agent;
 use super::watcher::Lines;
 use super::{FormArgs, OutArgs};
-use crate::from_agents::AgentsOptions;
-use crate::handed_on::handed_on;
 use crate::progress::clock;
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
 
-/// Somebody asked to stop, as shells report it.
+/// The run was interrupted, as shells report it.
 const INTERRUPTED: u8 = 130;
 /// Held while a study is being measured, so that two do not go on with the same one.
 const LOCK: &str = "lock";
@@ -48,24 +46,24 @@ pub(crate) struct StudyRunArgs {
     #[arg(long)]
     gate: bool,
     /// Have the servers started on another machine, where 'taillight agent --role server' runs; bare ones only. Settings
-    /// of that machine are applied and put back by its agent, which must allow it.
+    /// of that machine are applied and reverted by its agent, which must allow it.
     #[arg(long, value_name = "HOST:PORT")]
     server_agent: Option<String>,
     #[command(flatten)]
     out: OutArgs,
     #[command(flatten)]
-    agents: AgentsOptions,
+    agents: Agents,
 }
 
-/// Run one experiment from its TOML file: target, workload, knobs, loads, repeats, QoS. One that was interrupted goes on
+/// Run one experiment from its file, TOML or the JSON that load --resolve prints: target, workload, knobs, loads, repeats, QoS. One that was interrupted goes on
 /// after its last whole repeat.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// The file.
     file: PathBuf,
-    /// Seed of all random streams.
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    seed: u64,
+    /// Seed of all random streams [default: that of the file, else 1].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Begin anew although an interrupted run is there.
     #[arg(long)]
     fresh: bool,
@@ -76,35 +74,41 @@ pub(crate) struct RunArgs {
     out: OutArgs,
 }
 
-pub(crate) fn run_study(args: &StudyRunArgs) -> Result<ExitCode> {
-    let definition = Source::find(&args.name)?.read(&vocabulary())?;
+pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<ExitCode> {
+    let definition = Source::find(&args.name)?.read()?;
     let form = args.form.form();
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
     // What can be measured is decided by the machine that the servers run on.
     let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
-    let plan = Plan::new(&definition, form, &facts, &vocabulary())?;
+    let plan = Plan::new(&definition, form, &facts)?;
     announce(&definition, form, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut setup = setup(args.seed)?;
-    setup.elsewhere = agent.map(|agent| Box::new(agent) as Box<dyn Elsewhere>);
-    setup.words = handed_on::<StudyRunArgs>(&setup.command);
+    let mut setup = setup(args.seed, command)?;
+    setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
+    setup.agents = args.agents.clone();
     let fresh = new_record(&definition, &plan, &facts, &setup)?;
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
     let (code, study) = measure(&definition, &plan, &setup, fresh, earlier, &args.out.out)?;
     Ok(if args.gate && code == ExitCode::SUCCESS { gate(&study, &definition) } else { code })
 }
 
-pub(crate) fn run_experiment(args: &RunArgs) -> Result<ExitCode> {
+pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<ExitCode> {
     let text = fs::read_to_string(&args.file).with_context(|| {
         format!("cannot read {}; give the TOML file of an experiment", args.file.display())
     })?;
     let name = args.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let definition = Definition::of_experiment(&name, &text, &vocabulary())?;
+    let definition = if args.file.extension().is_some_and(|extension| extension == "json") {
+        let whole: toml::Table = serde_json::from_str(&text)
+            .with_context(|| format!("{} is not the JSON of a specification", args.file.display()))?;
+        Definition::of_table(&name, &format!("{name}.json"), whole)?
+    } else {
+        Definition::of_experiment(&name, &text)?
+    };
     let facts = Facts::here();
-    let plan = Plan::new(&definition, Form::Full, &facts, &vocabulary())?;
-    let setup = setup(args.seed)?;
+    let plan = Plan::new(&definition, Form::Full, &facts)?;
+    let setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
         say(&format!("{}\n", serde_json::to_string_pretty(&record.config)?))?;
@@ -126,17 +130,17 @@ fn announce(definition: &Definition, form: Form, plan: &Plan) {
     }
 }
 
-fn setup(seed: u64) -> Result<Setup> {
+fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
     Ok(Setup {
         exe: lab::this_program()?,
         seed,
         interrupt: Interrupt::on_signals()?,
-        command: std::env::args().collect(),
+        command,
         version: env!("CARGO_PKG_VERSION").into(),
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: serde_json::to_value(host::Host::here())?,
-        elsewhere: None,
-        words: Vec::new(),
+        remote_host: None,
+        agents: Agents::default(),
     })
 }
 
@@ -215,7 +219,7 @@ fn create(out: &Path, name: &str) -> Result<StudyFolder> {
     Ok(StudyFolder::create(out, &name)?)
 }
 
-/// Errors: somebody else is measuring it.
+/// Errors: another process is measuring it.
 fn lock(folder: &StudyFolder) -> Result<File> {
     let path = folder.path().join(LOCK);
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;

@@ -6,19 +6,20 @@ use std::time::Duration;
 use ::agent::{Serve, Serving, Tenant, Tune};
 use anyhow::{Context, Result, bail};
 use lab::{Files, Remote, Restart, Server, ServerOptions, TargetName};
-use units::CpuList;
+use spec::workload::Web;
+use spec::{Agents, Cpus, Spec, Target, Workload};
 
-use crate::from_agents::AgentsOptions;
+use crate::from_agents::agent_config;
 
 /// How long a server on another machine may take to start; those of the other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);
 
 /// Has the agent at `address` start a server, with these settings of its machine for as long as it runs.
 ///
-/// Errors: it cannot be had, or will not or cannot start it.
+/// Errors: it is unavailable, or will not or cannot start it.
 pub(super) fn start(
     address: &str,
-    credentials: &AgentsOptions,
+    credentials: &Agents,
     server: (&TargetName, &ServerOptions),
     settings: &[String],
 ) -> Result<Server> {
@@ -34,13 +35,13 @@ pub(super) fn start(
 /// Errors: as those of [`start`].
 pub(crate) fn tenanted(
     address: &str,
-    credentials: &AgentsOptions,
+    credentials: &Agents,
     (target, options): (&TargetName, &ServerOptions),
 ) -> Result<(Server, Session)> {
-    let words = words(target, options)?;
-    let mut tenant = Tenant::open(&credentials.party_of(vec![address.into()])?)?;
+    let spec = told(target, options)?.to_json().to_string();
+    let mut tenant = Tenant::open(&agent_config(credentials, vec![address.into()])?)?;
     let connections = options.connections as u32;
-    let serving = tenant.serve(Serve { target: target.to_string(), options: words, connections }, START)?;
+    let serving = tenant.serve(Serve { spec, connections }, START)?;
     let mut record = record(&serving)?;
     record.agent = Some(tenant.label().into());
     let tenant = Arc::new(Mutex::new(tenant));
@@ -66,42 +67,53 @@ fn locked(session: &Session) -> MutexGuard<'_, Tenant> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A server's options as they could be typed, for an agent.
+/// What an agent is told of a server: its target, and the files of its workload.
 ///
-/// Errors: it is to serve a folder, which is one of this machine.
-fn words(target: &TargetName, options: &ServerOptions) -> Result<Vec<String>> {
-    let mut words = vec![
-        format!("--form={}", options.form),
-        format!("--server-instances={}", options.instances),
-        format!("--server-threads={}", options.threads),
-        format!("--server-memory={}", options.memory.0),
-    ];
-    if !options.cpus.is_empty() {
-        words.push(format!("--server-cpus={}", options.cpus.iter().copied().collect::<CpuList>()));
+/// Errors: it is to serve a folder, or is described by one, which is of this machine; it already runs.
+fn told(name: &TargetName, options: &ServerOptions) -> Result<Spec> {
+    match name {
+        TargetName::App(app) if app.contains('/') => {
+            bail!(
+                "{name}: an agent starts the applications that it brings along, and this one is a folder of this machine"
+            )
+        }
+        TargetName::App(_) => {}
+        TargetName::External(_) => bail!("{name} already runs, so that no agent starts it"),
     }
-    words.extend(options.binary.iter().map(|binary| format!("--server-binary={}", binary.display())));
-    words.extend(options.image.iter().map(|image| format!("--server-image={image}")));
-    let extra = match target {
-        TargetName::Sphinx => "sphinx-arg",
-        TargetName::Memcached => "memcached-arg",
-        TargetName::Nginx => "nginx-set",
-        TargetName::Foreign(_) => bail!("{target} already runs, so that no agent starts it"),
+    let cpus = options.cpus.iter().copied().collect();
+    let mut spec = Spec {
+        target: Target {
+            server: name.clone(),
+            form: options.form,
+            binary: options.binary.clone(),
+            image: options.image.clone(),
+            instances: options.instances as u32,
+            threads: options.threads as u32,
+            memory: options.memory,
+            cpus: if options.cpus.is_empty() { Cpus::Apart } else { Cpus::List(cpus) },
+            set: options.set.clone(),
+            args: options.args.clone(),
+            ..Target::default()
+        },
+        ..Spec::default()
     };
-    words.extend(options.extra.iter().map(|arg| format!("--{extra}={arg}")));
     match &options.files {
-        Some(Files::Set { files, seed, place }) => words.extend([
-            format!("--files={files}"),
-            format!("--files-seed={seed}"),
-            format!("--files-in={place}"),
-        ]),
+        Some(Files::Set { files, seed, place }) => {
+            spec.target.files_in = place.clone();
+            let web = Web { files: Some(files.clone()), files_seed: *seed, ..Web::default() };
+            spec.workload = Workload::Web(Box::new(web));
+        }
         Some(Files::Folder(folder)) => bail!(
             "--file-set {}: that folder is one of this machine, and the server runs on another; name a set that is made \
              there by --files, such as --files 100000x4KiB",
             folder.display()
         ),
-        None => {}
+        None => {
+            let usual = lab::workloads(name)?.first().copied().and_then(Workload::named);
+            spec.workload = usual.unwrap_or_default();
+        }
     }
-    Ok(words)
+    Ok(spec)
 }
 
 fn record(serving: &Serving) -> Result<results::Target> {
@@ -125,7 +137,7 @@ impl Remote for Tenanted {
     }
 
     fn stop(self: Box<Self>) -> Vec<String> {
-        // One that is gone has no log.
+        // One that has ended has no log.
         locked(&self.tenant).stop().unwrap_or_default().lines().map(str::to_owned).collect()
     }
 }
@@ -136,29 +148,37 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn options_are_words_that_an_agent_reads() {
-        let check = |target: TargetName, change: fn(&mut ServerOptions), expect: Result<&str, &str>| {
+    fn an_agent_reads_what_it_is_told() {
+        let check = |name: &str, change: fn(&mut ServerOptions), expect: Result<fn(&Spec) -> bool, &str>| {
             let mut options = ServerOptions { cpus: Vec::new(), ..ServerOptions::new(Path::new("/x")) };
             change(&mut options);
-            let found = words(&target, &options).map(|words| words[4..].join(" "));
-            match (found, expect) {
-                (Ok(found), Ok(expect)) => assert_eq!(found, expect),
+            let name: TargetName = name.parse().unwrap();
+            match (told(&name, &options), expect) {
+                (Ok(found), Ok(expect)) => {
+                    assert!(found.target.server == name && expect(&found), "{found:?}");
+                    assert_eq!(lab::read_spec(found.to_json()).unwrap(), found);
+                }
                 (Err(found), Err(says)) => assert!(found.to_string().contains(says), "{found}"),
-                (found, expect) => panic!("{found:?} and not {expect:?}"),
+                (found, _) => panic!("{found:?}"),
             }
         };
-        check(TargetName::Sphinx, |_| (), Ok(""));
-        check(TargetName::Sphinx, |o| o.cpus = vec![0, 2, 3], Ok("--server-cpus=0,2-3"));
-        check(TargetName::Sphinx, |o| o.extra = vec!["--io=epoll".into()], Ok("--sphinx-arg=--io=epoll"));
-        check(TargetName::Memcached, |o| o.extra = vec!["-R5".into()], Ok("--memcached-arg=-R5"));
+        check("sphinx", |_| (), Ok(|spec| spec.target == Target::default()));
+        check("sphinx", |o| o.cpus = vec![0, 2, 3], Ok(|spec| spec.target.cpus.to_string() == "0,2-3"));
+        check("memcached", |o| o.args = vec!["-R5".into()], Ok(|spec| spec.target.args == ["-R5"]));
         let set = |o: &mut ServerOptions| {
-            o.extra = vec!["gzip=6".into()];
-            o.files = Some(Files::Set { files: "10xweb".into(), seed: 3, place: Default::default() });
+            o.set = vec!["gzip=6".into()];
+            o.files =
+                Some(Files::Set { files: "10xweb".parse().unwrap(), seed: 3, place: Default::default() });
         };
-        let expect = "--nginx-set=gzip=6 --files=10xweb --files-seed=3 --files-in=memory";
-        check(TargetName::Nginx, set, Ok(expect));
+        let is_web = |spec: &Spec| {
+            matches!(&spec.workload, Workload::Web(web) if web.files_seed == 3)
+                && spec.target.set == ["gzip=6"]
+        };
+        check("nginx", set, Ok(is_web));
+        check("lighttpd", |_| (), Ok(|spec| spec.workload.name() == "web"));
         let folder = |o: &mut ServerOptions| o.files = Some(Files::Folder("/srv".into()));
-        check(TargetName::Nginx, folder, Err("--file-set /srv"));
-        check("10.0.0.5:1".parse().unwrap(), |_| (), Err("already runs"));
+        check("nginx", folder, Err("--file-set /srv"));
+        check("./apps/mine", |_| (), Err("a folder of this machine"));
+        check("10.0.0.5:1", |_| (), Err("already runs"));
     }
 }

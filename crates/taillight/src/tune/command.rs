@@ -17,7 +17,7 @@ const LOOK_NS: i64 = 100_000_000;
 /// What shells add to the number of the signal that ended a program.
 const SIGNALLED: i32 = 128;
 
-/// Starts the command stopped, applies the settings to it, lets it run, and puts them back when it has ended.
+/// Starts the command stopped, applies the settings to it, lets it run, and reverts them when it has ended.
 pub(super) fn run(
     words: &[String],
     request: &Request,

@@ -149,7 +149,7 @@ fn table(rows: &[Row]) -> String {
 
 /// What is confined: a process that sleeps, with a network namespace of its own where that is allowed.
 ///
-/// The namespace's own `lo` is shaped, so that no packet of anybody's passes there.
+/// The namespace's own `lo` is shaped, so that no other process's packets pass there.
 struct Victim {
     child: Child,
     has_namespace: bool,

@@ -46,7 +46,7 @@ pub(super) fn status(status: &Status) -> String {
         let state = match (story.kept, status.running) {
             (true, _) => "until `taillight tune undo`",
             (false, true) => "while it runs",
-            (false, false) => "left by a run that was killed; `taillight tune undo` puts it back",
+            (false, false) => "left by a run that was killed; `taillight tune undo` reverts it",
         };
         let _ = writeln!(text, "process {} ({}), {state}:", story.begin.pid, story.begin.command.join(" "));
         for entry in story.entries.iter().filter(|entry| !entry.put_back) {
@@ -61,7 +61,7 @@ pub(super) fn status(status: &Status) -> String {
     text
 }
 
-/// What `tune undo` would put back, the last change first.
+/// What `tune undo` would revert, the last change first.
 pub(super) fn to_be_undone(status: &Status) -> String {
     let mut text = String::new();
     let entries = status.journals.iter().rev().flat_map(|story| story.entries.iter().rev());
@@ -80,7 +80,7 @@ pub(super) fn undone(undone: &Undone) -> String {
     let mut last = "";
     for setting in &undone.put_back {
         if setting != last {
-            let _ = writeln!(text, "put back: {setting}");
+            let _ = writeln!(text, "reverted: {setting}");
             last = setting;
         }
     }

@@ -28,7 +28,7 @@ struct Line {
 }
 
 impl Course {
-    /// Reads a line of the generator. One that is no point says nothing of the course.
+    /// Reads a line of the generator. One that is not a point says nothing of the course.
     pub(crate) fn read(&mut self, line: &str) {
         if let Ok(Line { live }) = serde_json::from_str(line) {
             self.add(live);
@@ -56,7 +56,7 @@ impl Course {
             known.merge(&point);
             return;
         }
-        // Intervals that nobody showed stay empty, so that a column is 100 ms everywhere.
+        // Intervals that were not shown stay empty, so that a column is 100 ms everywhere.
         let next = self.recent.back().map_or(point.interval, |last| last.interval + 1);
         let from = next.max(point.interval.saturating_sub(KEPT as u64));
         if from > next {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_point_is_passed_over() {
+    fn what_is_not_a_point_is_skipped() {
         for text in ["", "ready", "{}", r#"{"live":{}}"#, &line(0, 10).replace("[80,", "[255,")] {
             let mut course = Course::default();
             course.read(text);

@@ -115,7 +115,7 @@ mod tests {
     fn rows_begin_where_their_cells_do() {
         for cell in 0..250 {
             let start = Scale { low: cell, step: 1 }.start(0);
-            // Below 4 ns the quarters of an octave are no whole nanoseconds.
+            // Below 4 ns the quarters of an octave are not whole nanoseconds.
             assert!(cell < 8 || hist::heat_cell(start) == cell, "{cell}: {start:?}");
         }
         assert_eq!(Scale { low: 40, step: 4 }.start(2), Nanos(4_096));

@@ -9,11 +9,11 @@ use units::{Nanos, Rate};
 use crate::view::Course;
 use crate::view::heat::{self, Scale};
 
-/// Rows without which it is no picture: with a few lines above it, they fit a terminal of 24 rows.
+/// The fewest rows of a picture: with a few lines above it, they fit a terminal of 24 rows.
 pub(crate) const LOWEST: u16 = 16;
 /// Rows beyond which it does not grow.
 pub(crate) const HIGHEST: u16 = 24;
-/// Columns without which it is no picture any more.
+/// The fewest columns of a picture.
 pub(crate) const NARROWEST: u16 = 59;
 /// Columns beyond which it does not grow: 18 s of columns.
 pub(crate) const WIDEST: u16 = 200;
@@ -28,7 +28,7 @@ const STRIP: u16 = 8;
 pub(crate) struct State {
     /// Target, workload and load: `sphinx · cache · 50 krps`.
     pub subject: String,
-    /// What there is no load to be offered of, and who reads must know: `CLOSED LOOP`.
+    /// Whether no load is offered, of which the reader must know: `CLOSED LOOP`.
     pub closed: bool,
     /// `trial 3 of about 12 · 0:42 left`.
     pub place: String,

@@ -30,7 +30,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Shows a picture in place of the last one, in one write. It must be narrower than the terminal by a column, and
-    /// no higher. A terminal that cannot be written to is no reason to stop measuring.
+    /// no higher. A terminal that cannot be written to does not stop the measurement.
     pub(crate) fn show(&mut self, picture: Buffer) {
         if self.last.as_ref() == Some(&picture) {
             return;

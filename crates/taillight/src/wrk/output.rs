@@ -157,8 +157,8 @@ impl Failures {
     }
 }
 
-/// The answers that came within the window, as the bytes that are counted did: those of the drain are no part of the rate.
-/// `refused`: the answers of the whole run that are no success.
+/// The answers that came within the window, as the bytes that are counted did; the rate does not count the drain.
+/// `refused`: the answers of the whole run that are not a success.
 fn requests(recording: &Recording, refused: u64) -> u64 {
     let failed: u64 = recording.intervals.iter().map(|interval| interval.failed).sum();
     recording.answered_in_window + refused.min(failed)
@@ -178,7 +178,7 @@ fn totals(out: &mut String, recording: &Recording) {
         let _ = writeln!(out, "  Non-2xx responses: {status}");
     }
     if wrong > 0 {
-        let _ = writeln!(out, "  Answers that are no HTTP, or not what was asked for: {wrong}");
+        let _ = writeln!(out, "  Answers that are not HTTP, or not what was asked for: {wrong}");
     }
     let _ = writeln!(out, "Requests/sec: {:>9.2}", requests as f64 / seconds);
     let _ = writeln!(out, "Transfer/sec: {:>10}B", binary(read as f64 / seconds));

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Addresses for tests of networks (RFC 2544): nobody's own.
+/// Addresses for tests of networks (RFC 2544), reserved for benchmarks.
 const NETWORK: &str = "198.18";
 
 /// Machines on one switch: network namespaces joined by a bridge, with this one as a further machine. Everything is

@@ -21,7 +21,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// `None`, and says why, where namespaces cannot be had.
+    /// `None`, and says why, where namespaces are unavailable.
     fn new() -> Option<Lab> {
         let net = Net::new(1)?;
         let listen = format!("{}:0", net.address(SERVER));
@@ -142,7 +142,7 @@ fn congestion_control(net: &Net) -> String {
 }
 
 #[test]
-fn settings_are_in_force_while_the_server_runs_and_put_back_after() {
+fn settings_are_in_force_while_the_server_runs_and_reverted_after() {
     let Some(lab) = Lab::new() else { return };
     let before = congestion_control(&lab.net);
     assert_ne!(before, "reno", "it would show nothing");
@@ -171,7 +171,7 @@ fn what_it_may_not_start_is_refused() {
     };
     check("--target memcached --server-binary /bin/sh", "--allow /bin/sh");
     check("--target sphinx --form bridged", "own machine only");
-    check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "'pidfile'");
+    check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "'--pidfile=/tmp/x' is not an option");
     check("--target 127.0.0.1:1", "already runs");
     assert_eq!(lab.servers(), BTreeSet::new());
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use agent::{CredentialFiles, Credentials, LEASE, Party, Serve, Tenant, Tune};
+use agent::{AgentConfig, CredentialFiles, Credentials, LEASE, Serve, Tenant, Tune};
 
 use crate::program::{LONG, TOKEN, serve};
 
@@ -10,22 +10,22 @@ use crate::program::{LONG, TOKEN, serve};
 fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
     let words = ["agent", "--role", "server", "--name", "s", "--allow-settings"];
     let (_agent, address) = serve(&[], &words, "taillight agent s ready on ");
-    let party = Party {
+    let config = AgentConfig {
         agents: vec![address],
         credentials: Credentials::read(&CredentialFiles::default(), Some(TOKEN)).unwrap(),
         insecure_token: false,
         name: "test".into(),
         lease: LEASE,
     };
-    let mut tenant = Tenant::open(&party).unwrap();
+    let mut tenant = Tenant::open(&config).unwrap();
     let plan = |tenant: &mut Tenant| {
         let settings = vec!["cpu.quota=50%".into(), "cpu.set=subject".into()];
         tenant.tune(Tune { action: "plan".into(), settings, device: String::new() })
     };
-    let nobody = plan(&mut tenant).unwrap_err().to_string();
-    assert!(nobody.contains("it acts on processes"), "{nobody}");
-    let options = vec!["--server-memory=64MiB".into(), "--server-cpus=0".into()];
-    tenant.serve(Serve { target: "sphinx".into(), options, connections: 8 }, LONG).unwrap();
+    let refused = plan(&mut tenant).unwrap_err().to_string();
+    assert!(refused.contains("it acts on processes"), "{refused}");
+    let spec = r#"{ "target": { "server": "sphinx", "memory": "64MiB", "cpus": "0" } }"#.into();
+    tenant.serve(Serve { spec, connections: 8 }, LONG).unwrap();
     // The last action moves the server: `echo PID > …/cgroup.procs`.
     let moved = |typed: &str| -> u32 {
         let last = typed.lines().last().unwrap();

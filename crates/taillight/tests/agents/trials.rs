@@ -27,7 +27,7 @@ struct Lab {
 }
 
 impl Lab {
-    /// `None`, and says why, where namespaces cannot be had. Agent b runs behind `before_b`.
+    /// `None`, and says why, where namespaces are unavailable. Agent b runs behind `before_b`.
     fn new(before_b: &[String]) -> Option<Lab> {
         let net = Net::new(3)?;
         let (server, target) = sphinx(&net.on(SERVER), &net.address(SERVER));
@@ -58,7 +58,7 @@ impl Lab {
     }
 }
 
-/// The reason and the words of an invalid trial's gravest fault.
+/// The reason and the words of an invalid trial's most severe fault.
 fn fault(trial: &Trial) -> (Reason, String) {
     match &trial.verdict {
         Verdict::Invalid { reasons } => (reasons[0].reason, reasons[0].detail.clone()),
@@ -163,7 +163,7 @@ fn an_agent_that_is_killed_makes_the_trial_invalid() {
 }
 
 #[test]
-fn an_agent_whose_network_is_gone_is_lost_within_the_lease() {
+fn an_agent_without_a_network_is_lost_within_the_lease() {
     let Some(lab) = Lab::new(&[]) else { return };
     let words = "--keys 1000 --rate 2k --window 50s --warmup 100ms --agents-lease 2s";
     let mut load = lab.load(words);
@@ -180,7 +180,7 @@ fn an_agent_whose_network_is_gone_is_lost_within_the_lease() {
     // Behind the dead link the agent ends its generator by itself.
     orphans.iter().for_each(|&pid| await_end(pid));
     lab.net.plug(B, true);
-    // The kernel may still know the address as one that nobody has.
+    // The kernel may still know the address as unreachable.
     let reached = |_| {
         let patience = std::time::Duration::from_millis(100);
         std::net::TcpStream::connect_timeout(&lab.addresses[1].parse().unwrap(), patience).is_ok()
@@ -199,7 +199,7 @@ fn ctrl_c_at_the_coordinator_stops_all() {
     for host in [A, B] {
         lab.generators(host).iter().for_each(|&pid| await_end(pid));
     }
-    // An agent ends well when it is asked to, and a server that nobody asks goes on.
+    // An agent ends well when it is asked to, and a server that is not asked to goes on.
     let agent = lab.agents.pop().unwrap();
     let ended = agent.stop(LONG).unwrap();
     assert!(ended.status.success() && !ended.killed, "{ended:?}");

@@ -64,7 +64,7 @@ fn targets_that_are_not_there() {
 
 #[test]
 fn a_server_elsewhere_is_not_filled_unasked() {
-    // 192.0.2.0/24 is for documentation (RFC 5737): nobody answers, and nobody is asked.
+    // 192.0.2.0/24 is for documentation (RFC 5737): no host answers, and nothing is sent.
     let mut command = taillight(&["load", "cache", "--json", "--rate", "1k", "--target", "192.0.2.1:11211"]);
     refuses(&mut command, 1, &["not on this machine", "--yes", "--fill never", "nothing is flushed"]);
 }

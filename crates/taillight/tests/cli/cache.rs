@@ -208,11 +208,13 @@ fn presets_and_data_sets() {
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let etc = resolved(&["--preset", "etc", "--keys", "1000"]);
-    assert_eq!(etc["cache"]["keys"], 1000, "what is typed counts more");
-    assert!(etc["cache"]["sources"]["value_size"].as_str().unwrap().contains("SIGMETRICS"), "{etc}");
-    assert!(etc["cache"]["sources"].get("keys").is_none());
+    assert_eq!(etc["workload"]["keys"], 1000, "what is typed counts more");
+    assert_eq!(
+        (&etc["workload"]["value-size"], &etc["generator"]["arrivals"]),
+        (&"etc-value".into(), &"etc".into())
+    );
     let large = resolved(&["--data-set", "twitter", "--scale", "4000x"]);
-    assert_eq!(large["cache"]["keys"], 267_434u64 * 4_000, "a billion items, and no memory for them");
+    assert_eq!(large["workload"]["keys"], 267_434u64 * 4_000, "a billion items, and no memory for them");
     refuses(&mut taillight(&["load", "cache", "--resolve", "--preset", "ycsb-e"]), 2, &["scan"]);
     refuses(
         &mut taillight(&["load", "cache", "--resolve", "--data-set", "/no/such.csv"]),

@@ -156,7 +156,7 @@ fn one_that_dies_and_comes_back() {
     assert!(answered(&trial.windows[7..]) > 0, "and after it came back: {:?}", trial.arrivals);
 }
 
-/// A server that answers for a while, is gone for 250 ms, and answers again.
+/// A server that answers for a while, is down for 250 ms, and answers again.
 fn mortal(address: SocketAddr, ready: std::sync::mpsc::Sender<()>) {
     let (die, dies) = channel::<()>();
     let streams: Arc<Mutex<Vec<TcpStream>>> = Arc::default();

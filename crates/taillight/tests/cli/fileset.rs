@@ -91,7 +91,7 @@ fn what_it_did_not_make_is_neither_overwritten_nor_removed() {
     refuses(&mut fileset("make", &foreign.path().join("precious")), 1, &["precious"]);
     refuses(fileset("make", &folder).args(["--files", "many"]), 1, &["'many'", "100000x4KiB"]);
 
-    // What somebody has put beside and into the set stays.
+    // Foreign files beside and in the set stay.
     fs::write(folder.join("beside"), "x").unwrap();
     fs::write(folder.join("000/inside"), "x").unwrap();
     refuses(&mut fileset("remove", &folder), 1, &["files that are not of the set", "000"]);
@@ -102,7 +102,7 @@ fn what_it_did_not_make_is_neither_overwritten_nor_removed() {
 }
 
 #[test]
-fn one_that_somebody_is_at_is_left_alone() {
+fn one_that_another_process_has_locked_is_left_alone() {
     let (outer, folder) = made("20x100");
     let empty = outer.path().join("empty");
     fs::create_dir(&empty).unwrap();
@@ -113,7 +113,7 @@ fn one_that_somebody_is_at_is_left_alone() {
     });
     // As another process has it while it makes or removes the set.
     fs::rename(folder.join(MARKER), folder.join(PARTIAL)).unwrap();
-    let busy = ["somebody makes or removes", "wait until that is done"];
+    let busy = ["another process makes or removes", "wait until that is done"];
     refuses(fileset("make", &folder).args(["--files", "20x100"]), 1, &busy);
     refuses(&mut fileset("remove", &folder), 1, &busy);
     refuses(fileset("make", &empty).args(["--files", "20x100"]), 1, &busy);
@@ -129,7 +129,7 @@ fn a_link_in_place_of_a_folder_is_not_followed() {
     let elsewhere = outer.path().join("elsewhere");
     fs::rename(folder.join("000"), &elsewhere).unwrap();
     symlink(&elsewhere, folder.join("000")).unwrap();
-    refuses(&mut fileset("remove", &folder), 1, &["no folder of the set"]);
+    refuses(&mut fileset("remove", &folder), 1, &["is not a folder of the set"]);
     assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 10);
 }
 

@@ -1,4 +1,4 @@
-//! Servers that are no good: each ends in a clear error or in an invalid run, never in a hang or a figure.
+//! Faulty servers: each ends in a clear error or in an invalid run, never in a hang or a figure.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -121,7 +121,7 @@ fn memcached_that_wants_authentication() {
     refuses(&mut load(&address.to_string()), 1, &["wants authentication", "-Y"]);
 }
 
-/// Good while it is looked at, and then not: answers the first connection's questions properly.
+/// Correct while it is probed, and then not: answers the first connection's questions properly.
 fn turncoat(then: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
     server(move |mut stream, number| {
         let mut request = [0; 4096];
@@ -180,7 +180,7 @@ fn one_that_says_more_than_it_was_asked() {
         let _ = stream.write_all(b"END\r\nEND\r\n");
         let _ = stream.read(&mut [0; 1]);
     });
-    invalid(&chatty, &["nobody had asked for"]);
+    invalid(&chatty, &["without a request"]);
     assert!(TOLD.load(Ordering::Relaxed) > 0);
 }
 

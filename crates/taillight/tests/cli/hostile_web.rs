@@ -1,4 +1,4 @@
-//! Web servers that are no good: each ends in a clear error or in an invalid run, never in a hang or a figure.
+//! Faulty web servers: each ends in a clear error or in an invalid run, never in a hang or a figure.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -103,7 +103,7 @@ fn one_whose_head_has_no_end() {
     refuses(&mut load(&endless), 1, &["the head is not done after 65536 B"]);
 }
 
-/// Good while it is looked at, and then not: answers the first connection's request properly. Its `then` is called for
+/// Correct while it is probed, and then not: answers the first connection's request properly. Its `then` is called for
 /// each request of the others, and ends the connection by returning false.
 pub(crate) fn turncoat(then: impl Fn(&mut TcpStream) -> bool + Send + Sync + 'static) -> String {
     server(move |mut stream, number| {
@@ -162,7 +162,7 @@ fn one_that_promises_more_than_it_sends() {
 #[test]
 fn one_that_sends_more_than_it_promises() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody and more";
-    invalid(&saying(answer, false), &["nobody asked for"]);
+    invalid(&saying(answer, false), &["without a request"]);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn one_whose_chunks_are_none() {
 #[test]
 fn one_whose_lengths_contradict_each_other() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nbody";
-    invalid(&saying(answer, false), &["the content length is no number, or there are several"]);
+    invalid(&saying(answer, false), &["the content length is not a number, or there are several"]);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn one_whose_head_never_ends_later() {
 }
 
 #[test]
-fn one_that_is_slower_than_anybody_waits() {
+fn one_that_takes_longer_than_the_timeout() {
     let slow = turncoat(|stream| {
         // A byte in 20 ms; the whole takes a second.
         GOOD.iter().all(|byte| {

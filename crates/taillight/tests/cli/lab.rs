@@ -192,7 +192,7 @@ fn sigkill_of_the_program_takes_its_processes_along_and_leaves_the_result() {
     let started_by_it = children(demo.id());
     demo.kill().unwrap();
     demo.wait().unwrap();
-    wait_until("its processes are gone", || started_by_it.iter().all(|pid| !runs(*pid)));
+    wait_until("its processes have ended", || started_by_it.iter().all(|pid| !runs(*pid)));
     let result = ResultFolder::open(&folder).unwrap().load().unwrap();
     assert!(!result.complete && !result.trials.is_empty());
     assert!(finish(taillight(&["report"]).arg(&folder)).status.success());
@@ -241,7 +241,7 @@ fn a_server_that_hangs_up_leaves_no_result() {
 }
 
 #[test]
-fn what_is_no_result_is_said() {
+fn what_is_not_a_result_is_refused() {
     let folder = TempDir::new().unwrap();
     refuses(taillight(&["report"]).arg(folder.path()), 1, &["cannot read", "result.json"]);
     refuses(&mut taillight(&["compare", "/no/such/a", "/no/such/b"]), 1, &["cannot read", "/no/such/a"]);
@@ -258,7 +258,7 @@ fn a_folder_that_may_not_be_written_to_is_found_before_anything_runs() {
     fs::create_dir(&results).unwrap();
     let mut demo = lab("demo", &results, &["--quick"]);
     if rustix::process::geteuid().is_root() {
-        // Root may write everywhere, so the program runs as somebody who may not.
+        // Root may write everywhere, so the program runs as a user who may not.
         let program = out.path().join("taillight");
         fs::copy(env!("CARGO_BIN_EXE_taillight"), &program).unwrap();
         let open = |path: &Path| {

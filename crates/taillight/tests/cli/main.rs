@@ -4,6 +4,8 @@
 
 mod bad_input;
 mod cache;
+#[path = "../../../launch/tests/servers/docker.rs"]
+mod docker;
 mod extremes;
 mod fileset;
 mod forms;
@@ -15,7 +17,9 @@ mod nginx;
 mod probes;
 mod results;
 mod run;
+mod side_by_side;
 mod soak;
+mod specification;
 mod study;
 mod study_settings;
 mod tune;

@@ -26,7 +26,7 @@ fn has(program: &str) -> bool {
     found
 }
 
-/// A set of files that everybody may read.
+/// A set of files that every user may read.
 fn made(files: &str) -> (TempDir, PathBuf, FileSet) {
     let outer = TempDir::new().unwrap();
     fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -152,7 +152,7 @@ fn files_are_made_for_a_server_and_go_with_it() {
     // It ends its output when it ends.
     assert!(lines.next().is_none());
     assert!(child.wait().unwrap().success());
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "its files are gone");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "its files are removed");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn it_can_be_stopped_while_its_files_are_made() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", text(&output));
     assert!(text(&output).contains("interrupted by Ctrl-C"), "{}", text(&output));
-    assert!(!is_made(), "its files are gone");
+    assert!(!is_made(), "its files are removed");
 }
 
 #[test]
@@ -213,11 +213,11 @@ fn a_load_is_offered_to_an_nginx_that_is_started_for_it() {
     // The workers' processor time, not the master's, which sleeps. It is read every 250 ms: of a window of 2 s at least
     // two samples are within, also on a busy machine.
     assert!(trial.counters["server_cpu_us_per_request"] > 0.0);
-    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "its files are gone");
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0, "its files are removed");
     refuses(
         &mut taillight(&["load", "cache", "--target", "nginx", "--rate", "500"]),
         1,
-        &["nginx is no cache"],
+        &["nginx is not a cache"],
     );
 }
 
@@ -232,8 +232,8 @@ fn what_cannot_be_served_is_told() {
         command
     };
     refuses(&mut serve(&["--file-set", "/no/such/folder"]), 1, &["/no/such/folder"]);
-    refuses(&mut serve(&["--files", "many"]), 1, &["many", "100000x4KiB"]);
-    refuses(&mut serve(&["--files", "10x4KiB", "--set", "gzip=11"]), 2, &["gzip=11", "a level from 1 to 9"]);
+    refuses(&mut serve(&["--files", "many"]), 2, &["many", "100000x4KiB"]);
+    refuses(&mut serve(&["--files", "10x4KiB", "--set", "gzip=11"]), 2, &["gzip=11", "a number from 1 to 9"]);
     refuses(&mut serve(&["--files", "10x4KiB", "--binary", "/bin/echo"]), 1, &["nginx version"]);
     refuses(&mut serve(&["--file-set", "/tmp", "--files", "10x1"]), 2, &["cannot be used with"]);
 }

@@ -65,13 +65,13 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
         assert!(lacks.is_none_or(|lacks| !lacks.what.is_empty() && !lacks.disables.is_empty()), "{probes:?}");
         println!("{probe}: {}", lacks.map_or("seen".into(), |lacks| format!("skipped: {}", lacks.what)));
     }
-    // What needs no privilege is there for whoever started the server.
+    // What needs no privilege is available to the user who started the server.
     let scheduling = probes.scheduling.as_ref().unwrap();
     assert!(scheduling.threads.iter().any(|thread| thread.switches_per_s > 0.0), "{scheduling:?}");
     let costs: Vec<&str> = probes.overhead.iter().map(|overhead| overhead.probe.as_str()).collect();
     let seen: Vec<&str> = seen.iter().filter(|(_, is_seen)| *is_seen).map(|(probe, _)| *probe).collect();
     let in_slots: Vec<&str> = seen.into_iter().filter(|probe| *probe != "client").collect();
-    assert_eq!(costs, in_slots, "what looks in slots is held against its absence");
+    assert_eq!(costs, in_slots, "what looks in slots is compared with its absence");
     if let Some(stages) = &probes.stages {
         let lost = |verdict: &Verdict| match verdict {
             Verdict::Invalid { reasons } => reasons.iter().any(|one| one.reason == Reason::ProbeLoss),
@@ -97,7 +97,7 @@ fn what_can_be_observed_is_in_the_record_and_on_the_page() {
     let page = fs::read_to_string(out.path().join("observed/report.html")).unwrap();
     for part in [
         "Where the time goes",
-        "What looking cost",
+        "Probe overhead",
         "stamps in the client",
         "What the server counts itself (memcached",
     ] {
@@ -126,7 +126,7 @@ fn sphinx_tells_its_own_service_times_where_it_has_metrics() {
 }
 
 #[test]
-fn nginx_tells_its_requests_and_a_server_without_counters_is_said() {
+fn nginx_tells_its_requests_and_a_server_without_counters_is_reported() {
     if let Err(error) = launch::nginx::find() {
         return println!("skipped: {error}");
     }
@@ -143,8 +143,8 @@ fn nginx_tells_its_requests_and_a_server_without_counters_is_said() {
     assert!(probes.server.is_none() && probes.missing[0].what.contains("answers 'stats'"), "{probes:?}");
 }
 
-/// Debian's user without any rights, and group.
-const NOBODY: u32 = 65534;
+/// Debian's user and group without any rights.
+const UNPRIVILEGED: u32 = 65534;
 
 #[test]
 fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
@@ -155,10 +155,10 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     let mut command = taillight(&["study", "run", "breakdown-memcached", "--smoke", "--out", "results"]);
     command.current_dir(out.path()).env("HOME", out.path());
     if rustix::process::geteuid().is_root() {
-        chown(out.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(out.path(), Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
         // Every other group goes with the number.
-        command.uid(NOBODY).gid(NOBODY);
-        if taillight(&["--version"]).uid(NOBODY).gid(NOBODY).output().is_err() {
+        command.uid(UNPRIVILEGED).gid(UNPRIVILEGED);
+        if taillight(&["--version"]).uid(UNPRIVILEGED).gid(UNPRIVILEGED).output().is_err() {
             return println!(
                 "skipped: a user without rights may not run {}",
                 command.get_program().display()

@@ -1,4 +1,4 @@
-//! Studies through the command line: every one of them in its smoke form, stopped and gone on with, judged again.
+//! Studies through the command line: every one of them in its smoke form, stopped and continued, judged again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,13 +208,13 @@ fn an_experiment_is_run_from_its_file() {
     fs::write(&file, experiment).unwrap();
     let output = finish(taillight(&["run"]).arg(&file).arg("--resolve"));
     let resolved: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(resolved["points"][0]["experiment"]["load"], "2.00 krps");
-    assert_eq!(resolved["points"][0]["experiment"]["target"]["memory"], "1 GiB");
+    assert_eq!(resolved["points"][0]["experiment"]["load"]["rate"], "2krps");
+    assert_eq!(resolved["points"][0]["experiment"]["target"]["memory"], "1GiB");
     let output = finish(taillight(&["run"]).arg(&file).arg("--out").arg(out.path()));
     assert!(output.status.success(), "{}", text(&output));
     let record = load(&only_folder(out.path()));
     assert_eq!((record.name.as_str(), record.cells.len(), record.blocks), ("mine", 2, 2));
-    assert_eq!(record.config["points"][0]["experiment"]["load"], "2.00 krps");
+    assert_eq!(record.config["points"][0]["experiment"]["load"]["rate"], "2krps");
     // One that is interrupted in its second repeat goes on there.
     let out = TempDir::new().unwrap();
     fs::write(&file, experiment.replace("repeats = 2", "repeats = 3").replace("150ms", "700ms")).unwrap();

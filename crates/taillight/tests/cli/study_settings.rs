@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::run::{finish, taillight, text};
-use crate::tune::{state_of_root, told, tune};
+use crate::tune::{State, state_of_root, told, tune};
 
 const LONG: Duration = Duration::from_secs(60);
 const ASLR: &str = "/proc/sys/kernel/randomize_va_space";
@@ -56,7 +56,7 @@ metric = 'latency_us_p50'
 struct Lab {
     study: TempDir,
     out: TempDir,
-    state: TempDir,
+    state: State,
 }
 
 impl Lab {
@@ -113,13 +113,13 @@ fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
     assert!(set, "the setting is never in force");
     kill_process(Pid::from_raw(process.pid().cast_signed()).unwrap(), Signal::KILL).unwrap();
     process.wait(LONG).unwrap();
-    assert!(is_set(), "nobody has put it back");
+    assert!(is_set(), "it was not reverted");
 
     let output = lab.run();
     let said = text(&output);
     assert!(output.status.code() == Some(1) && said.contains("taillight tune undo"), "{said}");
     assert!(!said.contains("left out"), "{said}");
-    assert_eq!(told(&mut tune(&["undo"]), lab.state.path()).0, "put back: aslr=off\n");
+    assert_eq!(told(&mut tune(&["undo"]), lab.state.path()).0, "reverted: aslr=off\n");
     assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
 
     let output = lab.run();

@@ -1,8 +1,9 @@
-//! Settings of this machine through the command line. Only root can change them; a plan is for everybody.
+//! Settings of this machine through the command line. Only root can change them; any user can plan.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use launch::{Process, Spec};
@@ -17,13 +18,29 @@ pub(crate) fn tune(words: &[&str]) -> Command {
     taillight(&[&["tune"], words].concat())
 }
 
-/// A folder of journals of its own; `None`, and says so, where the machine cannot be changed.
-pub(crate) fn state_of_root() -> Option<TempDir> {
+/// Held by a test that changes this machine, of which there is one for all.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+/// A private folder of journals, and the right to change the machine until it is dropped.
+pub(crate) struct State {
+    folder: TempDir,
+    _machine: MutexGuard<'static, ()>,
+}
+
+impl State {
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+/// `None`, and says so, where the machine cannot be changed. Waits for other tests that change it.
+pub(crate) fn state_of_root() -> Option<State> {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: needs root");
         return None;
     }
-    Some(tempfile::tempdir().unwrap())
+    let machine = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    Some(State { folder: tempfile::tempdir().unwrap(), _machine: machine })
 }
 
 /// What it printed to standard output and error, and its exit code.
@@ -107,7 +124,7 @@ fn too_little_memory_ends_in_a_kill_that_is_told() {
 }
 
 #[test]
-fn nobody_can_be_confined() {
+fn confining_no_process_is_refused() {
     let Some(state) = state_of_root() else { return };
     if told(&mut tune(&["plan", "cpu.quota=50%", "--pid", "1"]), state.path()).2 != 0 {
         println!("skipped: no control group for processor time");
@@ -135,7 +152,7 @@ fn settings_stay_until_they_are_undone() {
     assert!(fs::read_to_string(file).unwrap().contains(&format!("[{word}]")));
     assert!(told(&mut tune(&["status"]), state.path()).0.contains(&setting));
     assert!(told(&mut tune(&["undo", "--dry-run"]), state.path()).0.contains(&setting));
-    assert_eq!(told(&mut tune(&["undo"]), state.path()).0, format!("put back: {setting}\n"));
+    assert_eq!(told(&mut tune(&["undo"]), state.path()).0, format!("reverted: {setting}\n"));
     assert_eq!(fs::read_to_string(file).unwrap(), before);
     assert_eq!(told(&mut tune(&["undo"]), state.path()).0, "nothing to undo\n");
 }

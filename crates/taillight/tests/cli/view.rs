@@ -48,7 +48,7 @@ impl Terminal {
             .open(Path::new(std::ffi::OsStr::from_bytes(name.as_bytes())))
             .unwrap();
         let child = command.stdout(Stdio::null()).stderr(theirs).spawn().unwrap();
-        // The command still holds their end open, and the end of the output is when nobody does.
+        // The command still holds their end open, and the output ends when all copies of it are closed.
         command.stderr(Stdio::null());
         let (send, bytes) = channel();
         let mut from = File::from(ours.try_clone().unwrap());
@@ -171,7 +171,7 @@ fn the_view_follows_the_terminal_and_leaves_it_as_it_was() {
 }
 
 #[test]
-fn at_the_end_the_view_is_gone() {
+fn at_the_end_the_view_is_erased() {
     let (server, out) = (Served::canned(), TempDir::new().unwrap());
     let mut command = load(&server, &out, "2s", &[]);
     let mut terminal = Terminal::run(command.env_remove("NO_COLOR"), 24, 80);

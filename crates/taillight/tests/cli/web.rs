@@ -262,14 +262,14 @@ fn ten_thousand_connections() {
 }
 
 #[test]
-fn what_is_no_web_server_or_no_option_is_refused() {
+fn what_is_not_a_web_server_or_an_option_is_refused() {
     refuses(&mut taillight(&["load", "web", "--rate", "1k"]), 1, &["sphinx is a cache", "http://"]);
     let check = |options: &[&str], code: i32, says: &[&str]| {
         let mut command =
             taillight(&["load", "web", "--target", "http://127.0.0.1:1", "--rate", "1k", "--json"]);
         refuses(command.args(options), code, says);
     };
-    check(&["--keys", "5"], 1, &["--keys is for the workload cache"]);
+    check(&["--keys", "5"], 2, &["unexpected argument '--keys'"]);
     check(&["--files", "10x4KiB", "--urls", "f"], 2, &["--urls"]);
     check(&["--verify", "checksum"], 1, &["file set"]);
     check(&["--verify", "all"], 2, &["length, checksum or none"]);
@@ -277,7 +277,7 @@ fn what_is_no_web_server_or_no_option_is_refused() {
     check(&["--method", "GE T"], 2, &["method"]);
     check(&[], 1, &["cannot connect to 127.0.0.1:1"]);
     let mut command = taillight(&["load", "cache", "--rate", "1k", "--files", "10x4KiB", "--json"]);
-    refuses(&mut command, 1, &["--files is for the workload web"]);
+    refuses(&mut command, 2, &["unexpected argument '--files'"]);
     let mut command = taillight(&["load", "web", "--target", "ftp://h", "--rate", "1k"]);
     refuses(&mut command, 2, &["neither http nor https"]);
 }

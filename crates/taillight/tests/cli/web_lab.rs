@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use launch::find_program;
 use results::{Experiment, Kind, Purpose, ResultFolder};
 use tempfile::TempDir;
 
@@ -101,6 +102,81 @@ fn two_web_servers_are_compared_in_one_run() {
     }
     let page = fs::read_to_string(out.path().join("c/compare.html")).unwrap();
     assert!(page.contains(&urls[0]) && page.contains(&urls[1]));
+}
+
+#[test]
+fn applications_of_a_folder_are_targets() {
+    let lighttpd = (&["lighttpd"][..], &["lighttpd"][..]);
+    let varnish = (&["varnishd", "nginx"][..], &["nginx", "varnish"][..]);
+    for (name, (programs, services)) in [("lighttpd", lighttpd), ("varnish-nginx", varnish)] {
+        if let Some(missing) = programs.iter().find(|program| find_program(program).is_none()) {
+            println!("skipped: there is no {missing} here");
+            continue;
+        }
+        let out = TempDir::new().unwrap();
+        let words = format!(
+            "sweep web --target {name} --files 50x100 --loads 20,50 --repeats 1 --max-tolerance 50 --name s"
+        );
+        let output = finish(&mut command(&words, out.path()));
+        let printed = text(&output);
+        // On a busy machine the generator may be too late to tell what such a server sustains.
+        let is_whole = output.status.success();
+        assert!(is_whole || printed.contains("sustained no load at all"), "{printed}");
+        let result = ResultFolder::open(&out.path().join("s")).unwrap().load().unwrap();
+        assert_eq!(result.complete, is_whole);
+        let target = &result.targets[0];
+        assert_eq!(target.name, name);
+        assert!(!target.version.is_empty() && !target.command.is_empty(), "{target:?}");
+        assert_eq!(target.services.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), services);
+        assert!(target.services.iter().all(|one| !one.version.is_empty() && one.threads == 1), "{target:?}");
+        assert!(result.trials.iter().any(|trial| trial.arrivals.completed > 0), "{printed}");
+        for trial in &result.trials {
+            assert!(trial.services.iter().map(|one| one.name.as_str()).eq(services.iter().copied()));
+            assert!(trial.services.iter().all(|one| one.cpu_s.is_some()), "{:?}", trial.services);
+        }
+        let page = fs::read_to_string(out.path().join("s/report.html")).unwrap();
+        assert!(page.contains("id=\"services\""));
+        assert_eq!(page.contains("<h3>Topology</h3>"), services.len() > 1);
+    }
+}
+
+#[test]
+fn an_application_of_ones_own_is_named_by_its_folder() {
+    if find_program("lighttpd").is_none() {
+        return println!("skipped: there is no lighttpd here");
+    }
+    let out = TempDir::new().unwrap();
+    let own = out.path().join("mine/lighttpd");
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../apps/lighttpd");
+    fs::create_dir_all(&own).unwrap();
+    for file in fs::read_dir(shipped).unwrap() {
+        let file = file.unwrap().path();
+        fs::copy(&file, own.join(file.file_name().unwrap())).unwrap();
+    }
+    let words = format!(
+        "load web --target {} --files 50x100 --rate 200 --server-set threads=1 --name l",
+        own.display()
+    );
+    let output = finish(&mut command(&words, out.path()));
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert_eq!(result_of(out.path(), "l").targets[0].name, "lighttpd");
+    fs::write(own.join("app.toml"), "name = 5").unwrap();
+    refuses(&mut command(&words, out.path()), 2, &["mine/lighttpd/app.toml"]);
+    refuses(
+        &mut command("load web --target lightttpd --rate 200", out.path()),
+        2,
+        &["did you mean 'lighttpd'?"],
+    );
+    refuses(
+        &mut command("load web --target nginx --rate 200 --server-set nginx.gzib=6", out.path()),
+        2,
+        &["no setting 'gzib'"],
+    );
+    refuses(
+        &mut command("load web --target nginx --rate 200 --server-set varnish.threads=6", out.path()),
+        1,
+        &["no target has a service 'varnish'"],
+    );
 }
 
 #[test]

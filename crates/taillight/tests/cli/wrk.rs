@@ -24,10 +24,10 @@ fn wrk(address: &str, options: &[&str]) -> String {
 fn behind(said: &str, words: &str) -> f64 {
     let rest = said.split_once(words).unwrap_or_else(|| panic!("it does not say '{words}': {said}")).1;
     let number = rest.split_whitespace().next().unwrap().trim_end_matches(',');
-    number.parse().unwrap_or_else(|_| panic!("'{number}' is no number: {said}"))
+    number.parse().unwrap_or_else(|_| panic!("'{number}' is not a number: {said}"))
 }
 
-/// What was asked for in the second and is answered behind it, in the drain, is no part of the rate.
+/// What was asked for in the second and is answered behind it, in the drain, is not part of the rate.
 #[test]
 fn a_server_answers_no_faster_than_it_can() {
     let slow = server(|mut stream, _| {
@@ -68,7 +68,7 @@ fn each_kind_of_failure_has_its_place() {
     assert!(behind(&gone, "Socket errors: connect ") > 20.0, "{gone}");
 }
 
-/// A server that is gone once the one that looks and four connections have come.
+/// A server that ends once the probing connection and four others have come.
 fn vanishing() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

@@ -11,7 +11,7 @@ use crate::tools::{deploy, kubernetes_schemas, tool};
 const KUBERNETES: &str = "1.34.0";
 /// What the chart consists of, as the files of schemas are named.
 const KINDS: [&str; 4] = ["deployment-apps-v1", "job-batch-v1", "secret-v1", "service-v1"];
-const HOW: &str = "cargo xtask ci builds it where there is Go; see deploy/README.md";
+const HOW: &str = "cargo xtask ci --all builds it where there is Go; see deploy/README.md";
 
 /// Values that lead through all branches of the templates.
 const VARIANTS: [&str; 5] = [
@@ -47,7 +47,7 @@ fn find<'a>(documents: &'a [YamlOwned], kind: &str, name: &str) -> &'a YamlOwned
     documents.iter().find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
-/// Makes each schema a file that stands alone: those that can be had refer to a place on a server.
+/// Makes each schema a file that stands alone: the published ones refer to a place on a server.
 fn stand_alone(schemas: &Path, to: &Path) {
     let read = |name: &str| -> Value {
         let text = fs::read_to_string(schemas.join(name)).unwrap();

@@ -1,6 +1,6 @@
 //! What lies in `deploy/`: read, compared with its documents, and run as far as this machine can.
 //!
-//! The playbook runs against an sshd of the test's own; the chart is rendered by Helm and validated by kubeconform
+//! The playbook runs against a private sshd; the chart is rendered by Helm and validated by kubeconform
 //! against the schemas of Kubernetes. `cargo xtask ci` fetches these tools; where they are missing, a test says so.
 
 mod ansible;

@@ -7,7 +7,7 @@ use launch::{Process, Spec, find_program, free_port};
 
 use crate::ansible::LONG;
 
-/// An SSH server of the test's own: loopback, a free port, keys that nobody else has.
+/// A private SSH server for the test: loopback, a free port, keys of its own.
 pub(crate) struct Sshd {
     _process: Process,
     pub(crate) port: u16,

@@ -51,7 +51,7 @@ impl Workload for Cache {
         Header::read(datagram).map(|(header, _)| header.request)
     }
 
-    /// memcached 1.6 numbers the datagrams of each *key's* answer anew, so that a multi-get is answered by many short
+    /// memcached 1.6 numbers datagrams from 0 for each *key's* answer, so that a multi-get is answered by many short
     /// messages; its protocol says one, and other servers do that. Both are read: messages are put together until
     /// the answer is whole. Where the network lets the last of them overtake others, those come too late and their
     /// keys count as missing.
@@ -344,7 +344,7 @@ impl Cache {
         job.tries += 1;
         if job.tries == CAS_TRIES {
             self.counts.cas += 1;
-            let detail = format!("somebody else was faster {CAS_TRIES} times");
+            let detail = format!("another client was faster {CAS_TRIES} times");
             return Parsed::done(used, Err(Fault::new("cas gave up", detail)));
         }
         self.counts.cas_retries += 1;

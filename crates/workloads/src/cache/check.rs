@@ -45,7 +45,7 @@ pub enum ConfigError {
     DataSetInserts { name: String },
     #[error("{given} servers; there must be 1 to {}", crate::cache::Cluster::MAX)]
     Servers { given: usize },
-    #[error("the server '{server}' stands twice in the list; name each once")]
+    #[error("the server '{server}' is twice in the list; name each once")]
     ServerTwice { server: String },
 }
 
@@ -118,7 +118,7 @@ impl CacheConfig {
             return Ok(());
         }
         let size = self.sizes().keys().1.0;
-        // What stands around each key, and around all: `get`, blanks and a line end, or `mg  v k q` with its own and `mn`.
+        // What surrounds each key, and all: `get`, blanks and a line end, or `mg  v k q` with its own and `mn`.
         let (each, all) = if self.protocol == Protocol::Meta { (11, 4) } else { (1, 5) };
         if udp::Header::SIZE as u64 + all + most * (each + size) > udp::Header::DATAGRAM_MAX as u64 {
             return Err(ConfigError::Datagram { keys: most, size });

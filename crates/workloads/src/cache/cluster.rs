@@ -1,4 +1,4 @@
-//! Several servers: who holds which key.
+//! Several servers: which holds which key.
 
 mod hash;
 mod ketama;
@@ -7,7 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use reactor::Address;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use spec::workload::Placement;
 use units::ParseError;
 
 use crate::cache::ConfigError;
@@ -31,20 +32,6 @@ pub struct Server {
     pub host: String,
     /// Its TCP port; 0 for a Unix socket.
     pub port: u16,
-}
-
-/// How keys are spread over the servers of a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
-    /// Every server holds everything: writes go to all, a read to one drawn at random.
-    #[default]
-    Replicated,
-    /// The consistent hashing of libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` with equal weights: 160 points a
-    /// server from MD5, keys hashed by MD5. It is what pylibmc and PHP call *ketama*. libmemcached's plain
-    /// `MEMCACHED_BEHAVIOR_KETAMA`, 100 points from another hash, is compatible with nobody else and not offered.
-    Ketama,
-    /// libmemcached's default: Jenkins's one-at-a-time hash modulo the number of servers.
-    Modulo,
 }
 
 impl Cluster {
@@ -81,7 +68,7 @@ impl Server {
 }
 
 impl From<&Address> for Server {
-    /// By its numeric address, as nobody knows the name any more; the path of a Unix socket.
+    /// By its numeric address, as the name is no longer known; the path of a Unix socket.
     fn from(address: &Address) -> Server {
         match address {
             Address::Tcp(address) | Address::Udp(address) => {
@@ -135,34 +122,6 @@ impl FromStr for Server {
     }
 }
 
-impl fmt::Display for Placement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Placement::Replicated => "replicated",
-            Placement::Ketama => "ketama",
-            Placement::Modulo => "modulo",
-        })
-    }
-}
-
-impl FromStr for Placement {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Placement, ParseError> {
-        match text.trim() {
-            "replicated" => Ok(Placement::Replicated),
-            "ketama" => Ok(Placement::Ketama),
-            "modulo" => Ok(Placement::Modulo),
-            _ => Err(ParseError {
-                what: "placement",
-                given: text.into(),
-                problem: "there is none of this name".into(),
-                hint: "write replicated, ketama or modulo",
-            }),
-        }
-    }
-}
-
 /// Finds the server of a key.
 #[derive(Clone, Debug)]
 pub(super) struct Shards(Rule);
@@ -195,12 +154,6 @@ impl Shards {
             Rule::Ketama(continuum) => Some(continuum.server(hash::md5(key))),
             Rule::Modulo(servers) => Some((hash::one_at_a_time(key) % servers) as usize),
         }
-    }
-}
-
-impl Serialize for Placement {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
 

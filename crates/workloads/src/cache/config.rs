@@ -1,15 +1,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size};
 use rand::SeedableRng;
 use serde::{Serialize, Serializer};
-use units::{Bytes, ParseError};
+use units::Bytes;
 
 use crate::cache::content::mixed;
-use crate::cache::{Cluster, Expiry, Mix, Prefix, Server};
+use crate::cache::{Cluster, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
 
 /// Every parameter of the cache workload; what a result records.
 ///
@@ -18,7 +17,7 @@ use crate::cache::{Cluster, Expiry, Mix, Prefix, Server};
 pub struct CacheConfig {
     /// Keys in the data set.
     pub keys: u64,
-    /// What stands before every key.
+    /// The prefix of every key.
     #[serde(serialize_with = "text")]
     pub key_prefix: Prefix,
     /// Length of a key with its prefix; drawn once per key, and no less than the prefix and the key's number need.
@@ -32,7 +31,7 @@ pub struct CacheConfig {
     /// `keys`, which is as many, of both sizes and of `popularity`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_set: Option<Listed>,
-    /// How often each key is asked for.
+    /// How often each key is requested.
     #[serde(serialize_with = "text")]
     pub popularity: Popularity,
     /// The shares of the operations.
@@ -61,7 +60,7 @@ pub struct CacheConfig {
 }
 
 /// The seed of all sizes. They do not follow the load's seed: trials with different seeds share one data set, which
-/// would otherwise have to be stored anew for each.
+/// would otherwise have to be stored again for each.
 const SIZES: u64 = 0x6974_656d_7321;
 
 /// Writes a value as a person would type it.
@@ -128,7 +127,7 @@ impl CacheConfig {
 
     /// The expiry time that the fill gives to an item; the same each time.
     pub(super) fn expiry_of_fill(&self, item: u64) -> i32 {
-        self.expiry.sample(|| Rng::seed_from_u64(mixed(item)))
+        expiry::draw(&self.expiry, || Rng::seed_from_u64(mixed(item)))
     }
 
     /// Endpoints that the engine must have: each server's stream, then each server's UDP port, if any goes there.
@@ -157,56 +156,6 @@ impl PartialEq for Listed {
     }
 }
 
-/// How operations are written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Protocol {
-    /// The classic commands: `get`, `set`.
-    #[default]
-    Ascii,
-    /// The meta commands of memcached 1.6: `mg`, `ms`.
-    Meta,
-}
-
-/// What follows a miss of `get`, `mget`, `gets` and `gat`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnMiss {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// The missing items are stored at once, as an application does that read them from its database; an operation of
-    /// its own, `set on miss`. Where servers are replicas, only that which lacked them gets them.
-    Set,
-}
-
-macro_rules! words {
-    ($type:ty, $what:literal, $($variant:path => $word:literal),+) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(match self { $($variant => $word),+ })
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = ParseError;
-
-            fn from_str(text: &str) -> Result<$type, ParseError> {
-                match text.trim() {
-                    $($word => Ok($variant),)+
-                    _ => Err(ParseError {
-                        what: $what,
-                        given: text.into(),
-                        problem: "there is none of this name".into(),
-                        hint: concat!("write one of:", $(" ", $word),+),
-                    }),
-                }
-            }
-        }
-    };
-}
-
-words!(Protocol, "protocol", Protocol::Ascii => "ascii", Protocol::Meta => "meta");
-words!(OnMiss, "answer to a miss", OnMiss::Nothing => "nothing", OnMiss::Set => "set");
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -222,18 +171,6 @@ pub(super) mod tests {
             seed: 9,
             ..CacheConfig::default()
         }
-    }
-
-    #[test]
-    fn words_read_back() {
-        for protocol in [Protocol::Ascii, Protocol::Meta] {
-            assert_eq!(protocol.to_string().parse(), Ok(protocol));
-        }
-        for on_miss in [OnMiss::Nothing, OnMiss::Set] {
-            assert_eq!(on_miss.to_string().parse(), Ok(on_miss));
-        }
-        let error = "binary".parse::<Protocol>().unwrap_err().to_string();
-        assert_eq!(error, "protocol 'binary': there is none of this name; write one of: ascii meta");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What a value holds when it is to be checked: whose it is, how old, and bytes that follow from both.
+/// What a value holds when it is to be checked: its key, its version, and bytes that follow from both.
 ///
 /// ```text
 /// bytes 0..8    hash of the key      from 8 B on, else its beginning
@@ -49,7 +49,7 @@ impl Content {
         let hash = self.key.to_le_bytes();
         let whose = &value[..value.len().min(8)];
         if whose != &hash[..whose.len()] {
-            return Err("it belongs to another key, or to nobody");
+            return Err("it belongs to another key, or to none");
         }
         let Some((head, rest)) = value.split_first_chunk::<HEAD>() else { return Ok(None) };
         let version = u64::from_le_bytes(std::array::from_fn(|i| head[8 + i]));

@@ -8,7 +8,7 @@ use crate::cache::{CacheConfig, Versions};
 /// The data set: key, value and server of every number below `keys`, made when asked for.
 ///
 /// Nothing is stored per key, so a data set of any number of keys takes the memory of one value. Sizes are
-/// drawn from a stream of the key's own, so that who fills and who reads agree on them.
+/// drawn from a stream of the key's own, so that filling and reading agree on them.
 #[derive(Debug)]
 pub struct Items {
     prefix: Vec<u8>,

@@ -10,7 +10,7 @@ pub struct Job {
     pub(super) extra: u64,
     /// How many keys were drawn, before they were shared out among servers.
     pub(super) keys: u16,
-    /// Who takes it.
+    /// The server that takes it.
     pub(super) server: u16,
     pub(super) step: Step,
     /// How often `cas` was tried.

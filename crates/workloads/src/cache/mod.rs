@@ -1,6 +1,6 @@
 //! The object-caching workload: every operation of a cache's clients, on one server or a cluster.
 //!
-//! [`CacheConfig`] is what is asked for. [`Items`] is the data set that follows from it, [`prepare`] sees to it that
+//! [`CacheConfig`] is what is requested. [`Items`] is the data set that follows from it, [`prepare`] sees to it that
 //! the servers hold it, and each generator thread has a [`Cache`] that draws the requests and judges the answers.
 
 mod answer;
@@ -15,10 +15,7 @@ mod expiry;
 mod fill;
 mod items;
 mod job;
-mod mix;
-mod operation;
 mod picker;
-mod prefix;
 mod prepare;
 mod requests;
 mod survey;
@@ -26,16 +23,15 @@ mod versions;
 mod wire;
 
 pub use check::{ConfigError, KEYS_ON_MISS_MAX, KEYS_PER_GET_MAX};
-pub use cluster::{Cluster, Placement, Server};
-pub use config::{CacheConfig, Listed, OnMiss, Protocol};
+pub use cluster::{Cluster, Server};
+pub use config::{CacheConfig, Listed};
 pub use control::{Control, ControlError, PATIENCE, Stream};
-pub use expiry::Expiry;
 pub use items::{Items, Kind};
 pub use job::Job;
-pub use mix::{Mix, Share};
-pub use operation::Operation;
-pub use prefix::Prefix;
-pub use prepare::{DataSet, FILLED, FillPolicy, Preparation, prepare};
+pub use prepare::{DataSet, FILLED, Preparation, prepare};
 pub use requests::{Cache, Seat};
+pub use spec::workload::{
+    Expiry, Fill as FillPolicy, Mix, OnMiss, Operation, Placement, Prefix, Protocol, Share,
+};
 pub use versions::Versions;
 pub use wire::Wire;

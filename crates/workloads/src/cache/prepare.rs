@@ -4,7 +4,7 @@ use proto_memcache::client::{self, Expect, Outcome};
 use crate::cache::control::words;
 use crate::cache::fill::fill;
 use crate::cache::survey::{Survey, survey};
-use crate::cache::{CacheConfig, Control, ControlError, Items};
+use crate::cache::{CacheConfig, Control, ControlError, FillPolicy, Items};
 
 /// The least hit ratio of a data set that counts as filled.
 pub const FILLED: f64 = 0.999;
@@ -39,17 +39,6 @@ impl DataSet {
     }
 }
 
-/// When the data set is stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FillPolicy {
-    /// Where it is not there yet.
-    Auto,
-    /// In any case.
-    Always,
-    /// Not at all; whatever is there is measured.
-    Never,
-}
-
 /// How to reach and fill the servers.
 pub struct Preparation<'a> {
     /// Makes a new connection to the server of that index.
@@ -70,8 +59,8 @@ pub struct Preparation<'a> {
 /// error here; the trial is judged by the hit ratio returned.
 ///
 /// With `verify`, values must have the form that can be checked. A filled data set remembers that by an item of its
-/// own on each server, `<prefix>:runs`: it is there as long as every value has that form, and counts the runs. Whoever
-/// fills or stores without `verify` takes it away first. Beside it, a sample of the values is checked.
+/// own on each server, `<prefix>:runs`: it is there as long as every value has that form, and counts the runs. A run
+/// that fills or stores without `verify` deletes it first. Beside it, a sample of the values is checked.
 pub fn prepare(config: &CacheConfig, items: &Items, how: &Preparation<'_>) -> Result<DataSet, ControlError> {
     let connect_all = || (0..items.servers()).map(how.connect).collect::<Result<Vec<_>, _>>();
     let mut controls = connect_all()?;
@@ -139,7 +128,7 @@ fn next_run(controls: &mut [Control], marker: &[u8], counts: bool) -> Result<Opt
     for control in controls.iter_mut() {
         let incr = |out: &mut Vec<u8>| client::incr(out, marker, u64::from(counts), Reply::Wanted);
         runs.push(control.ask(incr, Expect::Counter, "incr", |outcome| match outcome {
-            // Who only looks takes the next number without leaving a trace.
+            // A run that only reads takes the next number without leaving a trace.
             Outcome::Counter(run) => Ok(Some(run + u64::from(!counts))),
             Outcome::NotFound => Ok(None),
             other => Err(words(&other)),

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use dist::{Purpose, Rng, Streams};
+use dist::{Draw, Purpose, Rng, Streams};
 use proto_memcache::client::{self, MetaFlag, MetaMode, udp};
 use proto_memcache::{Reply, StoreVerb};
 use rand::{RngExt, SeedableRng};
@@ -10,7 +10,7 @@ use crate::cache::counts::Counts;
 use crate::cache::items::PIECE;
 use crate::cache::job::Step;
 use crate::cache::picker::Picker;
-use crate::cache::{CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Protocol};
+use crate::cache::{CacheConfig, ConfigError, Items, Job, Kind, OnMiss, Operation, Protocol, expiry};
 use openloop::Parts;
 
 /// One generator thread's requests to a cache.
@@ -27,7 +27,7 @@ pub struct Cache {
     key_rng: Rng,
     operation_rng: Rng,
     server_rng: Rng,
-    /// What this thread has put to each item that grows, since it set it anew.
+    /// What this thread has appended to each item that grows, since it last set it.
     pieces: Vec<u8>,
     pub(super) key: Vec<u8>,
     /// The keys of a multi-get.
@@ -50,7 +50,7 @@ impl Seat {
     pub const ONLY: Seat = Seat { thread: 0, threads: 1 };
 }
 
-/// What a thread puts to an item before it sets it anew.
+/// How much a thread appends to an item before it sets it again.
 const PIECES: u8 = 64;
 /// The purpose of the stream that picks replicas.
 const SERVERS: Purpose = Purpose::Other(2);
@@ -365,7 +365,7 @@ impl Cache {
     /// The expiry time of a job; the same however often it is asked for.
     #[inline]
     fn expiry(&self, job: &Job) -> i32 {
-        self.config.expiry.sample(|| Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
+        expiry::draw(&self.config.expiry, || Rng::seed_from_u64(mixed(self.config.seed ^ mixed(job.version))))
     }
 }
 

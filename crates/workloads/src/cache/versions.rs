@@ -9,7 +9,7 @@ pub struct Versions {
     first: AtomicU64,
     /// The highest that any thread has sent.
     highest: AtomicU64,
-    /// Whether somebody else writes too, so that the highest is not known here.
+    /// Whether other processes write too, so that the highest is not known here.
     shared: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Versions {
     /// Says that `version` is about to be sent.
     #[inline]
     pub(super) fn issue(&self, version: u64) {
-        // Released before the bytes leave, so that whoever reads them back knows of it.
+        // Released before the bytes leave, so that any thread that reads them back knows of it.
         self.highest.fetch_max(version, Ordering::AcqRel);
     }
 

@@ -23,7 +23,7 @@ pub struct Wire {
 pub(super) struct Judge {
     asked: Asked,
     verify: Verify,
-    /// Whether bodies may be compressed: only who asks for it gets it.
+    /// Whether bodies may be compressed: only a client that asks for it gets it.
     may_be_encoded: bool,
     /// Whether they may be parts, likewise.
     may_be_part: bool,
@@ -35,7 +35,7 @@ pub(super) struct Judge {
 pub(super) struct Counts {
     answered: u64,
     successes: u64,
-    /// Bodies that were wrong, and those that were held against what is known of their pages.
+    /// Bodies that were wrong, and those that were validated against what is known of their pages.
     wrong: u64,
     verified: u64,
     /// Connections that the server ended without being asked.

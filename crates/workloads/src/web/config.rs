@@ -1,9 +1,9 @@
 use std::fmt;
-use std::str::FromStr;
 
 use dist::Popularity;
 use proto_http::{Header, Method, Url};
 use serde::{Serialize, Serializer};
+use spec::workload::Verify;
 use units::ParseError;
 
 use crate::web::{Body, Pages};
@@ -14,10 +14,10 @@ pub struct WebConfig {
     /// Where the servers are, each by its own URL; paths are asked for below that. Empty while they are not known.
     #[serde(serialize_with = "texts")]
     pub urls: Vec<Url>,
-    /// What is asked for.
+    /// What is requested.
     #[serde(flatten)]
     pub pages: Pages,
-    /// How often each page is asked for.
+    /// How often each page is requested.
     #[serde(serialize_with = "text")]
     pub popularity: Popularity,
     /// The method of all requests.
@@ -84,7 +84,7 @@ impl WebConfig {
             return Ok(());
         }
         if !matches!(self.pages, Pages::Files(_)) {
-            return error("only a file set knows what stands in its files");
+            return error("only a file set knows the content of its files");
         }
         if !self.method.is_get() {
             return error("only GET brings a whole file");
@@ -97,46 +97,6 @@ impl WebConfig {
 
     pub(super) fn has_header(&self, name: &str) -> bool {
         self.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name))
-    }
-}
-
-/// What is checked of each answer, besides its status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verify {
-    /// Nothing.
-    None,
-    /// That a body is as long as its file, where that is known.
-    #[default]
-    Length,
-    /// And that it has the same content.
-    Checksum,
-}
-
-impl fmt::Display for Verify {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Verify::None => "none",
-            Verify::Length => "length",
-            Verify::Checksum => "checksum",
-        })
-    }
-}
-
-impl FromStr for Verify {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Verify, ParseError> {
-        match text {
-            "none" => Ok(Verify::None),
-            "length" => Ok(Verify::Length),
-            "checksum" => Ok(Verify::Checksum),
-            _ => Err(ParseError {
-                what: "check of answers",
-                given: text.into(),
-                problem: "there is none of this name".into(),
-                hint: "write length, checksum or none",
-            }),
-        }
     }
 }
 

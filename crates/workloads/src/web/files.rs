@@ -1,22 +1,20 @@
 //! The files that a web server serves: how many, how large, and what is in them, from a few words and a seed.
 //!
-//! Whoever makes the files (`taillight fileset make`) and whoever asks for them (`taillight load web`) know path, size
-//! and content of each without a list, so that a set of 300 000 files takes no memory and none has to be handed on.
+//! What makes the files (`taillight fileset make`) and what requests them (`taillight load web`) know path, size and
+//! content of each without a list, so that a set of 300 000 files takes no memory and none has to be handed on.
 
 mod content;
 
 use std::fmt;
 use std::ops::Range;
 
-use dist::Size;
+use dist::{Draw, Size};
+use spec::workload::Files;
 use units::ParseError;
 use xxhash_rust::xxh3::Xxh3;
 
 pub use content::Content;
 use content::mixed;
-
-const HINT: &str = "write a number of files, x, and a size or a distribution of sizes, such as 100000x4KiB, 20000xweb \
-     or 1000xuniform:1KiB..64KiB";
 
 /// Files in a folder. A thousand entries are found quickly on every file system, and 100 000 files take 98 folders.
 const FOLDER_BITS: u32 = 10;
@@ -30,51 +28,46 @@ const SIZES: u64 = 0x3c6e_f372_fe94_f82b;
 /// Bounds: 1 to [`FileSet::MAX_FILES`] files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileSet {
-    files: u64,
-    sizes: Size,
+    files: Files,
     seed: u64,
 }
 
 impl FileSet {
-    /// The most files: 4 194 304, which is what 4096 folders of 1024 hold.
-    pub const MAX_FILES: u64 = 1 << 22;
+    /// The most files.
+    pub const MAX_FILES: u64 = Files::MAX;
 
     /// So many files with sizes of a distribution. Two seeds give other sizes, where they differ, and other contents.
     ///
     /// Errors: no file, or more than [`FileSet::MAX_FILES`].
     pub fn new(files: u64, sizes: Size, seed: u64) -> Result<FileSet, ParseError> {
-        if (1..=FileSet::MAX_FILES).contains(&files) {
-            Ok(FileSet { files, sizes, seed })
-        } else {
-            let problem = format!("it has {files} files, and a set has 1 to {}", FileSet::MAX_FILES);
-            Err(error(&format!("{files}x{sizes}"), problem))
-        }
+        Ok(FileSet::of(Files::new(files, sizes)?, seed))
+    }
+
+    /// The set of this description.
+    pub fn of(files: Files, seed: u64) -> FileSet {
+        FileSet { files, seed }
     }
 
     /// Reads `100000x4KiB` or `20000xweb`: what [`FileSet`] prints, with any distribution of sizes behind the x.
     ///
-    /// Errors: it is none, with an example.
+    /// Errors: it is not one, with an example.
     pub fn read(text: &str, seed: u64) -> Result<FileSet, ParseError> {
-        let (files, sizes) =
-            text.trim().split_once('x').ok_or_else(|| error(text, "it has no x in it".into()))?;
-        let files = files.trim();
-        let number = files
-            .parse()
-            .map_err(|_| error(text, format!("'{files}' before the x is not a whole number of files")))?;
-        let sizes: Size = sizes.parse().map_err(|e: ParseError| {
-            error(text, format!("behind the x stands no size of files: {}", e.problem))
-        })?;
-        FileSet::new(number, sizes, seed).map_err(|e| error(text, e.problem))
+        Ok(FileSet::of(text.parse()?, seed))
+    }
+
+    /// What it is called: number and sizes.
+    pub fn description(&self) -> &Files {
+        &self.files
     }
 
     /// How many there are.
     pub fn files(&self) -> u64 {
-        self.files
+        self.files.number()
     }
 
     /// How large they are.
     pub fn sizes(&self) -> &Size {
-        &self.sizes
+        self.files.sizes()
     }
 
     /// What sizes and contents are drawn from.
@@ -102,7 +95,7 @@ impl FileSet {
 
     /// How many folders the files lie in.
     pub fn folders(&self) -> u64 {
-        self.files.div_ceil(1 << FOLDER_BITS)
+        self.files.number().div_ceil(1 << FOLDER_BITS)
     }
 
     /// The path of a folder, below the root of the set: `/000`. Bounds: below [`FileSet::folders`].
@@ -112,29 +105,30 @@ impl FileSet {
 
     /// The files that lie in a folder.
     pub fn files_of(&self, folder: u64) -> Range<u64> {
-        folder << FOLDER_BITS..((folder + 1) << FOLDER_BITS).min(self.files)
+        folder << FOLDER_BITS..((folder + 1) << FOLDER_BITS).min(self.files.number())
     }
 
     /// The size of file `file`, the same at every call. Units: bytes. Cost: up to 60 ns.
     #[inline]
     pub fn size(&self, file: u64) -> u64 {
-        self.sizes.of_item(mixed(self.seed ^ SIZES), file)
+        self.files.sizes().of_item(mixed(self.seed ^ SIZES), file)
     }
 
     /// The bytes of all files. Cost: up to 60 ns a file.
     pub fn total_bytes(&self) -> u64 {
-        if self.sizes.min() == self.sizes.max() {
-            return self.files * self.sizes.min().0;
+        let (files, sizes) = (self.files.number(), self.files.sizes());
+        if sizes.min() == sizes.max() {
+            return files * sizes.min().0;
         }
-        (0..self.files).map(|file| self.size(file)).sum()
+        (0..files).map(|file| self.size(file)).sum()
     }
 
-    /// What stands in file `file`.
+    /// The content of file `file`.
     pub fn content(&self, file: u64) -> Content {
         Content::new(self.seed, file, self.size(file))
     }
 
-    /// The xxh3 of what stands in file `file`. Cost: about 1 µs for each 2 KiB.
+    /// The xxh3 of the content of file `file`. Cost: about 1 µs for each 2 KiB.
     pub fn checksum(&self, file: u64) -> u64 {
         let (mut hash, mut content, mut buffer) = (Xxh3::new(), self.content(file), [0; 4096]);
         loop {
@@ -149,19 +143,8 @@ impl FileSet {
 impl fmt::Display for FileSet {
     /// What [`FileSet::read`] reads, so without the seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (least, most) = (self.sizes.min().0, self.sizes.max().0);
-        let sizes = match least {
-            _ if least != most => self.sizes.to_string(),
-            1.. if least.is_multiple_of(1 << 20) => format!("{}MiB", least >> 20),
-            1.. if least.is_multiple_of(1 << 10) => format!("{}KiB", least >> 10),
-            bytes => bytes.to_string(),
-        };
-        f.pad(&format!("{}x{sizes}", self.files))
+        self.files.fmt(f)
     }
-}
-
-fn error(given: &str, problem: String) -> ParseError {
-    ParseError { what: "file set", given: given.into(), problem, hint: HINT }
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub enum FolderError {
     NoSet(PathBuf),
     /// The set is not whole.
     #[error(
-        "the file set in {} is not whole: somebody makes or removes it, or was stopped while doing so; repeat `taillight \
-         fileset make` or `taillight fileset remove`", .0.display()
+        "the file set in {} is not whole: another process makes or removes it, or was stopped while doing so; repeat \
+         `taillight fileset make` or `taillight fileset remove`", .0.display()
     )]
     Partial(PathBuf),
     /// The marker cannot be read.
@@ -76,7 +76,7 @@ impl Marker {
 
     /// Reads the marker at `path`; `None` where there is none.
     ///
-    /// Errors: it cannot be read, or is no marker of this release.
+    /// Errors: it cannot be read, or is not a marker of this release.
     pub fn read(path: &Path) -> Result<Option<Marker>, FolderError> {
         match std::fs::read(path) {
             Ok(bytes) => Marker::parse(&bytes)
@@ -105,7 +105,7 @@ impl Marker {
         FileSet::new(self.files, self.sizes.parse()?, self.seed)
     }
 
-    /// How it stands in its file.
+    /// Its text in the file.
     pub fn text(&self) -> String {
         // A struct of numbers and a text always has a JSON form.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
@@ -158,7 +158,7 @@ mod tests {
         check(PARTIAL, good, "is not whole");
         check(MARKER, &good.replace("\"schema\": 1", "\"schema\": 2"), "schema is 2 and not 1");
         check(MARKER, &good.replace("40960", "40961"), "has 40960 B, and it says 40961");
-        check(MARKER, &good.replace("fixed:4096", "large"), "'large' is no distribution");
+        check(MARKER, &good.replace("fixed:4096", "large"), "'large' is not a distribution");
         check(MARKER, &good.replace("10,", "0,"), "it has 0 files");
         check(MARKER, "{}", "missing field");
         check(MARKER, "", "EOF");

@@ -1,7 +1,7 @@
 //! Web requests: the files that are asked for, how they are asked for, and what is an answer.
 //!
-//! [`WebConfig`] is what is asked for; each generator thread has a [`Web`] that draws the requests and judges the answers.
-//! A [`FileSet`] is the same description on both sides: whoever makes the files and whoever checks them need no list.
+//! [`WebConfig`] is what is requested; each generator thread has a [`Web`] that draws requests and judges answers.
+//! A [`FileSet`] is the same description on both sides: what makes the files and what checks them need no list.
 
 mod answers;
 mod body;
@@ -15,10 +15,11 @@ mod status;
 
 pub use answers::{CUT_OFF, Wire};
 pub use body::Body;
-pub use config::{Verify, WebConfig};
+pub use config::WebConfig;
 pub use files::{Content, FileSet};
 pub use folder::{FolderError, MARKER, Marker, PARTIAL};
 pub use pages::{Listed, Pages};
 pub use probe::{Probe, ProbeError};
 pub use requests::{Checked, Job, Web};
+pub use spec::workload::Verify;
 pub use status::is_status;

@@ -7,7 +7,7 @@ use units::ParseError;
 
 use crate::web::FileSet;
 
-/// What is asked for, below the URL of the server.
+/// What is requested, below the URL of the server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pages {
     /// Nothing but that URL itself.
@@ -95,7 +95,7 @@ impl Listed {
     /// Reads a list: on each line a path, and behind a blank maybe a length in bytes. Empty lines and those that begin
     /// with `#` say nothing.
     ///
-    /// Errors: a line that is none, with its number; no line at all.
+    /// Errors: a line that is not a page, with its number; no line at all.
     pub fn read(name: &str, text: &str) -> Result<Listed, ParseError> {
         let error = |number: usize, problem: String| ParseError {
             what: "list of paths",
@@ -113,11 +113,11 @@ impl Listed {
                 Some(word) => {
                     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
                     let length = word.parse().ok().filter(|_| digits);
-                    Some(length.ok_or_else(|| error(number, format!("'{word}' is no length in bytes")))?)
+                    Some(length.ok_or_else(|| error(number, format!("'{word}' is not a length in bytes")))?)
                 }
             };
             if let Some(more) = words.next() {
-                return Err(error(number, format!("'{more}' stands behind path and length")));
+                return Err(error(number, format!("'{more}' follows path and length")));
             }
             listed.paths.push_str(path);
             listed.pages.push((listed.paths.len(), length));
@@ -157,9 +157,9 @@ mod tests {
             assert!(error.contains(says), "{error}");
         };
         check("/a\nb\n", "f, line 2");
-        check("/a ten", "'ten' is no length");
-        check("/a +1", "'+1' is no length");
-        check("/a 1 2", "'2' stands behind");
+        check("/a ten", "'ten' is not a length");
+        check("/a +1", "'+1' is not a length");
+        check("/a 1 2", "'2' follows");
         check("# nothing\n", "it has no path");
     }
 }

@@ -15,7 +15,7 @@ pub struct Probe {
     pub server: Option<String>,
 }
 
-/// Why a server is none to measure.
+/// Why a server cannot be measured.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum ProbeError {
@@ -48,7 +48,7 @@ impl Sink for Looked {
 impl Probe {
     /// Asks `server` of the configuration's servers for its first page, over a stream that gives up 5 s after its beginning.
     ///
-    /// Errors: no answer, or none of HTTP. A status that is no success is no error: the load finds out how many are.
+    /// Errors: no answer, or none of HTTP. A status other than success is not an error: the load counts them.
     pub fn ask(
         config: &WebConfig,
         server: usize,
@@ -81,7 +81,7 @@ impl Probe {
             if let Some(probe) = looked.0 {
                 return Ok(probe);
             }
-            // Interim answers without an end are no answer.
+            // Interim answers without an end are not an answer.
             if all > HEAD_MAX {
                 return Err(ProbeError::Garbage { server: name, problem: Defect::HeadTooLong });
             }

@@ -24,7 +24,7 @@ pub struct Web {
     pub(super) counts: Counts,
 }
 
-/// What is asked for, and what is known of it; shared by all threads.
+/// What is requested, and what is known of it; shared by all threads.
 #[derive(Debug)]
 pub struct Checked {
     pub(super) pages: Pages,

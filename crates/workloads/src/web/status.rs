@@ -1,4 +1,4 @@
-/// The kind under which an answer that is no success is counted: a text for each status, made without allocating, as
+/// The kind under which an answer that is not a success is counted: a text for each status, made without allocating, as
 /// every answer of a load may be one.
 pub(super) fn kind(status: u16) -> &'static str {
     macro_rules! kinds {
@@ -19,7 +19,7 @@ pub(super) fn kind(status: u16) -> &'static str {
            511 520 521 522 523 524 525 526 527 530)
 }
 
-/// Whether a kind of failure is that of whole answers whose status is no success.
+/// Whether a kind of failure is that of whole answers whose status is not a success.
 pub fn is_status(kind: &str) -> bool {
     kind.contains("status ")
 }

@@ -37,7 +37,7 @@ fn a_large_data_set_is_filled_by_several_threads() {
     let (_, filled) = servers.prepare(&config, FillPolicy::Auto);
     assert_eq!((filled.hit_ratio, filled.filled_now), (1.0, true));
     assert_eq!(filled.items_after, [Some(50_000)]);
-    // A sample is looked at; of 50 keys drawn, a few are drawn twice.
+    // A sample is checked; of 50 keys drawn, a few are drawn twice.
     assert!((19_000..=20_000).contains(&filled.looked_at), "{}", filled.looked_at);
 }
 
@@ -56,10 +56,10 @@ fn a_data_set_remembers_whether_it_can_be_verified() {
     assert!(found.wrong > 400 && !found.is_complete() && found.run == 0, "{found:?}");
     assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (true, 1));
     assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 2));
-    // Who only looks leaves no trace.
+    // A run that only reads leaves no trace.
     assert_eq!(fills(&verified("get:100"), FillPolicy::Never), (false, 3));
     assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 3));
-    // Who reads without verifying may; who stores so takes the mark away.
+    // Reading without verifying keeps the mark; storing so deletes it.
     assert_eq!(fills(&plain("get:100"), FillPolicy::Auto), (false, 0));
     assert_eq!(fills(&verified("get:100"), FillPolicy::Auto), (false, 4));
     assert_eq!(fills(&plain("get:50,set:50"), FillPolicy::Auto), (false, 0));
@@ -67,7 +67,7 @@ fn a_data_set_remembers_whether_it_can_be_verified() {
 }
 
 #[test]
-fn what_an_earlier_run_left_is_no_failure_and_what_nobody_sent_is() {
+fn what_an_earlier_run_left_is_not_a_failure_and_what_was_not_sent_is() {
     let Some(servers) = Servers::start(1) else { return };
     let config = CacheConfig {
         keys: 20,
@@ -80,7 +80,7 @@ fn what_an_earlier_run_left_is_no_failure_and_what_nobody_sent_is() {
     client.run(&mut servers.workload(&config), 0..500);
     client.run(&mut servers.workload(&config), 0..100);
     assert!(client.faults.is_empty(), "{:?}", client.faults);
-    // Somebody else overwrites them all.
+    // Another client overwrites them all.
     let (items, _) = servers.prepare(&config, FillPolicy::Never);
     let mut stream = TcpStream::connect(servers.addresses[0]).unwrap();
     for n in 0..20 {

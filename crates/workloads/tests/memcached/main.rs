@@ -18,7 +18,7 @@ use workloads::cache::{
     prepare,
 };
 
-/// Turns a hang into a failure; it is no expectation.
+/// Turns a hang into a failure; it is not an expected duration.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Servers that end with the test.

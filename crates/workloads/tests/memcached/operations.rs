@@ -42,7 +42,7 @@ fn every_operation_by_both_protocols_with_verified_contents() {
             let (count, of) = counters[name];
             assert!(count > 0 && of > of_least, "{name}: {counters:?}");
         }
-        assert_eq!(counters["cas_retries"].0, 0, "nobody else is there");
+        assert_eq!(counters["cas_retries"].0, 0, "no other client is there");
     }
 }
 

@@ -122,7 +122,7 @@ fn the_queue_mm1_at_60_percent() {
     assert_close("p99", response.percentile(99.0), queue.mm1_percentile(99.0), 0.05);
 }
 
-/// 1000 requests a second for 60 s, and the server stands still for 100 ms: of the 100 that come in it the 61st
+/// 1000 requests a second for 60 s, and the server stalls for 100 ms: of the 100 that come in it the 61st
 /// longest waited 40 ms, and 60 are 0.1 % of all.
 #[test]
 fn a_stall_of_100_ms_is_seen_by_all_who_came_in_it() {
@@ -162,7 +162,7 @@ fn a_connection_for_each_request() {
     assert_eq!(closed.1, 0, "none that it was not asked to");
 }
 
-/// A body of another length is no success, and no response time either.
+/// A body of another length is not a success, and no response time either.
 #[test]
 fn a_wrong_length_is_an_error() {
     let service = Service::Queue { time: Gap::Constant(0.0), stalls: Stalls::default(), seed: 45 };

@@ -219,7 +219,7 @@ fn a_block_that_cannot_tell_how_far_a_range_goes_does_not_count() {
 }
 
 #[test]
-fn overloads_are_told_and_say_nothing_of_stages() {
+fn overloads_are_reported_and_say_nothing_of_stages() {
     let judged = |metric: &str| {
         let mut all = grid("a", &[(10.0, 1.0), (90.0, 2.0)]);
         for cell in &mut all {

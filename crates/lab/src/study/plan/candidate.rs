@@ -2,39 +2,34 @@
 
 use launch::Form;
 use results::study::{Form as StudyForm, X};
+use spec::{Load, Spec};
 use toml::Table;
 
-use crate::TargetName;
 use crate::study::axis::{Place, merge};
-use crate::study::experiment::{Experiment, Offer, Vocabulary};
-use crate::study::facts::Facts;
+use crate::study::facts::{Facts, is_known};
 use crate::study::variant::SeriesDef;
-use crate::study::{Definition, DefinitionError, StudyKind};
+use crate::study::{Definition, DefinitionError, StudyKind, experiment};
 
 /// One place of one series with its whole configuration.
 pub(super) struct Candidate {
     pub(super) series: String,
     pub(super) x: X,
-    pub(super) experiment: Experiment,
+    pub(super) experiment: Spec,
     pub(super) needs: Vec<String>,
 }
 
 /// Every cell of a form, resolved.
 ///
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(in crate::study) fn resolve(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-) -> Result<(), DefinitionError> {
+pub(in crate::study) fn resolve(study: &Definition, form: StudyForm) -> Result<(), DefinitionError> {
     // Whether a need is a known one does not depend on the machine, whose facts take 0.1 s to read.
     let facts = Facts::none();
-    for candidate in candidates(study, form, known)? {
+    for candidate in candidates(study, form)? {
         for need in &candidate.needs {
             facts.lacks(need)?;
         }
-        if let Offer::Share { of: Some(of), .. } = &candidate.experiment.load {
-            owner(study, form, known, &candidate, of)?;
+        if let Load::Share { of: Some(of), .. } = &candidate.experiment.load {
+            owner(study, form, &candidate, of)?;
         }
     }
     if let Some(reference) = &study.reference {
@@ -46,17 +41,13 @@ pub(in crate::study) fn resolve(
     Ok(())
 }
 
-pub(super) fn candidates(
-    study: &Definition,
-    form: StudyForm,
-    known: &Vocabulary,
-) -> Result<Vec<Candidate>, DefinitionError> {
+pub(super) fn candidates(study: &Definition, form: StudyForm) -> Result<Vec<Candidate>, DefinitionError> {
     let mut all = Vec::new();
     for series in study.series.iter().filter(|series| chosen(study, form, series)) {
         for place in study.axis.places(form) {
-            all.push(first_candidate(study, form, known, series, place)?);
+            all.push(first_candidate(study, form, series, place)?);
             if study.kind == StudyKind::Colocation {
-                all.push(second_candidate(study, form, known, series, place)?);
+                all.push(second_candidate(study, form, series, place)?);
             }
         }
     }
@@ -72,25 +63,23 @@ pub(super) fn chosen(study: &Definition, form: StudyForm, series: &SeriesDef) ->
 pub(super) fn first_candidate(
     study: &Definition,
     form: StudyForm,
-    known: &Vocabulary,
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
     let of_form = &study.form(form).set;
-    candidate_of(study, form, known, (series, &Table::new(), &series.set, of_form), place)
+    candidate_of(study, form, (series, &Table::new(), &series.set, of_form), place)
 }
 
 /// The second service of a study of two.
 pub(super) fn second_candidate(
     study: &Definition,
     form: StudyForm,
-    known: &Vocabulary,
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
     let of_form = study.form(form);
     let of_form = of_form.set_second.as_ref().unwrap_or(&of_form.set);
-    candidate_of(study, form, known, (series, &study.second, &series.set_second, of_form), place)
+    candidate_of(study, form, (series, &study.second, &series.set_second, of_form), place)
 }
 
 /// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_form` what the form does. A
@@ -98,7 +87,6 @@ pub(super) fn second_candidate(
 fn candidate_of(
     study: &Definition,
     form: StudyForm,
-    known: &Vocabulary,
     (series, base, set, of_form): (&SeriesDef, &Table, &Table, &Table),
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
@@ -111,7 +99,7 @@ fn candidate_of(
         merge(&mut table, over);
     }
     let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
-    let experiment = Experiment::read(table, "", known).map_err(|e| DefinitionError(format!("{at}: {e}")))?;
+    let experiment = experiment::read(table, "").map_err(|e| DefinitionError(format!("{at}: {e}")))?;
     let mut needs: Vec<String> =
         [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
     needs.extend(implied(&experiment));
@@ -121,11 +109,14 @@ fn candidate_of(
 }
 
 /// What a configuration needs without saying so.
-fn implied(experiment: &Experiment) -> Vec<String> {
+fn implied(experiment: &Spec) -> Vec<String> {
     let mut needs = Vec::new();
-    let server = &experiment.target.server;
-    if matches!(server, TargetName::Memcached | TargetName::Nginx) && experiment.target.binary.is_none() {
-        needs.push(server.to_string());
+    let app = crate::application(&experiment.target.server).ok().flatten();
+    if let (Some(app), None) = (app, &experiment.target.binary) {
+        let found = app.services.iter().filter(|service| service.program.embedded.is_none());
+        let programs = found.map(|service| service.program.name.clone());
+        // What an application of a folder needs is found out when it starts.
+        needs.extend(programs.filter(|program| is_known(program)));
     }
     match experiment.target.form {
         Form::Bare => {}
@@ -142,7 +133,6 @@ fn implied(experiment: &Experiment) -> Vec<String> {
 pub(super) fn owner(
     study: &Definition,
     form: StudyForm,
-    known: &Vocabulary,
     of: &Candidate,
     text: &str,
 ) -> Result<Candidate, DefinitionError> {
@@ -156,7 +146,7 @@ pub(super) fn owner(
     let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
     let place = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x);
     let place = place.ok_or_else(|| DefinitionError(format!("load.of: no form measures at {x}")))?;
-    first_candidate(study, form, known, series, place)
+    first_candidate(study, form, series, place)
 }
 
 /// Why a candidate cannot be measured here; `None`: it can.

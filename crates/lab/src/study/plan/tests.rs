@@ -40,14 +40,6 @@ blocks = 7
 references = 3
 ";
 
-fn known() -> Vocabulary {
-    Vocabulary {
-        cache: vec!["keys".into()],
-        web: vec!["files".into()],
-        generator: vec!["connections".into()],
-    }
-}
-
 fn facts(programs: &[&str]) -> Facts {
     Facts {
         cores: 2,
@@ -62,8 +54,8 @@ fn facts(programs: &[&str]) -> Facts {
 }
 
 fn plan(form: Form, programs: &[&str]) -> Plan {
-    let study = Definition::read("t", STUDY, "", &known()).unwrap();
-    Plan::new(&study, form, &facts(programs), &known()).unwrap()
+    let study = Definition::read("t", STUDY, "").unwrap();
+    Plan::new(&study, form, &facts(programs)).unwrap()
 }
 
 #[test]
@@ -97,12 +89,12 @@ fn what_lacks_is_skipped_once_with_its_reason() {
 #[test]
 fn a_load_may_refer_to_the_maximum_of_another() {
     let text = STUDY.replace("needs = ['smt']", "set.load.of = 'Memcached'\nset.target.threads = 2");
-    let study = Definition::read("t", &text, "", &known()).unwrap();
-    let plan = Plan::new(&study, Form::Quick, &facts(&["memcached"]), &known()).unwrap();
+    let study = Definition::read("t", &text, "").unwrap();
+    let plan = Plan::new(&study, Form::Quick, &facts(&["memcached"])).unwrap();
     let point = plan.points.iter().find(|point| point.series == "SMT").unwrap();
-    assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::Memcached);
+    assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::app("memcached"));
     assert!(!plan.benches[point.bench].needs_maximum && plan.benches[point.of].needs_maximum);
-    let without = Plan::new(&study, Form::Quick, &facts(&[]), &known()).unwrap();
+    let without = Plan::new(&study, Form::Quick, &facts(&[])).unwrap();
     let reason = &without.skipped.iter().find(|skipped| skipped.what == "SMT").unwrap().reason;
     assert!(reason.contains("refers to a maximum that is not measurable here"), "{reason}");
 }
@@ -112,7 +104,7 @@ fn mistakes_are_found_before_anything_starts() {
     let check = |from: &str, to: &str, expect: &str| {
         let text = STUDY.replace(from, to);
         assert_ne!(text, STUDY);
-        let error = Definition::read("t", &text, "", &known()).unwrap_err().to_string();
+        let error = Definition::read("t", &text, "").unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
         assert!(error.starts_with("t/study.toml: "), "{error}");
     };
@@ -141,17 +133,18 @@ fn two_services_of_two_kinds_have_each_their_workload() {
         )
         .replace("set.time.window = '100ms'", "set.workload.keys = 7\nset-second.workload.files = '5x4KiB'")
         .replace("[reference]\nat = '50%'\n", "");
-    let study = Definition::read("t", &text, "", &known()).unwrap();
+    let study = Definition::read("t", &text, "").unwrap();
     let check = |form: Form, keys: &str, files: &str| {
-        let plan = Plan::new(&study, form, &facts(&["memcached", "nginx"]), &known()).unwrap();
+        let plan = Plan::new(&study, form, &facts(&["memcached", "nginx"])).unwrap();
         let pair = plan.pairs.iter().find(|pair| pair.first.series == "Sphinx").unwrap();
-        let of = |point: &Point| (point.experiment.kind.name(), point.experiment.generator_words().join(" "));
-        assert_eq!(of(&pair.first), ("cache", format!("--keys {keys}")));
-        assert_eq!(of(&pair.second), ("web", format!("--files {files}")));
+        let spec::Workload::Cache(cache) = &pair.first.experiment.workload else { panic!() };
+        let spec::Workload::Web(web) = &pair.second.experiment.workload else { panic!() };
+        assert_eq!(cache.keys.to_string(), keys);
+        assert_eq!(web.files.as_ref().unwrap().to_string(), files);
     };
     check(Form::Quick, "1000", "10x4KiB");
     check(Form::Smoke, "7", "5x4KiB");
-    let without = Plan::new(&study, Form::Quick, &facts(&["memcached"]), &known()).unwrap();
+    let without = Plan::new(&study, Form::Quick, &facts(&["memcached"])).unwrap();
     assert!(without.pairs.is_empty() && without.skipped.iter().any(|s| s.reason.contains("no nginx")));
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use units::Bytes;
 
-use super::super::{Facts, Vocabulary, new_record};
+use super::super::{Facts, new_record};
 use super::*;
 use crate::Interrupt;
 
@@ -34,7 +34,7 @@ values.full = ['20%', '50%', '80%']
 name = 'A'
 [[series]]
 name = 'B'
-set.workload.capacity = 50000
+set.workload.key-prefix = 'capacity=50000'
 [[series]]
 name = 'C'
 needs = ['smt']
@@ -112,17 +112,12 @@ impl Watcher for Counter {
 }
 
 fn bench(behave: &[(&str, &str)]) -> Bench {
-    let mut text = STUDY.to_owned();
-    for (option, value) in behave {
-        let line = format!("set.workload.capacity = 50000\nset.workload.{option} = '{value}'");
-        text = text.replace("set.workload.capacity = 50000", &line);
-    }
+    let how: String = behave.iter().map(|(option, value)| format!(",{option}={value}")).collect();
+    let text = STUDY.replace("capacity=50000", &format!("capacity=50000{how}"));
     bench_of(&text, CLAIMS)
 }
 
 fn bench_of(text: &str, claims: &str) -> Bench {
-    let names = ["capacity", "behave", "from"].map(str::to_owned).to_vec();
-    let known = Vocabulary { cache: names, ..Vocabulary::default() };
     let facts = Facts {
         cores: 2,
         smt: false,
@@ -133,8 +128,8 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         no_stages: None,
         programs: Vec::new(),
     };
-    let definition = Definition::read("t", text, claims, &known).unwrap();
-    let plan = Plan::new(&definition, Form::Quick, &facts, &known).unwrap();
+    let definition = Definition::read("t", text, claims).unwrap();
+    let plan = Plan::new(&definition, Form::Quick, &facts).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
         seed: 1,
@@ -143,8 +138,8 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         version: "1".into(),
         now: || "2026-03-14T09:26:53Z".into(),
         host: Value::Null,
-        elsewhere: None,
-        words: Vec::new(),
+        remote_host: None,
+        agents: spec::Agents::default(),
     };
     let fresh = new_record(&definition, &plan, &facts, &setup).unwrap();
     Bench { root: TempDir::new().unwrap(), setup, definition, plan, fresh }
@@ -235,7 +230,7 @@ fn a_spoiled_trial_is_measured_once_more() {
     };
     // Each point of one series, in vain.
     let always = "Measured once more in the same block: 18 trials (generator lag); 0 then usable.";
-    assert_eq!(run("spoiled"), (18, 0, always.into()));
+    assert_eq!(run("invalidated"), (18, 0, always.into()));
     // Every other one of them, and so every other second one.
     let (again, usable, note) = run("odd");
     assert!(0 < usable && usable <= again && again < 18, "{note}");
@@ -244,7 +239,7 @@ fn a_spoiled_trial_is_measured_once_more() {
 #[test]
 fn what_is_drawn_says_where_the_server_was_overloaded() {
     let of_a = STUDY
-        .replace("capacity = 50000", "capacity = 60000\nset.load.of = 'A'")
+        .replace("'capacity=50000'", "'capacity=60000'\nset.load.of = 'A'")
         .replace("blocks = 6", "blocks = 2");
     let tables = "[[table]]\nid = 't'\ntitle = 't'\nrows = 'series'\n\
                   [[table.column]]\nlabel = 'a'\nmetric = 'achieved_rps'\nat = '80%'\n\
@@ -273,7 +268,7 @@ fn a_share_of_a_server_whose_stages_are_looked_at_is_one_of_what_it_can_do_then(
         outcome.unwrap();
         let (path, _) = study.cells[0].trial.as_ref().unwrap().split_once('#').unwrap();
         let result = results::ResultFolder::open(&folder.path().join(path)).unwrap().load().unwrap();
-        let says = result.notes.iter().any(|note| note.contains("as it is looked at"));
+        let says = result.notes.iter().any(|note| note.contains("while it is observed"));
         assert_eq!(says, looked, "{probe}: {:?}", result.notes);
     }
 }

@@ -49,7 +49,7 @@ enum Plant {
     SleepInApplication,
     /// As two of them together, for requests that come two at a time: the second waits for the first's answer.
     Turns,
-    /// A file opens late: one end of a pipe, whose other end somebody opens after a while.
+    /// A file opens late: one end of a pipe, whose other end is opened after a while.
     LateOpen,
     /// The answer is larger than all buffers, and the client does not read yet.
     LargeSend,
@@ -237,7 +237,7 @@ fn observe(plant: Plant) -> Option<Observed> {
     watched(plant, serve(plant))
 }
 
-/// The same of a server that stands.
+/// The same of a server that is up.
 fn watched(plant: Plant, server: Server) -> Option<Observed> {
     let kernel = programs(server.address, Limits::default());
     let seen = kernel.map(|mut kernel| {
@@ -504,7 +504,7 @@ fn lost_requests_are_never_passed_over() {
 
 #[test]
 fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
-    // Another process's number: nobody who is watched reads.
+    // Another process's number: no observed process reads.
     let check = |connections: usize, requests: usize, reason: &str| {
         let server = serve(Plant::Nothing);
         let subject = Subject { pids: vec![1], ports: vec![server.address.port()], ..Subject::default() };
@@ -522,7 +522,7 @@ fn a_server_that_reads_elsewhere_is_not_taken_for_a_fast_one() {
     };
     check(1, 200, "16 others");
     // So few on each connection that there is room for all of them.
-    check(50, 4, "nobody who is watched");
+    check(50, 4, "no observed process");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn refuses_none_and_twice_the_same() {
     check(&["a", "b"], None);
     check(&["a", "a:5"], None);
     check(&[], Some("0 servers"));
-    check(&["a", "b", "a:11211"], Some("'a:11211' stands twice"));
+    check(&["a", "b", "a:11211"], Some("'a:11211' is twice"));
 }
 
 /// What libmemcached 1.1.4 answered, by `testdata/placement.c`: a key, and its server of three and of 41.

@@ -6,7 +6,7 @@ use super::*;
 use crate::web::config::tests::config;
 use crate::web::{Listed, Pages, Web};
 
-/// Shows `bytes` in pieces of `step` as the answer for a page, and closes behind them. Returns what came of it, and
+/// Shows `bytes` in pieces of `step` as the answer for a page, and closes behind them. Returns the outcome, and
 /// whether the connection stays.
 fn answered(config: &WebConfig, page: u64, bytes: &[u8], step: usize) -> (Result<(), Fault>, bool, Vec<u64>) {
     let mut web = Web::new(config, Arc::new(Checked::new(config)), 0).unwrap();
@@ -43,7 +43,7 @@ fn with_body(head: &str, body: &[u8]) -> Vec<u8> {
     [format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes(), body].concat()
 }
 
-/// What stands in a file of the set.
+/// The content of a file of the set.
 fn content(config: &WebConfig, page: u64) -> Vec<u8> {
     let Pages::Files(files) = &config.pages else { panic!("no file set") };
     let mut body = vec![0; files.size(page) as usize];
@@ -133,7 +133,7 @@ fn parts_must_be_what_they_say() {
     check(&config, 4, &part("Content-Range: bytes 0-3/1024", b"abc"), "wrong length", true);
     check(&config, 4, &part("Content-Range: bytes 0-3/1023", b"abcd"), "wrong length", true);
     check(&config, 4, &part("X: y", b"abcd"), "no range", true);
-    // A part that nobody asked for is not the file, whatever it says of itself.
+    // A part that was not requested is not the file, whatever it says of itself.
     for verify in [Verify::Length, Verify::Checksum] {
         let whole = WebConfig { headers: Vec::new(), verify, ..config.clone() };
         check(&whole, 4, &part("Content-Range: bytes 0-3/1024", b"abcd"), "unasked range", true);

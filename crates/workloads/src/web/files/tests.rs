@@ -38,8 +38,8 @@ fn refuses_with_a_reason() {
     check("1e5x4KiB", "'1e5' before the x");
     check("0x4KiB", "it has 0 files");
     check("4194305x1", "a set has 1 to 4194304");
-    check("10x", "no size of files");
-    check("10xlarge", "'large' is no distribution");
+    check("10x", "not a size of files");
+    check("10xlarge", "'large' is not a distribution");
     check("10x2GiB", "over the limit");
 }
 

@@ -1,4 +1,4 @@
-//! Settings that somebody else changes while a bench is measured.
+//! Settings that another process changes while a bench is measured.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use host::Host;
 use results::{Purpose, ResultFolder};
 
-use super::super::super::{Elsewhere, Tuner};
+use super::super::super::{RemoteHost, Tuner};
 use super::*;
 use crate::{Server, ServerOptions, TargetName, allowed_cpus};
 
@@ -39,7 +39,7 @@ name = 'A'
 blocks = 2
 ";
 
-/// A machine on which somebody changes a setting while it is held for the `at`th time, counted from 0.
+/// A machine on which another process changes a setting while it is held for the `at`th time, counted from 0.
 struct Disturbed {
     at: usize,
     held: AtomicUsize,
@@ -65,7 +65,7 @@ struct There {
     host: Host,
 }
 
-impl Elsewhere for There {
+impl RemoteHost for There {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
         let tuner = Disturbed { at: self.at, held: AtomicUsize::new(0) };
         // Which processors it has is its own affair.
@@ -85,7 +85,7 @@ impl Elsewhere for There {
 /// The places whose cells are invalid, and why the trials are that are so on disk, where the `at`th hold is disturbed.
 fn disturbed(at: usize) -> (BTreeSet<String>, Vec<Purpose>) {
     let mut bench = bench_of(STUDY, "");
-    bench.setup.elsewhere = Some(Box::new(There { at, host: Host::default() }));
+    bench.setup.remote_host = Some(Box::new(There { at, host: Host::default() }));
     let folder = StudyFolder::create(bench.root.path(), "s").unwrap();
     let (study, outcome, _) = bench.run(&folder, bench.fresh.clone(), None);
     outcome.unwrap();
@@ -130,6 +130,6 @@ fn the_machine_of_a_study_is_that_of_its_servers() {
         record.host["name"].as_str().map(str::to_owned)
     };
     assert_eq!(name(&bench.setup).as_deref(), Some("here"));
-    bench.setup.elsewhere = Some(Box::new(There { at: 0, host }));
+    bench.setup.remote_host = Some(Box::new(There { at: 0, host }));
     assert_eq!(name(&bench.setup).as_deref(), Some("there"));
 }

@@ -1,0 +1,204 @@
+//! Reads a description and finds what is wrong with it before anything is started.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use launch::Form;
+
+use crate::description::{App, Argument, Command, Protocol, Service};
+use crate::settings::Values;
+use crate::{Error, plan, template};
+
+/// Names of templates: what is looked at when a template is compiled.
+const NAME: &str = "letters, digits and hyphens, a letter first";
+
+/// The application that the text of `file` describes. Its name is that of its folder.
+///
+/// Errors: the first mistake, with its file and place and the nearest key.
+pub(crate) fn read(
+    file: &str,
+    name: &str,
+    text: &str,
+    templates: BTreeMap<String, String>,
+    folder: Option<PathBuf>,
+) -> Result<App, Error> {
+    let error = |problem: String| Error::Description { file: file.into(), problem };
+    let mut app: App = toml::from_str(text).map_err(|e| error(with_nearest(&e.to_string())))?;
+    app.templates = templates;
+    app.folder = folder;
+    if app.name != name {
+        return Err(error(format!(
+            "name = \"{}\" in a folder called '{name}'; both must be the same",
+            app.name
+        )));
+    }
+    whole(&app).map_err(error)?;
+    Ok(app)
+}
+
+/// What TOML and the types cannot say.
+fn whole(app: &App) -> Result<(), String> {
+    let services: Vec<&str> = app.services.iter().map(|service| service.name.as_str()).collect();
+    unique("services", services.iter().copied())?;
+    if services.is_empty() {
+        return Err("it has no [[service]]".into());
+    }
+    let known = |place: String, name: &str| known(&place, name, &services, "service");
+    for service in &app.services {
+        let place = format!("service '{}'", service.name);
+        of_service(app, service).map_err(|problem| format!("{place}: {problem}"))?;
+        service.calls.iter().try_for_each(|call| known(format!("{place}: calls"), call))?;
+    }
+    if let Err(circle) = app.start_order() {
+        return Err(format!(
+            "the services {} call each other in a circle, so that none can start first; leave one of `calls` out",
+            circle.join(", ")
+        ));
+    }
+    for entrance in &app.entrances {
+        let place = format!("entrance '{}'", entrance.workload.name());
+        known(place.clone(), &entrance.service)?;
+        let listens = app.service(&entrance.service).map_or(&[][..], |service| &service.listens);
+        if listens.is_empty() {
+            return Err(format!("{place}: service '{}' has no [[service.listen]]", entrance.service));
+        }
+        if let Some(name) = &entrance.listen {
+            let names: Vec<&str> = listens.iter().map(|listen| listen.name.as_str()).collect();
+            self::known(&place, name, &names, "address")?;
+        }
+    }
+    for store in &app.stores {
+        let place = format!("store '{}'", store.name);
+        known(place.clone(), &store.service)?;
+        for action in store.fill.iter().chain(&store.reset) {
+            if action.send.is_some() == action.command.is_some() {
+                return Err(format!("{place}: an action is one of `send` and `command`"));
+            }
+            of_command(action.command.as_ref()).map_err(|problem| format!("{place}: {problem}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn of_service(app: &App, service: &Service) -> Result<(), String> {
+    let named = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    if !service.name.starts_with(|c: char| c.is_ascii_alphabetic()) || !service.name.chars().all(named) {
+        return Err(format!("a name is {NAME}"));
+    }
+    for form in &service.forms {
+        form.parse::<Form>().map_err(|e| format!("forms: {e}"))?;
+    }
+    let settings = || service.settings.iter().map(|setting| setting.name.as_str());
+    unique("settings", settings())?;
+    if let Some(taken) = settings().find(|name| plan::FIELDS.contains(name)) {
+        return Err(format!("setting '{taken}': every service has a field of that name; choose another"));
+    }
+    Values::usual(&service.settings).map_err(|problem| format!("setting: default: {problem}"))?;
+    unique("addresses", service.listens.iter().map(|listen| listen.name.as_str()))?;
+    for listen in &service.listens {
+        let place = format!("listen '{}'", listen.name);
+        if listen.protocol == Protocol::Tcp && listen.port == 0 {
+            return Err(format!("{place}: a TCP address has a port"));
+        }
+        if listen.prints_address && service.ready.line.is_none() {
+            return Err(format!("{place}: `prints-address` takes the line of `ready`, which has none"));
+        }
+    }
+    for argument in &service.args {
+        match argument {
+            Argument::One(text) => template::check(text)?,
+            Argument::When(several) => {
+                template::check_expression(&several.when)?;
+                several.args.iter().try_for_each(|text| template::check(text))?;
+            }
+        }
+    }
+    let one_line = service.env.values().chain(&service.ready.http);
+    one_line.into_iter().try_for_each(|text| template::check(text))?;
+    for check in &service.checks {
+        template::check_expression(&check.holds)?;
+        template::check(&check.message)?;
+    }
+    service.ready.children.iter().try_for_each(|text| template::check_expression(text))?;
+    for file in &service.files {
+        let text = app.templates.get(&file.template).ok_or_else(|| {
+            let all: Vec<&str> = app.templates.keys().map(String::as_str).collect();
+            format!(
+                "file '{}': there is no template '{}'{}",
+                file.path,
+                file.template,
+                near(&file.template, &all)
+            )
+        })?;
+        template::check(text).map_err(|problem| format!("{}: {problem}", file.template))?;
+        if file.path.starts_with('/') || file.path.split('/').any(|part| part == "..") {
+            return Err(format!("file '{}': a path within the folder of the instance", file.path));
+        }
+    }
+    service.prepare.iter().try_for_each(|command| of_command(Some(command)))?;
+    let version = service.program.version.iter();
+    for pattern in version.flat_map(|version| [Some(&version.pattern), version.build.as_ref()]).flatten() {
+        of_pattern(pattern)?;
+    }
+    if let Some(counters) = &service.counters {
+        let sources = [counters.send.is_some(), counters.http.is_some(), counters.command.is_some()];
+        if sources.iter().filter(|given| **given).count() != 1 {
+            return Err("counters: give one of `send`, `http` and `command`".into());
+        }
+        counters.patterns.iter().try_for_each(|pattern| of_pattern(pattern))?;
+        counters.http.iter().try_for_each(|text| template::check(text))?;
+        of_command(counters.command.as_ref())?;
+    }
+    Ok(())
+}
+
+fn of_command(command: Option<&Command>) -> Result<(), String> {
+    command.map_or(Ok(()), |command| command.args.iter().try_for_each(|text| template::check(text)))
+}
+
+fn of_pattern(text: &str) -> Result<(), String> {
+    regex_lite::Regex::new(text).map(drop).map_err(|e| format!("the regular expression '{text}': {e}"))
+}
+
+fn unique<'a>(what: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let mut seen = BTreeSet::new();
+    let mut names = names;
+    names
+        .find(|name| !seen.insert(*name))
+        .map_or(Ok(()), |twice| Err(format!("two {what} are called '{twice}'")))
+}
+
+fn known(place: &str, name: &str, all: &[&str], what: &str) -> Result<(), String> {
+    if all.contains(&name) {
+        Ok(())
+    } else {
+        Err(format!("{place}: there is no {what} '{name}'{}", near(name, all)))
+    }
+}
+
+/// `; did you mean 'x'?`, or what there is.
+pub(crate) fn near(name: &str, all: &[&str]) -> String {
+    match nearest(name, all.iter().copied()) {
+        Some(near) => format!("; did you mean '{near}'?"),
+        None if all.is_empty() => String::new(),
+        None => format!("; there are {}", all.join(", ")),
+    }
+}
+
+/// The nearest of `all` to `name`, where one is near enough to be a typing error.
+pub(crate) fn nearest<'a>(name: &str, all: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |other: &&str| strsim::damerau_levenshtein(name, other);
+    all.min_by_key(distance).filter(|near| distance(near) <= 1 + name.len() / 3)
+}
+
+/// The message of the parser, with the nearest of the keys that it expected.
+fn with_nearest(message: &str) -> String {
+    let quoted =
+        |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    let line =
+        message.lines().find(|line| line.contains("unknown field") || line.contains("unknown variant"));
+    let words = line.map(quoted).unwrap_or_default();
+    let near = words.split_first().and_then(|(wrong, all)| nearest(wrong, all.iter().map(String::as_str)));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+    format!("{}{hint}", message.trim_end())
+}

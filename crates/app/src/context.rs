@@ -1,0 +1,189 @@
+//! What the templates of an instance see.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use launch::{OwnFolder, User, asked_from};
+use serde::Serialize;
+
+use crate::description::{Account, Need, Service};
+use crate::plan::Placement;
+use crate::program::Found;
+use crate::running::Started;
+use crate::settings::Value;
+use crate::{Error, Running, limits, ready};
+
+/// Where an instance listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Address {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl Address {
+    /// As `--target` takes it.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Address::Tcp(address) => address.to_string(),
+            Address::Unix(path) => format!("unix:{}", path.display()),
+        }
+    }
+}
+
+/// What templates see of an address.
+#[derive(Clone, Serialize)]
+pub(crate) struct AddressFields {
+    ip: String,
+    port: u16,
+    address: String,
+    path: String,
+}
+
+/// What templates see of an instance of a service that is called.
+#[derive(Clone, Serialize)]
+pub(crate) struct Peer {
+    ip: String,
+    port: u16,
+    address: String,
+    listen: BTreeMap<String, AddressFields>,
+}
+
+/// What templates see. `docs/reference/apps.md` lists it for authors.
+#[derive(Serialize)]
+pub(crate) struct Context<'a> {
+    own: Option<String>,
+    ip: String,
+    port: u16,
+    address: String,
+    listen: BTreeMap<String, AddressFields>,
+    threads: usize,
+    memory: u64,
+    cpus: &'a [usize],
+    connections: usize,
+    instance: usize,
+    instances: usize,
+    settings: BTreeMap<&'a str, &'a Value>,
+    settings_line: String,
+    services: BTreeMap<&'a str, Vec<Peer>>,
+    pub(crate) files: Option<Files>,
+    root: bool,
+    user: Option<String>,
+    open_files: u64,
+    asked_from: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Files {
+    folder: String,
+    one: String,
+}
+
+/// One instance that is to be started.
+pub(crate) struct Seat<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) found: &'a Found,
+    pub(crate) placement: Placement,
+    pub(crate) number: usize,
+    pub(crate) folder: Option<&'a OwnFolder>,
+}
+
+impl Running {
+    pub(crate) fn context<'a>(
+        &'a self,
+        seat: &'a Seat<'a>,
+        addresses: &[Address],
+    ) -> Result<Context<'a>, Error> {
+        let service = seat.service;
+        let tcp = addresses.iter().find_map(|address| match address {
+            Address::Tcp(address) => Some(*address),
+            Address::Unix(_) => None,
+        });
+        let values = self.plan.values(&service.name).expect("it has some for each");
+        let files = match &self.plan.files {
+            Some(folder) if service.needs.contains(&Need::Files) => Some(Files {
+                folder: folder.display().to_string(),
+                one: ready::one_of(&service.name, folder)?,
+            }),
+            _ => None,
+        };
+        let listen = listen_fields(service, addresses);
+        Ok(Context {
+            own: seat.folder.map(|folder| folder.path().display().to_string()),
+            ip: tcp.map_or_else(String::new, |address| address.ip().to_string()),
+            port: tcp.map_or(0, |address| address.port()),
+            address: tcp.map_or_else(String::new, |address| address.to_string()),
+            listen,
+            threads: seat.placement.threads,
+            memory: seat.placement.memory.0,
+            cpus: &seat.placement.cpus,
+            connections: self.plan.connections,
+            instance: seat.number,
+            instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
+            settings: values.map(),
+            settings_line: values.to_string(),
+            services: self.services.iter().map(|one| (self.name(one), self.peers(one))).collect(),
+            files,
+            root: User::is_root(),
+            user: account(service).map(|user| user.name),
+            open_files: limits::open_files(self.places.form()),
+            asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip())),
+        })
+    }
+
+    fn peers(&self, started: &Started) -> Vec<Peer> {
+        let service = &self.plan.app().services[started.at];
+        let peer = |addresses: &Vec<Address>| {
+            let first = addresses.iter().map(fields).next();
+            let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
+                ip: String::new(),
+                port: 0,
+                address: String::new(),
+                path: String::new(),
+            });
+            Peer { ip, port, address, listen: listen_fields(service, addresses) }
+        };
+        started.addresses.iter().map(peer).collect()
+    }
+}
+
+/// The account that a service runs under, where root starts it.
+pub(crate) fn account(service: &Service) -> Option<User> {
+    match service.account {
+        Some(Account::Nobody) if User::is_root() => User::nobody(),
+        _ => None,
+    }
+}
+
+pub(crate) fn tcp(addresses: &[Address]) -> Option<SocketAddr> {
+    addresses.iter().find_map(|address| match address {
+        Address::Tcp(address) => Some(*address),
+        Address::Unix(_) => None,
+    })
+}
+
+fn fields(address: &Address) -> AddressFields {
+    match address {
+        Address::Tcp(tcp) => AddressFields {
+            ip: tcp.ip().to_string(),
+            port: tcp.port(),
+            address: tcp.to_string(),
+            path: String::new(),
+        },
+        Address::Unix(path) => AddressFields {
+            ip: String::new(),
+            port: 0,
+            address: address.text(),
+            path: path.display().to_string(),
+        },
+    }
+}
+
+fn listen_fields(service: &Service, addresses: &[Address]) -> BTreeMap<String, AddressFields> {
+    service
+        .listens
+        .iter()
+        .zip(addresses)
+        .map(|(listen, address)| (listen.name.clone(), fields(address)))
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! What a running application holds and counts: its stores and its counters.
+
+use std::collections::BTreeMap;
+
+use crate::context::{Seat, tcp};
+use crate::description::{Command, Store, StoreAction};
+use crate::running::Started;
+use crate::{Error, Running, counters, store, template};
+
+impl Running {
+    /// The seat of an instance that runs.
+    fn seat<'a>(&'a self, started: &'a Started, number: usize) -> Seat<'a> {
+        let service = &self.plan.app().services[started.at];
+        let whole = self.plan.placement(&service.name).expect("it has one");
+        let folder = started.folders.get(number);
+        Seat { service, found: &started.found, placement: whole.of_instance(number), number, folder }
+    }
+
+    /// Fills the stores. Errors: the first that cannot be.
+    pub(crate) fn fill(&self) -> Result<(), Error> {
+        self.stores("fill", |store| store.fill.as_ref())
+    }
+
+    /// Brings the stores back to the state after their fill; those that say how.
+    ///
+    /// Errors: the first that cannot be.
+    pub fn reset(&self) -> Result<(), Error> {
+        self.stores("reset", |store| store.reset.as_ref())
+    }
+
+    fn stores(&self, doing: &str, action: impl Fn(&Store) -> Option<&StoreAction>) -> Result<(), Error> {
+        for (kept, action) in self.plan.app().stores.iter().filter_map(|one| Some((one, action(one)?))) {
+            let of = self.services.iter().filter(|started| self.name(started) == kept.service);
+            for (started, number) in
+                of.flat_map(|one| (0..one.instances.len()).map(move |number| (one, number)))
+            {
+                let seat = self.seat(started, number);
+                let addresses = &started.addresses[number];
+                let command =
+                    |command: &Command| self.command(&seat, command, &self.context(&seat, addresses)?);
+                store::act(action, tcp(addresses), command).map_err(|problem| Error::Answer {
+                    service: kept.service.clone(),
+                    doing: format!("{doing} the store '{}'", kept.name),
+                    problem,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The counters of the service `name`, summed over its instances; `None` where it has none.
+    ///
+    /// Errors: one does not answer, or not as described.
+    pub fn counters(&self, name: &str) -> Result<Option<BTreeMap<String, f64>>, Error> {
+        let Some(started) = self.services.iter().find(|one| self.name(one) == name) else { return Ok(None) };
+        let service = &self.plan.app().services[started.at];
+        let Some(wanted) = &service.counters else { return Ok(None) };
+        let mut sum = BTreeMap::new();
+        for (number, addresses) in started.addresses.iter().enumerate() {
+            let seat = self.seat(started, number);
+            let answer = || -> Result<String, String> {
+                let context = self.context(&seat, addresses).map_err(|e| e.to_string())?;
+                let address = || tcp(addresses).ok_or_else(|| "it has no TCP address".to_owned());
+                match (&wanted.send, &wanted.http, &wanted.command) {
+                    (Some(send), ..) => counters::sent(address()?, send),
+                    (_, Some(path), _) => {
+                        let environment = template::environment(seat.found);
+                        counters::got(address()?, &template::render(&environment, path, &context)?)
+                    }
+                    (.., Some(command)) => {
+                        counters::printed(self.command(&seat, command, &context).map_err(|e| e.to_string())?)
+                    }
+                    _ => Err("it has none".into()),
+                }
+            };
+            let found = answer().and_then(|answer| counters::read(&answer, &wanted.patterns));
+            let found = found.map_err(|problem| Error::Answer {
+                service: name.into(),
+                doing: "read its counters".into(),
+                problem,
+            })?;
+            found.into_iter().for_each(|(name, value)| *sum.entry(name).or_insert(0.0) += value);
+        }
+        Ok(Some(sum))
+    }
+}

@@ -1,0 +1,299 @@
+//! What `app.toml` holds. The reference for authors of applications is `docs/reference/apps.md`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de};
+use units::Nanos;
+
+pub use crate::parts::{
+    Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
+    Version, WhenArguments,
+};
+use crate::settings::Setting;
+
+/// An application: its services, and which workload speaks to which.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct App {
+    /// Its name, which is that of its folder and what `--target` takes.
+    pub name: String,
+    /// What it is, in one line.
+    pub title: String,
+    /// Which service a workload speaks to.
+    #[serde(default, rename = "entrance")]
+    pub entrances: Vec<Entrance>,
+    /// Its services.
+    #[serde(rename = "service")]
+    pub services: Vec<Service>,
+    /// What holds its data.
+    #[serde(default, rename = "store")]
+    pub stores: Vec<Store>,
+    /// The templates of its folder, by their path within it.
+    #[serde(skip)]
+    pub(crate) templates: BTreeMap<String, String>,
+    /// The folder that it was read from; `None` for one that was compiled in.
+    #[serde(skip)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// The service that a workload speaks to.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Entrance {
+    /// The workload.
+    pub workload: Workload,
+    /// The service.
+    pub service: String,
+    /// Which of its addresses; without it the first.
+    pub listen: Option<String>,
+}
+
+/// What is sent to an entrance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workload {
+    /// Requests of a cache's clients, in memcached's protocol.
+    Cache,
+    /// Requests of a web server's clients, in HTTP.
+    Web,
+}
+
+impl Workload {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Workload::Cache => "cache",
+            Workload::Web => "web",
+        }
+    }
+}
+
+/// One program of an application, of which one or several instances run.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Service {
+    /// Its name within the application.
+    pub name: String,
+    /// What is started.
+    pub program: Program,
+    /// Its arguments, in order.
+    #[serde(default)]
+    pub args: Vec<Argument>,
+    /// Variables of its environment, as templates.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+    /// The account that it runs under where the laboratory runs as root; without it root itself.
+    pub account: Option<Account>,
+    /// The services that it calls, which are started before it.
+    #[serde(default)]
+    pub calls: Vec<String>,
+    /// What it must be given.
+    #[serde(default)]
+    pub needs: Vec<Need>,
+    /// Whether each instance gets a folder of its own even without a file in it.
+    #[serde(default)]
+    pub own_folder: bool,
+    /// The forms that it can run in; without any, all of them.
+    #[serde(default)]
+    pub forms: Vec<String>,
+    /// Files that are written into the folder of each instance before it starts.
+    #[serde(default, rename = "file")]
+    pub files: Vec<File>,
+    /// Programs that run to their end in that folder before it starts.
+    #[serde(default, rename = "prepare")]
+    pub prepare: Vec<Command>,
+    /// Where it listens.
+    #[serde(default, rename = "listen")]
+    pub listens: Vec<Listen>,
+    /// When it is ready.
+    #[serde(default)]
+    pub ready: Ready,
+    /// How it is stopped.
+    #[serde(default)]
+    pub stop: Stop,
+    /// What it counts.
+    pub counters: Option<Counters>,
+    /// What must hold before it is started.
+    #[serde(default, rename = "check")]
+    pub checks: Vec<Check>,
+    /// What a user may choose.
+    #[serde(default, rename = "setting")]
+    pub settings: Vec<Setting>,
+    /// Whether a user may give further arguments, and which of them an agent takes.
+    pub arguments: Option<Arguments>,
+}
+
+/// An address of a service.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Listen {
+    /// What templates and entrances call it.
+    #[serde(default = "main_address")]
+    pub name: String,
+    /// TCP, or a socket in the folder of the instance.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Its port where it has all ports to itself. On loopback a free one is chosen.
+    #[serde(default)]
+    pub port: u16,
+    /// Whether it takes port 0 and prints the address that it got, on the line that says that it is ready.
+    #[serde(default)]
+    pub prints_address: bool,
+}
+
+fn main_address() -> String {
+    "main".into()
+}
+
+/// The kind of an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// An IP address and a port.
+    #[default]
+    Tcp,
+    /// A socket of the file system.
+    Unix,
+}
+
+/// When a service is ready. All that is given must hold; every TCP address must accept a connection in any case.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Ready {
+    /// The beginning of a line that it prints to standard output.
+    pub line: Option<String>,
+    /// The same on standard error.
+    pub error_line: Option<String>,
+    /// How many child processes it has, as an expression.
+    pub children: Option<String>,
+    /// A path, as a template, that a GET is answered with status 200.
+    pub http: Option<String>,
+    /// How long it may take.
+    #[serde(deserialize_with = "time", default = "Ready::usual_time")]
+    pub within: Duration,
+}
+
+impl Ready {
+    /// Services that need no data are ready within some ms; a busy machine may make them slower.
+    fn usual_time() -> Duration {
+        Duration::from_secs(20)
+    }
+}
+
+impl Default for Ready {
+    fn default() -> Ready {
+        Ready { line: None, error_line: None, children: None, http: None, within: Ready::usual_time() }
+    }
+}
+
+/// How a service is stopped: SIGTERM, and SIGKILL after a time.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Stop {
+    /// The signal that asks it to end: `TERM`, `INT` or `QUIT`.
+    #[serde(default)]
+    pub signal: Signal,
+    /// How long it may take before it is killed.
+    #[serde(deserialize_with = "time", default = "Stop::usual_time")]
+    pub grace: Duration,
+}
+
+/// A signal that asks a service to end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Signal {
+    /// SIGTERM.
+    #[default]
+    Term,
+    /// SIGINT.
+    Int,
+    /// SIGQUIT.
+    Quit,
+}
+
+impl Stop {
+    /// A service without data on a disk has nothing to save.
+    fn usual_time() -> Duration {
+        Duration::from_secs(2)
+    }
+}
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop { signal: Signal::default(), grace: Stop::usual_time() }
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let time: Nanos = text.parse().map_err(de::Error::custom)?;
+    Ok(Duration::from_nanos(time.0))
+}
+
+impl App {
+    /// The workload that it answers; `None` where it has no entrance for one.
+    pub fn workload(&self) -> Option<Workload> {
+        self.entrances.first().map(|entrance| entrance.workload)
+    }
+
+    /// The service that `workload` speaks to.
+    pub fn entrance(&self, workload: Option<Workload>) -> Option<&Entrance> {
+        match workload {
+            Some(workload) => self.entrances.iter().find(|entrance| entrance.workload == workload),
+            None => self.entrances.first(),
+        }
+    }
+
+    /// The service called `name`.
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.name == name)
+    }
+
+    /// Whether any service must be given `need`.
+    pub fn needs(&self, need: Need) -> bool {
+        self.services.iter().any(|service| service.needs.contains(&need))
+    }
+
+    /// Where it was read from, for messages.
+    pub(crate) fn file(&self) -> String {
+        match &self.folder {
+            Some(folder) => folder.join("app.toml").display().to_string(),
+            None => format!("apps/{}/app.toml", self.name),
+        }
+    }
+
+    /// Its services, each behind those that it calls.
+    ///
+    /// Errors: the names of services that call each other in a circle.
+    pub(crate) fn start_order(&self) -> Result<Vec<&Service>, Vec<&str>> {
+        let mut order: Vec<&Service> = Vec::new();
+        let mut left: Vec<&Service> = self.services.iter().collect();
+        while !left.is_empty() {
+            let before = left.len();
+            let has = |order: &[&Service], name: &String| order.iter().any(|service| service.name == *name);
+            left.retain(|service| {
+                let ready = service.calls.iter().all(|call| has(&order, call));
+                if ready {
+                    order.push(service);
+                }
+                !ready
+            });
+            if left.len() == before {
+                return Err(left.iter().map(|service| service.name.as_str()).collect());
+            }
+        }
+        Ok(order)
+    }
+}
+
+impl Service {
+    /// Whether each instance has a folder of its own.
+    pub(crate) fn has_folder(&self) -> bool {
+        self.own_folder
+            || !self.files.is_empty()
+            || !self.prepare.is_empty()
+            || self.listens.iter().any(|listen| listen.protocol == Protocol::Unix)
+    }
+}

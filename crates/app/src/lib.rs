@@ -1,0 +1,44 @@
+//! Applications as data: a folder of `apps/` describes the services of a target, and this crate runs them.
+//!
+//! An application is one or several services: a cache, a web server, a web server behind a cache. Its `app.toml` says of
+//! each service which program it is, how its version is read, with which arguments and configuration files it is started,
+//! which settings it has, where it listens, when it is ready, which counters it has and how it is stopped. An
+//! application is added by a folder; no code changes ([`docs/reference/apps.md`]).
+//!
+//! [`App`] is a description that was read and checked. A [`Plan`] adds what differs from run to run: settings, threads,
+//! memory, processors, instances, form. [`Plan::start`] gives a [`Running`] application; dropping it ends all of its
+//! processes and removes what they wrote.
+//!
+//! [`docs/reference/apps.md`]: ../../../docs/reference/apps.md
+//!
+//! Try it: `cargo test -p app`.
+
+mod check;
+mod context;
+mod counters;
+mod data;
+mod description;
+mod error;
+mod library;
+mod limits;
+mod parts;
+mod plan;
+mod program;
+mod ready;
+mod running;
+mod settings;
+mod start;
+mod store;
+mod template;
+
+pub use description::{
+    Account, App, Argument, Arguments, Check, Command, Counters, Entrance, File, Listen, Need, Program,
+    Protocol, Ready, Send, Service, Signal, Stop, Store, StoreAction, Version, WhenArguments, Workload,
+};
+pub use error::Error;
+pub use launch::Restart;
+pub use library::{names, of_folder, of_name};
+pub use plan::{Placement, Plan};
+pub use program::Found;
+pub use running::{Running, RunningService};
+pub use settings::{Kind, Setting, Value, Values};

@@ -1,0 +1,71 @@
+//! Where applications come from: compiled in from `apps/`, or a folder of the user's.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::{fs, io};
+
+use crate::{App, Error, check};
+
+include!(concat!(env!("OUT_DIR"), "/apps.rs"));
+
+/// The file that describes an application.
+const DESCRIPTION: &str = "app.toml";
+/// How deep templates may lie in a folder.
+const DEPTH: usize = 8;
+
+/// The names of the applications that are compiled in.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    APPS.iter().map(|(name, _)| *name)
+}
+
+/// The application `name` that is compiled in.
+///
+/// Errors: there is none, with those that there are.
+pub fn of_name(name: &str) -> Result<App, Error> {
+    let Some((_, files)) = APPS.iter().find(|(found, _)| *found == name) else {
+        let near = check::nearest(name, names());
+        return Err(Error::Unknown {
+            name: name.into(),
+            known: names().collect::<Vec<_>>().join(", "),
+            near: near.map_or_else(String::new, |near| format!("; did you mean '{near}'?")),
+        });
+    };
+    let text = |file: &&(&str, &str)| file.0 == DESCRIPTION;
+    let description = files.iter().find(text).map_or("", |(_, text)| text);
+    let templates = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+    check::read(&format!("apps/{name}/{DESCRIPTION}"), name, description, templates, None)
+}
+
+/// The application that `folder` describes.
+///
+/// Errors: it has no `app.toml`, or that is wrong.
+pub fn of_folder(folder: &Path) -> Result<App, Error> {
+    let file = folder.join(DESCRIPTION);
+    let error = |problem: String| Error::Description { file: file.display().to_string(), problem };
+    let folder = fs::canonicalize(folder)
+        .map_err(|e| error(format!("{e}; name a folder that holds an {DESCRIPTION}")))?;
+    let text = fs::read_to_string(folder.join(DESCRIPTION))
+        .map_err(|e| error(format!("{e}; the folder of an application holds an {DESCRIPTION}")))?;
+    let mut templates = BTreeMap::new();
+    collect(&folder, &folder, DEPTH, &mut templates).map_err(|e| error(format!("its templates: {e}")))?;
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    check::read(&file.display().to_string(), &name, &text, templates, Some(folder))
+}
+
+fn collect(
+    root: &Path,
+    folder: &Path,
+    depth: usize,
+    templates: &mut BTreeMap<String, String>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() && depth > 0 {
+            collect(root, &path, depth - 1, templates)?;
+        } else if path.extension().is_some_and(|end| end == "j2") {
+            let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
+            templates.insert(name, fs::read_to_string(&path)?);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Limits of this process that its children have, too.
+
+use launch::Form;
+use rustix::process::{Resource, getrlimit};
+
+/// Enough for the largest file set that is published, three times over, where there is no limit. A file that a web server
+/// keeps open takes about 500 B of its memory.
+const MANY_FILES: u64 = 1 << 20;
+/// Source: the limit that containers of podman are given; that of docker's daemon is higher by default.
+const FILES_IN_ENGINE: u64 = 16_384;
+
+/// How many files a process of a service may have open: as many as the limit of this process lets it, and no more than
+/// containers of an engine get.
+pub(crate) fn open_files(form: Form) -> u64 {
+    let most = getrlimit(Resource::Nofile).maximum.unwrap_or(MANY_FILES).min(MANY_FILES);
+    if form.has_images() { most.min(FILES_IN_ENGINE) } else { most }
+}

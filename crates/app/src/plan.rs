@@ -1,0 +1,361 @@
+//! What differs from run to run of an application: settings, and where and how large each service is.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use launch::Form;
+use launch::share::{part, part_of_cpus};
+use units::{Bytes, CpuList};
+
+use crate::check::near;
+use crate::description::{App, Service};
+use crate::settings::Values;
+use crate::{Error, Running};
+
+/// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
+pub(crate) const FIELDS: [&str; 7] = ["threads", "memory", "cpus", "instances", "form", "binary", "image"];
+
+/// Where a service runs and how large it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Threads or worker processes that serve, of all instances together.
+    pub threads: usize,
+    /// Memory for what it keeps, of all instances together.
+    pub memory: Bytes,
+    /// The processors that it may run on; without any those of this process.
+    pub cpus: Vec<usize>,
+    /// Processes among which threads, memory and processors are divided.
+    pub instances: usize,
+    /// What it runs in.
+    pub form: Form,
+    /// A build of the user's in place of the program that is found.
+    pub binary: Option<PathBuf>,
+    /// An image that podman or docker runs in its place.
+    pub image: Option<String>,
+    /// Further arguments.
+    pub args: Vec<String>,
+}
+
+impl Default for Placement {
+    fn default() -> Placement {
+        Placement {
+            threads: 1,
+            memory: Bytes(1 << 30),
+            cpus: Vec::new(),
+            instances: 1,
+            form: Form::Bare,
+            binary: None,
+            image: None,
+            args: Vec::new(),
+        }
+    }
+}
+
+/// An application to start.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    app: Arc<App>,
+    /// In the order of [`App::services`].
+    services: Vec<(Placement, Values)>,
+    /// This program, which is started once more as an embedded server.
+    pub exe: PathBuf,
+    /// The address that bare services listen on; those of other forms have addresses of their own.
+    pub listen: IpAddr,
+    /// Connections that each service must take at once.
+    pub connections: usize,
+    /// The folder of the files that are to be served.
+    pub files: Option<PathBuf>,
+}
+
+impl Plan {
+    /// `app` on loopback, each service bare with one thread, one instance and its usual settings; `exe` is this program.
+    pub fn new(app: Arc<App>, exe: &Path) -> Plan {
+        let values = |service: &Service| Values::usual(&service.settings).expect("a description is checked");
+        let services = app.services.iter().map(|service| (Placement::default(), values(service))).collect();
+        Plan {
+            app,
+            services,
+            exe: exe.into(),
+            listen: Ipv4Addr::LOCALHOST.into(),
+            connections: 1024,
+            files: None,
+        }
+    }
+
+    /// The application.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Places every service alike.
+    pub fn place_all(&mut self, placement: &Placement) {
+        self.services.iter_mut().for_each(|(old, _)| old.clone_from(placement));
+    }
+
+    /// Where the service `name` is to run.
+    pub fn placement(&self, name: &str) -> Option<&Placement> {
+        self.at(name).map(|at| &self.services[at].0)
+    }
+
+    /// Changes it.
+    pub fn placement_mut(&mut self, name: &str) -> Option<&mut Placement> {
+        self.at(name).map(|at| &mut self.services[at].0)
+    }
+
+    /// The settings of the service `name`.
+    pub fn values(&self, name: &str) -> Option<&Values> {
+        self.at(name).map(|at| &self.services[at].1)
+    }
+
+    /// Gives further arguments to the one service that takes any.
+    ///
+    /// Errors: no service takes any, or several do.
+    pub fn arguments(&mut self, args: &[String]) -> Result<(), Error> {
+        if args.is_empty() {
+            return Ok(());
+        }
+        let problem = |problem: String| Error::Unfit { service: self.app.name.clone(), problem };
+        let takes: Vec<usize> =
+            (0..self.services.len()).filter(|at| self.app.services[*at].arguments.is_some()).collect();
+        match takes[..] {
+            [at] => {
+                self.services[at].0.args.extend_from_slice(args);
+                Ok(())
+            }
+            [] => Err(problem(format!(
+                "it takes no further arguments, and '{}' was given; settings: {}",
+                args.join(" "),
+                usage(&self.app)
+            ))),
+            _ => {
+                Err(problem(format!("several services take arguments, and '{}' is for one", args.join(" "))))
+            }
+        }
+    }
+
+    /// Has a build of the user's, or an image, run in place of the program of its only service.
+    ///
+    /// Errors: it has several services.
+    pub fn program(&mut self, binary: Option<PathBuf>, image: Option<String>) -> Result<(), Error> {
+        let (None, None) = (&binary, &image) else {
+            let [(placement, _)] = &mut self.services[..] else {
+                let names: Vec<&str> =
+                    self.app.services.iter().map(|service| service.name.as_str()).collect();
+                let problem = format!(
+                    "a program or an image stands in for one service, and it has {}: {}; write --server-set SERVICE.binary=FILE or SERVICE.image=IMAGE",
+                    names.len(),
+                    names.join(", ")
+                );
+                return Err(Error::Unfit { service: self.app.name.clone(), problem });
+            };
+            (placement.binary, placement.image) = (binary, image);
+            return Ok(());
+        };
+        Ok(())
+    }
+
+    /// Whether a coordinator may give these arguments to the services through an agent: those that change how a service
+    /// serves and touch no file, port or account.
+    ///
+    /// Errors: the first that it may not.
+    pub fn check_arguments(&self) -> Result<(), Error> {
+        for (service, (placement, _)) in self.app.services.iter().zip(&self.services) {
+            let allowed = service.arguments.clone().unwrap_or_default();
+            if let Some(refused) = allowed.first_harmful(&placement.args) {
+                return Err(Error::Unfit {
+                    service: service.name.clone(),
+                    problem: format!(
+                        "'{refused}' is not an option that a coordinator may give; start the server by hand for that"
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn at(&self, name: &str) -> Option<usize> {
+        self.app.services.iter().position(|service| service.name == name)
+    }
+
+    /// Changes settings, each `NAME=VALUE` or `SERVICE.NAME=VALUE`, the later ones over the earlier. `SERVICE.` may be left
+    /// out where one service has the setting. `SERVICE.threads` and the other fields of a [`Placement`] are set alike.
+    ///
+    /// Errors: the first that is not one, with those that there are.
+    pub fn set<S: AsRef<str>>(&mut self, words: &[S]) -> Result<(), Error> {
+        words.iter().try_for_each(|word| self.set_one(word.as_ref()))
+    }
+
+    fn set_one(&mut self, word: &str) -> Result<(), Error> {
+        let app = Arc::clone(&self.app);
+        let error = |service: &str, problem: String| Error::Setting { service: service.into(), problem };
+        let (name, value) = word.split_once('=').ok_or_else(|| {
+            error(&app.name, format!("'{word}' is not NAME=VALUE; settings: {}", usage(&app)))
+        })?;
+        let (service, name) = match name.split_once('.') {
+            Some((service, name)) => (Some(service), name),
+            None => (None, name),
+        };
+        let all: Vec<&str> = app.services.iter().map(|service| service.name.as_str()).collect();
+        if let Some(unknown) = service.filter(|service| !all.contains(service)) {
+            return Err(error(&app.name, format!("there is no service '{unknown}'{}", near(unknown, &all))));
+        }
+        let of = |at: &usize| service.is_none_or(|service| service == app.services[*at].name);
+        let has = |at: &usize| app.services[*at].settings.iter().any(|setting| setting.name == name);
+        let chosen: Vec<usize> = (0..all.len()).filter(of).collect();
+        if FIELDS.contains(&name) {
+            return chosen.iter().try_for_each(|at| self.place_one(*at, name, value));
+        }
+        let having: Vec<usize> = chosen.into_iter().filter(has).collect();
+        match having[..] {
+            [at] => {
+                let found = app.services[at].settings.iter().find(|setting| setting.name == name);
+                let value = found.expect("it has it").read(value);
+                let value = value.map_err(|problem| error(&app.services[at].name, problem))?;
+                self.services[at].1.set(name, value);
+                Ok(())
+            }
+            [] => {
+                let of: Vec<&str> =
+                    app.services.iter().flat_map(|one| &one.settings).map(|one| one.name.as_str()).collect();
+                let near = crate::check::nearest(name, of.into_iter());
+                let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
+                Err(error(
+                    service.unwrap_or(&app.name),
+                    format!("there is no setting '{name}'{near}; settings: {}", usage(&app)),
+                ))
+            }
+            _ => Err(error(
+                &app.name,
+                format!("several services have a setting '{name}'; write SERVICE.{name}={value}"),
+            )),
+        }
+    }
+
+    fn place_one(&mut self, at: usize, field: &str, value: &str) -> Result<(), Error> {
+        let name = &self.app.services[at].name;
+        let placement = &mut self.services[at].0;
+        let count = || match value.parse::<usize>() {
+            Ok(number @ 1..=256) => Ok(number),
+            _ => Err(Error::Setting {
+                service: name.clone(),
+                problem: format!("{field}={value}: it is not a number from 1 to 256"),
+            }),
+        };
+        match field {
+            "threads" => placement.threads = count()?,
+            "instances" => placement.instances = count()?,
+            "memory" => placement.memory = value.parse()?,
+            "cpus" => placement.cpus = value.parse::<CpuList>()?.as_slice().to_vec(),
+            "form" => placement.form = value.parse()?,
+            "binary" => placement.binary = Some(value.into()),
+            _ => placement.image = Some(value.into()),
+        }
+        Ok(())
+    }
+
+    /// Starts it: each service once those that it calls are ready.
+    ///
+    /// Errors: the first that cannot be started, by name; nothing runs then.
+    pub fn start(self) -> Result<Running, Error> {
+        Running::start(self)
+    }
+}
+
+/// All settings of an application, as they are written.
+fn usage(app: &App) -> String {
+    let several = app.services.len() > 1;
+    let of = |service: &Service| -> Vec<String> {
+        let before = if several { format!("{}.", service.name) } else { String::new() };
+        service.settings.iter().map(|setting| format!("{before}{}", setting.usage())).collect()
+    };
+    let all: Vec<String> = app.services.iter().flat_map(of).collect();
+    if all.is_empty() { "it has none".into() } else { all.join("; ") }
+}
+
+impl Placement {
+    /// The part of instance number `number`, for it alone.
+    pub(crate) fn of_instance(&self, number: usize) -> Placement {
+        let instances = self.instances.max(1);
+        Placement {
+            instances: 1,
+            threads: part(self.threads, number, instances).max(1),
+            memory: Bytes(self.memory.0 / instances as u64),
+            cpus: part_of_cpus(&self.cpus, number, instances),
+            ..self.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn instances_share_what_there_is() {
+        let check = |threads: usize, cpus: &[usize], instances: usize, expect: &[(usize, &[usize])]| {
+            let (memory, cpus) = (Bytes(64 << 20), cpus.to_vec());
+            let whole = Placement { instances, threads, memory, cpus, ..Placement::default() };
+            let parts: Vec<Placement> = (0..instances).map(|number| whole.of_instance(number)).collect();
+            let found: Vec<(usize, &[usize])> =
+                parts.iter().map(|part| (part.threads, &part.cpus[..])).collect();
+            assert_eq!(found, expect);
+            assert!(parts.iter().all(|part| part.memory.0 == (64 << 20) / instances as u64));
+            assert!(parts.iter().all(|part| part.instances == 1));
+        };
+        check(4, &[0, 1, 2, 3], 1, &[(4, &[0, 1, 2, 3])]);
+        check(4, &[0, 1, 2, 3], 2, &[(2, &[0, 1]), (2, &[2, 3])]);
+        check(4, &[5], 2, &[(2, &[5]), (2, &[5])]);
+        check(1, &[0, 1], 3, &[(1, &[0]), (1, &[1]), (1, &[0])]);
+        check(5, &[0, 1, 2], 2, &[(3, &[0, 1]), (2, &[2])]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_processor_is_forgotten(count in 1usize..40, instances in 1usize..40) {
+            let cpus: Vec<usize> = (0..count).collect();
+            let mut given: Vec<usize> = (0..instances).flat_map(|p| part_of_cpus(&cpus, p, instances)).collect();
+            prop_assert_eq!(given.len(), count.max(instances));
+            given.sort_unstable();
+            given.dedup();
+            prop_assert_eq!(given, cpus);
+        }
+    }
+
+    #[test]
+    fn settings_and_fields_are_set_by_name() {
+        let plan = || Plan::new(Arc::new(crate::of_name("nginx").unwrap()), Path::new("/x"));
+        let check = |words: &[&str], expect: &str| {
+            let mut plan = plan();
+            plan.set(words).unwrap();
+            assert_eq!(plan.values("nginx").unwrap().to_string(), expect, "{words:?}");
+        };
+        check(&[], "open_file_cache=auto gzip=off access_log=off reuseport=off sendfile=on");
+        check(
+            &["open_file_cache=off", "nginx.gzip=6", "access_log=on", "sendfile=off"],
+            "open_file_cache=off gzip=6 access_log=on reuseport=off sendfile=off",
+        );
+        check(
+            &["gzip=3", "gzip=off"],
+            "open_file_cache=auto gzip=off access_log=off reuseport=off sendfile=on",
+        );
+        let mut placed = plan();
+        placed.set(&["nginx.threads=3", "nginx.cpus=0,2-3", "form=lxc", "nginx.memory=64MiB"]).unwrap();
+        let found = placed.placement("nginx").unwrap();
+        assert_eq!((found.threads, &found.cpus[..], found.form), (3, &[0, 2, 3][..], Form::Lxc));
+        assert_eq!(found.memory, Bytes(64 << 20));
+        let refused = |word: &str, says: &str| {
+            let error = plan().set(&[word]).unwrap_err().to_string();
+            assert!(error.contains(says), "{word}: {error}");
+        };
+        refused("gzip", "'gzip' is not NAME=VALUE; settings: open_file_cache=");
+        refused("gzip=0", "0 is out of its bounds; write gzip=a number from 1 to 9|off");
+        refused("access_log=yes", "neither on nor off");
+        refused("open_file_cache=-1", "not a whole number");
+        refused("workers=4", "there is no setting 'workers'; settings: open_file_cache=");
+        refused("gzp=4", "did you mean 'gzip'?");
+        refused("ngnix.gzip=4", "there is no service 'ngnix'; did you mean 'nginx'?");
+        refused("threads=0", "not a number from 1 to 256");
+    }
+}

@@ -1,0 +1,153 @@
+//! The program of a service: found here, a build of the user's, or what an image holds.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use launch::{Process, Spec, find_program};
+use regex_lite::Regex;
+
+use crate::description::{Program, Version};
+use crate::{Error, Placement};
+
+/// How long a program may take to tell its version; it takes some ms.
+const VERSION_WAIT: Duration = Duration::from_secs(10);
+
+/// A program and what it says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The program.
+    pub path: PathBuf,
+    /// Its version, `1.22.1`; empty where it is not known before it answers.
+    pub version: String,
+    /// Words that say how it was built: `--with-threads`.
+    pub build: Vec<String>,
+    /// Arguments before all others.
+    pub before: Vec<String>,
+}
+
+impl Found {
+    /// Whether it is this version or a later one; a version that is not known counts as the latest.
+    pub(crate) fn is_at_least(&self, version: &str) -> bool {
+        let numbers = |text: &str| text.split('.').map(|number| number.parse::<u32>().ok()).collect();
+        let (own, least): (Option<Vec<u32>>, Option<Vec<u32>>) = (numbers(&self.version), numbers(version));
+        own.is_none_or(|own| least.is_none_or(|least| own >= least))
+    }
+}
+
+impl Program {
+    /// The program as `placement` has it; `exe` is this program.
+    ///
+    /// Errors: it is not installed, with what to install; or it is another program.
+    pub fn find(&self, placement: &Placement, exe: &Path) -> Result<Found, Error> {
+        let is_embedded = self.embedded.is_some() && placement.binary.is_none() && placement.image.is_none();
+        let path = match (&placement.binary, &placement.image) {
+            (Some(binary), _) => binary.clone(),
+            // What an image holds is not known before it answers.
+            (None, Some(_)) => PathBuf::from(&self.name),
+            (None, None) if is_embedded => exe.into(),
+            (None, None) => find_program(&self.name).ok_or_else(|| self.missing())?,
+        };
+        let alone = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&self.name));
+        let before = match &self.embedded {
+            Some(server) if !alone => vec!["serve".into(), server.clone()],
+            _ => Vec::new(),
+        };
+        let found = Found { path, before, ..Found::default() };
+        match &self.version {
+            _ if is_embedded => Ok(Found { version: env!("CARGO_PKG_VERSION").into(), ..found }),
+            Some(version) if placement.image.is_none() => self.asked(version, found),
+            _ => Ok(found),
+        }
+    }
+
+    fn missing(&self) -> Error {
+        let package = match &self.package {
+            Some(package) => format!("install it (`apt-get install {package}`), "),
+            None => String::new(),
+        };
+        launch::Error::NotFound {
+            name: self.name.clone(),
+            program: self.name.clone().into(),
+            hint: format!(
+                "{package}name another by --server-binary, or measure a server that runs: `--target HOST:PORT`"
+            ),
+        }
+        .into()
+    }
+
+    /// `found` with what it says of itself.
+    fn asked(&self, version: &Version, found: Found) -> Result<Found, Error> {
+        let name = format!("{} {}", self.name, version.args.join(" "));
+        let mut process = Process::spawn(Spec::new(&name, &found.path).args(version.args.iter().cloned()))?;
+        process.wait_success(VERSION_WAIT)?;
+        let mut said: Vec<String> = std::iter::from_fn(|| process.next_line(VERSION_WAIT)).collect();
+        said.extend(process.stop(VERSION_WAIT)?.stderr);
+        let group = |pattern: &str| {
+            let pattern = Regex::new(pattern).ok()?;
+            said.iter().find_map(|line| Some(pattern.captures(line)?.get(1)?.as_str().to_owned()))
+        };
+        let Some(number) = group(&version.pattern) else {
+            return Err(Error::Answer {
+                service: self.name.clone(),
+                doing: format!("read its version from '{} {}'", found.path.display(), version.args.join(" ")),
+                problem: format!(
+                    "it printed '{}', which does not match '{}'; name another program by --server-binary",
+                    said.first().map_or("", String::as_str),
+                    version.pattern
+                ),
+            });
+        };
+        let build = version.build.as_deref().and_then(group).unwrap_or_default();
+        Ok(Found { version: number, build: build.split_whitespace().map(str::to_owned).collect(), ..found })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compares_versions_by_number() {
+        let check = |version: &str, least: &str, expect: bool| {
+            let found = Found { version: version.into(), ..Found::default() };
+            assert_eq!(found.is_at_least(least), expect, "{version} {least}");
+        };
+        check("1.22.1", "1.19.5", true);
+        check("1.9.15", "1.19.5", false);
+        check("1.19.5", "1.19.5", true);
+        check("1.27", "1.19.5", true);
+        check("", "1.19.5", true);
+    }
+
+    fn memcached() -> Program {
+        crate::of_name("memcached").unwrap().services[0].program.clone()
+    }
+
+    #[test]
+    fn a_program_that_is_another_is_refused() {
+        let placement = Placement { binary: Some("/bin/echo".into()), ..Placement::default() };
+        let error = memcached().find(&placement, Path::new("/x")).unwrap_err().to_string();
+        assert!(error.contains("it printed '-V', which does not match '^memcached "), "{error}");
+        let program = Program { name: "no-such-server".into(), ..memcached() };
+        let error = program.find(&Placement::default(), Path::new("/x")).unwrap_err().to_string();
+        assert!(error.contains("no-such-server") && error.contains("apt-get install memcached"), "{error}");
+    }
+
+    #[test]
+    fn an_embedded_server_is_this_program_or_a_build_of_it() {
+        let sphinx = crate::of_name("sphinx").unwrap().services[0].program.clone();
+        let check = |binary: Option<&str>, image: Option<&str>, expect: (&str, &str)| {
+            let placement = Placement {
+                binary: binary.map(PathBuf::from),
+                image: image.map(str::to_owned),
+                ..Placement::default()
+            };
+            let found = sphinx.find(&placement, Path::new("/opt/taillight")).unwrap();
+            assert_eq!((found.path.to_str().unwrap(), found.before.join(" ").as_str()), expect);
+        };
+        check(None, None, ("/opt/taillight", "serve sphinx"));
+        check(Some("/opt/taillight-new"), None, ("/opt/taillight-new", "serve sphinx"));
+        check(Some("/opt/sphinxd-0.2"), None, ("/opt/sphinxd-0.2", ""));
+        check(None, Some("cache:1"), ("sphinxd", ""));
+    }
+}

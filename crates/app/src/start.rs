@@ -1,0 +1,227 @@
+//! Starts one instance of a service: its addresses, files and arguments, and the wait until it is ready.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use launch::{Instance, Spec, StopSignal, free_port_at};
+
+use crate::context::{Address, Context, Seat, account, tcp};
+use crate::description::{Argument, Command, Listen, Protocol, Signal};
+use crate::{Error, Running, ready, template};
+
+/// How often other ports are tried because another process took one between the choice and the start.
+const PORT_TRIES: usize = 5;
+/// How long a program that prepares the folder of an instance may take: a database's first folder takes some s.
+const PREPARE: Duration = Duration::from_secs(120);
+
+impl Running {
+    /// Starts one instance and waits until it is ready; another port is tried where one is taken meanwhile.
+    pub(crate) fn start_one(
+        &self,
+        seat: &Seat<'_>,
+        place: usize,
+        mut prepare: bool,
+    ) -> Result<(Instance, Vec<Address>, Option<String>), Error> {
+        let mut tries = 0;
+        loop {
+            let addresses = self.addresses(seat, place)?;
+            let context = self.context(seat, &addresses)?;
+            let (spec, configuration) = self.spec(seat, &context)?;
+            if prepare {
+                self.prepare(seat, &context)?;
+                prepare = false;
+            }
+            let mut instance = self.places.start(place, spec)?;
+            match self.await_ready(&mut instance, seat, place, addresses, &context) {
+                Ok(addresses) => return Ok((instance, addresses, configuration)),
+                Err(Error::Launch(launch::Error::PortTaken { .. })) if tries < PORT_TRIES => tries += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Where an instance is to listen.
+    fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {
+        let name = &seat.service.name;
+        let of = |listen: &Listen| match (listen.protocol, seat.folder) {
+            (Protocol::Unix, Some(folder)) => {
+                Ok(Address::Unix(folder.path().join(format!("{}.sock", listen.name))))
+            }
+            _ if self.places.has_all_ports() => {
+                Ok(Address::Tcp(SocketAddr::new(self.places.listen(place), listen.port)))
+            }
+            _ if listen.prints_address => Ok(Address::Tcp(SocketAddr::new(self.plan.listen, 0))),
+            _ => {
+                let port = free_port_at(self.plan.listen).map_err(|source| {
+                    let doing = "cannot find a free port";
+                    launch::Error::Os { name: name.clone(), doing, source }
+                })?;
+                Ok(Address::Tcp(SocketAddr::new(self.plan.listen, port)))
+            }
+        };
+        seat.service.listens.iter().map(of).collect()
+    }
+
+    /// What to start, with its files written; and its configuration.
+    fn spec(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(Spec, Option<String>), Error> {
+        let (service, app) = (seat.service, self.plan.app());
+        let environment = template::environment(seat.found);
+        let wrong =
+            |file: String, problem: String| Error::Template { file, service: service.name.clone(), problem };
+        let render =
+            |text: &str| template::render(&environment, text, context).map_err(|e| wrong(app.file(), e));
+        let holds = |text: &str| {
+            template::value(&environment, text, context)
+                .map(|value| value.is_true())
+                .map_err(|e| wrong(app.file(), e))
+        };
+        for check in &service.checks {
+            if !holds(&check.holds)? {
+                return Err(Error::Unfit { service: service.name.clone(), problem: render(&check.message)? });
+            }
+        }
+        let mut configuration = None;
+        for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
+            let template = app.templates.get(&file.template).map_or("", String::as_str);
+            let text = template::render(&environment, template, context)
+                .map_err(|e| wrong(app.file().replace("app.toml", &file.template), e))?;
+            let path = folder.path().join(&file.path);
+            let written =
+                path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, &text));
+            written.map_err(|source| launch::Error::Os {
+                name: format!("{}: {}", service.name, path.display()),
+                doing: "cannot write its configuration",
+                source,
+            })?;
+            if file.record {
+                configuration = configuration.or(Some(text));
+            }
+        }
+        let mut spec = Spec::new(&service.name, &seat.found.path).args(seat.found.before.iter().cloned());
+        for argument in &service.args {
+            match argument {
+                Argument::One(text) => spec = spec.arg(render(text)?),
+                Argument::When(several) if holds(&several.when)? => {
+                    for text in &several.args {
+                        spec = spec.arg(render(text)?);
+                    }
+                }
+                Argument::When(_) => {}
+            }
+        }
+        spec = spec.args(seat.placement.args.iter().cloned());
+        for (name, value) in &service.env {
+            spec = spec.env(name, render(value)?);
+        }
+        spec.cpus = (!seat.placement.cpus.is_empty()).then(|| seat.placement.cpus.clone());
+        spec.user = account(service);
+        spec.stop = match service.stop.signal {
+            Signal::Term => StopSignal::Term,
+            Signal::Int => StopSignal::Int,
+            Signal::Quit => StopSignal::Quit,
+        };
+        if let Some(folder) = seat.folder {
+            if let Some(user) = &spec.user {
+                folder.give_to(user)?;
+            }
+            spec = spec.dir(folder.path()).mount(folder.path(), true);
+        }
+        if let (Some(files), Some(_)) = (&self.plan.files, &context.files) {
+            spec = spec.mount(files, false);
+        }
+        Ok((spec, configuration))
+    }
+
+    /// Runs the programs that make an instance's folder what its service expects.
+    fn prepare(&self, seat: &Seat<'_>, context: &Context<'_>) -> Result<(), Error> {
+        for command in &seat.service.prepare {
+            let spec = self.command(seat, command, context)?;
+            launch::Process::spawn(spec)?.wait_success(PREPARE)?;
+        }
+        Ok(())
+    }
+
+    /// A program of a description, in the folder of an instance and under its account.
+    pub(crate) fn command(
+        &self,
+        seat: &Seat<'_>,
+        command: &Command,
+        context: &Context<'_>,
+    ) -> Result<Spec, Error> {
+        let environment = template::environment(seat.found);
+        let name = format!("{}: {}", seat.service.name, command.program);
+        let mut spec = Spec::new(name, &command.program);
+        for text in &command.args {
+            spec = spec.arg(template::render(&environment, text, context).map_err(|problem| {
+                Error::Template { file: self.plan.app().file(), service: seat.service.name.clone(), problem }
+            })?);
+        }
+        spec.user = account(seat.service);
+        Ok(match seat.folder {
+            Some(folder) => spec.dir(folder.path()),
+            None => spec,
+        })
+    }
+
+    /// Waits until an instance is ready; returns the addresses at which it is reached.
+    fn await_ready(
+        &self,
+        instance: &mut Instance,
+        seat: &Seat<'_>,
+        place: usize,
+        addresses: Vec<Address>,
+        context: &Context<'_>,
+    ) -> Result<Vec<Address>, Error> {
+        let (name, ready) = (&seat.service.name, &seat.service.ready);
+        let deadline = Instant::now() + ready.within;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let prints = seat.service.listens.iter().any(|listen| listen.prints_address);
+        let mut printed = None;
+        match &ready.line {
+            Some(line) if prints => printed = Some(instance.process.await_address(line, left())?),
+            Some(line) => drop(instance.process.await_line(line, left())?),
+            None => {}
+        }
+        if let Some(part) = &ready.error_line {
+            ready::await_error_line(instance, part, left())?;
+        }
+        let mut reached = Vec::new();
+        for (address, listen) in addresses.into_iter().zip(&seat.service.listens) {
+            reached.push(match address {
+                Address::Unix(path) => {
+                    ready::await_socket(instance, &path, left())?;
+                    Address::Unix(path)
+                }
+                Address::Tcp(address) if self.places.has_all_ports() => {
+                    let address = SocketAddr::new(self.places.address(place), address.port());
+                    instance.await_answer(address, left())?;
+                    Address::Tcp(address)
+                }
+                // It told itself where it accepts connections.
+                Address::Tcp(address) if listen.prints_address => Address::Tcp(printed.unwrap_or(address)),
+                Address::Tcp(address) => {
+                    instance.process.await_port(address, left())?;
+                    Address::Tcp(address)
+                }
+            });
+        }
+        let environment = template::environment(seat.found);
+        let wrong = |problem: String| Error::Template {
+            file: self.plan.app().file(),
+            service: name.clone(),
+            problem,
+        };
+        if let Some(children) = &ready.children {
+            let children = template::value(&environment, children, context).map_err(wrong)?;
+            let children = usize::try_from(children)
+                .map_err(|e| wrong(format!("ready: children: it is not a number of processes: {e}")))?;
+            ready::await_children(instance, children, left())?;
+        }
+        if let (Some(path), Some(address)) = (&ready.http, tcp(&reached)) {
+            let path = template::render(&environment, path, context).map_err(wrong)?;
+            ready::await_http(instance, name, address, &path, left())?;
+        }
+        Ok(reached)
+    }
+}

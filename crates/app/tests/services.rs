@@ -1,0 +1,189 @@
+//! Applications of several services: order, death, stop, stores, counters.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use app::{Placement, Plan, Running};
+use tempfile::TempDir;
+
+/// An application of the services in `text`, each a shell that runs a script.
+fn plan(text: &str) -> (Plan, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let name = folder.path().file_name().unwrap().to_str().unwrap();
+    let text = format!("name = \"{name}\"\ntitle = \"T\"\n{text}");
+    fs::write(folder.path().join("app.toml"), text).unwrap();
+    fs::write(folder.path().join("list.j2"), "{{ services.back | length }} of {{ own }}").unwrap();
+    let app = app::of_folder(folder.path()).unwrap_or_else(|e| panic!("{e}"));
+    (Plan::new(Arc::new(app), Path::new("/no/such/taillight")), folder)
+}
+
+fn names(running: &Running) -> Vec<String> {
+    running.services().map(|service| service.service.name.clone()).collect()
+}
+
+const TWO: &str = r#"
+[[service]]
+name = "front"
+calls = ["back"]
+program = { name = "sh" }
+args = ["-c", "echo front up; exec sleep 600"]
+file = [{ path = "conf/list", template = "list.j2", record = true }]
+ready = { line = "front up" }
+[[service]]
+name = "back"
+program = { name = "sh" }
+args = ["-c", "echo 'last words' >&2; echo back up; while [ ! -e die ]; do sleep 0.02; done; exit 3"]
+own-folder = true
+prepare = [{ program = "sh", args = ["-c", "echo {{ settings.word }} >> prepared"] }]
+setting = [{ name = "word", doc = "d", type = "text", default = "usual" }]
+ready = { line = "back up", error-line = "words" }
+"#;
+
+fn folder_of(running: &Running, service: &str) -> std::path::PathBuf {
+    let found = running.services().find(|one| one.service.name == service).unwrap();
+    found.instances[0].process.spec().dir.clone().unwrap()
+}
+
+/// Waits until `holds`, for which a minute is ample.
+fn await_that(mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "not so after a minute");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn services_start_behind_those_that_they_call_and_leave_nothing() {
+    let (mut plan, _folder) = plan(TWO);
+    plan.set(&["word=changed"]).unwrap();
+    let mut running = plan.start().unwrap();
+    assert_eq!(names(&running), ["back", "front"]);
+    assert!(running.gone().is_none());
+    let (back, front) = (folder_of(&running, "back"), folder_of(&running, "front"));
+    let prepared = || fs::read_to_string(back.join("prepared")).unwrap();
+    assert_eq!(prepared(), "changed\n");
+    let list = format!("1 of {}", front.display());
+    assert_eq!(fs::read_to_string(front.join("conf/list")).unwrap(), list);
+    assert_eq!(running.services().last().unwrap().configuration, Some(list.as_str()));
+    let before = running.pids();
+    running.restart().unwrap();
+    assert_eq!(prepared(), "changed\n", "a folder is prepared once");
+    assert!(running.pids().iter().all(|pid| !before.contains(pid)));
+    let pids = running.pids();
+    assert!(pids.len() >= 2 && front.exists());
+    drop(running);
+    assert!(!back.exists() && !front.exists());
+    await_that(|| {
+        !pids.iter().any(|pid| fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty()))
+    });
+}
+
+#[test]
+fn a_service_that_dies_is_named_with_its_last_words() {
+    let (plan, _folder) = plan(TWO);
+    let mut running = plan.start().unwrap();
+    fs::write(folder_of(&running, "back").join("die"), "").unwrap();
+    let mut gone = None;
+    await_that(|| {
+        gone = running.gone();
+        gone.is_some()
+    });
+    assert_eq!(gone.unwrap(), ("back".into(), vec!["last words".into()]));
+}
+
+#[test]
+fn what_cannot_start_is_named() {
+    let check = |old: &str, new: &str, says: &[&str]| {
+        assert!(TWO.contains(old), "{old}");
+        let (plan, _folder) = plan(&TWO.replace(old, new));
+        let error = plan.start().err().unwrap().to_string();
+        assert!(says.iter().all(|words| error.contains(words)), "{new}: {error}");
+    };
+    check(
+        "echo front up; exec sleep 600",
+        "echo no luck >&2; exit 7",
+        &["front ended before it was ready", "no luck"],
+    );
+    check("echo {{ settings.word }} >> prepared", "exit 5", &["back: sh ended", "exit status: 5"]);
+}
+
+#[test]
+fn a_service_that_does_not_become_ready_is_told_so() {
+    let text = TWO.replace("{ line = \"front up\" }", "{ line = \"other\", within = \"100ms\" }");
+    let (plan, _folder) = plan(&text);
+    let error = plan.start().err().unwrap().to_string();
+    assert!(error.contains("front did not print a line 'other…'"), "{error}");
+}
+
+#[test]
+fn checks_forms_and_arguments_refuse_before_anything_starts() {
+    let check = |line: &str, change: fn(&mut Plan), says: &str| {
+        let (mut plan, _folder) = plan(&TWO.replace("own-folder = true", line));
+        change(&mut plan);
+        let error = plan.start().err().unwrap().to_string();
+        assert!(error.contains(says), "{line}: {error}");
+    };
+    let holds =
+        "own-folder = true\ncheck = [{ holds = \"threads > 1\", message = \"{{ threads }} are too few\" }]";
+    check(holds, |_| (), "back: 1 are too few");
+    let forms = "own-folder = true\nforms = [\"bridged\"]";
+    check(forms, |_| (), "back: it does not run in the form bare; use --form bridged");
+    let args = |plan: &mut Plan| {
+        plan.place_all(&Placement { args: vec!["-x".into()], ..Placement::default() });
+    };
+    check("own-folder = true", args, "it takes no further arguments, and '-x' was given");
+    check("own-folder = true\nneeds = [\"files\"]", |_| (), "back must have something to serve");
+    check("own-folder = true\nenv = { A = \"{{ unknown }}\" }", |_| (), "back: line 1: undefined value");
+}
+
+#[test]
+fn memcached_counts_and_forgets() {
+    let app = Arc::new(app::of_name("memcached").unwrap());
+    let mut plan = Plan::new(app, Path::new("/x"));
+    plan.placement_mut("memcached").unwrap().instances = 2;
+    plan.placement_mut("memcached").unwrap().threads = 2;
+    let running = match plan.start() {
+        Ok(running) => running,
+        Err(app::Error::Launch(error @ launch::Error::NotFound { .. })) => {
+            println!("skipped: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let count = |name: &str| running.counters("memcached").unwrap().unwrap()[name];
+    let address = running.address(None);
+    let first = address.split(',').next().unwrap();
+    assert_eq!(address.split(',').count(), 2);
+    let mut stream = std::net::TcpStream::connect(first).unwrap();
+    std::io::Write::write_all(&mut stream, b"set a 0 0 1\r\nx\r\n").unwrap();
+    let mut stored = [0; 8];
+    std::io::Read::read_exact(&mut stream, &mut stored).unwrap();
+    assert_eq!(&stored, b"STORED\r\n");
+    assert_eq!((count("cmd_set"), count("cmd_flush"), count("threads")), (1.0, 0.0, 2.0));
+    running.reset().unwrap();
+    assert_eq!(count("cmd_flush"), 2.0);
+}
+
+#[test]
+fn an_embedded_server_prints_its_address() {
+    // In place of this program: it prints the line of Sphinx and its own arguments.
+    let folder = tempfile::tempdir().unwrap();
+    let exe = folder.path().join("fake");
+    let script = "#!/bin/sh\necho \"sphinxd ready on 127.0.0.1:4711 with 2 threads\"\nexec sleep 600\n";
+    fs::write(&exe, script).unwrap();
+    fs::set_permissions(&exe, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut plan = Plan::new(Arc::new(app::of_name("sphinx").unwrap()), &exe);
+    let memory = units::Bytes(64 << 20);
+    let args = vec!["--io=epoll".into()];
+    plan.place_all(&Placement { threads: 2, memory, cpus: vec![0], args, ..Placement::default() });
+    plan.set(&["sharing=read"]).unwrap();
+    let running = plan.start().unwrap();
+    assert_eq!(running.address(None), "127.0.0.1:4711");
+    let service = running.services().next().unwrap();
+    let expect = "serve sphinx --port 0 --cpus 0 -t 2 -m 64 -c 1024 --sharing read --io=epoll";
+    assert_eq!(service.instances[0].process.spec().args.join(" "), expect);
+    assert!(service.version().starts_with("sphinx "));
+}

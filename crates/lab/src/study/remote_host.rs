@@ -1,0 +1,33 @@
+//! Servers of a study that run on another machine, and that machine's settings.
+
+use std::sync::Arc;
+
+use host::Host;
+
+use crate::{Error, Server, ServerOptions, TargetName};
+
+/// Has the servers of a study started on another machine.
+pub trait RemoteHost: Send + Sync {
+    /// Starts `target` there. Where `options` name no processors, that machine chooses them.
+    ///
+    /// Errors: it is unavailable there.
+    fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error>;
+
+    /// What a reader must know of it.
+    fn note(&self) -> String;
+
+    /// That machine.
+    fn host(&self) -> &Host;
+}
+
+/// Changes the settings of the machine that a server runs on.
+pub trait Tuner: Send + Sync {
+    /// Whether these are available there, without changing anything. Without a device it is that machine's only card.
+    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
+
+    /// Applies them.
+    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
+
+    /// Reverts what was applied; returns what another process has changed meanwhile.
+    fn undo(&self) -> Result<Vec<String>, Error>;
+}

@@ -1,0 +1,203 @@
+use std::collections::BTreeSet;
+use std::env;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use launch::memcached::{self, Memcached, Options};
+use launch::{Error, Form, Instance, Places, User};
+use units::Bytes;
+
+use crate::{tenant, traces};
+
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+const PORT: u16 = 11211;
+
+/// memcached and places for it; `None`, and says why, where that is unavailable here.
+pub(crate) fn places(form: Form, count: usize) -> Option<(Memcached, Places)> {
+    let skip = |why: String| println!("skipped: {why}");
+    if !User::is_root() {
+        skip("needs root".into());
+        return None;
+    }
+    let found = memcached::find().map_err(|error| skip(error.to_string())).ok()?;
+    match Places::prepare(form, count, &[&found.path], None) {
+        Ok(places) => Some((found, places)),
+        Err(error @ (Error::NotFound { .. } | Error::NoForm { .. })) => {
+            skip(error.to_string());
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Starts memcached in a place, pinned to the last processor, and returns where it answers.
+pub(crate) fn start(memcached: &Memcached, places: &Places, place: usize) -> (Instance, SocketAddr) {
+    let options = Options {
+        threads: 1,
+        memory: Bytes(16 << 20),
+        connections: 64,
+        cpus: Some(vec![last_cpu()]),
+        extra: vec![],
+    };
+    let spec = memcached.spec_at(SocketAddr::new(places.listen(place), PORT), &options);
+    let mut instance = places.start(place, spec).unwrap();
+    let address = SocketAddr::new(places.address(place), PORT);
+    instance.await_answer(address, LONG).unwrap();
+    (instance, address)
+}
+
+fn last_cpu() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).unwrap();
+    (0..1024).rfind(|&cpu| allowed.is_set(cpu)).unwrap()
+}
+
+/// The answer to one command.
+fn ask(address: SocketAddr, command: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    stream.write_all(format!("{command}\r\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    line.trim_end().into()
+}
+
+/// The value of a line of `/proc/PID/status`.
+fn status(pid: u32, name: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = text.lines().find(|line| line.split(':').next() == Some(name)).unwrap();
+    line.split_once(':').unwrap().1.trim().into()
+}
+
+fn namespace(pid: &str, kind: &str) -> String {
+    fs::read_link(format!("/proc/{pid}/ns/{kind}")).unwrap().display().to_string()
+}
+
+/// TCP's congestion control where process `pid` runs: `/proc/sys/net` shows each process that of its own namespace.
+fn congestion_control(pid: u32) -> String {
+    let words = ["--target", &pid.to_string(), "--net", "cat", "/proc/sys/net/ipv4/tcp_congestion_control"];
+    let output = Command::new("nsenter").args(words).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().into()
+}
+
+/// The control groups of process `pid`, a path in each hierarchy.
+fn groups(pid: u32) -> Vec<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    text.lines().map(|line| line.splitn(3, ':').last().unwrap().to_owned()).collect()
+}
+
+/// Not a test by itself: what those of each form run as a tenant.
+#[test]
+fn role_of_one_that_serves() {
+    let Some(form) = tenant::form() else { return };
+    let before = tenant::files();
+    let Some((memcached, places)) = places(form, 2) else { return };
+    let name = places.name().unwrap().to_owned();
+    let (one, at_one) = start(&memcached, &places, 0);
+    let (other, at_other) = start(&memcached, &places, 1);
+    assert_ne!(at_one.ip(), at_other.ip());
+    let own_groups = groups(std::process::id());
+    for (instance, address) in [(&one, at_one), (&other, at_other)] {
+        assert_eq!(ask(address, "version"), format!("VERSION {}", memcached.version));
+        // The same program with the same rights on the same processor, whatever it runs in.
+        let pid = instance.pid();
+        let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
+        assert_eq!(comm.trim(), "memcached");
+        assert_eq!(status(pid, "Cpus_allowed_list"), last_cpu().to_string());
+        let uid = User::nobody().map_or(0, |user| user.uid);
+        assert_eq!(status(pid, "Uid").split_whitespace().next(), Some(uid.to_string().as_str()));
+        let apart = |kind: &str| namespace("self", kind) != namespace(&pid.to_string(), kind);
+        assert!(apart("net"));
+        assert_eq!((apart("pid"), apart("mnt")), (form.is_container(), form.is_container()));
+        assert_eq!(instance.container().is_some(), form.is_container());
+        if let Some(id) = instance.container() {
+            // Groups without our name or the container's would be shared with others, and stay.
+            let ours = |path: &String| path.contains(&name) || path.contains(id);
+            let strange: Vec<String> = groups(pid).into_iter().filter(|path| !ours(path)).collect();
+            assert!(strange.iter().all(|path| own_groups.contains(path)), "{strange:?}");
+        }
+        assert_eq!(instance.congestion_control(), Some(congestion_control(pid).as_str()));
+    }
+    assert_ne!(namespace(&one.pid().to_string(), "net"), namespace(&other.pid().to_string(), "net"));
+    assert_eq!(places.version().is_some(), form.is_container());
+    // One that was stopped is started again in its place.
+    let pid = one.pid();
+    assert!(!one.process.stop(LONG).unwrap().killed);
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+    let (one, at) = start(&memcached, &places, 0);
+    assert_eq!((at, ask(at, "version")), (at_one, format!("VERSION {}", memcached.version)));
+    // One is dropped, the other stopped.
+    drop(one);
+    assert!(!other.process.stop(LONG).unwrap().killed);
+    drop(places);
+    assert_eq!(traces::of(&name, env::var("DOCKER_HOST").ok().as_deref()), BTreeSet::new());
+    let left: BTreeSet<String> = tenant::files().difference(&before).cloned().collect();
+    assert_eq!(left, BTreeSet::new());
+}
+
+fn serves(form: Form) {
+    tenant::run(form, "place::role_of_one_that_serves");
+}
+
+#[test]
+fn behind_a_bridge() {
+    serves(Form::Bridged);
+}
+
+#[test]
+fn in_lxc() {
+    serves(Form::Lxc);
+}
+
+#[test]
+fn in_podman() {
+    serves(Form::Podman);
+}
+
+#[test]
+fn in_docker() {
+    serves(Form::Docker);
+}
+
+/// Not a test by itself: what the next runs in each form.
+#[test]
+fn role_of_one_that_cannot_start() {
+    let Some(form) = tenant::form() else { return };
+    let Some((memcached, places)) = places(form, 1) else { return };
+    let address = SocketAddr::new(places.listen(0), PORT);
+    let options = Options {
+        threads: 1,
+        memory: Bytes(16 << 20),
+        connections: 64,
+        cpus: None,
+        extra: vec!["--no-such-option".into()],
+    };
+    let started = places.start(0, memcached.spec_at(address, &options));
+    let waited = started
+        .and_then(|mut instance| instance.await_answer(SocketAddr::new(places.address(0), PORT), LONG));
+    let error = waited.unwrap_err().to_string();
+    assert!(error.contains("no-such-option"), "{form}: {error}");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    for form in [Form::Bridged, Form::Lxc, Form::Podman, Form::Docker] {
+        tenant::run(form, "place::role_of_one_that_cannot_start");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    let error = Places::prepare(Form::Lxc, 1, &[Path::new("/bin/true")], Some("memcached:1")).err().unwrap();
+    assert!(error.to_string().contains("--form podman or docker"), "{error}");
+    if User::is_root() {
+        let error = Places::prepare(Form::Bridged, 251, &[Path::new("/bin/true")], None).err().unwrap();
+        assert!(error.to_string().contains("fewer --server-instances"), "{error}");
+    } else {
+        let error = Places::prepare(Form::Bridged, 1, &[Path::new("/bin/true")], None).err().unwrap();
+        assert!(error.to_string().contains("--form bare"), "{error}");
+    }
+}

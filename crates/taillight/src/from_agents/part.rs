@@ -1,0 +1,49 @@
+//! What each agent's generator is to do.
+
+use reactor::Address;
+use spec::workload::Fill;
+use spec::{Agents, ProbeSet, Spec, TargetName, Workload};
+use workloads::cache::Server;
+use workloads::web::FileSet;
+
+use crate::generate::Task;
+
+/// The specification of generator number `share` of `shares`: its part of the connections and clients, without what is of
+/// this machine only. The rate is the whole: its arrivals are cut among all, so that together they are one process.
+///
+/// `files` is the file set that is asked for, if it is one.
+pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usize) -> Spec {
+    let mut spec = task.spec.clone();
+    let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
+    // By name where there is one: it decides where consistent hashing puts keys, and what a certificate must bear.
+    let server = |(address, name): (&Address, &Server)| match address {
+        Address::Unix(_) => address.to_string(),
+        Address::Tcp(_) | Address::Udp(_) => name.to_string(),
+    };
+    let servers: Vec<String> = match &spec.workload {
+        Workload::Web(_) => task.urls.iter().map(ToString::to_string).collect(),
+        _ => task.addresses.iter().zip(&task.names).map(server).collect(),
+    };
+    // They act on the server's machine, and are not the client's.
+    (spec.knobs, spec.probes) = (Vec::new(), ProbeSet::default());
+    spec.target = spec::Target { server: TargetName::External(servers.join(",")), ..spec::Target::default() };
+    let load = &mut spec.generator;
+    load.connections = part(load.connections);
+    load.clients = load.clients.map(part);
+    load.cpus = load.agents.agents_cpus.clone();
+    load.agents = Agents::default();
+    match &mut spec.workload {
+        // The coordinator has stored the data set, once.
+        Workload::Cache(cache) => cache.fill = Fill::Never,
+        Workload::Web(web) => {
+            // The folder of a file set is here and not there; a number, sizes and a seed say what it holds.
+            if let Some(files) = files {
+                web.files = Some(files.description().clone());
+                web.files_seed = files.seed();
+                web.file_set = None;
+            }
+        }
+        Workload::Null(_) => {}
+    }
+    spec
+}

@@ -1,0 +1,87 @@
+//! `taillight serve NAME`: an application of `apps/`, or of a folder of the user's.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Args, Command, FromArgMatches};
+use lab::{Files, FilesPlace, ServerOptions, TargetName, allowed_cpus};
+use spec::workload::Web;
+use units::{Bytes, CpuList};
+
+use super::around::{self, Around};
+
+/// An application, what it serves, and what it runs in.
+#[derive(Args, Debug)]
+pub(super) struct ApplicationArgs {
+    /// Folder that a web server serves, such as one of `taillight fileset make`.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["files", "files_seed", "files_in"])]
+    file_set: Option<PathBuf>,
+    /// Files that are made for a web server, and removed at the end [default: 100000x4KiB].
+    #[arg(long, value_name = "FILES")]
+    files: Option<spec::workload::Files>,
+    /// Seed of these files.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    files_seed: u64,
+    /// Where they are made: memory (tmpfs), disk, or the path of a folder.
+    #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
+    files_in: FilesPlace,
+    /// Threads or worker processes of each service, of all its instances together.
+    #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Memory for items of each service that keeps any, of all its instances together.
+    #[arg(short, long, default_value = "64MiB", value_name = "SIZE")]
+    memory: Bytes,
+    /// Connections at once, to each worker.
+    #[arg(short, long, default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connections: u32,
+    /// Processors to run on [default: all that this process may use].
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuList>,
+    /// A setting: NAME=VALUE, or SERVICE.NAME=VALUE. An unknown one is answered with all that there are. May be given more
+    /// than once.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// A further argument, such as --arg=-o --arg=no_lru_maintainer.
+    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    arg: Vec<String>,
+    #[command(flatten)]
+    around: Around,
+}
+
+/// Serves what `words` name: an application or a folder, and its options.
+pub(super) fn other(words: &[String]) -> Result<ExitCode> {
+    let name = words.first().map_or("", String::as_str);
+    let target = lab::target_name(name).map_err(lab::Error::Target)?;
+    if target.is_external() {
+        bail!(
+            "{name} already runs; name an application, such as lighttpd, or the path of a folder with an app.toml"
+        );
+    }
+    let command = ApplicationArgs::augment_args(Command::new("application"))
+        .bin_name(format!("taillight serve {name}"));
+    let matches = command.try_get_matches_from(words);
+    let args = matches.and_then(|matches| ApplicationArgs::from_arg_matches(&matches));
+    run(&target, &args.unwrap_or_else(|error| error.exit()))
+}
+
+pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCode> {
+    let mut asked = Web {
+        file_set: args.file_set.clone(),
+        files: args.files.clone(),
+        files_seed: args.files_seed,
+        ..Web::default()
+    };
+    let files = lab::needs_files(target).then(|| Files::asked_for(&mut asked, &args.files_in)).transpose()?;
+    let options = ServerOptions {
+        threads: usize::from(args.threads),
+        memory: args.memory,
+        connections: args.connections as usize,
+        cpus: args.cpus.as_ref().map_or_else(allowed_cpus, |cpus| cpus.as_slice().to_vec()),
+        set: args.set.clone(),
+        args: args.arg.clone(),
+        files,
+        ..args.around.options()?
+    };
+    around::run(target, &options, &args.around)
+}

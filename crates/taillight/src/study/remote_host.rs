@@ -1,0 +1,77 @@
+//! The servers of a study on another machine, where an agent starts them.
+
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use host::Host;
+use lab::study::{RemoteHost, Tuner};
+use lab::{Error, Server, ServerOptions, TargetName};
+use spec::Agents;
+
+use crate::from_agents::agent_config;
+use crate::targets::remote::{Session, tenanted, tune};
+
+/// The agent that starts them.
+pub(super) struct Agent {
+    address: String,
+    credentials: Agents,
+    host: Host,
+}
+
+impl Agent {
+    /// The agent at `address`, asked for what its machine tells of itself.
+    ///
+    /// Errors: it is unavailable, or is of another release.
+    pub(super) fn ask(address: &str, credentials: &Agents) -> Result<Agent> {
+        let mut tenant = ::agent::Tenant::open(&agent_config(credentials, vec![address.into()])?)?;
+        let host = serde_json::from_str(&tenant.facts()?);
+        let host = host.context("the agent's facts of its machine are damaged")?;
+        Ok(Agent { address: address.into(), credentials: credentials.clone(), host })
+    }
+}
+
+impl RemoteHost for Agent {
+    fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
+        let (server, session) = tenanted(&self.address, &self.credentials, (target, options))
+            .map_err(|error| failed(&target.to_string(), &error))?;
+        Ok((server, Arc::new(Settings { session })))
+    }
+
+    fn note(&self) -> String {
+        format!("The servers ran on another machine, started by the agent at {}.", self.address)
+    }
+
+    fn host(&self) -> &Host {
+        &self.host
+    }
+}
+
+/// The settings of the agent's machine, for one server.
+struct Settings {
+    session: Session,
+}
+
+impl Settings {
+    fn tune(&self, action: &str, settings: &[String], device: Option<&str>) -> Result<String, Error> {
+        let about = || if settings.is_empty() { "the settings".into() } else { settings.join(", ") };
+        tune(&self.session, action, settings, device).map_err(|error| failed(&about(), &error))
+    }
+}
+
+impl Tuner for Settings {
+    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("plan", settings, device).map(drop)
+    }
+
+    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("apply", settings, device).map(drop)
+    }
+
+    fn undo(&self) -> Result<Vec<String>, Error> {
+        Ok(self.tune("undo", &[], None)?.lines().map(str::to_owned).collect())
+    }
+}
+
+fn failed(name: &str, error: &anyhow::Error) -> Error {
+    Error::RemoteHost { name: name.into(), message: format!("{error:#}") }
+}
