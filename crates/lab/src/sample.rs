@@ -28,6 +28,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
         purpose: Purpose::LoadPoint,
         block: 0,
         load_share: None,
+        instead_of: None,
         started: "2026-03-14T09:26:53Z".into(),
         offered_rps: rate,
         achieved_rps: rate,
@@ -84,8 +85,15 @@ pub(crate) fn experiment(targets: &[&str]) -> Experiment {
         qos_basis: QosBasis::Raw,
         qos_basis_reason: String::new(),
         host: json!({ "cpu": { "model": "a", "cores": 2 } }),
+        blocks: 0,
         notes: Vec::new(),
         targets: targets.iter().map(|name| Target { name: (*name).into(), ..Target::default() }).collect(),
         trials: Vec::new(),
     }
+}
+
+/// A specification from its TOML.
+pub(crate) fn spec(text: &str) -> spec::Spec {
+    let table: toml::Table = text.parse().unwrap();
+    crate::read_spec(serde_json::to_value(table).unwrap()).unwrap()
 }

@@ -44,6 +44,9 @@ pub struct Experiment {
     pub qos_basis_reason: String,
     /// Facts about the machine, as `taillight host --json` prints them.
     pub host: Value,
+    /// How many blocks are whole: an interrupted run goes on after them.
+    #[serde(default)]
+    pub blocks: u32,
     /// What a reader must know, such as that server and generator shared cores.
     pub notes: Vec<String>,
     /// What was measured.

@@ -26,6 +26,9 @@ pub struct Trial {
     pub block: u32,
     /// The offered load as a share of the block's maximum throughput, 1 = the maximum.
     pub load_share: Option<f64>,
+    /// The trial of the same load in the same block that was of no use, so that this one was run.
+    #[serde(default)]
+    pub instead_of: Option<String>,
     /// When it started: RFC 3339, UTC.
     pub started: String,
     /// The rate that was asked for.

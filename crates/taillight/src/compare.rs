@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command};
-use lab::{Choice, Plan, TargetName};
+use lab::{Choice, Plan, Sweep, TargetName};
 use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder};
 
 use crate::args::{AnyWorkload, LoadOptions, Typed};
 use crate::compare_studies;
-use crate::job::{self, Job, ProbeArgs, Setting, Work};
+use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
 use crate::terminal::{say, table_width, uses_color};
@@ -68,22 +68,19 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
         .map_err(lab::Error::Target)?;
     let mut spec = args.setting.spec(&targets[0], args.workload.0, None, &args.typed)?;
     spec.probes = args.probe_args.probe.unwrap_or_default();
-    let point = job::span(&spec);
-    let work = Work::Plan(Plan {
+    let sweep = Sweep {
         loads: rising(args.loads),
         repeats: args.repeats,
-        search: job::search_span(point),
-        point,
         max_tolerance: 0.03,
         peak_tolerance: Some(args.tolerance),
         time: None,
-    });
+    };
     let job = Job {
         kind: Kind::CompareLive,
         suffix: "compare",
+        plan: Plan::of_sweep(&sweep, &spec, targets.len()),
         targets,
         spec,
-        work,
         command,
         server: args.setting.server,
         result: args.setting.result,

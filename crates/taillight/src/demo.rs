@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Plan, Span, TargetName};
+use lab::{Plan, Sweep, TargetName};
 use results::Kind;
 use spec::Spec;
-use units::CpuList;
+use units::{CpuList, Nanos};
 
-use crate::job::{self, Job, ResultArgs, Work};
+use crate::job::{self, Job, ResultArgs};
 use crate::targets::ServerArgs;
 
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
@@ -43,14 +43,14 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
         Spec { target: args.server.target(&TargetName::app("sphinx")), seed: args.seed, ..Spec::default() };
     spec.generator.cpus = args.cpus;
     spec.qos = args.result.qos.into();
-    let plan = if args.quick { quick() } else { full() };
-    (spec.time.warmup, spec.time.window) = (plan.point.warmup.into(), plan.point.window.into());
+    let sweep = if args.quick { quick() } else { full() };
+    spec.time = if args.quick { time(100, 600, 400) } else { time(300, 2000, 1000) };
     let job = Job {
         kind: Kind::Demo,
         suffix: "demo",
         targets: vec![TargetName::app("sphinx")],
+        plan: Plan::of_sweep(&sweep, &spec, 1),
         spec,
-        work: Work::Plan(plan),
         command,
         server: args.server,
         result: args.result,
@@ -60,29 +60,26 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
     Ok(finished.code(false))
 }
 
-fn span(warmup_ms: u64, window_ms: u64) -> Span {
-    Span { warmup: Duration::from_millis(warmup_ms), window: Duration::from_millis(window_ms) }
+fn time(warmup_ms: u64, window_ms: u64, search_ms: u64) -> spec::Time {
+    let [warmup, window, search] = [warmup_ms, window_ms, search_ms].map(Nanos::from_millis);
+    spec::Time { warmup, window, search }
 }
 
 /// About 45 trials of 2.5 s and 15 of 1.5 s.
-fn full() -> Plan {
-    Plan {
+fn full() -> Sweep {
+    Sweep {
         loads: (1..=10).map(|i| f64::from(i) / 10.0).collect(),
         repeats: 3,
-        search: span(300, 1000),
-        point: span(300, 2000),
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
         time: Some(TIME),
     }
 }
 
-fn quick() -> Plan {
-    Plan {
+fn quick() -> Sweep {
+    Sweep {
         loads: vec![0.2, 0.5, 0.8, 1.0],
         repeats: 1,
-        search: span(100, 400),
-        point: span(100, 600),
         max_tolerance: 0.06,
         peak_tolerance: Some(0.1),
         time: Some(TIME),

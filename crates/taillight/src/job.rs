@@ -3,16 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use lab::{Generator, Interrupt, Placement, Plan, Session, Span, TargetName};
+use lab::{Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Session, TargetName, Unkept};
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
 use spec::{Pace, Spec, Workload};
-use units::{Qos, Rate};
+use units::{Nanos, Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
 use crate::outputs::OutputArgs;
@@ -109,7 +108,8 @@ impl Setting {
             knobs: self.server.knobs().iter().map(knob).collect::<Result<_>>()?,
             probes: ProbeSet::default(),
             qos: self.result.qos.into(),
-            time: load.time,
+            // Trials that search come in numbers and ask less.
+            time: spec::Time { search: load.time.window.min(Nanos::from_secs(1)), ..load.time },
             seed: load.seed,
         };
         if let Some(preset) = spec.workload.preset() {
@@ -117,11 +117,6 @@ impl Setting {
         }
         Ok(spec)
     }
-}
-
-/// Warm-up and window of a trial.
-pub(crate) fn span(spec: &Spec) -> Span {
-    Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
 }
 
 /// Everything about a run that its command decides.
@@ -132,19 +127,12 @@ pub(crate) struct Job {
     pub targets: Vec<TargetName>,
     /// What is measured on each of them.
     pub spec: Spec,
-    pub work: Work,
+    /// How it is measured, on so many targets.
+    pub plan: Plan,
     /// The command line, for the record.
     pub command: Vec<String>,
     pub server: ServerArgs,
     pub result: ResultArgs,
-}
-
-/// What is run on each target.
-pub(crate) enum Work {
-    /// Searches and sweeps.
-    Plan(Plan),
-    /// One load, so many times; `None`: a closed loop.
-    Load { rate: Option<Rate>, repeats: u32, span: Span },
 }
 
 /// A run that is over, whole or not.
@@ -160,7 +148,7 @@ pub(crate) struct Finished {
 /// Errors: nothing was measured, and no folder is left. Otherwise there is a result, partial perhaps.
 pub(crate) fn run(job: &Job) -> Result<Finished> {
     let closed = job.spec.load == spec::Load::Closed;
-    if closed && !matches!(job.work, Work::Load { .. }) {
+    if closed && job.plan.needs_maximum() {
         bail!(
             "--closed: a closed loop has no offered load, so there is no maximum to search and no load to sweep; use it with taillight load, or leave it out"
         );
@@ -169,7 +157,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let interrupt = Interrupt::on_signals()?;
     let mut spec = job.spec.clone();
     let placement = job.server.placement(spec.generator.cpus.as_ref());
-    let teller = Teller::new(spec.workload.name(), closed, !job.result.no_live);
+    let mut teller = Teller::new(!job.result.no_live);
     let started = job.targets.iter().any(|target| !target.is_external());
     if started && job.server.is_here() && placement.is_shared() {
         // A generator that spins on a core that it shares would starve the server.
@@ -179,7 +167,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let mut server = job.server.clone();
     server.serve(&job.targets, &mut spec.workload)?;
     let agents = spec.generator.agents.clone();
-    let generator = Generator::new(&lab::this_program()?, spec, teller.shows_points())?;
+    let generator = Generator::new(&lab::this_program()?, spec, teller.shows_ticks())?;
     let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
     let servers = match server.start(&job.targets, &placement, generator.connections(), Some(&agents)) {
         Ok(servers) => servers,
@@ -189,16 +177,19 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
         }
     };
     let experiment = experiment(job, &placement, &folder);
-    let mut session = Session::begin(experiment, folder, generator, servers, interrupt, Box::new(teller))?;
+    let first = experiment.blocks;
+    let path = folder.path().to_owned();
+    let mut session = Session::begin(experiment, folder, generator, servers, interrupt.clone())?;
     session.observe(job.spec.probes.clone());
-    let outcome = match &job.work {
-        Work::Plan(plan) => plan.run(&mut session),
-        Work::Load { rate, repeats, span } => {
-            lab::run_load(&mut session, rate.map(Rate::rps), *repeats, *span)
-        }
+    let benches = vec![Some(Bench::of(session, &job.spec, interrupt))];
+    let mut unkept = Unkept::default();
+    let ended = Runner::new(&job.plan, job.spec.seed, benches, first, &mut unkept, &mut teller).run();
+    drop(teller);
+    let outcome = ended.outcome;
+    let [Some(bench)] = <[_; 1]>::try_from(ended.benches).unwrap_or([None]) else {
+        unreachable!("the only bench of a command is not left out");
     };
-    let path = session.folder().path().to_owned();
-    let (experiment, folder) = match session.finish(&outcome) {
+    let (experiment, folder) = match bench.finish(&outcome) {
         Ok(finished) => finished,
         Err(error) => {
             tell(&format!("What could be written of the result is in {}", path.display()));
@@ -329,16 +320,11 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
         qos_basis: job.result.qos.basis.unwrap_or(units::QosBasis::Raw),
         qos_basis_reason: String::new(),
         host: serde_json::to_value(host::Host::here()).unwrap_or(serde_json::Value::Null),
+        blocks: 0,
         notes: job.server.notes(&job.targets, placement),
         targets: Vec::new(),
         trials: Vec::new(),
     }
-}
-
-/// Warm-up and window of the trials that search for the maximum: they come in numbers and ask less.
-pub(crate) fn search_span(point: Span) -> Span {
-    const LONGEST: Duration = Duration::from_secs(1);
-    Span { warmup: point.warmup.min(LONGEST / 2), window: point.window.min(LONGEST) }
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use clap::Args;
 use clap::error::ErrorKind;
-use lab::TargetName;
+use lab::{Plan, TargetName};
 use results::{Gate, Kind};
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 
 use crate::args::{self, On, Sent, Typed, urls};
 use crate::generate::{self, Task};
-use crate::job::{self, Job, ProbeArgs, Setting, Work};
+use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
 
 /// What `--gate` alone stands for.
@@ -270,8 +270,6 @@ fn kept(
     typed: &Typed,
     command: Vec<String>,
 ) -> Result<ExitCode> {
-    let rate = if let spec::Load::Rate(rate) = spec.load { Some(rate) } else { None };
-    let work = Work::Load { rate, repeats: options.repeats, span: job::span(&spec) };
     let gates: Vec<&Gate> = options
         .gate
         .iter()
@@ -286,8 +284,8 @@ fn kept(
         kind: Kind::Load,
         suffix: "load",
         targets: vec![options.target],
+        plan: Plan::of_load(&spec, 1, options.repeats),
         spec,
-        work,
         command,
         server: setting.server,
         result: setting.result,

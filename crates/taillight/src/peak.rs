@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Plan, TargetName};
+use lab::{Plan, Sweep, TargetName};
 use results::Kind;
 
 use crate::args::On;
-use crate::job::{self, Job, Work};
+use crate::job::{self, Job};
 use crate::percent::parse_percent;
 
 /// Find the peak throughput under the quality-of-service (QoS) target, as an interval.
@@ -42,22 +42,19 @@ struct Options {
 pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
     let (args, setting, workload, typed) = args.on.parts();
     let spec = setting.spec(&args.target, workload, None, &typed)?;
-    let point = job::span(&spec);
-    let work = Work::Plan(Plan {
+    let sweep = Sweep {
         loads: Vec::new(),
         repeats: 1,
-        search: job::search_span(point),
-        point,
         max_tolerance: args.max_tolerance,
         peak_tolerance: Some(args.tolerance),
         time: None,
-    });
+    };
     let job = Job {
         kind: Kind::Peak,
         suffix: "peak",
         targets: vec![args.target],
+        plan: Plan::of_sweep(&sweep, &spec, 1),
         spec,
-        work,
         command,
         server: setting.server,
         result: setting.result,

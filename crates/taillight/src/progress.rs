@@ -28,9 +28,6 @@ pub(crate) struct Teller {
     /// Whether the screen shows the picture of a trial where it fits, rather than a line.
     view: bool,
     color: bool,
-    workload: &'static str,
-    /// Whether trials without a rate are closed loops; otherwise their arrivals say when they come.
-    closed: bool,
     phase: String,
     /// What runs now.
     step: String,
@@ -40,9 +37,8 @@ pub(crate) struct Teller {
 }
 
 impl Teller {
-    /// One for this process's standard error and runs of this workload; `view`: where it is a terminal, it may show
-    /// more than a line.
-    pub(crate) fn new(workload: &'static str, closed: bool, view: bool) -> Teller {
+    /// One for this process's standard error; `view`: where it is a terminal, it may show more than a line.
+    pub(crate) fn new(view: bool) -> Teller {
         let terminal =
             io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let screen = terminal.then(|| Screen::new(io::stderr()));
@@ -53,18 +49,11 @@ impl Teller {
             view: view && screen.is_some(),
             screen,
             color: takes_color(&io::stderr()),
-            workload,
-            closed,
             phase: String::new(),
             step: String::new(),
             last: String::new(),
             state: State::default(),
         }
-    }
-
-    /// Whether the generator's points are shown, so that it must print them.
-    pub(crate) fn shows_points(&self) -> bool {
-        self.view
     }
 
     fn show(&mut self, about: &Where) {
@@ -91,6 +80,10 @@ impl Teller {
 }
 
 impl Progress for Teller {
+    fn shows_ticks(&self) -> bool {
+        self.view
+    }
+
     fn event(&mut self, event: &Event<'_>, about: &Where) {
         match event {
             Event::Phase(words) => {
@@ -99,10 +92,16 @@ impl Progress for Teller {
                     tell(&format!("{words} (about {} left)", clock(about.left)));
                 }
             }
+            Event::Note(words) => {
+                if let Some(screen) = &mut self.screen {
+                    screen.clear();
+                }
+                return tell(words);
+            }
             Event::Started(step) => {
-                self.step = step_words(step, self.closed);
-                self.state.subject = subject(step, self.workload, self.closed);
-                self.state.closed = self.closed;
+                self.step = step_words(step);
+                self.state.subject = subject(step);
+                self.state.closed = step.closed;
                 self.state.course = Course::default();
             }
             Event::Tick(lines) => lines.iter().for_each(|line| self.state.course.read(line)),
@@ -126,28 +125,28 @@ fn joined(parts: &[&str]) -> String {
 }
 
 /// `sphinx · cache · 103 krps, 70 % of the maximum`.
-fn subject(step: &Step<'_>, workload: &str, closed: bool) -> String {
-    let load = load_words(step, closed);
+fn subject(step: &Step<'_>) -> String {
+    let load = load_words(step);
     let load = match step.load_share {
         Some(share) => format!("{load}, {:.0} % of the maximum", 100.0 * share),
         None => load,
     };
-    let load = if step.rate_rps.is_none() && closed { "CLOSED LOOP" } else { &load };
-    joined(&[step.target, workload, load])
+    let load = if step.rate_rps.is_none() && step.closed { "CLOSED LOOP" } else { &load };
+    joined(&[step.target, step.workload, load])
 }
 
 /// `103 krps`.
-fn load_words(step: &Step<'_>, closed: bool) -> String {
+fn load_words(step: &Step<'_>) -> String {
     match step.rate_rps {
         Some(rps) => rate(rps),
-        None if closed => "a closed loop".into(),
+        None if step.closed => "a closed loop".into(),
         None => "the rate of its arrivals".into(),
     }
 }
 
 /// `sphinx at 70 %, 103 krps`.
-fn step_words(step: &Step<'_>, closed: bool) -> String {
-    let load = load_words(step, closed);
+fn step_words(step: &Step<'_>) -> String {
+    let load = load_words(step);
     match step.load_share {
         Some(share) => format!("{} at {:.0} %, {load}", step.target, 100.0 * share),
         None => format!("{} at {load}", step.target),
@@ -195,10 +194,16 @@ mod tests {
     #[test]
     fn a_step_says_target_share_and_load() {
         let check = |share: Option<f64>, rate: Option<f64>, closed: bool, line: &str, title: &str| {
-            let step =
-                Step { target: "sphinx", purpose: Purpose::LoadPoint, load_share: share, rate_rps: rate };
-            assert_eq!(step_words(&step, closed), line);
-            assert_eq!(subject(&step, "cache", closed), title);
+            let step = Step {
+                target: "sphinx",
+                workload: "cache",
+                closed,
+                purpose: Purpose::LoadPoint,
+                load_share: share,
+                rate_rps: rate,
+            };
+            assert_eq!(step_words(&step), line);
+            assert_eq!(subject(&step), title);
         };
         let max = "sphinx · cache · 103 krps, 70 % of the maximum";
         check(Some(0.7), Some(103_000.0), false, "sphinx at 70 %, 103 krps", max);

@@ -5,7 +5,6 @@ mod check;
 mod list;
 mod remote_host;
 mod run;
-mod watcher;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -83,4 +82,8 @@ pub(crate) struct OutArgs {
     /// Folder in which the result gets a folder of its own.
     #[arg(long, default_value = "results", value_name = "FOLDER")]
     out: PathBuf,
+    /// Say in one line how far the run is rather than show each trial while it runs, which is done where standard
+    /// error is a terminal of at least 60 columns and 17 rows.
+    #[arg(long)]
+    no_live: bool,
 }

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Plan, TargetName};
+use lab::{Plan, Sweep, TargetName};
 use results::Kind;
 
 use crate::args::On;
-use crate::job::{self, Job, ProbeArgs, Work};
+use crate::job::{self, Job, ProbeArgs};
 use crate::percent::parse_percent;
 
 /// Measure response times from low load to the maximum, in interleaved blocks.
@@ -46,23 +46,20 @@ struct Options {
 pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
     let (args, setting, workload, typed) = args.on.parts();
     let mut spec = setting.spec(&args.target, workload, None, &typed)?;
-    let point = job::span(&spec);
-    let work = Work::Plan(Plan {
+    spec.probes = args.probe_args.probe.unwrap_or_default();
+    let sweep = Sweep {
         loads: rising(args.loads),
         repeats: args.repeats,
-        search: job::search_span(point),
-        point,
         max_tolerance: args.max_tolerance,
         peak_tolerance: None,
         time: None,
-    });
-    spec.probes = args.probe_args.probe.unwrap_or_default();
+    };
     let job = Job {
         kind: Kind::Sweep,
         suffix: "sweep",
         targets: vec![args.target],
+        plan: Plan::of_sweep(&sweep, &spec, 1),
         spec,
-        work,
         command,
         server: setting.server,
         result: setting.result,

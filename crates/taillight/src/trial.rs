@@ -62,6 +62,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         purpose: Purpose::Single,
         block: 0,
         load_share: None,
+        instead_of: None,
         started: about.started,
         offered_rps: match &load {
             Load::Open { rate, .. } => rate.rps(),

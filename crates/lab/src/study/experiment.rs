@@ -6,7 +6,7 @@ use spec::{Load, Spec};
 use toml::Table;
 
 use super::DefinitionError;
-use crate::Span;
+use crate::run::knob_names as knobs;
 
 /// Reads one. `place` is where the table stands in its file.
 ///
@@ -21,16 +21,6 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
         Some(error) => Err(at(format!("knobs: {error}"))),
         None => Ok(spec),
     }
-}
-
-/// The knobs as `taillight tune` takes them.
-pub(super) fn knobs(spec: &Spec) -> Vec<String> {
-    spec.knobs.iter().map(ToString::to_string).collect()
-}
-
-/// Warm-up and window of a trial that measures.
-pub(super) fn span(spec: &Spec) -> Span {
-    Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
 }
 
 /// What a server, its generator and the host must have in common to be one bench: all but the load, the target

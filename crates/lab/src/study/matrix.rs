@@ -7,16 +7,6 @@ use stats::median;
 use super::picture::FigureDef;
 use super::summary::Cells;
 
-/// What the place of a pair is called: `30 % beside 50 %`.
-pub(super) fn place(first: f64, second: f64) -> X {
-    X::Category(format!("{} beside {}", percent(first), percent(second)))
-}
-
-/// A share as rows and columns call it.
-pub(super) fn percent(share: f64) -> String {
-    format!("{} %", (1e4 * share).round() / 1e2)
-}
-
 /// The shares that a place is called by.
 fn shares(x: &X) -> Option<(String, String)> {
     let X::Category(name) = x else { return None };
@@ -101,6 +91,7 @@ mod tests {
 
     use super::super::section::Section;
     use super::*;
+    use crate::run::place;
 
     fn cell(first: f64, second: f64, block: u32, met: (f64, f64)) -> Cell {
         Cell {

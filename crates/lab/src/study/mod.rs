@@ -1,7 +1,7 @@
 //! Studies: a published figure measured again, its claims judged.
 //!
 //! A [`Definition`] is read from `study.toml` and `claims.toml`, or from the file of a single experiment, and resolved
-//! for a host into a [`Plan`]: benches (a server with its generator), points, references, and what is left out with
+//! for a host into a [`Plan`](crate::Plan): benches (a server with its generator), points, references, and what is left out with
 //! its reason. A [`Runner`] goes through it block by block. Each block measures the maxima and the reference points
 //! again and all points in an order of its own, so that the drift of the machine cancels in ratios within a block.
 //! Figures, tables and verdicts are computed from the cells of the record, also years later ([`conclude`]).
@@ -10,41 +10,30 @@
 
 mod agreement;
 mod axis;
-mod bench;
 mod claim;
-mod colocation;
 mod curve;
 mod definition;
 mod draw;
-mod estimate;
 mod experiment;
 mod facts;
 mod judge;
-mod knob_guard;
 mod library;
 mod matrix;
-mod metrics;
-mod order;
 mod picture;
 mod plan;
-mod processors;
 mod record;
-mod remote_host;
-mod runner;
+mod run;
 mod section;
 mod summary;
 mod variant;
 
 pub use agreement::{Agreement, AgreementPoint, agreement};
-pub use bench::Setup;
 pub use claim::Claim;
 pub use definition::{Definition, StudyKind};
 pub use facts::Facts;
 pub use library::{Embedded, STUDIES, Source};
-pub use plan::Plan;
 pub use record::{conclude, new_record};
-pub use remote_host::{RemoteHost, Tuner};
-pub use runner::{Runner, Watcher};
+pub use run::run;
 
 /// A definition that cannot be used: the file, the place in it, and what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,7 @@
 
 mod candidate;
 
+use results::Purpose;
 use results::study::{Form as StudyForm, Skipped, X};
 use serde_json::{Value, json};
 use spec::{Load, Spec};
@@ -13,61 +14,13 @@ use candidate::{Candidate, candidates, chosen, first_candidate, owner, reason_ag
 use super::facts::Facts;
 use super::variant::SeriesDef;
 use super::{Definition, DefinitionError, StudyKind, experiment};
-
-/// One place of one series with everything filled in.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
-    pub(super) series: String,
-    pub(super) x: X,
-    pub(super) experiment: Spec,
-    /// The bench that it is measured on.
-    pub(super) bench: usize,
-    /// The bench whose maximum its load is a share of.
-    pub(super) of: usize,
-}
-
-/// Two services under a load each, at once.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pair {
-    pub(super) first: Point,
-    pub(super) second: Point,
-}
-
-/// A server, its generator and the state of the host: what is set up once and measured often.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct BenchPlan {
-    pub(super) name: String,
-    pub(super) experiment: Spec,
-    /// Whether its maximum throughput must be known.
-    pub(super) needs_maximum: bool,
-}
-
-/// What a study measures on this host in one of its forms.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    pub(super) form: StudyForm,
-    /// The unit of the axis.
-    pub(super) unit: String,
-    pub(super) blocks: u32,
-    pub(super) references_per_block: u32,
-    pub(super) tolerance: f64,
-    /// The maximum of every bench where none is searched. Units: rps.
-    pub(super) assumed: Option<f64>,
-    pub(super) benches: Vec<BenchPlan>,
-    pub(super) points: Vec<Point>,
-    /// Of a study of two services.
-    pub(super) pairs: Vec<Pair>,
-    /// Measured again in each block; a series without one of its own takes the only one.
-    pub(super) references: Vec<Point>,
-    /// What is left out, and why.
-    pub skipped: Vec<Skipped>,
-}
+use crate::run::{BenchPlan, Pair, Plan, Point};
 
 impl Plan {
     /// What `study` measures on a host of these facts.
     ///
     /// Errors: the definition is wrong, which [`Definition::read`] has found already.
-    pub fn new(study: &Definition, form: StudyForm, facts: &Facts) -> Result<Plan, DefinitionError> {
+    pub fn of_study(study: &Definition, form: StudyForm, facts: &Facts) -> Result<Plan, DefinitionError> {
         let of_form = study.form(form);
         let mut plan = Plan {
             form,
@@ -80,6 +33,9 @@ impl Plan {
             points: Vec::new(),
             pairs: Vec::new(),
             references: Vec::new(),
+            peak_tolerance: None,
+            time: None,
+            needs_all: false,
             skipped: Vec::new(),
         };
         if study.kind == StudyKind::Colocation {
@@ -173,7 +129,14 @@ impl Plan {
         if matches!(candidate.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak) {
             self.benches[of].needs_maximum = true;
         }
-        Point { series: candidate.series, x: candidate.x, experiment: candidate.experiment, bench, of }
+        Point {
+            series: candidate.series,
+            x: candidate.x,
+            experiment: candidate.experiment,
+            purpose: Purpose::LoadPoint,
+            bench,
+            of,
+        }
     }
 
     fn bench(&mut self, experiment: &Spec, name: &str) -> usize {
@@ -184,7 +147,12 @@ impl Plan {
             return place;
         }
         let name = format!("{:02}-{}", self.benches.len() + 1, slug(name));
-        self.benches.push(BenchPlan { name, experiment: experiment.clone(), needs_maximum: false });
+        self.benches.push(BenchPlan {
+            name,
+            experiment: experiment.clone(),
+            targets: 1,
+            needs_maximum: false,
+        });
         self.benches.len() - 1
     }
 
@@ -202,40 +170,6 @@ impl Plan {
             self.skipped.retain(|skipped| !same(&skipped));
             self.skipped.push(whole);
         }
-    }
-
-    /// Whether nothing of it can be measured.
-    pub fn is_empty(&self) -> bool {
-        self.points.is_empty() && self.pairs.is_empty()
-    }
-
-    /// The reference point of a series.
-    pub(super) fn reference_of(&self, series: &str) -> Option<usize> {
-        let own = self.references.iter().position(|point| point.series == series);
-        own.or(if self.references.len() == 1 { Some(0) } else { None })
-    }
-
-    /// A point in words: `memcached at 50 %`.
-    pub(super) fn place_of(&self, point: &Point) -> String {
-        match &point.x {
-            X::Number(x) if !self.unit.is_empty() => format!("{} at {x} {}", point.series, self.unit),
-            x => format!("{} at {x}", point.series),
-        }
-    }
-
-    /// What is measured on a bench, in words: a series, or its points.
-    pub(super) fn users_of(&self, bench: usize) -> String {
-        let pairs = self.pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
-        let all: Vec<&Point> = self.points.iter().chain(pairs).chain(&self.references).collect();
-        let mut words: Vec<String> = Vec::new();
-        for point in all.iter().filter(|point| point.bench == bench || point.of == bench) {
-            let alone = all.iter().any(|other| other.series == point.series && other.bench != bench);
-            let word = if alone { self.place_of(point) } else { point.series.clone() };
-            if !words.contains(&word) {
-                words.push(word);
-            }
-        }
-        words.join(", ")
     }
 
     /// Everything about it, for the record and to know whether a part that was measured before belongs to it.

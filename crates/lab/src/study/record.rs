@@ -7,12 +7,11 @@ use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
 use spec::Agents;
 
-use super::bench::Setup;
 use super::facts::Facts;
 use super::judge::judge;
-use super::plan::Plan;
 use super::summary::Cells;
-use super::{Definition, DefinitionError, experiment};
+use super::{Definition, DefinitionError};
+use crate::run::{Plan, Setup, knob_names};
 
 /// Where in the record's configuration stands which claims this host cannot tell.
 const LACKING: &str = "claims_not_measurable";
@@ -48,7 +47,7 @@ pub fn new_record(
         config["agents"] = json!(setup.agents);
     }
     let mut knobs: Vec<String> =
-        plan.benches.iter().flat_map(|bench| experiment::knobs(&bench.experiment)).collect();
+        plan.benches.iter().flat_map(|bench| knob_names(&bench.experiment)).collect();
     knobs.sort();
     knobs.dedup();
     Ok(Study {

@@ -302,6 +302,7 @@ fn empty(kind: Kind, name: &str, command: &[&str]) -> Experiment {
             "clock": { "source": "kvm-clock", "read_ns": 28 },
             "limits": { "nofile": 1_048_576 },
         }),
+        blocks: 0,
         notes: Vec::new(),
         targets: Vec::new(),
         trials: Vec::new(),

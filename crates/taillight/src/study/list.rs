@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use lab::study::{Facts, Plan, STUDIES, Source};
+use lab::Plan;
+use lab::study::{Facts, STUDIES, Source};
 use results::study::Form;
 
 use crate::progress::clock;
@@ -15,7 +16,7 @@ pub(crate) fn list() -> Result<ExitCode> {
     for study in STUDIES {
         let definition = study.read()?;
         let time = |form| -> Result<String> {
-            let plan = Plan::new(&definition, form, &facts)?;
+            let plan = Plan::of_study(&definition, form, &facts)?;
             Ok(if plan.is_empty() { "not here".into() } else { clock(plan.estimate()) })
         };
         rows.push(vec![
@@ -42,7 +43,7 @@ pub(crate) fn show(name: &str) -> Result<ExitCode> {
     }
     say("\n## On this machine\n\n")?;
     for form in [Form::Smoke, Form::Quick, Form::Full] {
-        let plan = Plan::new(&definition, form, &facts)?;
+        let plan = Plan::of_study(&definition, form, &facts)?;
         let steps = plan.steps();
         say(&format!("- {}: about {}, {steps} steps\n", form.words(), clock(plan.estimate())))?;
         if form == Form::Full {

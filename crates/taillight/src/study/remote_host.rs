@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use host::Host;
-use lab::study::{RemoteHost, Tuner};
 use lab::{Error, Server, ServerOptions, TargetName};
+use lab::{RemoteHost, Tuner};
 use spec::Agents;
 
 use crate::from_agents::agent_config;

@@ -8,16 +8,16 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
-use lab::study::{Definition, Facts, Plan, RemoteHost, Runner, Setup, Source, new_record};
+use lab::study::{Definition, Facts, Source, new_record};
+use lab::{Plan, Progress, RemoteHost, Setup};
 use results::Study;
 use results::study::{Form, StudyFolder};
 use spec::Agents;
 
 use super::check::gate;
 use super::remote_host::Agent;
-use super::watcher::Lines;
 use super::{FormArgs, OutArgs};
-use crate::progress::clock;
+use crate::progress::{Teller, clock};
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
 
@@ -80,7 +80,7 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
     // What can be measured is decided by the machine that the servers run on.
     let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
-    let plan = Plan::new(&definition, form, &facts)?;
+    let plan = Plan::of_study(&definition, form, &facts)?;
     announce(&definition, form, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -90,7 +90,7 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     setup.agents = args.agents.clone();
     let fresh = new_record(&definition, &plan, &facts, &setup)?;
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &fresh) };
-    let (code, study) = measure(&definition, &plan, &setup, fresh, earlier, &args.out.out)?;
+    let (code, study) = measure(&definition, &plan, &mut setup, fresh, earlier, &args.out)?;
     Ok(if args.gate && code == ExitCode::SUCCESS { gate(&study, &definition) } else { code })
 }
 
@@ -107,8 +107,8 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
         Definition::of_experiment(&name, &text)?
     };
     let facts = Facts::here();
-    let plan = Plan::new(&definition, Form::Full, &facts)?;
-    let setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
+    let plan = Plan::of_study(&definition, Form::Full, &facts)?;
+    let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
         say(&format!("{}\n", serde_json::to_string_pretty(&record.config)?))?;
@@ -116,7 +116,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     }
     announce(&definition, Form::Full, &plan);
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &record) };
-    measure(&definition, &plan, &setup, record, earlier, &args.out.out).map(|(code, _)| code)
+    measure(&definition, &plan, &mut setup, record, earlier, &args.out).map(|(code, _)| code)
 }
 
 /// Says what is to come. A study of which nothing can be measured here gets a record that says why.
@@ -141,6 +141,7 @@ fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
         host: serde_json::to_value(host::Host::here())?,
         remote_host: None,
         agents: Agents::default(),
+        live: false,
     })
 }
 
@@ -161,11 +162,12 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
 fn measure(
     definition: &Definition,
     plan: &Plan,
-    setup: &Setup,
+    setup: &mut Setup,
     fresh: Study,
     earlier: Option<(StudyFolder, Study)>,
-    out: &Path,
+    out: &OutArgs,
 ) -> Result<(ExitCode, Study)> {
+    let OutArgs { out, no_live } = out;
     let (folder, record) = match earlier {
         Some((folder, study)) => {
             tell(&format!(
@@ -183,9 +185,10 @@ fn measure(
     };
     let lock = lock(&folder)?;
     folder.save(&record)?;
-    let mut lines = Lines::new();
-    let (study, outcome) = Runner::new(definition, plan, setup, &folder, record).run(&mut lines)?;
-    lines.end();
+    let mut teller = Teller::new(!no_live);
+    setup.live = teller.shows_ticks();
+    let (study, outcome) = lab::study::run(definition, plan, setup, &folder, record, &mut teller)?;
+    drop(teller);
     drop(lock);
     let _ = fs::remove_file(folder.path().join(LOCK));
     let outcome = match outcome {

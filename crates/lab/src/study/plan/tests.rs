@@ -2,8 +2,8 @@ use crate::TargetName;
 use results::study::Form;
 use units::Bytes;
 
-use super::super::order::{Step, of_block};
 use super::*;
+use crate::run::BlockStep as Step;
 
 const STUDY: &str = "\
 title = 'T'
@@ -55,7 +55,7 @@ fn facts(programs: &[&str]) -> Facts {
 
 fn plan(form: Form, programs: &[&str]) -> Plan {
     let study = Definition::read("t", STUDY, "").unwrap();
-    Plan::new(&study, form, &facts(programs)).unwrap()
+    Plan::of_study(&study, form, &facts(programs)).unwrap()
 }
 
 #[test]
@@ -90,11 +90,11 @@ fn what_lacks_is_skipped_once_with_its_reason() {
 fn a_load_may_refer_to_the_maximum_of_another() {
     let text = STUDY.replace("needs = ['smt']", "set.load.of = 'Memcached'\nset.target.threads = 2");
     let study = Definition::read("t", &text, "").unwrap();
-    let plan = Plan::new(&study, Form::Quick, &facts(&["memcached"])).unwrap();
+    let plan = Plan::of_study(&study, Form::Quick, &facts(&["memcached"])).unwrap();
     let point = plan.points.iter().find(|point| point.series == "SMT").unwrap();
     assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::app("memcached"));
     assert!(!plan.benches[point.bench].needs_maximum && plan.benches[point.of].needs_maximum);
-    let without = Plan::new(&study, Form::Quick, &facts(&[])).unwrap();
+    let without = Plan::of_study(&study, Form::Quick, &facts(&[])).unwrap();
     let reason = &without.skipped.iter().find(|skipped| skipped.what == "SMT").unwrap().reason;
     assert!(reason.contains("refers to a maximum that is not measurable here"), "{reason}");
 }
@@ -135,7 +135,7 @@ fn two_services_of_two_kinds_have_each_their_workload() {
         .replace("[reference]\nat = '50%'\n", "");
     let study = Definition::read("t", &text, "").unwrap();
     let check = |form: Form, keys: &str, files: &str| {
-        let plan = Plan::new(&study, form, &facts(&["memcached", "nginx"])).unwrap();
+        let plan = Plan::of_study(&study, form, &facts(&["memcached", "nginx"])).unwrap();
         let pair = plan.pairs.iter().find(|pair| pair.first.series == "Sphinx").unwrap();
         let spec::Workload::Cache(cache) = &pair.first.experiment.workload else { panic!() };
         let spec::Workload::Web(web) = &pair.second.experiment.workload else { panic!() };
@@ -144,14 +144,14 @@ fn two_services_of_two_kinds_have_each_their_workload() {
     };
     check(Form::Quick, "1000", "10x4KiB");
     check(Form::Smoke, "7", "5x4KiB");
-    let without = Plan::new(&study, Form::Quick, &facts(&["memcached"])).unwrap();
+    let without = Plan::of_study(&study, Form::Quick, &facts(&["memcached"])).unwrap();
     assert!(without.pairs.is_empty() && without.skipped.iter().any(|s| s.reason.contains("no nginx")));
 }
 
 #[test]
 fn each_block_has_an_order_of_its_own_between_its_references() {
     let plan = plan(Form::Full, &["memcached"]);
-    let blocks: Vec<Vec<Step>> = (0..6).map(|block| of_block(&plan, 1, block)).collect();
+    let blocks: Vec<Vec<Step>> = (0..6).map(|block| plan.block(1, block)).collect();
     for steps in &blocks {
         assert_eq!(steps.len() * plan.blocks as usize, plan.steps());
         assert!(steps[..2].iter().all(|step| matches!(step, Step::Maximum(_))));
@@ -165,8 +165,8 @@ fn each_block_has_an_order_of_its_own_between_its_references() {
         assert_eq!(points, [0, 1, 2, 3, 4, 5]);
     }
     assert!(blocks.windows(2).any(|pair| pair[0] != pair[1]));
-    assert_eq!(blocks[3], of_block(&plan, 1, 3));
-    assert_ne!(blocks, (0..6).map(|block| of_block(&plan, 2, block)).collect::<Vec<_>>());
+    assert_eq!(blocks[3], plan.block(1, 3));
+    assert_ne!(blocks, (0..6).map(|block| plan.block(2, block)).collect::<Vec<_>>());
 }
 
 #[test]

@@ -1,7 +1,6 @@
-//! The seeds and the order of trials, all from one seed.
+//! The seeds of trials, all from one seed.
 
 use rand::RngExt;
-use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use results::Purpose;
@@ -25,13 +24,6 @@ impl Seeds {
             Purpose::PeakSearch => 3,
         };
         self.stream(&[u64::from(block), purpose, n as u64]).random_range(0..EXACT_IN_JSON)
-    }
-
-    /// `loads` in the order in which `block` runs them.
-    pub(crate) fn order(self, block: u32, loads: &[f64]) -> Vec<f64> {
-        let mut order = loads.to_vec();
-        order.shuffle(&mut self.stream(&[u64::from(block)]));
-        order
     }
 
     fn stream(self, path: &[u64]) -> Xoshiro256PlusPlus {
@@ -60,18 +52,5 @@ mod tests {
         assert_eq!(seeds, all(7));
         assert_ne!(seeds, all(8));
         assert!(seeds.iter().all(|seed| *seed < EXACT_IN_JSON));
-    }
-
-    #[test]
-    fn every_block_has_all_loads_in_an_order_of_its_own() {
-        let loads: Vec<f64> = (1..=10).map(f64::from).collect();
-        let orders: Vec<Vec<f64>> = (0..5).map(|block| Seeds(1).order(block, &loads)).collect();
-        for order in &orders {
-            let mut sorted = order.clone();
-            sorted.sort_by(f64::total_cmp);
-            assert_eq!(sorted, loads);
-        }
-        assert_eq!(orders.iter().map(|order| format!("{order:?}")).collect::<HashSet<_>>().len(), 5);
-        assert_eq!(orders[0], Seeds(1).order(0, &loads));
     }
 }

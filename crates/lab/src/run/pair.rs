@@ -2,15 +2,24 @@
 
 use std::thread;
 
-use results::study::Cell;
+use results::study::{Cell, X};
 use results::{MaxThroughput, Trial, Verdict};
 use spec::{Load, Spec};
 use units::QosBasis;
 
-use super::bench::Bench;
-use super::plan::{Pair, Point};
-use super::{matrix, metrics};
+use super::progress::{Tracker, Unwatched};
+use super::{Bench, Pair, Point, metrics};
 use crate::{Error, Vote, met};
+
+/// What the place of a pair is called: `30 % beside 50 %`.
+pub(crate) fn place(first: f64, second: f64) -> X {
+    X::Category(format!("{} beside {}", percent(first), percent(second)))
+}
+
+/// A share as rows and columns call it.
+fn percent(share: f64) -> String {
+    format!("{} %", (1e4 * share).round() / 1e2)
+}
 
 /// Measures both; what each lost its bench by comes with the cell.
 ///
@@ -20,17 +29,18 @@ pub(super) fn measure(
     pair: &Pair,
     first: &mut Bench,
     second: &mut Bench,
-    block: u32,
-    n: usize,
+    place: (u32, usize),
+    track: &mut Tracker<'_>,
 ) -> (Cell, [Option<Error>; 2]) {
     let (one, two) = thread::scope(|scope| {
-        let other = scope.spawn(|| trial(second, &pair.second, block, n));
-        (trial(first, &pair.first, block, n), other.join().expect("a trial does not panic"))
+        // Two trials at once would be one beside the other in whatever shows them.
+        let other = scope.spawn(|| trial(second, &pair.second, place, &mut Tracker::of_one(&mut Unwatched)));
+        (trial(first, &pair.first, place, track), other.join().expect("a trial does not panic"))
     });
     let mut cell = Cell {
         series: pair.first.series.clone(),
-        x: matrix::place(share(&pair.first), share(&pair.second)),
-        block,
+        x: self::place(share(&pair.first), share(&pair.second)),
+        block: place.0,
         verdict: Verdict::Valid,
         trial: first.last_trial(),
         ..Cell::default()
@@ -49,9 +59,14 @@ pub(super) fn measure(
     (cell, lost)
 }
 
-fn trial(bench: &mut Bench, point: &Point, block: u32, n: usize) -> Result<Trial, Error> {
+fn trial(
+    bench: &mut Bench,
+    point: &Point,
+    place: (u32, usize),
+    track: &mut Tracker<'_>,
+) -> Result<Trial, Error> {
     let reference = bench.maximum().map_or(0.0, MaxThroughput::reference_rps);
-    let mut trial = bench.trial(&point.experiment, reference, block, n)?;
+    let mut trial = bench.measure(point, reference, place, false, track)?[0].clone();
     if let Some(drift) = bench.drift() {
         // A share of a maximum found under other settings is another load.
         trial.verdict = trial.verdict.against(drift.clone());
@@ -87,14 +102,13 @@ fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment;
     use super::*;
     use crate::sample;
 
     #[test]
     fn each_is_held_to_its_target_and_the_worse_verdict_counts() {
         let text = "qos.target = 'windowed p99<200us'";
-        let experiment = experiment::read(text.parse().unwrap(), "").unwrap();
+        let experiment = sample::spec(text);
         let mut cell = Cell { verdict: Verdict::Valid, ..Cell::default() };
         let fast = sample::trial("sphinx", 10_000.0);
         enter(&mut cell, "first", &experiment, &fast);

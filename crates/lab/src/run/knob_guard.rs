@@ -11,7 +11,6 @@ use launch::Form;
 use results::{Invalid, Reason};
 use spec::{Spec, Target};
 
-use super::experiment;
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server};
 
@@ -24,10 +23,17 @@ pub(super) struct KnobGuard {
 
 #[derive(Clone)]
 enum By {
+    /// There are none.
+    Nothing,
     /// The one engine that applies those of all benches.
     Engine(Box<Here>),
     /// The agent that runs the server on another machine, and the device there.
     Tuner(Arc<dyn Tuner>, Option<String>),
+}
+
+/// The knobs as `taillight tune` takes them.
+pub(crate) fn names(spec: &Spec) -> Vec<String> {
+    spec.knobs.iter().map(ToString::to_string).collect()
 }
 
 /// What settings of this machine act on.
@@ -40,6 +46,11 @@ struct Here {
 }
 
 impl KnobGuard {
+    /// No settings.
+    pub(super) fn none() -> KnobGuard {
+        KnobGuard { settings: Vec::new(), by: By::Nothing }
+    }
+
     /// What `experiment` asks for, for this server.
     ///
     /// Errors: the host lacks it, or the engine is unavailable; nothing was changed.
@@ -50,7 +61,7 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        let settings = settings(&experiment::knobs(experiment))?;
+        let settings = settings(&names(experiment))?;
         let pids = server.pids();
         let (net_device, net_namespace) = device(&experiment.target, &pids);
         let subject = Subject {
@@ -63,19 +74,19 @@ impl KnobGuard {
         };
         let here = Here { engine: engine.cloned(), settings, subject, host: Host::here() };
         here.plan()?;
-        Ok(KnobGuard { settings: experiment::knobs(experiment), by: By::Engine(Box::new(here)) })
+        Ok(KnobGuard { settings: names(experiment), by: By::Engine(Box::new(here)) })
     }
 
     /// The same of the machine on which `tuner` has its server.
     ///
     /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
-        settings(&experiment::knobs(experiment))?;
+        settings(&names(experiment))?;
         let device = experiment.target.device.clone();
         if !experiment.knobs.is_empty() {
-            tuner.plan(&experiment::knobs(experiment), device.as_deref())?;
+            tuner.plan(&names(experiment), device.as_deref())?;
         }
-        Ok(KnobGuard { settings: experiment::knobs(experiment), by: By::Tuner(tuner, device) })
+        Ok(KnobGuard { settings: names(experiment), by: By::Tuner(tuner, device) })
     }
 
     /// Runs `work` under the settings; with what another process has changed meanwhile.
@@ -89,6 +100,7 @@ impl KnobGuard {
             return Ok((work()?, None));
         }
         let (done, drifts) = match &self.by {
+            By::Nothing => return Ok((work()?, None)),
             By::Engine(here) => {
                 // Of a server that has ended, the work tells how.
                 let engine = here.engine.as_ref().filter(|_| !here.subject.has_ended());
@@ -122,6 +134,7 @@ impl KnobGuard {
     /// Errors: they are those of another machine, to which each order would take longer than the setting.
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
         let here = match &self.by {
+            By::Nothing => return Ok(None),
             By::Engine(here) => here,
             By::Tuner(..) => {
                 let message = "to tell what applying them costs takes this program on that machine".into();
@@ -171,7 +184,7 @@ mod tests {
     #[test]
     fn settings_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
         let check = |text: &str, pids: &[u32], name: &str, namespace: Option<&str>| {
-            let experiment = experiment::read(text.parse().unwrap(), "").unwrap();
+            let experiment = crate::sample::spec(text);
             let found = device(&experiment.target, pids);
             assert_eq!(found, (name.into(), namespace.map(Into::into)), "{text}");
         };

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use host::Host;
 use results::{Purpose, ResultFolder};
 
-use super::super::super::{RemoteHost, Tuner};
 use super::*;
-use crate::{Server, ServerOptions, TargetName, allowed_cpus};
+use crate::{RemoteHost, Server, ServerOptions, TargetName, Tuner, allowed_cpus};
 
 const STUDY: &str = "\
 title = 'T'

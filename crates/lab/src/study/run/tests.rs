@@ -3,7 +3,6 @@
 mod drift;
 
 use std::path::Path;
-use std::time::Duration;
 
 use results::study::{ClaimVerdict, Form};
 use serde_json::Value;
@@ -13,6 +12,7 @@ use units::Bytes;
 use super::super::{Facts, new_record};
 use super::*;
 use crate::Interrupt;
+use results::Verdict;
 
 const STUDY: &str = "\
 title = 'T'
@@ -90,25 +90,22 @@ struct Bench {
     fresh: Study,
 }
 
-/// Counts steps, and asks to stop at one of them.
+/// Counts the steps of this run, and asks to stop at one of them.
 struct Counter {
     steps: usize,
     stop_at: Option<usize>,
     interrupt: Interrupt,
-    last: String,
 }
 
-impl Watcher for Counter {
-    fn step(&mut self, number: usize, of: usize, _: Duration, words: &str) {
-        assert!(number <= of, "step {number} of {of}");
+impl Progress for Counter {
+    fn event(&mut self, event: &Event<'_>, about: &Where) {
+        assert!(about.number <= about.about.max(1), "{about:?}");
+        let Event::Phase(_) = event else { return };
         self.steps += 1;
-        words.clone_into(&mut self.last);
-        if self.stop_at == Some(number) {
+        if self.stop_at == Some(self.steps) {
             self.interrupt.raise();
         }
     }
-
-    fn tell(&mut self, _: &str) {}
 }
 
 fn bench(behave: &[(&str, &str)]) -> Bench {
@@ -129,7 +126,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         programs: Vec::new(),
     };
     let definition = Definition::read("t", text, claims).unwrap();
-    let plan = Plan::new(&definition, Form::Quick, &facts).unwrap();
+    let plan = Plan::of_study(&definition, Form::Quick, &facts).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
         seed: 1,
@@ -140,6 +137,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         host: Value::Null,
         remote_host: None,
         agents: spec::Agents::default(),
+        live: false,
     };
     let fresh = new_record(&definition, &plan, &facts, &setup).unwrap();
     Bench { root: TempDir::new().unwrap(), setup, definition, plan, fresh }
@@ -153,9 +151,9 @@ impl Bench {
         stop_at: Option<usize>,
     ) -> (Study, Result<(), Error>, Counter) {
         let interrupt = self.setup.interrupt.clone();
-        let mut counter = Counter { steps: 0, stop_at, interrupt, last: String::new() };
-        let runner = Runner::new(&self.definition, &self.plan, &self.setup, folder, record);
-        let (study, outcome) = runner.run(&mut counter).unwrap();
+        let mut counter = Counter { steps: 0, stop_at, interrupt };
+        let (study, outcome) =
+            super::run(&self.definition, &self.plan, &self.setup, folder, record, &mut counter).unwrap();
         assert_eq!(folder.load().unwrap(), study, "what is on disk is what came back");
         (study, outcome, counter)
     }

@@ -46,13 +46,12 @@ pub(super) fn placement(experiment: &Spec, cpus: &Cpus, allowed: &[usize]) -> Pl
 
 #[cfg(test)]
 mod tests {
-    use super::super::experiment;
     use super::*;
 
     #[test]
     fn a_server_gets_the_processors_that_its_experiment_names() {
         let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
-            let experiment = experiment::read(text.parse().unwrap(), "").unwrap();
+            let experiment = crate::sample::spec(text);
             let placement = placement(&experiment, &experiment.target.cpus, allowed);
             assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
         };

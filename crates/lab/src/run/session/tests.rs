@@ -11,7 +11,10 @@ use tempfile::TempDir;
 use units::{Bytes, Nanos};
 
 use super::*;
-use crate::{Plan, ServerOptions, TargetName, run_load, sample};
+use crate::{
+    Bench as Measured, Event, Plan, Progress, Runner, ServerOptions, Sweep, TargetName, Unkept, Unwatched,
+    Where, sample,
+};
 
 /// Longer than anything here takes, so that only a hang meets it.
 const LONG: Duration = Duration::from_secs(60);
@@ -22,12 +25,10 @@ fn pretend() -> PathBuf {
 
 const SPAN: Span = Span { warmup: Duration::from_millis(100), window: Duration::from_secs(2) };
 
-fn plan() -> Plan {
-    Plan {
+fn plan() -> Sweep {
+    Sweep {
         loads: vec![0.2, 0.5, 0.8, 1.0],
         repeats: 2,
-        search: SPAN,
-        point: SPAN,
         max_tolerance: 0.03,
         peak_tolerance: Some(0.05),
         time: None,
@@ -42,7 +43,7 @@ struct Watcher(Seen);
 impl Progress for Watcher {
     fn event(&mut self, event: &Event<'_>, about: &Where) {
         let line = match event {
-            Event::Phase(words) => (*words).to_owned(),
+            Event::Phase(words) | Event::Note(words) => (*words).to_owned(),
             Event::Started(step) => format!("{} of {}: {}", about.number, about.about, step.target),
             Event::Tick(_) => "tick".into(),
             Event::Ended(trial) => format!("ended {}", trial.id),
@@ -59,6 +60,7 @@ fn specification(options: &[&str]) -> Spec {
         cache.key_prefix = [options, &["log=yes"]].concat().join(",").parse().unwrap();
     }
     (spec.generator.drain, spec.generator.timeout) = (Nanos::from_millis(100), Nanos::from_millis(100));
+    (spec.time.warmup, spec.time.window) = (Nanos::from_millis(100), Nanos::from_secs(2));
     spec
 }
 
@@ -94,16 +96,29 @@ impl Bench {
         let mut experiment = sample::experiment(&[]);
         experiment.kind = Kind::Demo;
         let servers = targets.iter().map(|name| self.server(name)).collect();
-        let watcher = Box::new(Watcher(Arc::clone(&self.seen)));
-        Session::begin(experiment, folder, generator, servers, self.interrupt.clone(), watcher).unwrap()
+        Session::begin(experiment, folder, generator, servers, self.interrupt.clone()).unwrap()
     }
 
-    /// Runs `plan` to its end, good or bad, and reads back what lies on disk.
-    fn run(&self, plan: &Plan, mut session: Session) -> (Result<(), Error>, Experiment) {
-        let outcome = plan.run(&mut session);
-        let (_, folder) = session.finish(&outcome).unwrap();
+    /// Runs `sweep` to its end, good or bad, and reads back what lies on disk.
+    fn run(&self, sweep: &Sweep, session: Session) -> (Result<(), Error>, Experiment) {
+        let plan = Plan::of_sweep(sweep, &specification(&[]), session.servers.len());
+        self.run_plan(&plan, session)
+    }
+
+    fn run_plan(&self, plan: &Plan, session: Session) -> (Result<(), Error>, Experiment) {
+        let (outcome, measured) = self.measure(plan, session);
+        let (_, folder) = measured.finish(&outcome).unwrap();
         let on_disk = ResultFolder::open(folder.path()).unwrap().load().unwrap();
         (outcome, on_disk)
+    }
+
+    fn measure(&self, plan: &Plan, session: Session) -> (Result<(), Error>, Measured) {
+        let (seed, first) = (session.experiment.seed, session.experiment.blocks);
+        let benches = vec![Some(Measured::of(session, &specification(&[]), self.interrupt.clone()))];
+        let (mut unkept, mut watcher) = (Unkept::default(), Watcher(Arc::clone(&self.seen)));
+        let ended = Runner::new(plan, seed, benches, first, &mut unkept, &mut watcher).run();
+        let [Some(measured)] = <[_; 1]>::try_from(ended.benches).ok().unwrap() else { panic!() };
+        (ended.outcome, measured)
     }
 
     fn files(&self) -> Vec<String> {
@@ -160,7 +175,7 @@ fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
 fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);
-    let plan = Plan {
+    let plan = Sweep {
         repeats: 3,
         peak_tolerance: None,
         loads: (1..=6).map(|i| f64::from(i) / 10.0).collect(),
@@ -194,7 +209,7 @@ fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
 fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);
-    let (outcome, result) = bench.run(&Plan { repeats: 3, time: Some(Duration::ZERO), ..plan() }, session);
+    let (outcome, result) = bench.run(&Sweep { repeats: 3, time: Some(Duration::ZERO), ..plan() }, session);
     outcome.unwrap();
     assert!(result.complete);
     assert_eq!(result.targets[0].max_throughput.len(), 1, "the first block always runs");
@@ -213,9 +228,10 @@ fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
 #[test]
 fn one_load_is_repeated_with_other_seeds() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &[]);
-    let outcome = run_load(&mut session, Some(5000.0), 3, SPAN);
-    let (result, _) = session.finish(&outcome).unwrap();
+    let session = bench.session(&["sphinx"], &[]);
+    let spec = Spec { load: spec::Load::Rate(units::Rate::new(5000.0).unwrap()), ..specification(&[]) };
+    let (outcome, result) = bench.run_plan(&Plan::of_load(&spec, 1, 3), session);
+    outcome.unwrap();
     let of = |read: fn(&Trial) -> f64| result.trials.iter().map(read).collect::<Vec<f64>>();
     assert_eq!(of(|trial| trial.offered_rps), [5000.0; 3]);
     let seeds = of(|trial| trial.config["seed"].as_f64().unwrap());
@@ -262,7 +278,7 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
         span: SPAN,
         seed: 77,
     };
-    session.run(&request).unwrap();
+    session.run(&request, &mut Tracker::of_one(&mut Unwatched)).unwrap();
     let call = bench.calls().pop().unwrap();
     let trial = bench.root.path().join("run/trials/0001.json");
     let expect = format!("--trial {} --server-pid {pid}", trial.display());
@@ -273,7 +289,6 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
     asked.target.server = TargetName::External("127.0.0.1:1".into());
     asked.load = spec::Load::Rate(units::Rate::new(1234.5).unwrap());
     asked.seed = 77;
-    (asked.time.warmup, asked.time.window) = (Nanos::from_millis(100), Nanos::from_secs(2));
     asked.workload.agree();
     assert_eq!(told, asked);
 }
@@ -287,7 +302,7 @@ fn searches_are_looked_at_where_that_is_asked_for() {
         if searches {
             session.observe_searches();
         }
-        let plan = Plan { loads: vec![0.5], repeats: 1, peak_tolerance: None, ..plan() };
+        let plan = Sweep { loads: vec![0.5], repeats: 1, peak_tolerance: None, ..plan() };
         let (outcome, result) = bench.run(&plan, session);
         outcome.unwrap();
         assert_eq!(result.notes.contains(&OBSERVED.to_owned()), searches, "{:?}", result.notes);
@@ -304,7 +319,7 @@ fn a_version_that_only_the_generator_learns_is_kept() {
     let session = bench.session(&["sphinx"], &[]);
     let mut session = session;
     session.experiment.targets[0].version.clear();
-    let (_, result) = bench.run(&Plan { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    let (_, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
     assert_eq!(result.targets[0].version, "pretended 1");
 }
 
@@ -392,7 +407,7 @@ fn a_server_that_died_is_named_as_the_reason() {
             span,
             seed: 1,
         };
-        session.run(&request).map(|_| ())
+        session.run(&request, &mut Tracker::of_one(&mut Unwatched)).map(|_| ())
     };
     request(&mut session).unwrap();
     let pid = session.servers[0].pids()[0];
@@ -412,13 +427,15 @@ fn a_server_that_died_is_named_as_the_reason() {
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["behave=full", "from=3"]);
-    let error = plan().run(&mut session).unwrap_err();
+    let session = bench.session(&["sphinx"], &["behave=full", "from=3"]);
+    let plan = Plan::of_sweep(&plan(), &specification(&[]), 1);
+    let (outcome, measured) = bench.measure(&plan, session);
+    let error = outcome.unwrap_err();
     assert!(error.to_string().contains("free some space"), "{error}");
     let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
     assert_eq!((on_disk.trials.len(), on_disk.complete), (2, false));
     // There is room again when the run ends.
-    let (ended, _) = session.finish(&Err(error)).unwrap();
+    let (ended, _) = measured.finish(&Err(error)).unwrap();
     assert!(ended.interrupted.unwrap().contains("free some space"));
     let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
     assert_eq!(on_disk.trials.len(), 3);
@@ -452,7 +469,7 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
 fn a_maximum_that_the_generator_may_have_set_says_so() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &["behave=invalid", "from=8"]);
-    let (outcome, result) = bench.run(&Plan { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
     outcome.unwrap();
     let expect = "3 of 10 trials were invalid and counted as not sustained (generator lag); the limit may be the generator’s";
     assert!(result.notes.iter().any(|note| note.contains(expect)), "{:?}", result.notes);
@@ -483,14 +500,7 @@ fn a_folder_without_room_is_found_before_anything_runs() {
     let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
     let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
-    let begun = Session::begin(
-        sample::experiment(&[]),
-        folder,
-        generator,
-        Vec::new(),
-        Interrupt::new(),
-        Box::new(crate::Unwatched),
-    );
+    let begun = Session::begin(sample::experiment(&[]), folder, generator, Vec::new(), Interrupt::new());
     assert!(begun.err().unwrap().to_string().contains("free some space"));
 }
 
@@ -499,7 +509,7 @@ fn a_peak_that_only_invalid_trials_speak_of_is_not_known() {
     let bench = Bench::new();
     // The maximum is found first; every trial of the search for the peak is invalid.
     let session = bench.session(&["sphinx"], &["behave=invalid", "from=10"]);
-    let (outcome, result) = bench.run(&Plan { loads: Vec::new(), ..plan() }, session);
+    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), ..plan() }, session);
     outcome.unwrap();
     let first = result.trials.iter().position(|trial| trial.purpose == Purpose::PeakSearch).unwrap();
     assert!(first <= 9, "the maximum took {first} trials");

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use probes::{Observer, Probe, ProbeSet, Subject};
 use reactor::Address;
 use results::{Experiment, Purpose, ResultFolder, Trial};
+use spec::Spec;
 
-use crate::{
-    Agenda, Error, Event, Generator, Interrupt, Load, Progress, Restart, Server, Step, Where, choose_basis,
-    target,
-};
+use super::progress::{Event, Step, Tracker};
+use crate::{Error, Generator, Interrupt, Load, Restart, Server, choose_basis, target};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -22,12 +21,12 @@ pub struct Session {
     generator: Generator,
     servers: Vec<Server>,
     interrupt: Interrupt,
-    progress: Box<dyn Progress>,
-    agenda: Agenda,
     probes: ProbeSet,
     /// Whether they look in searches, too.
     searches: bool,
     started: Instant,
+    /// What it had taken before it was interrupted. Units: s.
+    before_s: f64,
 }
 
 /// What a result says of searches that were observed.
@@ -47,6 +46,17 @@ impl Span {
     /// Warm-up and window together.
     pub fn total(&self) -> Duration {
         self.warmup + self.window
+    }
+
+    /// Of a trial that measures.
+    pub fn of(spec: &Spec) -> Span {
+        Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
+    }
+
+    /// Of a trial that searches for the maximum: they come in numbers and ask less.
+    pub(super) fn of_search(spec: &Spec) -> Span {
+        let window = Duration::from(spec.time.search);
+        Span { warmup: Duration::from(spec.time.warmup).min(window / 2), window }
     }
 }
 
@@ -70,7 +80,7 @@ pub struct Request {
 }
 
 impl Session {
-    /// A run with these servers that writes to `folder`.
+    /// A run with these servers that writes to `folder`, and goes on after the whole blocks of `experiment`.
     ///
     /// Errors: the folder cannot be written to.
     pub fn begin(
@@ -79,25 +89,29 @@ impl Session {
         generator: Generator,
         servers: Vec<Server>,
         interrupt: Interrupt,
-        progress: Box<dyn Progress>,
     ) -> Result<Session, Error> {
         experiment.complete = false;
+        let whole = experiment.blocks;
+        experiment.trials.retain(|trial| trial.block < whole);
+        let earlier = std::mem::take(&mut experiment.targets);
         experiment.targets = servers.iter().map(|server| server.record().clone()).collect();
+        for (target, earlier) in experiment.targets.iter_mut().zip(earlier) {
+            target.max_throughput = earlier.max_throughput;
+            target.max_throughput.retain(|maximum| maximum.block < whole);
+        }
         for note in servers.iter().filter_map(|server| server.network_note(&experiment.host)) {
             if !experiment.notes.contains(&note) {
                 experiment.notes.push(note);
             }
         }
         folder.save(&experiment)?;
-        let agenda = Agenda::new(Duration::ZERO, Duration::ZERO);
         Ok(Session {
+            before_s: experiment.elapsed_s,
             experiment,
             folder,
             generator,
             servers,
             interrupt,
-            progress,
-            agenda,
             probes: ProbeSet::default(),
             searches: false,
             started: Instant::now(),
@@ -140,27 +154,6 @@ impl Session {
         &self.folder
     }
 
-    /// How long it has taken so far.
-    pub fn elapsed(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// What is still to come.
-    pub fn agenda(&self) -> &Agenda {
-        &self.agenda
-    }
-
-    /// Changes it.
-    pub fn agenda_mut(&mut self) -> &mut Agenda {
-        &mut self.agenda
-    }
-
-    /// Tells the watcher that a part of the run begins.
-    pub fn phase(&mut self, words: &str) {
-        let about = self.whereabouts();
-        self.progress.event(&Event::Phase(words), &about);
-    }
-
     /// Adds what a reader must know, once.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
@@ -173,14 +166,43 @@ impl Session {
     ///
     /// Errors: no trial was possible, the run was interrupted, or the result cannot be written. What was measured
     /// before stays.
-    pub fn run(&mut self, request: &Request) -> Result<&Trial, Error> {
+    pub fn run(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
+        self.run_instead(request, None, track)
+    }
+
+    /// Runs one again whose trial was of no use; what was measured first stays among the trials.
+    ///
+    /// Errors: as those of [`Session::run`].
+    pub(super) fn repeat(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
+        let target = &self.experiment.targets[request.target].name;
+        let same = |trial: &&Trial| {
+            (trial.block, trial.purpose, trial.load_share)
+                == (request.block, request.purpose, request.load_share)
+        };
+        let first = self.experiment.trials_of(target).filter(same).last().map(|trial| trial.id.clone());
+        self.run_instead(request, first, track)
+    }
+
+    fn run_instead(
+        &mut self,
+        request: &Request,
+        instead_of: Option<String>,
+        track: &mut Tracker<'_>,
+    ) -> Result<&Trial, Error> {
         let id = format!("{:04}", self.experiment.trials.len() + 1);
         let file = self.folder.path().join("trials").join(format!("{id}.json"));
         let name = self.experiment.targets[request.target].name.clone();
         let Request { purpose, load_share, rate_rps, span, seed, .. } = *request;
-        let about = self.whereabouts();
-        let step = Step { target: &name, purpose, load_share, rate_rps };
-        self.progress.event(&Event::Started(&step), &about);
+        let spec = self.generator.spec();
+        let step = Step {
+            target: &name,
+            workload: spec.workload.name(),
+            closed: spec.load == spec::Load::Closed,
+            purpose,
+            load_share,
+            rate_rps,
+        };
+        track.tell(&Event::Started(&step));
         let is_search = matches!(purpose, Purpose::MaxSearch | Purpose::PeakSearch);
         let observed = !self.probes.is_empty() && (!is_search || self.searches);
         let load = Load { rate_rps, seed, span, stamps: observed && self.probes.has(Probe::Client) };
@@ -188,11 +210,7 @@ impl Session {
             self.note(OBSERVED);
         }
         let started = Instant::now();
-        let progress = &mut self.progress;
-        let tick = |lines: &[String]| {
-            let left = about.left.saturating_sub(started.elapsed());
-            progress.event(&Event::Tick(lines), &Where { left, ..about });
-        };
+        let tick = |lines: &[String]| track.tick(started, lines);
         let server = &mut self.servers[request.target];
         let observer = observed.then(|| match is_search {
             true => Observer::throughout(&self.probes, subject(server)),
@@ -214,14 +232,13 @@ impl Session {
         trial.services = used.unwrap_or_default();
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
-        (trial.block, trial.load_share) = (request.block, load_share);
+        (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);
         self.learn_version(request.target, &trial);
         self.experiment.trials.push(trial);
-        self.agenda.finished(purpose, started.elapsed());
+        track.agenda.finished(started.elapsed());
         self.save()?;
-        let about = self.whereabouts();
         let trial = self.experiment.trials.last().expect("it was pushed just now");
-        self.progress.event(&Event::Ended(trial), &about);
+        track.tell(&Event::Ended(trial));
         Ok(trial)
     }
 
@@ -241,7 +258,7 @@ impl Session {
 
     /// Writes what is known.
     pub fn save(&mut self) -> Result<(), Error> {
-        self.experiment.elapsed_s = self.started.elapsed().as_secs_f64();
+        self.experiment.elapsed_s = self.before_s + self.started.elapsed().as_secs_f64();
         self.folder.save(&self.experiment)?;
         Ok(())
     }
@@ -261,10 +278,6 @@ impl Session {
         if let (true, Some(version)) = (known.is_empty(), trial.config["server_version"].as_str()) {
             *known = version.into();
         }
-    }
-
-    fn whereabouts(&self) -> Where {
-        Where { number: self.agenda.number(), about: self.agenda.about(), left: self.agenda.left() }
     }
 }
 

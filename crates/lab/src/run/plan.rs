@@ -1,0 +1,189 @@
+//! What a run measures: servers with their generators, and what is offered to them in each block.
+
+use std::time::Duration;
+
+use results::Purpose;
+use results::study::{Form as StudyForm, Skipped, X};
+use spec::{Load, Spec};
+
+/// One load on one bench.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Point {
+    /// The series of a study; empty for a command.
+    pub(crate) series: String,
+    /// The place on the axis.
+    pub(crate) x: X,
+    /// The whole configuration.
+    pub(crate) experiment: Spec,
+    /// Why it is measured: [`Purpose::LoadPoint`] or [`Purpose::Single`].
+    pub(crate) purpose: Purpose,
+    /// The bench that it is measured on.
+    pub(crate) bench: usize,
+    /// The bench whose maximum its load is a share of.
+    pub(crate) of: usize,
+}
+
+/// Two services under a load each, at once.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Pair {
+    /// The service whose place comes first.
+    pub(crate) first: Point,
+    /// The other one.
+    pub(crate) second: Point,
+}
+
+/// A generator with its servers and the state of the host: what is set up once and measured often.
+///
+/// Several servers are measured in turn under the same loads.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BenchPlan {
+    /// The name of its result.
+    pub(crate) name: String,
+    /// What its points have in common.
+    pub(crate) experiment: Spec,
+    /// Its servers.
+    pub(crate) targets: usize,
+    /// Whether its maximum throughput must be known.
+    pub(crate) needs_maximum: bool,
+}
+
+/// What is measured, of a command and of a study alike: in each block the maxima, the references and the points in an
+/// order of their own, after the last block the peaks.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How thorough a study is; full for a command.
+    pub(crate) form: StudyForm,
+    /// The unit of the axis.
+    pub(crate) unit: String,
+    /// How often all of it is measured.
+    pub(crate) blocks: u32,
+    /// How often each reference is measured in a block.
+    pub(crate) references_per_block: u32,
+    /// The width of the interval of a maximum, as a share of it.
+    pub(crate) tolerance: f64,
+    /// The maximum of every bench where none is searched. Units: rps.
+    pub(crate) assumed: Option<f64>,
+    /// The benches.
+    pub(crate) benches: Vec<BenchPlan>,
+    /// What is measured on them one after the other.
+    pub(crate) points: Vec<Point>,
+    /// Of a study of two services.
+    pub(crate) pairs: Vec<Pair>,
+    /// Measured again in each block; a series without one of its own takes the only one.
+    pub(crate) references: Vec<Point>,
+    /// After the last block the peak of every bench is searched, as an interval of this width, a share of the maximum.
+    pub(crate) peak_tolerance: Option<f64>,
+    /// The run is to end after about this time: blocks that do not fit are left out, and a search for the peak ends
+    /// with the interval that it has. A note says so. `None` for no limit.
+    pub(crate) time: Option<Duration>,
+    /// Whether a bench that cannot be measured ends the run; otherwise it is left out and the others go on.
+    pub(crate) needs_all: bool,
+    /// What is left out, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A sweep, a search for the peak, or both, on each server of one bench in turn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sweep {
+    /// The loads, as shares of the maximum; none for no sweep.
+    pub loads: Vec<f64>,
+    /// How often the sweep is run, each time in a block of its own.
+    pub repeats: u32,
+    /// The width of the interval of the maximum, as a share of it.
+    pub max_tolerance: f64,
+    /// The width of the interval of the peak, as a share of the maximum; `None` for no peak.
+    pub peak_tolerance: Option<f64>,
+    /// The run is to end after about this time; `None` for no limit.
+    pub time: Option<Duration>,
+}
+
+impl Plan {
+    /// Of a command that sweeps or searches, on so many `targets`.
+    pub fn of_sweep(sweep: &Sweep, spec: &Spec, targets: usize) -> Plan {
+        let point = |share: &f64| Point {
+            x: X::Number(100.0 * share),
+            experiment: Spec { load: Load::Share { share: *share, of: None }, ..spec.clone() },
+            ..single(spec, Purpose::LoadPoint)
+        };
+        Plan {
+            // Without a sweep there is nothing to repeat.
+            blocks: if sweep.loads.is_empty() { 1 } else { sweep.repeats.max(1) },
+            tolerance: sweep.max_tolerance,
+            points: sweep.loads.iter().map(point).collect(),
+            peak_tolerance: sweep.peak_tolerance,
+            time: sweep.time,
+            ..Plan::of_one(spec, targets, true)
+        }
+    }
+
+    /// Of a command that offers the load of `spec`, an open or a closed one, `repeats` times.
+    pub fn of_load(spec: &Spec, targets: usize, repeats: u32) -> Plan {
+        let points = vec![single(spec, Purpose::Single)];
+        Plan { blocks: repeats, points, ..Plan::of_one(spec, targets, false) }
+    }
+
+    fn of_one(spec: &Spec, targets: usize, needs_maximum: bool) -> Plan {
+        let bench = BenchPlan { name: String::new(), experiment: spec.clone(), targets, needs_maximum };
+        Plan {
+            form: StudyForm::Full,
+            unit: "%".into(),
+            blocks: 1,
+            references_per_block: 0,
+            tolerance: 0.0,
+            assumed: None,
+            benches: vec![bench],
+            points: Vec::new(),
+            pairs: Vec::new(),
+            references: Vec::new(),
+            peak_tolerance: None,
+            time: None,
+            needs_all: true,
+            skipped: Vec::new(),
+        }
+    }
+
+    /// Whether it searches for a maximum, which a closed loop does not have.
+    pub fn needs_maximum(&self) -> bool {
+        self.benches.iter().any(|bench| bench.needs_maximum)
+    }
+
+    /// Whether nothing of it can be measured.
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty() && self.pairs.is_empty()
+    }
+
+    /// The reference point of a series.
+    pub(crate) fn reference_of(&self, series: &str) -> Option<usize> {
+        let own = self.references.iter().position(|point| point.series == series);
+        own.or(if self.references.len() == 1 { Some(0) } else { None })
+    }
+
+    /// A point in words: `memcached at 50 %`.
+    pub(crate) fn place_of(&self, point: &Point) -> String {
+        match &point.x {
+            X::Number(x) if !self.unit.is_empty() => format!("{} at {x} {}", point.series, self.unit),
+            x => format!("{} at {x}", point.series),
+        }
+    }
+
+    /// What is measured on a bench, in words: a series, or its points.
+    pub(crate) fn users_of(&self, bench: usize) -> String {
+        let pairs = self.pairs.iter().flat_map(|pair| [&pair.first, &pair.second]);
+        let all: Vec<&Point> = self.points.iter().chain(pairs).chain(&self.references).collect();
+        let mut words: Vec<String> = Vec::new();
+        for point in all.iter().filter(|point| point.bench == bench || point.of == bench) {
+            let alone = all.iter().any(|other| other.series == point.series && other.bench != bench);
+            let word = if alone { self.place_of(point) } else { point.series.clone() };
+            if !words.contains(&word) {
+                words.push(word);
+            }
+        }
+        words.join(", ")
+    }
+}
+
+/// The load of `spec` on the only bench.
+fn single(spec: &Spec, purpose: Purpose) -> Point {
+    let x = X::Category(String::new());
+    Point { series: String::new(), x, experiment: spec.clone(), purpose, bench: 0, of: 0 }
+}

@@ -1,0 +1,58 @@
+//! What keeps the cells of a run.
+
+use std::collections::BTreeMap;
+
+use results::study::Cell;
+
+use super::Plan;
+use crate::Error;
+
+/// Keeps what a run measures, beside the results of its benches.
+pub trait Record {
+    /// A bench is about to be measured: what a reader must know of it, and what its server says of itself.
+    fn begin(&mut self, notes: &[String], version: &str);
+
+    /// A point was measured; `instead`: once more, of the cell that was entered as this one, from 0.
+    ///
+    /// Errors: it cannot be written.
+    fn enter(&mut self, cell: Cell, instead: Option<usize>) -> Result<(), Error>;
+
+    /// How many were entered.
+    fn cells(&self) -> usize;
+
+    /// Something is missing, and why.
+    fn leave_out(&mut self, what: &str, reason: &str);
+
+    /// A block is whole; `references` are the figures of each reference in it.
+    ///
+    /// Errors: it cannot be written.
+    fn end_block(
+        &mut self,
+        plan: &Plan,
+        block: u32,
+        references: &[BTreeMap<String, f64>],
+    ) -> Result<(), Error>;
+}
+
+/// Of a command, whose benches keep all that it measures.
+#[derive(Debug, Default)]
+pub struct Unkept(usize);
+
+impl Record for Unkept {
+    fn begin(&mut self, _: &[String], _: &str) {}
+
+    fn enter(&mut self, _: Cell, instead: Option<usize>) -> Result<(), Error> {
+        self.0 += usize::from(instead.is_none());
+        Ok(())
+    }
+
+    fn cells(&self) -> usize {
+        self.0
+    }
+
+    fn leave_out(&mut self, _: &str, _: &str) {}
+
+    fn end_block(&mut self, _: &Plan, _: u32, _: &[BTreeMap<String, f64>]) -> Result<(), Error> {
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! Runs a plan: block after block, each with all its points in an order of its own.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use results::study::Cell;
+use results::{Invalid, MaxThroughput, Purpose, Reason, Trial, Verdict};
+use spec::Load;
+
+use super::progress::{Progress, Tracker};
+use super::step::Step;
+use super::{Bench, Pair, Plan, Point, Record, metrics, pair};
+use crate::Error;
+
+/// The width of the interval of a peak throughput under QoS that is a point, as a share of the maximum.
+const PEAK_TOLERANCE: f64 = 0.05;
+
+/// A plan that runs.
+pub struct Runner<'a> {
+    plan: &'a Plan,
+    seed: u64,
+    benches: Vec<Option<Bench>>,
+    record: &'a mut dyn Record,
+    track: Tracker<'a>,
+    started: Instant,
+    /// The first block that is to be run: those before were whole.
+    first: u32,
+    /// What the reference points gave in this block.
+    references: Vec<Vec<BTreeMap<String, f64>>>,
+}
+
+/// What is left of a run: how it ended, and its benches, but those that were left out.
+pub struct Ended {
+    /// Why it ended early.
+    pub outcome: Result<(), Error>,
+    /// Those of the plan, in its order.
+    pub benches: Vec<Option<Bench>>,
+}
+
+impl<'a> Runner<'a> {
+    /// One of these benches, those of `plan` in its order, that goes on after so many whole blocks.
+    pub fn new(
+        plan: &'a Plan,
+        seed: u64,
+        benches: Vec<Option<Bench>>,
+        first: u32,
+        record: &'a mut dyn Record,
+        progress: &'a mut dyn Progress,
+    ) -> Runner<'a> {
+        let track = Tracker::new(plan.agenda(seed, first), progress);
+        let started = Instant::now();
+        Runner { plan, seed, benches, record, track, started, first, references: Vec::new() }
+    }
+
+    /// Runs what is left of it. What was measured is on disk after each trial.
+    pub fn run(mut self) -> Ended {
+        for bench in self.benches.iter().flatten() {
+            self.record.begin(bench.notes(), &bench.version());
+        }
+        let outcome = self.blocks();
+        Ended { outcome, benches: self.benches }
+    }
+
+    fn blocks(&mut self) -> Result<(), Error> {
+        let mut last = self.first.saturating_sub(1);
+        for block in self.first..self.plan.blocks {
+            let steps = self.plan.block(self.seed, block);
+            if block > 0 && !self.has_time_for(steps.len()) {
+                let (left_out, blocks) = (self.plan.blocks - block, self.plan.blocks);
+                self.note(&format!(
+                    "{left_out} of {blocks} blocks were left out to end in time: the machine was too restless, or the \
+                     server too slow, for more."
+                ));
+                // What is left of the agenda is what comes after the blocks.
+                (0..left_out as usize * steps.len()).for_each(|_| self.track.agenda.next());
+                break;
+            }
+            self.block(block, &steps)?;
+            last = block;
+        }
+        for step in self.plan.last() {
+            self.begin(step, last);
+            if let (Step::Peak(place), Some(tolerance)) = (step, self.plan.peak_tolerance) {
+                let (plan, started) = (&self.plan.benches[place], self.started);
+                let late = || self.plan.time.is_some_and(|time| started.elapsed() >= time);
+                if let Some(bench) = &mut self.benches[place] {
+                    bench.conclude_peaks(&plan.experiment, last, tolerance, late, &mut self.track)?;
+                }
+            }
+            self.track.agenda.next();
+        }
+        Ok(())
+    }
+
+    /// Whether so many steps, those of a block, can end in time, and what comes after the blocks.
+    fn has_time_for(&self, steps: usize) -> bool {
+        let cost = self.track.agenda.cost(steps, self.plan.last().len());
+        self.plan.time.is_none_or(|time| self.started.elapsed() + cost <= time)
+    }
+
+    fn note(&mut self, words: &str) {
+        for bench in self.benches.iter_mut().flatten() {
+            bench.note(words.to_owned());
+        }
+    }
+
+    fn begin(&mut self, step: Step, block: u32) {
+        self.track.phase(self.plan.words(step, block));
+    }
+
+    fn block(&mut self, block: u32, steps: &[Step]) -> Result<(), Error> {
+        self.references = vec![Vec::new(); self.plan.references.len()];
+        let mut invalidated = Vec::new();
+        for (n, step) in steps.iter().copied().enumerate() {
+            self.begin(step, block);
+            match step {
+                Step::Maximum(bench) => self.maximum(bench, block)?,
+                Step::Reference(place) => {
+                    let cell = self.measure(&self.plan.references[place], (block, n), false)?;
+                    let usable = cell.filter(|cell| cell.verdict.is_usable());
+                    self.references[place].extend(usable.map(|cell| cell.metrics));
+                }
+                Step::Point(_) | Step::Pair(_) | Step::Peak(_) => {
+                    if let Some(cell) = self.cell(step, (block, n), false)? {
+                        if cell.verdict.may_pass() && self.is_repeated(step) {
+                            invalidated.push((step, self.record.cells(), cell.verdict.label()));
+                        }
+                        self.record.enter(cell, None)?;
+                    }
+                }
+            }
+            self.track.agenda.next();
+        }
+        for (more, (step, at, label)) in invalidated.into_iter().enumerate() {
+            if self.plan.time.is_some_and(|time| self.started.elapsed() >= time) {
+                break;
+            }
+            self.track.phase(format!("once more ({label}): {}", self.plan.words(step, block)));
+            // Without it one stall of the host in one trial of six would leave a whole claim without a judgement. What
+            // was measured first stays among the trials of its bench.
+            if let Some(cell) = self.cell(step, (block, steps.len() + more), true)? {
+                self.record.enter(Cell { instead_of: Some(label.into()), ..cell }, Some(at))?;
+            }
+        }
+        for bench in self.benches.iter_mut().flatten() {
+            bench.end_block(block)?;
+        }
+        // Only now is the reference known from the block's beginning to its end.
+        let medians: Vec<_> = self.references.iter().map(|all| metrics::medians(all)).collect();
+        self.record.end_block(self.plan, block, &medians)
+    }
+
+    /// A load that was asked for by itself is measured as often as that was asked for.
+    fn is_repeated(&self, step: Step) -> bool {
+        !matches!(step, Step::Point(place) if self.plan.points[place].purpose == Purpose::Single)
+    }
+
+    fn maximum(&mut self, place: usize, block: u32) -> Result<(), Error> {
+        let tolerance = self.plan.tolerance;
+        let Some(bench) = &mut self.benches[place] else { return Ok(()) };
+        if let Some(rps) = self.plan.assumed {
+            bench.assume_maximum(block, rps);
+            return Ok(());
+        }
+        match bench.search_maximum(block, tolerance, &mut self.track) {
+            Ok(()) => Ok(()),
+            Err(error) => self.lose(place, error),
+        }
+    }
+
+    /// A bench that cannot be measured any more is left out from now on, and the others go on.
+    fn lose(&mut self, place: usize, error: Error) -> Result<(), Error> {
+        if self.plan.needs_all || error.ends_a_study() {
+            return Err(error);
+        }
+        let bench = self.benches[place].take();
+        self.record.leave_out(&self.plan.users_of(place), &error.to_string());
+        bench.map_or(Ok(()), |bench| bench.finish(&Err(error)).map(drop))
+    }
+
+    fn cell(&mut self, step: Step, at: (u32, usize), again: bool) -> Result<Option<Cell>, Error> {
+        match step {
+            Step::Point(place) => self.measure(&self.plan.points[place], at, again),
+            Step::Pair(place) => self.measure_pair(&self.plan.pairs[place], at),
+            Step::Maximum(_) | Step::Reference(_) | Step::Peak(_) => Ok(None),
+        }
+    }
+
+    /// Measures one point; `None` where its bench is not there (any more).
+    fn measure(&mut self, point: &Point, at: (u32, usize), again: bool) -> Result<Option<Cell>, Error> {
+        let block = at.0;
+        let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
+        let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
+        let needs = matches!(point.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak);
+        // A load that is a share of a maximum found under other settings is not the one that it is called.
+        let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
+        let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
+        let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
+        if needs && of.is_none() {
+            return Ok(None);
+        }
+        let reference = of.as_ref().map_or(0.0, MaxThroughput::reference_rps);
+        if matches!(point.experiment.load, Load::Maximum | Load::Peak | Load::Apply(_) | Load::Restart(_)) {
+            cell.verdict = Verdict::Valid;
+        }
+        let mut unseen = Vec::new();
+        let track = &mut self.track;
+        let done = match point.experiment.load {
+            Load::Maximum => Ok(()),
+            Load::Peak => bench.search_peak(&point.experiment, block, PEAK_TOLERANCE, track).map(|peak| {
+                cell.metrics.extend(peak.figures);
+                cell.metrics.insert("peak_rps".into(), peak.low_rps);
+                cell.metrics.extend(peak.high_rps.map(|high| ("peak_rps_high".to_owned(), high)));
+                invalidated.extend(peak.drift);
+            }),
+            Load::Apply(_) | Load::Restart(_) => {
+                bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
+            }
+            _ => bench.measure(point, reference, at, again, track).map(|trials| {
+                let Some(trial) = worst(trials) else { return };
+                cell.metrics.extend(metrics::of_trial(trial));
+                cell.curve.clone_from(&trial.curve);
+                cell.verdict = trial.verdict.clone();
+                unseen.extend(trial.probes.iter().flat_map(|probes| probes.missing.clone()));
+            }),
+        };
+        cell.trial = bench.last_trial();
+        for lack in unseen {
+            let reason = format!("it takes {}. Not known for want of it: {}", lack.what, lack.disables);
+            self.record.leave_out(&format!("the probe {}", lack.probe), &reason);
+        }
+        for drift in invalidated {
+            cell.verdict = cell.verdict.against(drift);
+        }
+        if let Some(maximum) = &of {
+            cell.metrics.insert("max_rps".into(), maximum.low_rps);
+            cell.metrics.insert("max_rps_high".into(), maximum.high_rps);
+            if let Some(peak) = cell.metrics.get("peak_rps").copied() {
+                cell.metrics.insert("peak_share".into(), peak / maximum.low_rps);
+            }
+        }
+        if let Err(error) = done {
+            let gone = matches!(error, Error::ServerGone { .. });
+            let detail = error.to_string();
+            self.lose(point.bench, error)?;
+            cell.metrics.insert("server_ended".into(), f64::from(u8::from(gone)));
+            cell.verdict = Verdict::Invalid { reasons: vec![Invalid { reason: Reason::ErrorRate, detail }] };
+        }
+        Ok(Some(cell))
+    }
+
+    /// Measures two services at once; `None` where one of them is not there (any more).
+    fn measure_pair(&mut self, two: &Pair, at: (u32, usize)) -> Result<Option<Cell>, Error> {
+        let places = [two.first.bench, two.second.bench];
+        if places.iter().any(|place| self.benches[*place].is_none()) {
+            return Ok(None);
+        }
+        let [mut one, mut other] = places.map(|place| self.benches[place].take());
+        let (Some(first), Some(second)) = (&mut one, &mut other) else { return Ok(None) };
+        let (cell, lost) = pair::measure(two, first, second, at, &mut self.track);
+        for (place, bench) in places.into_iter().zip([one, other]) {
+            self.benches[place] = bench;
+        }
+        for (place, error) in places.into_iter().zip(lost) {
+            if let Some(error) = error {
+                self.lose(place, error)?;
+            }
+        }
+        Ok(Some(cell))
+    }
+}
+
+/// The first of `trials` that is of no use, else the first.
+fn worst(trials: &[Trial]) -> Option<&Trial> {
+    trials.iter().find(|trial| !trial.verdict.is_usable()).or(trials.first())
+}

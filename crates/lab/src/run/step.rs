@@ -1,0 +1,175 @@
+//! The steps of a block: maxima first, then the points at random, the references among them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+use results::Purpose;
+use spec::workload::{Files, Workload};
+use spec::{Load, Spec};
+
+use super::agenda::{Agenda, OVERHEAD, Part};
+use super::{BenchPlan, Plan, Point, Span};
+
+/// A server takes about this long to start.
+const START: Duration = Duration::from_millis(200);
+/// Settings take about this long to apply and to revert.
+const APPLY: Duration = Duration::from_millis(10);
+/// Storing one item of the data set, in batches over loopback.
+const STORE: Duration = Duration::from_micros(5);
+/// Making one file of a set, in memory by two threads; sizes beyond some KiB are left out of account.
+const MAKE: Duration = Duration::from_micros(15);
+/// A first search for the maximum takes about so many trials, a later one so many.
+const MAXIMUM: [usize; 2] = [8, 3];
+/// A search for the peak takes about so many, after a sweep and without one.
+const PEAK: [usize; 2] = [3, 10];
+/// So that the order of blocks has nothing to do with the seeds of the trials.
+const STREAM: u64 = 0x0064_6572_6f66_7374;
+
+/// One step of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The maximum throughput of a bench.
+    Maximum(usize),
+    /// A reference point.
+    Reference(usize),
+    /// A point.
+    Point(usize),
+    /// Two services at once.
+    Pair(usize),
+    /// The peak throughput of a bench, after the last block.
+    Peak(usize),
+}
+
+impl Plan {
+    /// The steps of one block.
+    ///
+    /// Every block has an order of its own, so that what drifts within a block looks like no effect of the axis. The
+    /// references stand at the beginning, at the end and evenly between, so that their median is that of the block.
+    pub(crate) fn block(&self, seed: u64, block: u32) -> Vec<Step> {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed ^ STREAM ^ (u64::from(block) << 32));
+        let needed = self.benches.iter().enumerate().filter(|(_, bench)| bench.needs_maximum);
+        let mut steps: Vec<Step> = needed.map(|(place, _)| Step::Maximum(place)).collect();
+        steps.shuffle(&mut rng);
+        let mut points: Vec<Step> = (0..self.points.len()).map(Step::Point).collect();
+        points.extend((0..self.pairs.len()).map(Step::Pair));
+        points.shuffle(&mut rng);
+        let times = if self.references.is_empty() { 0 } else { self.references_per_block as usize };
+        // One pass at the beginning, one at the end where there are two, the others between.
+        let gaps = times.saturating_sub(1).max(1);
+        for pass in 0..times {
+            let mut references: Vec<Step> = (0..self.references.len()).map(Step::Reference).collect();
+            references.shuffle(&mut rng);
+            steps.extend(references);
+            let (from, to) = (points.len() * pass / gaps, points.len() * (pass + 1) / gaps);
+            steps.extend(points.get(from..to).unwrap_or_default());
+        }
+        if times == 0 {
+            steps.extend(points);
+        }
+        steps
+    }
+
+    /// The steps of all blocks: searches, references and points.
+    pub fn steps(&self) -> usize {
+        self.blocks as usize * self.block(0, 0).len()
+    }
+
+    /// The steps after the last block.
+    pub(crate) fn last(&self) -> Vec<Step> {
+        let benches = if self.peak_tolerance.is_some() { self.benches.len() } else { 0 };
+        (0..benches).map(Step::Peak).collect()
+    }
+
+    /// A step in words, for who watches.
+    pub(crate) fn words(&self, step: Step, block: u32) -> String {
+        let words = match step {
+            Step::Peak(_) => return "peak throughput under QoS".into(),
+            Step::Maximum(bench) if self.benches.len() > 1 => {
+                format!("maximum of {}", self.benches[bench].name)
+            }
+            Step::Maximum(_) => "maximum throughput".into(),
+            Step::Reference(place) => format!("reference {}", self.place_of(&self.references[place])),
+            Step::Point(place) => match &self.points[place] {
+                Point { purpose: Purpose::Single, .. } => return "load".into(),
+                point if point.series.is_empty() => "sweep".into(),
+                point => self.place_of(point),
+            },
+            Step::Pair(place) => {
+                let pair = &self.pairs[place];
+                format!("{}: {} % beside {} %", pair.first.series, pair.first.x, pair.second.x)
+            }
+        };
+        if self.blocks > 1 { format!("block {} of {}: {words}", block + 1, self.blocks) } else { words }
+    }
+
+    /// All that is to come from `first` on, by block, and after the last one.
+    pub(crate) fn agenda(&self, seed: u64, first: u32) -> Agenda {
+        let of = |steps: Vec<Step>, block: u32| {
+            steps.into_iter().map(move |step| self.part(step, block)).collect::<Vec<Part>>()
+        };
+        let blocks = (first..self.blocks).flat_map(|block| of(self.block(seed, block), block));
+        Agenda::new(blocks.chain(of(self.last(), self.blocks)).collect())
+    }
+
+    /// About how long all of it takes.
+    pub fn estimate(&self) -> Duration {
+        let first: Duration =
+            self.benches.iter().map(|bench| START + bench.targets as u32 * fill(&bench.experiment)).sum();
+        self.making() + first + self.agenda(0, 0).left()
+    }
+
+    /// About how long the files of web servers take to be made: each set once, whichever servers share it.
+    fn making(&self) -> Duration {
+        let files = self.benches.iter().filter_map(|bench| match &bench.experiment.workload {
+            Workload::Web(web) => Some(web.files.clone().unwrap_or_else(Files::usual)),
+            Workload::Cache(_) | Workload::Null(_) => None,
+        });
+        let sets: BTreeMap<String, u64> = files.map(|files| (files.to_string(), files.number())).collect();
+        MAKE.saturating_mul(u32::try_from(sets.values().sum::<u64>()).unwrap_or(u32::MAX))
+    }
+
+    /// The trials that a step takes, and how long each.
+    fn part(&self, step: Step, block: u32) -> Part {
+        let search = |bench: &BenchPlan, trials: usize, span: Span| Part {
+            trials: trials * bench.targets,
+            each: span.total() + OVERHEAD,
+            beside: Duration::ZERO,
+        };
+        match step {
+            Step::Maximum(_) if self.assumed.is_some() => Part::default(),
+            Step::Maximum(bench) => {
+                let bench = &self.benches[bench];
+                search(bench, MAXIMUM[usize::from(block > 0)], Span::of_search(&bench.experiment))
+            }
+            Step::Peak(bench) => {
+                let bench = &self.benches[bench];
+                search(bench, PEAK[usize::from(self.points.is_empty())], Span::of(&bench.experiment))
+            }
+            Step::Reference(place) => self.of_point(&self.references[place]),
+            Step::Point(place) => self.of_point(&self.points[place]),
+            Step::Pair(place) => self.of_point(&self.pairs[place].first),
+        }
+    }
+
+    fn of_point(&self, point: &Point) -> Part {
+        let one = Span::of(&point.experiment).total() + OVERHEAD;
+        match point.experiment.load {
+            // It is what the search at the block's beginning found.
+            Load::Maximum => Part::default(),
+            Load::Apply(times) => Part { beside: times * APPLY, ..Part::default() },
+            Load::Restart(times) => Part { beside: times * START, ..Part::default() },
+            Load::Peak => Part { trials: PEAK[1], each: one, ..Part::default() },
+            _ => Part { trials: self.benches[point.bench].targets, each: one, ..Part::default() },
+        }
+    }
+}
+
+fn fill(experiment: &Spec) -> Duration {
+    match &experiment.workload {
+        Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
+        Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
+    }
+}

@@ -1,0 +1,170 @@
+//! Runs a study: starts its benches, and keeps its cells.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use results::Study;
+use results::study::{Cell, Skipped, StudyFolder};
+
+use super::Definition;
+use crate::Error;
+use crate::run::{Bench, Event, Plan, Progress, Record, Runner, Setup, Where};
+
+/// Runs what is left of a study, after the whole blocks of `record`. What was measured is in `folder` after each step, and
+/// in the record that comes back also where the run was ended; it says so then.
+///
+/// Errors: the result cannot be written.
+pub fn run(
+    definition: &Definition,
+    plan: &Plan,
+    setup: &Setup,
+    folder: &StudyFolder,
+    mut record: Study,
+    progress: &mut dyn Progress,
+) -> Result<(Study, Result<(), Error>), Error> {
+    let first = record.blocks;
+    record.cells.retain(|cell| cell.block < first);
+    let before_s = record.elapsed_s;
+    let mut kept = Kept { definition, folder, record, started: Instant::now(), before_s };
+    let (benches, outcome) = match kept.start(plan, setup, progress) {
+        (benches, Ok(())) => {
+            let ended = Runner::new(plan, setup.seed, benches, first, &mut kept, progress).run();
+            (ended.benches, ended.outcome)
+        }
+        started => started,
+    };
+    for bench in benches.into_iter().flatten() {
+        bench.finish(&outcome)?;
+    }
+    kept.record.interrupted = outcome.as_ref().err().map(Error::in_short);
+    kept.record.complete = outcome.is_ok();
+    kept.conclude()?;
+    Ok((kept.record, outcome))
+}
+
+/// Keeps the cells of a study.
+struct Kept<'a> {
+    definition: &'a Definition,
+    folder: &'a StudyFolder,
+    record: Study,
+    started: Instant,
+    before_s: f64,
+}
+
+impl Kept<'_> {
+    /// Starts every bench; one that is unavailable is left out, and `None`.
+    fn start(
+        &mut self,
+        plan: &Plan,
+        setup: &Setup,
+        progress: &mut dyn Progress,
+    ) -> (Vec<Option<Bench>>, Result<(), Error>) {
+        let mut benches = Vec::new();
+        let outcome = self.start_into(&mut benches, plan, setup, progress);
+        (benches, outcome)
+    }
+
+    fn start_into(
+        &mut self,
+        benches: &mut Vec<Option<Bench>>,
+        plan: &Plan,
+        setup: &Setup,
+        progress: &mut dyn Progress,
+    ) -> Result<(), Error> {
+        let root = self.folder.path().join("experiments");
+        let has_knobs = plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty());
+        // Those of another machine are its agent's to apply.
+        let engine = match has_knobs && setup.remote_host.is_none() {
+            true => Some(knobs::Engine::here()?),
+            false => None,
+        };
+        // Under what an earlier run has left, also the benches without settings would be measured.
+        if let Some(engine) = &engine {
+            engine.refuse_leftovers()?;
+        }
+        for bench in &plan.benches {
+            if let Some(cause) = setup.interrupt.cause() {
+                return Err(Error::Interrupted(cause));
+            }
+            let bench = match Bench::start(bench, setup, &root, engine.as_ref()) {
+                Ok(bench) => Some(bench),
+                Err(error) if error.ends_a_study() || matches!(error, Error::Refused { .. }) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    let what = plan.users_of(benches.len());
+                    let about = Where { number: 0, about: 0, left: Duration::ZERO };
+                    progress.event(&Event::Note(&format!("{what} is left out: {error}")), &about);
+                    self.leave_out(&what, &error.to_string());
+                    None
+                }
+            };
+            benches.push(bench);
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), Error> {
+        self.record.elapsed_s = self.before_s + self.started.elapsed().as_secs_f64();
+        self.folder.save(&self.record)?;
+        Ok(())
+    }
+
+    /// Draws the figures, judges the claims and writes all of it.
+    fn conclude(&mut self) -> Result<(), Error> {
+        super::conclude(&mut self.record, self.definition);
+        self.save()
+    }
+}
+
+impl Record for Kept<'_> {
+    fn begin(&mut self, notes: &[String], version: &str) {
+        for note in notes {
+            add(&mut self.record.limits, note.clone());
+        }
+        if !version.is_empty() {
+            add(&mut self.record.notes, format!("Measured: {version}."));
+        }
+    }
+
+    fn enter(&mut self, cell: Cell, instead: Option<usize>) -> Result<(), Error> {
+        match instead {
+            Some(at) => self.record.cells[at] = cell,
+            None => self.record.cells.push(cell),
+        }
+        self.save()
+    }
+
+    fn cells(&self) -> usize {
+        self.record.cells.len()
+    }
+
+    fn leave_out(&mut self, what: &str, reason: &str) {
+        add(&mut self.record.skipped, Skipped { what: what.into(), reason: reason.into() });
+    }
+
+    fn end_block(
+        &mut self,
+        plan: &Plan,
+        block: u32,
+        references: &[BTreeMap<String, f64>],
+    ) -> Result<(), Error> {
+        for cell in self.record.cells.iter_mut().filter(|cell| cell.block == block) {
+            if let Some(place) = plan.reference_of(&cell.series) {
+                cell.reference.clone_from(&references[place]);
+            }
+        }
+        self.record.blocks = block + 1;
+        self.conclude()
+    }
+}
+
+/// Adds `new` unless it is there.
+fn add<T: PartialEq>(all: &mut Vec<T>, new: T) {
+    if !all.contains(&new) {
+        all.push(new);
+    }
+}
+
+#[cfg(test)]
+mod tests;
