@@ -4,16 +4,17 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Session, TargetName, Unkept};
 use probes::ProbeSet;
-use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Verdict};
+use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
 use spec::{Pace, Spec, Workload};
 use units::{Nanos, Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
+use crate::lock::Lock;
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::ServerArgs;
@@ -40,6 +41,9 @@ pub(crate) struct ResultArgs {
     /// Name of the result's folder [default: the time and the command].
     #[arg(long, value_name = "NAME", value_parser = parse_name)]
     pub name: Option<String>,
+    /// Begin anew although an interrupted run of the same command is in the folder.
+    #[arg(long)]
+    pub fresh: bool,
     /// Say in one line how far the run is rather than show each trial while it runs, which is done where standard
     /// error is a terminal of at least 60 columns and 17 rows.
     #[arg(long)]
@@ -168,16 +172,18 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     server.serve(&job.targets, &mut spec.workload)?;
     let agents = spec.generator.agents.clone();
     let generator = Generator::new(&lab::this_program()?, spec, teller.shows_ticks())?;
-    let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
+    let Begun { folder, earlier, lock } = begin(job)?;
+    let first = earlier.as_ref().map_or(0, |earlier| earlier.blocks);
     let servers = match server.start(&job.targets, &placement, generator.connections(), Some(&agents)) {
         Ok(servers) => servers,
         Err(error) => {
-            let _ = fs::remove_dir_all(folder.path());
+            if earlier.is_none() {
+                let _ = fs::remove_dir_all(folder.path());
+            }
             return Err(error);
         }
     };
-    let experiment = experiment(job, &placement, &folder);
-    let first = experiment.blocks;
+    let experiment = earlier.unwrap_or_else(|| experiment(job, &placement, &folder));
     let path = folder.path().to_owned();
     let mut session = Session::begin(experiment, folder, generator, servers, interrupt.clone())?;
     session.observe(job.spec.probes.clone());
@@ -202,8 +208,59 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             let _ = fs::remove_dir_all(folder.path());
             Err(error.into())
         }
-        outcome => Ok(Finished { experiment, folder, outputs: job.result.outputs.clone(), outcome }),
+        outcome => {
+            if outcome.is_ok() {
+                lock.remove();
+            }
+            Ok(Finished { experiment, folder, outputs: job.result.outputs.clone(), outcome })
+        }
     }
+}
+
+/// Where a run writes to, and the interrupted one that it goes on with.
+struct Begun {
+    folder: ResultFolder,
+    earlier: Option<Experiment>,
+    lock: Lock,
+}
+
+/// Opens the newest result of the same command that was interrupted after a whole block, or makes a new one.
+///
+/// Errors: it cannot be written.
+fn begin(job: &Job) -> Result<Begun> {
+    if let Some(begun) = unfinished(job).filter(|_| !job.result.fresh) {
+        let blocks = begun.earlier.as_ref().map_or(0, |earlier| earlier.blocks);
+        let path = begun.folder.path().display();
+        tell(&format!(
+            "goes on with {path}: {blocks} of {} blocks are whole (--fresh begins anew)",
+            job.plan.blocks()
+        ));
+        return Ok(begun);
+    }
+    let folder = ResultFolder::create(&job.result.out, &folder_name(job))?;
+    let lock = Lock::take(folder.path())?.context("another process measures in a new folder")?;
+    Ok(Begun { folder, earlier: None, lock })
+}
+
+fn unfinished(job: &Job) -> Option<Begun> {
+    let mut folders: Vec<PathBuf> =
+        fs::read_dir(&job.result.out).ok()?.flatten().map(|entry| entry.path()).collect();
+    folders.retain(|folder| Lock::was_taken(folder));
+    folders.sort();
+    let asked = |command: &[String]| -> Vec<String> {
+        command.iter().skip(1).filter(|word| *word != "--fresh").cloned().collect()
+    };
+    folders.into_iter().rev().find_map(|path| {
+        let folder = ResultFolder::open(&path).ok()?;
+        let experiment = folder.load().ok()?;
+        let same = (experiment.kind, experiment.version.as_str(), asked(&experiment.command))
+            == (job.kind, env!("CARGO_PKG_VERSION"), asked(&job.command));
+        if experiment.complete || experiment.blocks == 0 || !same {
+            return None;
+        }
+        let lock = Lock::take(&path).ok()??;
+        Some(Begun { folder, earlier: Some(experiment), lock })
+    })
 }
 
 /// Whether these servers answer what is sent.
@@ -251,7 +308,11 @@ impl Finished {
         if let Err(error) = &self.outcome {
             tell(&format!("taillight: {error}"));
             let (trials, path) = (self.experiment.trials.len(), self.folder.path().display());
-            tell(&format!("A partial result of {trials} trials is in {path}"));
+            let go_on = match self.experiment.blocks {
+                0 => "",
+                _ => "; the same command goes on after its last whole block",
+            };
+            tell(&format!("A partial result of {trials} trials is in {path}{go_on}"));
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
         let mut failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
@@ -282,7 +343,8 @@ fn gate_failures(experiment: &Experiment) -> Vec<String> {
     for target in &experiment.targets {
         let trials =
             || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
-        let invalid = trials().filter(|trial| matches!(trial.verdict, Verdict::Invalid { .. })).count();
+        let is_repeated = |trial: &Trial| trials().any(|other| other.instead_of.as_ref() == Some(&trial.id));
+        let invalid = trials().filter(|trial| !trial.verdict.is_usable() && !is_repeated(trial)).count();
         if invalid > 0 {
             failures.push(format!("{invalid} trials of {} are invalid", target.name));
         }

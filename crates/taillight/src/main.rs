@@ -18,6 +18,7 @@ mod host;
 mod job;
 mod known;
 mod load;
+mod lock;
 mod noise;
 mod outputs;
 mod pack;

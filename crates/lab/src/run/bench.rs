@@ -150,8 +150,10 @@ impl Bench {
     /// One of a session that has begun, whose host has no settings to change.
     pub fn of(session: Session, experiment: &Spec, interrupt: Interrupt) -> Bench {
         let folder = session.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Of a run that goes on, those of its last whole block.
+        let maxima = session.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
-            maxima: Vec::new(),
+            maxima: maxima.cloned().collect(),
             notes: Vec::new(),
             folder,
             search: Span::of_search(experiment),

@@ -147,6 +147,11 @@ impl Plan {
         self.benches.iter().any(|bench| bench.needs_maximum)
     }
 
+    /// How often all of it is measured.
+    pub fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
     /// Whether nothing of it can be measured.
     pub fn is_empty(&self) -> bool {
         self.points.is_empty() && self.pairs.is_empty()

@@ -1,6 +1,6 @@
 //! `taillight study run` and `taillight run`.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -17,14 +17,13 @@ use spec::Agents;
 use super::check::gate;
 use super::remote_host::Agent;
 use super::{FormArgs, OutArgs};
+use crate::lock::Lock;
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
 
 /// The run was interrupted, as shells report it.
 const INTERRUPTED: u8 = 130;
-/// Held while a study is being measured, so that two do not go on with the same one.
-const LOCK: &str = "lock";
 
 /// Run a study. One that was interrupted goes on after its last whole block.
 #[derive(Args, Debug)]
@@ -183,14 +182,18 @@ fn measure(
             (create(out, &name)?, fresh)
         }
     };
-    let lock = lock(&folder)?;
+    let Some(lock) = Lock::take(folder.path())? else {
+        bail!(
+            "{} is being measured by another process; wait for it, or use --fresh",
+            folder.path().display()
+        );
+    };
     folder.save(&record)?;
     let mut teller = Teller::new(!no_live);
     setup.live = teller.shows_ticks();
     let (study, outcome) = lab::study::run(definition, plan, setup, &folder, record, &mut teller)?;
     drop(teller);
-    drop(lock);
-    let _ = fs::remove_file(folder.path().join(LOCK));
+    lock.remove();
     let outcome = match outcome {
         Err(error) if study.cells.is_empty() && study.blocks == 0 => {
             // Nothing was measured: an empty result would only be in the way.
@@ -220,17 +223,4 @@ fn create(out: &Path, name: &str) -> Result<StudyFolder> {
     let names = std::iter::once(name.to_owned()).chain((2..1000).map(|n| format!("{name}-{n}")));
     let name = names.into_iter().find(free).context("a thousand results of this second are there")?;
     Ok(StudyFolder::create(out, &name)?)
-}
-
-/// Errors: another process is measuring it.
-fn lock(folder: &StudyFolder) -> Result<File> {
-    let path = folder.path().join(LOCK);
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    if file.try_lock().is_err() {
-        bail!(
-            "{} is being measured by another process; wait for it, or use --fresh",
-            folder.path().display()
-        );
-    }
-    Ok(file)
 }

@@ -68,7 +68,7 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     let max = &result.targets[0].max_throughput;
     assert_eq!(max.len(), 2);
     assert!(max[0].low_rps < 1_200.0 && max[0].low_rps > 1.0, "{max:?}");
-    let points = result.trials.iter().filter(|trial| trial.load_share.is_some()).count();
+    let points = result.trials.iter().filter(|t| t.load_share.is_some() && t.instead_of.is_none()).count();
     assert_eq!(points, 4);
     assert!(result.trials.iter().all(|trial| trial.config["connections"] == 8));
     assert!(result.notes.iter().any(|note| note.contains("neither pinned nor flushed")));

@@ -92,7 +92,9 @@ fn two_web_servers_are_compared_in_one_run() {
     // Both are offered the same: a share of the smaller maximum of the block, that of the slower one.
     for share in [0.2, 0.5] {
         let offered = |url: &String| -> Vec<f64> {
-            let points = result.trials.iter().filter(|trial| trial.purpose == Purpose::LoadPoint);
+            let is_first =
+                |trial: &&results::Trial| trial.purpose == Purpose::LoadPoint && trial.instead_of.is_none();
+            let points = result.trials.iter().filter(is_first);
             let of_it = points.filter(|trial| trial.target == *url);
             of_it.filter(|trial| trial.load_share == Some(share)).map(|trial| trial.offered_rps).collect()
         };

@@ -354,6 +354,56 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
 }
 
 #[test]
+fn an_interrupted_run_goes_on_after_its_last_whole_block() {
+    let bench = Bench::new();
+    let sweep = Sweep { repeats: 3, ..plan() };
+    // The second block ends in the middle.
+    let session = bench.session(&["sphinx"], &["behave=fail", "from=17"]);
+    let (outcome, partial) = bench.run(&sweep, session);
+    assert!(outcome.is_err());
+    assert_eq!((partial.blocks, partial.trials.len(), partial.complete), (1, 16, false));
+    let kept: Vec<Trial> = partial.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
+    let maximum = partial.targets[0].max_throughput[..1].to_vec();
+
+    let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
+    let folder = ResultFolder::open(&bench.root.path().join("run")).unwrap();
+    let servers = vec![bench.server("sphinx")];
+    let session = Session::begin(partial, folder, generator, servers, bench.interrupt.clone()).unwrap();
+    let (outcome, whole) = bench.run(&sweep, session);
+    outcome.unwrap();
+    assert_eq!((whole.blocks, whole.complete, whole.interrupted), (3, true, None));
+    assert_eq!(whole.trials[..kept.len()], kept[..]);
+    assert_eq!(whole.targets[0].max_throughput[..1], maximum[..]);
+    assert_eq!(whole.targets[0].max_throughput.len(), 3);
+    assert!(whole.targets[0].peak.is_some());
+    for (i, trial) in whole.trials.iter().enumerate() {
+        assert_eq!(trial.id, format!("{:04}", i + 1));
+    }
+    let points = whole.trials.iter().filter(|trial| trial.purpose == Purpose::LoadPoint).count();
+    assert_eq!(points, 12);
+}
+
+#[test]
+fn a_load_that_the_host_disturbed_is_measured_once_more_beside_its_partner() {
+    let bench = Bench::new();
+    let session = bench.session(&["sphinx", "memcached"], &["behave=odd"]);
+    let sweep = Sweep { loads: vec![0.2, 0.5, 0.8], repeats: 1, peak_tolerance: None, ..plan() };
+    let (outcome, result) = bench.run(&sweep, session);
+    outcome.unwrap();
+    let points: Vec<&Trial> = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint).collect();
+    let (first, again): (Vec<&Trial>, Vec<&Trial>) = points.iter().partition(|t| t.instead_of.is_none());
+    assert_eq!(first.len(), 6);
+    assert!(!again.is_empty() && again.len() % 2 == 0, "{}", again.len());
+    for pair in again.chunks(2) {
+        let before = |trial: &Trial| {
+            first.iter().find(|first| Some(&first.id) == trial.instead_of.as_ref()).unwrap().verdict.clone()
+        };
+        assert!(pair.iter().any(|trial| before(trial).may_pass()), "{pair:?}");
+        assert_eq!(pair[0].load_share, pair[1].load_share);
+    }
+}
+
+#[test]
 fn an_interrupt_before_a_trial_starts_none() {
     let bench = Bench::new();
     let session = bench.session(&["sphinx"], &[]);

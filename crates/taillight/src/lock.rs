@@ -1,0 +1,37 @@
+//! The lock of a result that is being measured, so that two processes do not go on with the same one.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+/// The file in the result's folder.
+const NAME: &str = "lock";
+
+/// Held while a result is measured. The file of one that was interrupted stays, which tells it from a whole one.
+pub(crate) struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// Takes it; `None` where another process has it.
+    ///
+    /// Errors: its file cannot be written.
+    pub(crate) fn take(folder: &Path) -> Result<Option<Lock>> {
+        let path = folder.join(NAME);
+        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(file.try_lock().is_ok().then_some(Lock { file, path }))
+    }
+
+    /// Whether one was taken in this folder and not removed since.
+    pub(crate) fn was_taken(folder: &Path) -> bool {
+        folder.join(NAME).exists()
+    }
+
+    /// Releases it: the result is whole.
+    pub(crate) fn remove(self) {
+        let _ = fs::remove_file(&self.path);
+        drop(self.file);
+    }
+}
