@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Form, Namespace, Reading};
+use crate::{Namespace, Reading, Syntax};
 
 /// One change of the host, as plain data: it can be printed, stored in a journal, and undone from there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +28,8 @@ pub enum Step {
         /// The value.
         value: String,
         /// How two readings of it are compared.
-        form: Form,
+        #[serde(rename = "form")]
+        syntax: Syntax,
         /// The network namespace that the file is seen from.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         namespace: Option<Namespace>,
@@ -228,7 +229,7 @@ mod tests {
         let write = |value: &str, namespace| Step::Write {
             file: "/proc/sys/a/b".into(),
             value: value.into(),
-            form: Form::Text,
+            syntax: Syntax::Text,
             namespace,
         };
         let before = "the value before is written";

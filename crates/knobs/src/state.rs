@@ -31,8 +31,8 @@ impl Step {
     /// Errors: `NotFound` where the thing itself is missing (no such file, device, namespace).
     pub(crate) fn observe(&self, kernel: &dyn Kernel, held: &File) -> io::Result<State> {
         match self {
-            Step::Write { file, form, namespace, .. } => {
-                Ok(Some(form.kept(&kernel.read(file, namespace.as_ref())?)))
+            Step::Write { file, syntax, namespace, .. } => {
+                Ok(Some(syntax.kept(&kernel.read(file, namespace.as_ref())?)))
             }
             Step::Directory { path } => match kernel.list(path) {
                 Ok(_) => Ok(Some(THERE.into())),
@@ -118,7 +118,7 @@ impl Step {
             return found.is_none() && expected.is_none();
         };
         match self {
-            Step::Write { form, .. } => form.same(found, expected),
+            Step::Write { syntax, .. } => syntax.same(found, expected),
             Step::Move { .. } => moved::same(found, expected),
             Step::Tool { reading, .. } => reading.same(found, expected),
             Step::Daemon { .. } => {
@@ -132,8 +132,8 @@ impl Step {
     /// Whether an interrupted write may have left this.
     pub(crate) fn is_between(&self, found: &State, before: &State) -> bool {
         match (self, found, before, self.wanted()) {
-            (Step::Write { form, .. }, Some(found), Some(before), Some(wanted)) => {
-                form.is_between(found, before, &wanted)
+            (Step::Write { syntax, .. }, Some(found), Some(before), Some(wanted)) => {
+                syntax.is_between(found, before, &wanted)
             }
             _ => false,
         }

@@ -71,7 +71,7 @@ pub struct Generator {
     /// How the connections are encrypted, and the name that the servers' certificates must bear; `None`: not at all.
     pub tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// Says when to start, once all connections of all threads are established; `None`: at once.
-    pub gate: Option<Gate>,
+    pub start_signal: Option<StartSignal>,
     /// Which connections the kernel stamps; `None`: none. Only those over TCP without TLS, on the event loop epoll.
     pub stamps: Option<Stamps>,
     /// Where the threads show what they do; see [`Generator::watch`].
@@ -90,7 +90,7 @@ pub struct Stamps {
 
 /// Waits until the start is agreed on, and returns its moment on the clock of [`monotonic_now`], or why there is
 /// none.
-pub type Gate = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
+pub type StartSignal = Box<dyn Fn() -> Result<Time, String> + Send + Sync>;
 
 /// Points that may wait for the consumer: 12 s of them.
 const SHOWN: usize = 128;
@@ -105,7 +105,7 @@ impl Generator {
             stop,
             backend: Backend::Epoll,
             tls: None,
-            gate: None,
+            start_signal: None,
             stamps: None,
             shown_to: Mutex::default(),
             stamped: Mutex::default(),
@@ -224,7 +224,7 @@ impl Generator {
         // Every thread comes here, also one that failed, so that none waits for ever.
         let mut called_off = None;
         if barrier.wait().is_leader() && !failed.load(Ordering::Relaxed) {
-            match self.gate.as_ref().map_or_else(|| Ok(monotonic_now() + RUN_UP), |gate| gate()) {
+            match self.start_signal.as_ref().map_or_else(|| Ok(monotonic_now() + RUN_UP), |signal| signal()) {
                 Ok(at) => start.store(at.0, Ordering::Relaxed),
                 Err(reason) => {
                     failed.store(true, Ordering::Relaxed);

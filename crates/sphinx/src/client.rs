@@ -4,7 +4,7 @@ use reactor::Conn;
 use crate::arriving::Arriving;
 use crate::budget::{FREE, counted};
 use crate::config::Config;
-use crate::dump::{Dump, Form};
+use crate::dump::{Dump, Format};
 use crate::frames::Frames;
 use crate::replies::Replies;
 use crate::service::Batch;
@@ -171,7 +171,7 @@ impl Client {
     /// is long, since a client in use (memcached of npm) drops what comes in parts.
     #[inline]
     pub(crate) fn gathers(&self, unsent: usize) -> bool {
-        unsent < GATHERED_MAX && self.dump.as_ref().is_some_and(|dump| dump.form == Form::Cached)
+        unsent < GATHERED_MAX && self.dump.as_ref().is_some_and(|dump| dump.format == Format::Cached)
     }
 
     /// What it does, in memcached's words.

@@ -13,24 +13,24 @@ const CACHED_MAX: usize = 2 << 20;
 
 /// What a list says of each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Format {
     /// As `lru_crawler` does.
     Crawler(DumpKind),
     /// As `stats cachedump` does.
     Cached,
 }
 
-impl Form {
+impl Format {
     /// What stands before the items.
     pub(crate) fn start(self) -> &'static [u8] {
-        if self == Form::Cached { b"" } else { reply::OK }
+        if self == Format::Cached { b"" } else { reply::OK }
     }
 
     /// What stands behind them.
     pub(crate) fn end(self) -> &'static [u8] {
         match self {
-            Form::Crawler(DumpKind::Keys) => reply::meta::END_OF_KEYS,
-            Form::Crawler(DumpKind::Items) | Form::Cached => reply::END,
+            Format::Crawler(DumpKind::Keys) => reply::meta::END_OF_KEYS,
+            Format::Crawler(DumpKind::Items) | Format::Cached => reply::END,
         }
     }
 }
@@ -38,7 +38,7 @@ impl Form {
 /// A list that is being made, as it is passed to the thread that makes its next part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dump {
-    pub(crate) form: Form,
+    pub(crate) format: Format,
     /// Which partition is being listed.
     pub(crate) partition: usize,
     /// How far that is.
@@ -54,17 +54,17 @@ pub(crate) struct Dump {
 impl Dump {
     /// A list of everything.
     pub(crate) fn of_all(kind: DumpKind) -> Dump {
-        Dump { room: usize::MAX, ..Dump::new(Form::Crawler(kind), u32::MAX) }
+        Dump { room: usize::MAX, ..Dump::new(Format::Crawler(kind), u32::MAX) }
     }
 
     /// `stats cachedump` of at most so many items; 0 for all.
     pub(crate) fn cached(limit: u32) -> Dump {
-        Dump::new(Form::Cached, if limit == 0 { u32::MAX } else { limit })
+        Dump::new(Format::Cached, if limit == 0 { u32::MAX } else { limit })
     }
 
-    fn new(form: Form, items: u32) -> Dump {
+    fn new(format: Format, items: u32) -> Dump {
         let room = CACHED_MAX - reply::END.len();
-        Dump { form, partition: 0, cursor: Cursor::default(), items, room, asked: false }
+        Dump { format, partition: 0, cursor: Cursor::default(), items, room, asked: false }
     }
 
     /// Whether nothing is left to list in so many partitions.
@@ -74,13 +74,13 @@ impl Dump {
 
     /// Appends the next part, of the partition that it has come to.
     pub(crate) fn go_on(&mut self, store: &mut Store, now: u32, out: &mut Vec<u8>) {
-        let Dump { form, items, room, .. } = self;
+        let Dump { format, items, room, .. } = self;
         let more = store.list(&mut self.cursor, now, |key, entry| {
             if *items == 0 {
                 return;
             }
             let start = out.len();
-            if !line(*form, key, entry, now, out) {
+            if !line(*format, key, entry, now, out) {
                 return;
             }
             let length = out.len() - start;
@@ -101,7 +101,7 @@ impl Dump {
 }
 
 /// Appends what there is to say of an item, if there is anything.
-fn line(form: Form, key: &[u8], entry: &Entry, now: u32, out: &mut Vec<u8>) -> bool {
+fn line(format: Format, key: &[u8], entry: &Entry, now: u32, out: &mut Vec<u8>) -> bool {
     let item = list::Item {
         key,
         binary: entry.marks.has(Marks::BINARY_KEY),
@@ -112,11 +112,11 @@ fn line(form: Form, key: &[u8], entry: &Entry, now: u32, out: &mut Vec<u8>) -> b
         flags: entry.flags,
         length: entry.value.len(),
     };
-    match form {
-        Form::Crawler(DumpKind::Items) => item.metadump(out),
-        Form::Crawler(DumpKind::Keys) => item.mgdump(out),
-        Form::Cached if item.binary => return false,
-        Form::Cached => item.cachedump(out),
+    match format {
+        Format::Crawler(DumpKind::Items) => item.metadump(out),
+        Format::Crawler(DumpKind::Keys) => item.mgdump(out),
+        Format::Cached if item.binary => return false,
+        Format::Cached => item.cachedump(out),
     }
     true
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
     let stamped = task.stamps.then(|| stamps::Stamped::begin(&mut generator, task));
     if task.start_on_stdin {
-        generator.gate = Some(Box::new(start::on_stdin));
+        generator.start_signal = Some(Box::new(start::on_stdin));
     }
     let show = task.live.then(|| live::Show::start(generator.watch()));
     let mut others = Vec::new();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Planner;
 use crate::action::{Action, Step};
 use crate::setting::Cpus;
-use crate::{Error, Form, Kernel, Setting};
+use crate::{Error, Kernel, Setting, Syntax};
 use host::CacheAllocation;
 use units::CpuList;
 
@@ -82,9 +82,15 @@ impl Planner<'_> {
         let folder = mount.join(name);
         self.push(setting, Step::Directory { path: folder.clone() });
         let line: Vec<String> = l3.domains.iter().map(|domain| format!("{domain}={mask:x}")).collect();
-        self.write_inside(setting, &folder, "schemata", &format!("L3:{}\n", line.join(";")), Form::Schemata);
+        self.write_inside(
+            setting,
+            &folder,
+            "schemata",
+            &format!("L3:{}\n", line.join(";")),
+            Syntax::Schemata,
+        );
         match cpus {
-            Some(cpus) => self.write_inside(setting, &folder, "cpus_list", &cpus.to_string(), Form::Text),
+            Some(cpus) => self.write_inside(setting, &folder, "cpus_list", &cpus.to_string(), Syntax::Text),
             None => self.moves.push(Action {
                 setting: setting.to_string(),
                 step: Step::Tasks { pids: self.subject.pids.clone(), group: folder },

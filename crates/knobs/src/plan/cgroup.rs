@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Planner;
 use crate::action::{Action, Step};
 use crate::setting::Cpus;
-use crate::{Error, Form, Kernel, Setting};
+use crate::{Error, Kernel, Setting, Syntax};
 
 /// Over which a quota counts. The kernel's own default; shorter costs more timer interrupts, longer lets a process that
 /// has used its quota stand still for longer. Units: µs.
@@ -31,9 +31,9 @@ impl Planner<'_> {
                 .here
                 .read(&all, None)
                 .map_err(|e| Error::of_io(setting, "the memory nodes cannot be read", &e))?;
-            self.write_inside(setting, &group.folder, "cpuset.mems", nodes.trim(), Form::Text);
+            self.write_inside(setting, &group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
         }
-        self.write_inside(setting, &group.folder, "cpuset.cpus", &cpus.to_string(), Form::Text);
+        self.write_inside(setting, &group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
         Ok(())
     }
 
@@ -53,16 +53,22 @@ impl Planner<'_> {
                 &group.folder,
                 "cpu.cfs_period_us",
                 &PERIOD_US.to_string(),
-                Form::Text,
+                Syntax::Text,
             );
-            self.write_inside(setting, &group.folder, "cpu.cfs_quota_us", &quota_us.to_string(), Form::Text);
+            self.write_inside(
+                setting,
+                &group.folder,
+                "cpu.cfs_quota_us",
+                &quota_us.to_string(),
+                Syntax::Text,
+            );
         } else {
             self.write_inside(
                 setting,
                 &group.folder,
                 "cpu.max",
                 &format!("{quota_us} {PERIOD_US}"),
-                Form::Text,
+                Syntax::Text,
             );
         }
         Ok(())
@@ -71,7 +77,7 @@ impl Planner<'_> {
     pub(super) fn memory_limit(&mut self, setting: &Setting, limit: u64) -> Result<(), Error> {
         let group = self.group(setting, "memory")?;
         let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
-        self.write_inside(setting, &group.folder, file, &limit.to_string(), Form::Bytes);
+        self.write_inside(setting, &group.folder, file, &limit.to_string(), Syntax::Bytes);
         Ok(())
     }
 

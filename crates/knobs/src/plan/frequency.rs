@@ -2,7 +2,7 @@
 
 use super::Planner;
 use crate::setting::Switch;
-use crate::{Error, Form, Setting};
+use crate::{Error, Setting, Syntax};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -13,7 +13,7 @@ impl Planner<'_> {
         self.goes_before(setting, "the processors that are online", &of_processors)?;
         match self.host.cpu.smt_control.as_deref() {
             Some("on" | "off") => {
-                self.write(setting, format!("{CPUS}/smt/control").into(), &switch.to_string(), Form::Text)
+                self.write(setting, format!("{CPUS}/smt/control").into(), &switch.to_string(), Syntax::Text)
             }
             Some("forceoff") if !switch.is_on() => Ok(()),
             state => {
@@ -56,7 +56,7 @@ impl Planner<'_> {
             let order = ["scaling_max_freq", "scaling_min_freq"];
             let order = if raise_first { order } else { [order[1], order[0]] };
             for file in order {
-                self.write(setting, format!("{folder}/{file}").into(), &khz.to_string(), Form::Text)?;
+                self.write(setting, format!("{folder}/{file}").into(), &khz.to_string(), Syntax::Text)?;
             }
         }
         Ok(())
@@ -67,11 +67,11 @@ impl Planner<'_> {
         if self.text(&intel).is_some() {
             // It says what is not to be.
             let value = if switch.is_on() { "0" } else { "1" };
-            return self.write(setting, intel.into(), value, Form::Text);
+            return self.write(setting, intel.into(), value, Syntax::Text);
         }
         if self.text(&generic).is_some() {
             let value = if switch.is_on() { "1" } else { "0" };
-            return self.write(setting, generic.into(), value, Form::Text);
+            return self.write(setting, generic.into(), value, Syntax::Text);
         }
         let limit = "no driver here switches it (intel_pstate/no_turbo, cpufreq/boost)";
         Err(Error::unsupported(
@@ -96,7 +96,7 @@ impl Planner<'_> {
                 return Err(Error::unsupported(setting, limit, "choose less"));
             }
             let file = format!("/sys/class/powercap/{}/constraint_0_power_limit_uw", zone.zone);
-            self.write(setting, file.into(), &cap.to_string(), Form::Text)?;
+            self.write(setting, file.into(), &cap.to_string(), Syntax::Text)?;
         }
         Ok(())
     }
@@ -111,7 +111,7 @@ impl Planner<'_> {
 
     fn of_each_processor(&mut self, setting: &Setting, file: &str, value: &str) -> Result<(), Error> {
         for cpu in self.host.cpu.online.clone().as_slice() {
-            self.write(setting, format!("{CPUS}/cpu{cpu}/cpufreq/{file}").into(), value, Form::Text)?;
+            self.write(setting, format!("{CPUS}/cpu{cpu}/cpufreq/{file}").into(), value, Syntax::Text)?;
         }
         Ok(())
     }

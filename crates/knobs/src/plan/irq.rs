@@ -3,7 +3,7 @@
 use super::Planner;
 use crate::action::Step;
 use crate::setting::{Balancing, Cpus};
-use crate::{Error, Form, Kernel, Setting};
+use crate::{Error, Kernel, Setting, Syntax};
 
 const DAEMON: &str = "irqbalance";
 
@@ -19,7 +19,7 @@ impl Planner<'_> {
         for (queue, number) in self.interrupts(setting)? {
             let cpu = cpus.as_slice()[queue % cpus.len()];
             let file = format!("/proc/irq/{number}/smp_affinity_list").into();
-            self.write(setting, file, &cpu.to_string(), Form::Text)?;
+            self.write(setting, file, &cpu.to_string(), Syntax::Text)?;
         }
         Ok(())
     }

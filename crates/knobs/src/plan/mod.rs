@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Step};
 use crate::kernel::LocalKernel;
-use crate::{Error, Form, Kernel, Namespace, Setting, Subject};
+use crate::{Error, Kernel, Namespace, Setting, Subject, Syntax};
 
 /// What a host's settings come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,18 +133,18 @@ impl<'a> Planner<'a> {
             Setting::Turbo(switch) => self.turbo(setting, *switch),
             Setting::PowerCap(cap) => self.power_cap(setting, *cap),
             Setting::HugePages(pages) => {
-                self.sysctl(setting, "vm.nr_hugepages", &pages.to_string(), Form::Count)
+                self.sysctl(setting, "vm.nr_hugepages", &pages.to_string(), Syntax::Count)
             }
             Setting::TransparentHugePages(word) => self.transparent_huge_pages(setting, word),
             Setting::SwapOff => self.swap_off(setting),
             Setting::Aslr(switch) => {
                 // 2 draws stack, mappings and heap; 1, without the heap, is of the year 2005. Source: proc(5).
                 let value = if switch.is_on() { "2" } else { "0" };
-                self.sysctl(setting, "kernel.randomize_va_space", value, Form::Text)
+                self.sysctl(setting, "kernel.randomize_va_space", value, Syntax::Text)
             }
             Setting::CongestionControl(name) => self.congestion_control(setting, name),
             Setting::BusyPoll(us) => self.busy_poll(setting, *us),
-            Setting::Sysctl { name, value } => self.sysctl(setting, name, value, Form::Text),
+            Setting::Sysctl { name, value } => self.sysctl(setting, name, value, Syntax::Text),
         }
     }
 
@@ -172,8 +172,8 @@ impl<'a> Planner<'a> {
     /// Adds the writing of a file, which must be there.
     ///
     /// Errors: the host lacks the file.
-    fn write(&mut self, setting: &Setting, file: PathBuf, value: &str, form: Form) -> Result<(), Error> {
-        self.write_in(setting, file, value, form, None)
+    fn write(&mut self, setting: &Setting, file: PathBuf, value: &str, syntax: Syntax) -> Result<(), Error> {
+        self.write_in(setting, file, value, syntax, None)
     }
 
     fn write_in(
@@ -181,18 +181,18 @@ impl<'a> Planner<'a> {
         setting: &Setting,
         file: PathBuf,
         value: &str,
-        form: Form,
+        syntax: Syntax,
         namespace: Option<Namespace>,
     ) -> Result<(), Error> {
         let read = self.here.read(&file, namespace.as_ref());
         read.map_err(|e| Error::of_io(setting, &format!("{} cannot be read", file.display()), &e))?;
-        self.push(setting, Step::Write { file, value: value.into(), form, namespace });
+        self.push(setting, Step::Write { file, value: value.into(), syntax, namespace });
         Ok(())
     }
 
     /// Adds the writing of a file in a folder that the plan makes.
-    fn write_inside(&mut self, setting: &Setting, folder: &Path, name: &str, value: &str, form: Form) {
-        let step = Step::Write { file: folder.join(name), value: value.into(), form, namespace: None };
+    fn write_inside(&mut self, setting: &Setting, folder: &Path, name: &str, value: &str, syntax: Syntax) {
+        let step = Step::Write { file: folder.join(name), value: value.into(), syntax, namespace: None };
         self.actions.push(Action { setting: setting.to_string(), step, scratch: true });
     }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Planner;
 use crate::setting::Cpus;
-use crate::{Error, Form, Kernel, Namespace, Setting};
+use crate::{Error, Kernel, Namespace, Setting, Syntax};
 use units::CpuList;
 
 /// No card has more queues; a folder beyond is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
@@ -18,7 +18,7 @@ impl Planner<'_> {
         };
         let namespace = self.namespace(setting)?;
         for file in self.queues(setting, "rx", "rps_cpus", &namespace)? {
-            self.write_in(setting, file, &mask, Form::Mask, namespace.clone())?;
+            self.write_in(setting, file, &mask, Syntax::Mask, namespace.clone())?;
         }
         Ok(())
     }
@@ -32,7 +32,7 @@ impl Planner<'_> {
         for (queue, file) in files.iter().enumerate() {
             let own = cpus.iter().flat_map(CpuList::as_slice).enumerate();
             let own: CpuList = own.filter(|(i, _)| i % files.len() == queue).map(|(_, cpu)| *cpu).collect();
-            self.write_in(setting, file.clone(), &mask(&own), Form::Mask, namespace.clone())?;
+            self.write_in(setting, file.clone(), &mask(&own), Syntax::Mask, namespace.clone())?;
         }
         Ok(())
     }
@@ -43,9 +43,9 @@ impl Planner<'_> {
         // The kernel rounds both to powers of two; a queue gets its part of the whole. Source: scaling.rst.
         let whole = if flows == 0 { 0 } else { flows.next_power_of_two() };
         let part = if flows == 0 { 0 } else { (whole / files.len() as u32).max(1).next_power_of_two() };
-        self.sysctl(setting, "net.core.rps_sock_flow_entries", &whole.to_string(), Form::Text)?;
+        self.sysctl(setting, "net.core.rps_sock_flow_entries", &whole.to_string(), Syntax::Text)?;
         for file in files {
-            self.write_in(setting, file, &part.to_string(), Form::Text, namespace.clone())?;
+            self.write_in(setting, file, &part.to_string(), Syntax::Text, namespace.clone())?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Planner;
 use crate::action::Step;
-use crate::{Error, Form, Reading, Setting};
+use crate::{Error, Reading, Setting, Syntax};
 
 /// Of the network's parameters, those that the first namespace has for all. Source: `net/core/sysctl_net_core.c`.
 const OF_ALL_NAMESPACES: [&str; 3] =
@@ -17,12 +17,12 @@ impl Planner<'_> {
         setting: &Setting,
         name: &str,
         value: &str,
-        form: Form,
+        syntax: Syntax,
     ) -> Result<(), Error> {
         let file = PathBuf::from(format!("/proc/sys/{}", name.replace('.', "/")));
         let of_namespace = name.starts_with("net.") && !OF_ALL_NAMESPACES.contains(&name);
         let namespace = if of_namespace { self.namespace(setting)? } else { None };
-        self.write_in(setting, file, value, form, namespace)
+        self.write_in(setting, file, value, syntax, namespace)
     }
 
     pub(super) fn transparent_huge_pages(&mut self, setting: &Setting, word: &str) -> Result<(), Error> {
@@ -34,7 +34,7 @@ impl Planner<'_> {
         if !words.any(|offered| offered == word) {
             return Err(Error::usage(setting, format!("the kernel takes {offered}"), "choose one of those"));
         }
-        self.write(setting, FILE.into(), word, Form::Choice)
+        self.write(setting, FILE.into(), word, Syntax::Choice)
     }
 
     pub(super) fn swap_off(&mut self, setting: &Setting) -> Result<(), Error> {
@@ -61,13 +61,13 @@ impl Planner<'_> {
             let hint = format!("choose one of those, or load it: modprobe tcp_{name}");
             return Err(Error::unsupported(setting, limit, hint));
         }
-        self.sysctl(setting, "net.ipv4.tcp_congestion_control", name, Form::Text)
+        self.sysctl(setting, "net.ipv4.tcp_congestion_control", name, Syntax::Text)
     }
 
     pub(super) fn busy_poll(&mut self, setting: &Setting, us: u64) -> Result<(), Error> {
         // One for poll and select, one for reads that block.
         for name in ["net.core.busy_poll", "net.core.busy_read"] {
-            self.sysctl(setting, name, &us.to_string(), Form::Text)?;
+            self.sysctl(setting, name, &us.to_string(), Syntax::Text)?;
         }
         Ok(())
     }

@@ -52,7 +52,7 @@ impl FromStr for Setting {
         read(name, value).ok_or_else(|| {
             let known = NAMES.iter().find(|(known, _)| *known == name || is_sysctl(known, name));
             match known {
-                Some((_, form)) => error(format!("'{value}' cannot be its value; write {form}")),
+                Some((_, syntax)) => error(format!("'{value}' cannot be its value; write {syntax}")),
                 None => error(format!("there is no '{name}'; the nearest is '{}'", nearest(name))),
             }
         })

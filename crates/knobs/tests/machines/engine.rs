@@ -55,8 +55,8 @@ fn what_reads_back_otherwise_fails_and_is_reverted() {
     // This kernel takes any number of huge pages; a plan with a value that does not come back as written shows it.
     let mut plan = planned(&machine, &["aslr=off", "rps=0"]);
     for action in &mut plan {
-        if let knobs::Step::Write { value, form, .. } = &mut action.step
-            && *form == knobs::Form::Mask
+        if let knobs::Step::Write { value, syntax, .. } = &mut action.step
+            && *syntax == knobs::Syntax::Mask
         {
             // Too long for a mask of 88 processors: the kernel keeps the lower words.
             *value = "1,00000000,00000000,00000000".into();

@@ -7,7 +7,7 @@ use reactor::Reactor;
 use super::Core;
 use super::requests::Flow;
 use crate::client::Client;
-use crate::dump::{Dump, Form};
+use crate::dump::{Dump, Format};
 use crate::message::{Ask, Ticket, Work};
 use crate::partitions::Place;
 
@@ -34,7 +34,7 @@ impl<R: Reactor> Core<R> {
         let Some(classes) = Classes::read(classes) else {
             return self.answer(reactor, client, reply, Refusal::BadClass.line());
         };
-        self.begin_dump(reactor, client, classes.first.then(|| Dump::of_all(kind)), Form::Crawler(kind))
+        self.begin_dump(reactor, client, classes.first.then(|| Dump::of_all(kind)), Format::Crawler(kind))
     }
 
     /// `stats cachedump`.
@@ -50,7 +50,7 @@ impl<R: Reactor> Core<R> {
                 (Some(CLASSES..), Some(_)) => Refusal::BadSlab,
                 (Some(class), Some(limit)) => {
                     let dump = (class == 1).then(|| Dump::cached(limit));
-                    return self.begin_dump(reactor, client, dump, Form::Cached);
+                    return self.begin_dump(reactor, client, dump, Format::Cached);
                 }
                 _ => Refusal::BadFormat,
             },
@@ -60,14 +60,20 @@ impl<R: Reactor> Core<R> {
     }
 
     /// Begins a list; none is one of nothing.
-    fn begin_dump(&mut self, reactor: &mut R, client: &mut Client, dump: Option<Dump>, form: Form) -> Flow {
+    fn begin_dump(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        dump: Option<Dump>,
+        format: Format,
+    ) -> Flow {
         if client.frames.is_some() {
             // A datagram's reply is made whole before it leaves, and a list has no bound.
             return self.answer(reactor, client, Reply::Wanted, Refusal::Unknown.line());
         }
-        self.answer(reactor, client, Reply::Wanted, form.start());
+        self.answer(reactor, client, Reply::Wanted, format.start());
         match dump {
-            None => self.answer(reactor, client, Reply::Wanted, form.end()),
+            None => self.answer(reactor, client, Reply::Wanted, format.end()),
             Some(dump) => {
                 client.dump = Some(Box::new(dump));
                 Flow::Next
@@ -85,7 +91,7 @@ impl<R: Reactor> Core<R> {
     fn go_on_with_dump(&mut self, reactor: &mut R, client: &mut Client) -> bool {
         let Some(mut dump) = client.dump.take_if(|dump| !dump.asked) else { return false };
         if dump.is_over(self.partitions.count()) {
-            self.answer(reactor, client, Reply::Wanted, dump.form.end());
+            self.answer(reactor, client, Reply::Wanted, dump.format.end());
             return true;
         }
         match self.partitions.place_of(dump.partition) {
