@@ -7,6 +7,7 @@
 //! [`experiment_html`], [`comparison_html`] and [`study_html`] assemble the pages from `page` and `figure`;
 //! [`experiment_table`], [`comparison_table`] and [`study_table`] write the terminal's tables. A `subject::Subject`
 //! is one target with its trials gathered by load, which the first two draw; a study brings its figures along.
+//! [`experiment_tables`] and [`study_tables`] give the tables as words, for documents.
 //!
 //! Try it: `cargo run -p report --example sample`, then open `/tmp/taillight-sample/sweep.html`.
 
@@ -25,6 +26,7 @@ mod page;
 mod quantity;
 mod study;
 mod subject;
+mod tables;
 mod terminal;
 mod tips;
 
@@ -33,4 +35,5 @@ pub use experiment::experiment_html;
 pub use index::{Found, IndexEntry, index_html};
 pub use number::three;
 pub use study::{study_comparison_html, study_html};
+pub use tables::{experiment_tables, study_tables};
 pub use terminal::{comparison_table, experiment_table, study_comparison_table, study_table, words_table};

@@ -66,13 +66,28 @@ fn noise(experiment: &Experiment) -> Option<String> {
     Some(parts.join("; ") + ".")
 }
 
+/// `3 valid`, or `2 valid, 1 generator lag`.
+pub(crate) fn verdict_words<'a>(verdicts: impl Iterator<Item = &'a results::Verdict>) -> String {
+    let counts = verdict_counts(verdicts).into_iter().map(|(label, count)| format!("{count} {label}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// `18 trials: 16 valid, 2 overloaded`.
+pub(crate) fn verdicts_in_all<'a>(
+    verdicts: impl ExactSizeIterator<Item = &'a results::Verdict>,
+    thing: &str,
+) -> String {
+    let all = number::plural(verdicts.len(), thing);
+    let words = verdict_words(verdicts);
+    if words.is_empty() { all } else { format!("{all}: {words}") }
+}
+
 /// How many trials had each verdict, the good first: `valid`, 47.
 pub(crate) fn verdict_counts<'a>(
-    trials: impl Iterator<Item = &'a results::Trial>,
+    verdicts: impl Iterator<Item = &'a results::Verdict>,
 ) -> Vec<(&'static str, usize)> {
     let mut counts: Vec<(&'static str, usize)> = Vec::new();
-    for trial in trials {
-        let label = trial.verdict.label();
+    for label in verdicts.map(results::Verdict::label) {
         match counts.iter_mut().find(|(known, _)| *known == label) {
             Some((_, count)) => *count += 1,
             None => counts.push((label, 1)),

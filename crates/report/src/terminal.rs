@@ -7,6 +7,10 @@ mod ink;
 mod parts;
 mod study;
 
+pub(crate) use comparison::ratios_as_text;
+pub(crate) use experiment::loads_as_text;
+pub(crate) use study::{figure_as_text, table_as_text};
+
 pub use comparison::comparison_table;
 pub use experiment::experiment_table;
 pub use study::{study_comparison_table, study_table};

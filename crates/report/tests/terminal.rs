@@ -2,7 +2,7 @@
 
 mod sample;
 
-use report::{comparison_table, experiment_table, study_table};
+use report::{comparison_table, experiment_table, experiment_tables, study_table, study_tables};
 
 #[test]
 fn a_sweep() {
@@ -102,4 +102,19 @@ fn lines_fit_the_terminal() {
             assert!(longest.chars().count() <= width, "{width}: {longest}");
         }
     }
+}
+
+/// What `taillight pack --figures-only` adds: the same tables with all their columns.
+#[test]
+fn tables_as_words() {
+    let live = sample::live(8);
+    let experiment = experiment_tables(&live, Some(&sample::comparison(&live)));
+    let study = study_tables(&sample::study());
+    for tables in [&experiment, &study] {
+        for table in &tables.tables {
+            let wide = table.rows.iter().all(|row| row.len() == table.columns.len());
+            assert!(wide && !table.rows.is_empty(), "{table:?}");
+        }
+    }
+    insta::assert_snapshot!(experiment.to_json() + &study.to_json());
 }

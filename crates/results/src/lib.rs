@@ -4,7 +4,7 @@
 //! targets, the summary of every [`Trial`] and the findings. `trials/<id>.hlog` holds each trial's
 //! histograms in full. `report.html` is made from these two alone. Field names end in their unit; a field
 //! that could not be measured is `null`, never 0. A [`Study`] is a folder of such folders with a `study.json`.
-//! [`pack`] makes one file of either, to be sent to another machine.
+//! [`pack`] makes one file of either, to be sent to another machine, or with [`Tables`] alone to be kept in a repository.
 //!
 //! Try it: `cargo test -p results`, or `jq .trials[0].verdict results/*/result.json`.
 
@@ -26,6 +26,7 @@ mod schema;
 mod server;
 mod service;
 pub mod study;
+mod tables;
 mod traffic;
 mod trial;
 mod verdict;
@@ -49,6 +50,7 @@ pub use schema::{json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};
 pub use study::Study;
+pub use tables::{TABLES_FILE, TABLES_SCHEMA, Tables, TextTable, machine};
 pub use traffic::{Datagrams, Traffic, Transport};
 pub use trial::{Arrivals, Purpose, Trial};
 pub use verdict::{Invalid, Reason, Verdict};

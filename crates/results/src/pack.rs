@@ -16,7 +16,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 pub use read::unpack;
-pub use write::pack;
+pub use write::{Contents, pack};
 
 /// The version of the format.
 const FORMAT: u32 = 1;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use results::ResultFolder;
-use results::pack::{pack, unpack};
+use results::pack::{Contents, pack, unpack};
 use results::study::{Study, StudyFolder};
 use tempfile::TempDir;
 
@@ -49,7 +49,7 @@ fn a_study_comes_out_as_it_went_in() {
     let root = tempfile::tempdir().unwrap();
     let folder = study(root.path());
     let file = root.path().join("packed");
-    let packed = pack(&folder, &file).unwrap();
+    let packed = pack(&folder, &file, Contents::All).unwrap();
     assert_eq!((packed.files, packed.bytes > 100_000), (4, true));
     let unpacked = unpack(&file, &root.path().join("elsewhere/results")).unwrap();
     assert_eq!(unpacked.path, root.path().join("elsewhere/results/a-study"));
@@ -57,10 +57,22 @@ fn a_study_comes_out_as_it_went_in() {
     assert_eq!((unpacked.files, unpacked.bytes), (packed.files, packed.bytes));
     // The same result gives the same file, wherever and whenever it is packed.
     let again = root.path().join("again");
-    pack(&unpacked.path, &again).unwrap();
+    pack(&unpacked.path, &again, Contents::All).unwrap();
     assert_eq!(fs::read(&again).unwrap(), fs::read(&file).unwrap());
     // Nothing but the folder was left.
     assert_eq!(fs::read_dir(root.path().join("elsewhere/results")).unwrap().count(), 1);
+}
+
+#[test]
+fn figures_are_packed_alone() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = study(root.path());
+    fs::write(folder.join("tables.json"), "{}").unwrap();
+    let file = root.path().join("packed");
+    assert_eq!(pack(&folder, &file, Contents::Figures).unwrap().files, 2);
+    let unpacked = unpack(&file, &root.path().join("out")).unwrap();
+    let names: Vec<_> = contents(&unpacked.path).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(names, ["study.json", "tables.json"].map(PathBuf::from));
 }
 
 #[test]
@@ -68,7 +80,7 @@ fn an_experiment_goes_by_itself() {
     let root = tempfile::tempdir().unwrap();
     let folder = study(root.path()).join("memcached");
     let file = root.path().join("packed");
-    pack(&folder, &file).unwrap();
+    pack(&folder, &file, Contents::All).unwrap();
     let unpacked = unpack(&file, &root.path().join("out")).unwrap();
     let [here, there] =
         [&folder, &unpacked.path].map(|path| ResultFolder::open(path).unwrap().load().unwrap());
@@ -80,15 +92,15 @@ fn nothing_is_written_over() {
     let root = tempfile::tempdir().unwrap();
     let folder = study(root.path());
     let file = root.path().join("packed");
-    pack(&folder, &file).unwrap();
+    pack(&folder, &file, Contents::All).unwrap();
     let before = contents(&folder);
     let error = unpack(&file, root.path()).unwrap_err().to_string();
     assert!(error.contains("a-study") && error.contains("exists"), "{error}");
     assert_eq!(contents(&folder), before);
-    let error = pack(&folder, &file).unwrap_err().to_string();
+    let error = pack(&folder, &file, Contents::All).unwrap_err().to_string();
     assert!(error.contains("exists"), "{error}");
     let empty = tempfile::tempdir().unwrap();
-    assert!(pack(empty.path(), &root.path().join("none")).is_err());
+    assert!(pack(empty.path(), &root.path().join("none"), Contents::All).is_err());
     assert!(!root.path().join("none").exists());
 }
 
@@ -97,7 +109,7 @@ fn what_is_no_plain_file_is_not_packed() {
     let root = tempfile::tempdir().unwrap();
     let folder = study(root.path());
     std::os::unix::fs::symlink("/etc/passwd", folder.join("link")).unwrap();
-    let error = pack(&folder, &root.path().join("packed")).unwrap_err().to_string();
+    let error = pack(&folder, &root.path().join("packed"), Contents::All).unwrap_err().to_string();
     assert!(error.contains("neither a file nor a folder"), "{error}");
     assert!(!root.path().join("packed").exists());
 }
@@ -197,7 +209,7 @@ fn damage_anywhere_is_found() {
     let root = tempfile::tempdir().unwrap();
     let folder = study(root.path());
     let file = root.path().join("packed");
-    pack(&folder, &file).unwrap();
+    pack(&folder, &file, Contents::All).unwrap();
     let whole = fs::read(&file).unwrap();
     // Cut short, and one byte changed in many places; the header of gzip has bytes that mean nothing, such as a time.
     for length in (0..whole.len()).step_by(whole.len() / 20) {

@@ -5,8 +5,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use results::pack::{self, EXTENSION, Packed};
+use results::pack::{self, Contents, EXTENSION, Packed};
+use results::study::StudyFolder;
+use results::{ResultFolder, TABLES_FILE};
 
+use crate::compare::of_one;
 use crate::terminal::say;
 
 /// Make one file of a result, an experiment or a study with its experiments, to be sent to another machine.
@@ -17,6 +20,10 @@ pub(crate) struct PackArgs {
     /// The file to make [default: the folder's name and .taillight.tgz, here].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Only the record and its tables, without histograms, pages and the experiments of a study: small enough for a
+    /// repository.
+    #[arg(long)]
+    figures_only: bool,
 }
 
 /// Make a result's folder of a packed file, checked against its list; nothing that exists is written over.
@@ -42,7 +49,28 @@ pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
     if file.exists() {
         bail!("{} exists; choose another file with --out, or remove it", file.display());
     }
-    tell("Packed", &pack::pack(&args.result, &file)?, &args.result)
+    let contents = if args.figures_only {
+        tables(&args.result)?;
+        Contents::Figures
+    } else {
+        Contents::All
+    };
+    tell("Packed", &pack::pack(&args.result, &file, contents)?, &args.result)
+}
+
+/// Writes `tables.json` into the folder of the result.
+fn tables(result: &Path) -> Result<()> {
+    if StudyFolder::is_one(result) {
+        let folder = StudyFolder::open(result)?;
+        folder.write(TABLES_FILE, ::report::study_tables(&folder.load()?).to_json().as_bytes())?;
+    } else {
+        let folder = ResultFolder::open(result)?;
+        let experiment = folder.load()?;
+        let comparison = of_one(&experiment, &folder);
+        let tables = ::report::experiment_tables(&experiment, comparison.as_ref());
+        folder.write(TABLES_FILE, tables.to_json().as_bytes())?;
+    }
+    Ok(())
 }
 
 pub(crate) fn unpack(args: &UnpackArgs) -> Result<ExitCode> {

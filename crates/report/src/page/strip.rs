@@ -11,7 +11,7 @@ pub(crate) fn strip<'a>(
     facts: &[String],
     notes: &[String],
 ) -> Markup {
-    let counts = verdict_counts(trials);
+    let counts = verdict_counts(trials.map(|trial| &trial.verdict));
     html! {
         p.strip {
             @for (label, count) in &counts {

@@ -3,6 +3,7 @@ use results::{Metric, Purpose, Trial};
 
 use crate::load_point::LoadPoint;
 use crate::measure::value;
+use crate::notes::verdict_words;
 use crate::number;
 use crate::subject::{CLOSED, Subject, any_closed};
 
@@ -66,8 +67,7 @@ pub(crate) fn within(point: &LoadPoint, target_us: f64) -> Option<f64> {
 
 /// `3 valid`, or `2 valid, 1 generator lag`.
 pub(crate) fn verdicts(point: &LoadPoint) -> String {
-    let counts = crate::notes::verdict_counts(point.trials.iter().copied());
-    counts.iter().map(|(label, count)| format!("{count} {label}")).collect::<Vec<_>>().join(", ")
+    verdict_words(point.trials.iter().map(|trial| &trial.verdict))
 }
 
 /// Where the response time was spent, and what the generator added, by load and operation.

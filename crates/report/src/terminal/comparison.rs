@@ -1,4 +1,4 @@
-use results::{Comparison, Experiment};
+use results::{Comparison, Experiment, TextTable};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
@@ -40,6 +40,13 @@ pub fn comparison_table(
         }
     }
     parts.join("\n") + "\n"
+}
+
+/// The ratios with all columns, as words.
+pub(crate) fn ratios_as_text(comparison: &Comparison) -> TextTable {
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    let notes = vec![format!("ratio = {b} / {a}; below 1× {b} is faster")];
+    TextTable { notes, ..ratios(comparison).into_text("ratios", &format!("{b} over {a}")) }
 }
 
 fn ratios(comparison: &Comparison) -> Grid {

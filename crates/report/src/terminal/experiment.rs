@@ -1,11 +1,11 @@
-use results::{Experiment, Metric, Trial};
+use results::{Experiment, Metric, TextTable, Trial};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::headline::headline;
 use crate::load_point::LoadPoint;
 use crate::measure::{Target, value};
-use crate::notes::{notes, verdict_counts};
+use crate::notes::{notes, verdicts_in_all};
 use crate::number;
 use crate::page::{closed_loop, targets, verdicts, within};
 use crate::subject::{CLOSED, Subject, any_closed};
@@ -37,7 +37,7 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
     }
     parts.extend(super::parts::parts(&subjects, width, ink));
     parts.push(String::new());
-    parts.push(counts(experiment));
+    parts.push(verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial"));
     for gate in experiment.trials.iter().flat_map(|trial| &trial.gates) {
         let line = wrapped(&harmless(&format!("gate {}", gate.words)), width, 2);
         parts.push(if gate.passed { line } else { ink.bad(&line) });
@@ -134,9 +134,8 @@ fn tone(point: &LoadPoint) -> Tone {
     }
 }
 
-fn counts(experiment: &Experiment) -> String {
-    let counts = verdict_counts(experiment.trials.iter());
-    let words: Vec<String> = counts.iter().map(|(label, count)| format!("{count} {label}")).collect();
-    let trials = number::plural(experiment.trials.len(), "trial");
-    if words.is_empty() { trials } else { format!("{trials}: {}", words.join(", ")) }
+/// The loads with all columns, as words.
+pub(crate) fn loads_as_text(experiment: &Experiment) -> TextTable {
+    let target = Target::new(experiment.qos, experiment.qos_basis);
+    loads(&Subject::of_experiment(experiment), &target).into_text("loads", "Response time by load")
 }

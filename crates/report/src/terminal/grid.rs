@@ -1,3 +1,5 @@
+use results::TextTable;
+
 use super::ink::{Ink, harmless};
 
 /// A table of aligned columns that leaves out the least important ones on a narrow terminal.
@@ -49,6 +51,23 @@ impl Grid {
         let mut grid = head.iter().fold(Grid::default(), |grid, head| grid.words(head, 0));
         rows.iter().for_each(|row| grid.row(Tone::Plain, row.clone()));
         grid
+    }
+
+    /// All of it as words; lines between rows are left out.
+    pub(crate) fn into_text(self, id: &str, title: &str) -> TextTable {
+        let width = self.columns.len();
+        let rows = self.rows.into_iter().map(|row| row.cells).filter(|cells| !cells.is_empty());
+        let whole = |mut cells: Vec<String>| {
+            cells.resize(width, String::new());
+            cells
+        };
+        TextTable {
+            id: id.into(),
+            title: title.into(),
+            columns: self.columns.into_iter().map(|column| column.head).collect(),
+            rows: rows.map(whole).collect(),
+            notes: Vec::new(),
+        }
     }
 
     /// Whether all columns are shown at this width.

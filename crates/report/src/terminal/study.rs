@@ -1,5 +1,5 @@
-use results::Study;
 use results::study::{ClaimVerdict, Figure, FigureKind, Point, StudyComparison, Table, X};
+use results::{Study, TextTable};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
@@ -76,6 +76,37 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
 /// ` (text)`, or nothing.
 fn bracketed(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+/// A figure with its intervals, as words.
+pub(crate) fn figure_as_text(figure: &Figure) -> TextTable {
+    let title = format!("{}{}", figure.title, bracketed(&figure.y.label));
+    TextTable { notes: notes_of_figure(figure), ..grid_of_figure(figure, true).into_text(&figure.id, &title) }
+}
+
+/// A table of a study as words.
+pub(crate) fn table_as_text(table: &Table) -> TextTable {
+    let title = format!("{}{}", table.title, bracketed(&table.source));
+    let notes = table.overloaded.iter().cloned().collect();
+    TextTable { notes, ..grid_of_table(table).into_text(&table.id, &title) }
+}
+
+/// What the reader must know of a figure.
+fn notes_of_figure(figure: &Figure) -> Vec<String> {
+    let mut notes = Vec::new();
+    if figure.kind == FigureKind::Matrix {
+        notes.push(matrix_key(figure));
+    }
+    if figure.series.iter().flat_map(|series| &series.points).any(|point| !point.valid) {
+        notes.push("!: not all trials there were valid.".into());
+    }
+    notes.extend(figure.overloaded.clone());
+    let mut sources: Vec<&str> = figure.series.iter().filter_map(|series| series.source.as_deref()).collect();
+    sources.dedup();
+    if !sources.is_empty() {
+        notes.push(format!("[…]: published, {}.", sources.join(" and ")));
+    }
+    notes
 }
 
 /// Every point of `comparison` with its ratio, for a terminal of `width` columns.

@@ -7,13 +7,25 @@ use flate2::write::GzEncoder;
 
 use super::{FORMAT, LIST, List, Listed, Packed, hash};
 use crate::study::StudyFolder;
-use crate::{Error, ResultFolder};
+use crate::{Error, ResultFolder, TABLES_FILE};
+
+/// The files of [`Contents::Figures`]; a result has one of the first two.
+const FIGURES: [&str; 3] = ["result.json", "study.json", TABLES_FILE];
+
+/// What of a result is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Every file.
+    All,
+    /// The record and its tables: no histograms, no pages, no experiments of a study. Some 20 KB.
+    Figures,
+}
 
 /// Packs the result in `folder`, an experiment or a study with its experiments, into the new file `file`.
 ///
 /// Errors: there is no result in `folder`, it has anything in it but files and folders, or `file` exists or cannot be
 /// written. Nothing is left of it then.
-pub fn pack(folder: &Path, file: &Path) -> Result<Packed, Error> {
+pub fn pack(folder: &Path, file: &Path, contents: Contents) -> Result<Packed, Error> {
     if !StudyFolder::is_one(folder) {
         ResultFolder::open(folder)?;
     }
@@ -27,6 +39,9 @@ pub fn pack(folder: &Path, file: &Path) -> Result<Packed, Error> {
     let name = whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let mut paths = Vec::new();
     collect(&whole, Path::new(""), &mut paths)?;
+    if contents == Contents::Figures {
+        paths.retain(|path| FIGURES.iter().any(|name| path == Path::new(name)));
+    }
     paths.sort();
     let mut files = Vec::new();
     for path in &paths {

@@ -1,8 +1,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{Axis, ClaimVerdict, Figure, FigureKind, Form, Point, Series, Study, X};
+use crate::tables::machine;
 
 /// One study on two machines: every point of both with its ratio, and the verdicts beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -124,16 +124,10 @@ impl StudyComparison {
 }
 
 fn side(study: &Study, folder: &str) -> StudySide {
-    let text = |path: &str| study.host.pointer(path).and_then(Value::as_str).map(str::to_owned);
-    let cores = study.host.pointer("/cpu/cores").and_then(Value::as_array).map_or(0, Vec::len);
-    let mut machine: Vec<String> = text("/cpu/model").into_iter().collect();
-    machine.extend((cores > 0).then(|| if cores == 1 { "1 core".into() } else { format!("{cores} cores") }));
-    machine.extend(text("/virtualization/kind"));
-    machine.extend(text("/kernel/release").map(|release| format!("Linux {release}")));
     StudySide {
-        label: text("/name").unwrap_or_else(|| "unnamed".into()),
+        label: study.host["name"].as_str().unwrap_or("unnamed").into(),
         folder: folder.into(),
-        machine: machine.join(", "),
+        machine: machine(&study.host),
         created: study.created.clone(),
         form: study.form,
     }

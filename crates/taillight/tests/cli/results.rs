@@ -58,6 +58,45 @@ fn a_study_has_a_report_an_index_and_goes_through_one_file() {
 }
 
 #[test]
+fn figures_are_packed_with_their_tables() {
+    let root = TempDir::new().unwrap();
+    let folder = study(root.path(), "one", "xeon");
+    let file = root.path().join("one.taillight.tgz");
+    let packed = finish(taillight(&["pack", "--figures-only"]).arg(&folder).current_dir(root.path()));
+    assert!(packed.status.success(), "{}", text(&packed));
+    let tables = unpacked_tables(&file);
+    assert_eq!(tables["validity"][0], "quick form, 0 blocks", "{tables}");
+}
+
+/// A table of the documents cannot differ from the record that is packed beside it.
+#[test]
+fn packed_results_of_the_tree_have_the_tables_of_their_records() {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut git = std::process::Command::new("git");
+    let listing = git.args(["ls-files", "*.taillight.tgz"]).current_dir(&tree).output().unwrap();
+    for file in String::from_utf8(listing.stdout).unwrap().lines() {
+        let root = TempDir::new().unwrap();
+        let kept = unpacked_tables(&tree.join(file));
+        let into = root.path().join("into");
+        assert!(
+            finish(taillight(&["unpack"]).arg(tree.join(file)).arg("--into").arg(&into)).status.success()
+        );
+        let folder = fs::read_dir(&into).unwrap().next().unwrap().unwrap().path();
+        let again = root.path().join("again.taillight.tgz");
+        let pack = finish(taillight(&["pack", "--figures-only", "--out"]).arg(&again).arg(&folder));
+        assert!(pack.status.success(), "{}", text(&pack));
+        assert_eq!(unpacked_tables(&again), kept, "{file}: unpack it and pack it again");
+    }
+}
+
+/// `tables.json` of a packed result.
+fn unpacked_tables(file: &Path) -> Value {
+    let root = TempDir::new().unwrap();
+    let unpacked = results::pack::unpack(file, root.path()).unwrap();
+    serde_json::from_slice(&fs::read(unpacked.path.join("tables.json")).unwrap()).unwrap()
+}
+
+#[test]
 fn two_results_of_one_study_are_compared() {
     let root = TempDir::new().unwrap();
     let (a, b) = (study(root.path(), "one", "xeon"), study(root.path(), "two", "arm"));

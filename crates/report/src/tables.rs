@@ -1,0 +1,133 @@
+//! The tables of a result as words, for `tables.json`: those that the terminal prints, with all their columns.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use results::{Comparison, Experiment, Study, TABLES_SCHEMA, Tables, TextTable, machine};
+use serde_json::Value;
+
+use crate::notes::{notes, verdicts_in_all};
+use crate::number;
+use crate::page::shell_words;
+use crate::study::tally_words;
+use crate::subject::Subject;
+use crate::terminal;
+
+/// The tables of `experiment`: `peaks` where peaks or maxima were searched for, `loads`, and the `ratios` of its two
+/// targets where they were compared.
+pub fn experiment_tables(experiment: &Experiment, comparison: Option<&Comparison>) -> Tables {
+    let mut tables = Vec::new();
+    tables.extend(peaks(experiment));
+    if !experiment.trials.is_empty() {
+        tables.push(terminal::loads_as_text(experiment));
+    }
+    tables.extend(comparison.filter(|c| !c.points.is_empty()).map(terminal::ratios_as_text));
+    let verdicts = verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial");
+    Tables {
+        schema: TABLES_SCHEMA,
+        created: experiment.created.clone(),
+        command: typed(&experiment.command),
+        version: experiment.version.clone(),
+        machine: machine(&experiment.host),
+        targets: experiment.targets.iter().map(|target| target.name.clone()).collect(),
+        validity: [verdicts].into_iter().chain(notes(experiment)).collect(),
+        tables,
+    }
+}
+
+/// The tables of `study`: its `claims`, its figures and its tables by their ids.
+pub fn study_tables(study: &Study) -> Tables {
+    let mut tables = Vec::new();
+    if !study.claims.is_empty() {
+        tables.push(claims(study));
+    }
+    tables.extend(study.figures.iter().map(terminal::figure_as_text));
+    tables.extend(study.tables.iter().map(terminal::table_as_text));
+    let form = format!("{} form, {}", study.form.words(), number::plural(study.blocks as usize, "block"));
+    let mut validity = vec![form, tally_words(study)];
+    validity.push(verdicts_in_all(study.cells.iter().map(|cell| &cell.verdict), "measurement"));
+    if study.form == results::study::Form::Smoke {
+        validity.push("The smoke form only shows that the study runs: its figures mean nothing".into());
+    }
+    if !study.complete {
+        validity.push(format!("Partial: {}", study.interrupted.as_deref().unwrap_or("it is not finished")));
+    }
+    let skipped = study.skipped.iter();
+    validity.extend(skipped.map(|part| format!("Not measured: {}: {}", part.what, part.reason)));
+    Tables {
+        schema: TABLES_SCHEMA,
+        created: study.created.clone(),
+        command: typed(&study.command),
+        version: study.version.clone(),
+        machine: machine(&study.host),
+        targets: servers(&study.config).into_iter().collect(),
+        validity,
+        tables,
+    }
+}
+
+fn claims(study: &Study) -> TextTable {
+    let row = |claim: &results::study::ClaimResult| {
+        let measured = if claim.measured.is_empty() { &claim.reason } else { &claim.measured };
+        vec![claim.text.clone(), claim.source.clone(), claim.verdict.words().into(), measured.clone()]
+    };
+    TextTable {
+        id: "claims".into(),
+        title: "Claims".into(),
+        columns: ["claim", "source", "verdict", "measured"].map(Into::into).to_vec(),
+        rows: study.claims.iter().map(row).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// One row a target; `None` where neither maximum nor peak was searched for.
+fn peaks(experiment: &Experiment) -> Option<TextTable> {
+    let row = |subject: &Subject| {
+        let max = subject.max_throughput();
+        let peak = subject.peak();
+        (max.is_some() || peak.is_some()).then(|| {
+            let range = |low, high: Option<f64>| match high {
+                Some(high) => number::rate_range(low, high),
+                None => format!("{} or more", number::rate(Some(low))),
+            };
+            let or_none = |words: Option<String>| words.unwrap_or_else(|| number::NONE.into());
+            vec![
+                subject.name.to_owned(),
+                or_none(max.map(|max| range(max.low, Some(max.high)))),
+                or_none(peak.map(|peak| range(peak.low_rps, peak.high_rps))),
+                or_none(peak.and_then(|peak| peak.share_of_max).map(number::percent)),
+            ]
+        })
+    };
+    let rows: Vec<_> = Subject::of_experiment(experiment).iter().filter_map(row).collect();
+    let qos = crate::measure::Target::new(experiment.qos, experiment.qos_basis).words();
+    (!rows.is_empty()).then(|| TextTable {
+        id: "peaks".into(),
+        title: "Maximum and peak throughput".into(),
+        columns: ["target", "maximum", &format!("peak under {qos}"), "peak of the maximum"]
+            .map(Into::into)
+            .to_vec(),
+        rows,
+        notes: Vec::new(),
+    })
+}
+
+/// A command line with the name of the program instead of where it lay.
+fn typed(command: &[String]) -> String {
+    let mut command = command.to_vec();
+    if let Some(name) = command.first().and_then(|program| Path::new(program).file_name()) {
+        command[0] = name.to_string_lossy().into_owned();
+    }
+    shell_words(&command)
+}
+
+/// Every `server` of a study's resolved definition.
+fn servers(config: &Value) -> BTreeSet<String> {
+    let inner: Box<dyn Iterator<Item = &Value>> = match config {
+        Value::Object(fields) => Box::new(fields.values()),
+        Value::Array(items) => Box::new(items.iter()),
+        _ => Box::new(std::iter::empty()),
+    };
+    let own = config.get("server").and_then(Value::as_str).map(str::to_owned);
+    own.into_iter().chain(inner.flat_map(servers)).collect()
+}
