@@ -17,6 +17,10 @@ mod scaling;
 mod server;
 #[path = "../shared/spread.rs"]
 mod spread;
+#[path = "../shared/tables.rs"]
+mod tables;
+
+use std::path::PathBuf;
 
 use clap::Parser;
 use reactor::{allowed_cpus, pin_to};
@@ -24,11 +28,16 @@ use reactor::{allowed_cpus, pin_to};
 use generators::{Generator, Run, Taillight};
 use server::Server;
 use spread::Spread;
+use tables::Report;
 
 /// At most this share of mutilate's CPU per request. Source: issue 3, "Bars".
 const BAR_MUTILATE: f64 = 0.6;
 /// And of memcaslap's.
 const BAR_MEMCASLAP: f64 = 1.0;
+
+const TITLE: &str = "What a request costs the generator";
+const COLUMNS: [&str; 7] =
+    ["generator", "CPU per request, µs", "user", "kernel", "ours / theirs", "krps", "highest"];
 
 #[derive(Parser)]
 struct Options {
@@ -41,6 +50,9 @@ struct Options {
     /// How Taillight reads and writes: handed on to `taillight load --io`, if it knows that.
     #[arg(long)]
     io: Option<String>,
+    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// What cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -55,14 +67,22 @@ fn main() {
         return;
     }
     let taillight = Taillight::new(options.io.as_deref());
-    println!("machine: {}; generator's io: {}", host::Host::here(), taillight.io());
-    let ceiling = compare(&options, &taillight, server_cpu, generator_cpu);
+    let report = Report::new(&["null"]);
+    println!("generator's io: {}", taillight.io());
+    let ceiling = compare(&options, &taillight, server_cpu, generator_cpu, &report);
+    report.write(options.json.as_deref());
     lag::run(&options, &taillight, server_cpu, generator_cpu, 0.25 * ceiling);
     scaling::run(&options, &taillight, &cpus);
 }
 
 /// Runs all generators in turn and prints the table. Returns our median throughput in requests per second.
-fn compare(options: &Options, taillight: &Taillight, server_cpu: usize, generator_cpu: usize) -> f64 {
+fn compare(
+    options: &Options,
+    taillight: &Taillight,
+    server_cpu: usize,
+    generator_cpu: usize,
+    report: &Report,
+) -> f64 {
     let server = Server::start(server_cpu, None, &[]);
     // Children inherit the processor.
     pin_to(generator_cpu).expect("the generator's processor can be used");
@@ -97,26 +117,27 @@ fn compare(options: &Options, taillight: &Taillight, server_cpu: usize, generato
     let (Some(our_cpu), Some(our_krps)) = (of(ours, Run::cpu_us), of(ours, |run| run.krps)) else {
         panic!("taillight ran in no round");
     };
-    println!("\n| generator | CPU per request, µs | user | kernel | ours / theirs | krps | highest |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let mut rows = Vec::new();
     for (generator, runs) in &entries {
         let (Some(cpu), Some(krps)) = (of(runs, Run::cpu_us), of(runs, |run| run.krps)) else { continue };
         let (Some(user), Some(kernel)) = (of(runs, |run| run.user_us), of(runs, |run| run.kernel_us)) else {
             continue;
         };
-        println!(
-            "| {} | {cpu:.2} | {:.2} | {:.2} | {:.2} | {krps:.1} | {:.1} |",
-            generator.name(),
-            user.median,
-            kernel.median,
-            our_cpu.median / cpu.median,
-            krps.most
-        );
+        rows.push(vec![
+            generator.name().into(),
+            format!("{cpu:.2}"),
+            format!("{:.2}", user.median),
+            format!("{:.2}", kernel.median),
+            format!("{:.2}", our_cpu.median / cpu.median),
+            format!("{krps:.1}"),
+            format!("{:.1}", krps.most),
+        ]);
     }
-    println!(
-        "Medians, least to most in brackets, over {} rounds of {} s.\n",
+    report.table(TITLE, &COLUMNS, rows);
+    report.validity(format!(
+        "Medians, least to most in brackets, over {} rounds of {} s",
         options.rounds, options.seconds
-    );
+    ));
     for (generator, runs) in &entries[1..] {
         let (Some(cpu), Some(krps)) = (of(runs, Run::cpu_us), of(runs, |run| run.krps)) else { continue };
         let ratio = our_cpu.median / cpu.median;
@@ -126,19 +147,19 @@ fn compare(options: &Options, taillight: &Taillight, server_cpu: usize, generato
             _ => None,
         };
         if let Some(bar) = bar {
-            println!(
-                "CPU per request against {}: {ratio:.2} (bar {bar}): {}",
+            report.note(&format!(
+                "CPU per request against {}: {ratio:.2} (bar {bar}): {}.",
                 generator.name(),
                 verdict(ratio <= bar)
-            );
+            ));
         }
         let met = our_krps.median >= krps.median;
-        println!(
-            "throughput against {}: {:.2}: {}",
+        report.note(&format!(
+            "Throughput against {}: {:.2}: {}.",
             generator.name(),
             our_krps.median / krps.median,
             verdict(met)
-        );
+        ));
     }
     1e3 * our_krps.median
 }

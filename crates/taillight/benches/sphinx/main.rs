@@ -20,6 +20,8 @@ mod peak;
 #[path = "../shared/spread.rs"]
 mod spread;
 mod table;
+#[path = "../shared/tables.rs"]
+mod tables;
 mod throughput;
 mod two_cores;
 mod values;
@@ -31,6 +33,7 @@ use reactor::allowed_cpus;
 
 use contestant::Contestant;
 use load::{Load, fill};
+use tables::Report;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
@@ -65,6 +68,9 @@ struct Options {
     /// Further sets of arguments for Sphinx, each a contestant of its own.
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true)]
     sphinx: Vec<String>,
+    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// What cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -78,6 +84,7 @@ struct Setting {
     sphinxes: Vec<String>,
     server_cpu: usize,
     generator_cpu: usize,
+    report: Report,
 }
 
 fn main() {
@@ -104,8 +111,10 @@ fn main() {
         sphinxes: options.sphinx.clone(),
         server_cpu,
         generator_cpu,
+        report: Report::new(&["sphinx", "memcached"]),
     };
-    println!("machine: {}", host::Host::here());
+    let Options { rounds, seconds, .. } = options;
+    setting.report.validity(format!("{rounds} rounds of {seconds} s; median (least–most) over the rounds"));
     let all = [Part::Throughput, Part::Open, Part::Peak, Part::Two, Part::Values, Part::Etc];
     for part in all.into_iter().filter(|part| options.only.is_empty() || options.only.contains(part)) {
         match part {
@@ -117,6 +126,7 @@ fn main() {
             Part::Etc => values::etc(&setting),
         }
     }
+    setting.report.write(options.json.as_deref());
 }
 
 impl Setting {

@@ -57,12 +57,12 @@ pub(crate) fn run(setting: &Setting) {
         for (s, share) in SHARES.iter().enumerate() {
             for (f, (name, _)) in FIGURES.iter().enumerate() {
                 let title = format!("{operation} at {:.0} % of memcached's maximum: {name}", 100.0 * share);
-                table::print(&title, "µs", &all, &figures[s][f], false);
+                table::print(setting, &title, "µs", &all, &figures[s][f], false);
             }
             let title = format!("{operation} at {:.0} %: the server's CPU per request", 100.0 * share);
-            table::print(&title, "µs", &all, &cpu_us[s], false);
+            table::print(setting, &title, "µs", &all, &cpu_us[s], false);
         }
-        table::note(LEFT_OUT, &all, &left_out);
+        table::note(setting, LEFT_OUT, &all, &left_out);
     }
 }
 

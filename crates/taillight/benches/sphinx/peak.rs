@@ -16,6 +16,7 @@ pub(crate) fn run(setting: &Setting) {
     let all = setting.contestants();
     let cpu = setting.generator_cpu.to_string();
     setting.fill(&all, &Load::new("get", 1));
+    let mut in_short = Vec::new();
     for operation in ["get", "set"] {
         let load = Load::of_filled(operation, 1);
         let mut figures: Figures = vec![Vec::new(); all.len()];
@@ -27,9 +28,18 @@ pub(crate) fn run(setting: &Setting) {
                 figures[i].push(peak);
             }
         }
-        table::print(&format!("{operation}: peak throughput under QoS"), "krps", &all, &figures, true);
-        table::note("Rounds left out, as some rate had no valid run", &all, &left_out);
+        table::print(
+            setting,
+            &format!("{operation}: peak throughput under QoS"),
+            "krps",
+            &all,
+            &figures,
+            true,
+        );
+        table::note(setting, "Rounds left out, as some rate had no valid run", &all, &left_out);
+        in_short.push([vec![operation.into()], table::in_short(&all, &figures, true).to_vec()].concat());
     }
+    setting.report.table("Peak in short", &table::IN_SHORT, in_short);
 }
 
 /// `None` where some rate had no run that describes the server. Units: thousands of requests per second.

@@ -1,5 +1,6 @@
 //! Figures of all rounds beside each other, as ratios within a round.
 
+use crate::Setting;
 use crate::contestant::{Contestant, Kind};
 use crate::spread::Spread;
 
@@ -29,31 +30,61 @@ pub(crate) fn share(figures: &Figures, of: usize, memcached: usize, floor: usize
 }
 
 /// Prints a table: each contestant's figure, its ratio to the best memcached, and its share of the possible.
-pub(crate) fn print(title: &str, unit: &str, all: &[Contestant], figures: &Figures, higher_is_better: bool) {
+pub(crate) fn print(
+    setting: &Setting,
+    title: &str,
+    unit: &str,
+    all: &[Contestant],
+    figures: &Figures,
+    higher_is_better: bool,
+) {
     let Some(best) = best_memcached(all, figures, higher_is_better) else { return };
     let floor = all.iter().position(|c| c.kind == Kind::Floor);
-    println!("\n### {title}\n");
-    println!("| server | {unit} | ratio to {} | share of the possible |", all[best].name);
-    println!("| --- | --- | --- | --- |");
+    let mut rows = Vec::new();
     for (i, contestant) in all.iter().enumerate() {
         let Some(spread) = Spread::of(figures[i].iter().flatten().copied().collect()) else { continue };
-        let show = |spread: Option<Spread>| spread.map_or("–".into(), |s| format!("{s:.2}"));
         let ours = contestant.kind == Kind::Sphinx;
         let share = floor.filter(|_| ours).and_then(|floor| share(figures, i, best, floor));
-        println!(
-            "| {} | {spread:.1} | {} | {} |",
-            contestant.name,
+        rows.push(vec![
+            contestant.name.clone(),
+            format!("{spread:.1}"),
             show(ratio(figures, i, best)),
-            show(share)
-        );
+            show(share),
+        ]);
     }
+    let ratio = format!("ratio to {}", all[best].name);
+    setting.report.table(title, &["server", unit, &ratio, SHARE], rows);
+}
+
+/// The first Sphinx in a row of a table over several loads: its median, and as ratios to the best memcached its own and the
+/// floor's figure, and its share of the possible.
+pub(crate) fn in_short(all: &[Contestant], figures: &Figures, higher_is_better: bool) -> [String; 4] {
+    let place = |kind| all.iter().position(|contestant| contestant.kind == kind);
+    let (ours, floor) = (place(Kind::Sphinx), place(Kind::Floor));
+    let best = best_memcached(all, figures, higher_is_better);
+    let to_best = |of: Option<usize>| show(of.zip(best).and_then(|(of, best)| ratio(figures, of, best)));
+    let median = ours.and_then(|ours| Spread::of(figures[ours].iter().flatten().copied().collect()));
+    let share = ours.zip(best).zip(floor).and_then(|((ours, best), floor)| share(figures, ours, best, floor));
+    let median = median.map_or("–".into(), |spread| format!("{:.1}", spread.median));
+    [median, to_best(ours), to_best(floor), show(share)]
+}
+
+/// The columns of [`in_short`] behind that of the load.
+pub(crate) const IN_SHORT: [&str; 5] = ["", "krps", "Sphinx to memcached", "floor to memcached", SHARE];
+
+const SHARE: &str = "share of the possible";
+
+fn show(spread: Option<Spread>) -> String {
+    spread.map_or("–".into(), |spread| format!("{spread:.2}"))
 }
 
 /// Prints how many runs of each contestant something is to be said of.
-pub(crate) fn note(what: &str, all: &[Contestant], runs: &[u32]) {
+pub(crate) fn note(setting: &Setting, what: &str, all: &[Contestant], runs: &[u32]) {
     let some = all.iter().zip(runs).filter(|(_, runs)| **runs > 0);
     let some: Vec<String> = some.map(|(contestant, runs)| format!("{} {runs}", contestant.name)).collect();
-    println!("\n{what}: {}.", if some.is_empty() { "none".into() } else { some.join(", ") });
+    setting
+        .report
+        .note(&format!("{what}: {}.", if some.is_empty() { "none".into() } else { some.join(", ") }));
 }
 
 /// Of runs whose figures describe nothing.

@@ -13,6 +13,7 @@ pub(crate) fn run(setting: &Setting) {
     let all = setting.contestants();
     let cpu = setting.generator_cpu.to_string();
     setting.fill(&all, &Load::new("get", 1));
+    let mut in_short = Vec::new();
     for operation in ["get", "set"] {
         let depths = [(16, 1), (64, 1), (128, 1), (16, 16)];
         for (connections, depth) in depths {
@@ -35,13 +36,23 @@ pub(crate) fn run(setting: &Setting) {
                 }
             }
             let title = format!("{operation}, {connections} connections, depth {depth}");
-            table::print(&title, "krps", &all, &krps, true);
+            table::print(setting, &title, "krps", &all, &krps, true);
             // A server that was not busy would have taken more; then its time for each request says how much.
-            table::print(&format!("{title}: the server's processor"), "% busy", &all, &busy, true);
-            table::print(&format!("{title}: the server's CPU per request"), "µs", &all, &cost, false);
-            println!("\nErrors: {errors}.");
-            table::note(LEFT_OUT, &all, &left_out);
-            table::note(INVALIDATED, &all, &invalidated);
+            table::print(setting, &format!("{title}: the server's processor"), "% busy", &all, &busy, true);
+            table::print(
+                setting,
+                &format!("{title}: the server's CPU per request"),
+                "µs",
+                &all,
+                &cost,
+                false,
+            );
+            setting.report.note(&format!("Errors: {errors}."));
+            table::note(setting, LEFT_OUT, &all, &left_out);
+            table::note(setting, INVALIDATED, &all, &invalidated);
+            let load = format!("{operation}, {connections} × {depth}");
+            in_short.push([vec![load], table::in_short(&all, &krps, true).to_vec()].concat());
         }
     }
+    setting.report.table("Throughput in short", &table::IN_SHORT, in_short);
 }

@@ -23,7 +23,10 @@ pub(crate) fn run(setting: &Setting) {
         Ok(_) => println!("The generator has a nice value of -15 and sleeps between arrivals."),
         Err(error) => println!("The generator has no priority over the servers: {error}."),
     }
+    let mut in_short = Vec::new();
     for operation in ["get", "set"] {
+        let mut rows = ["requests per second", "server CPU per request", "windowed p99"]
+            .map(|what| vec![format!("{operation}, {what}")]);
         for connections in CONNECTIONS {
             let mut load = Load { connections, ..Load::of_filled(operation, setting.seconds) };
             load.more.extend(["--pace", "sleep"].map(Into::into));
@@ -42,11 +45,22 @@ pub(crate) fn run(setting: &Setting) {
                 }
             }
             let title = |what: &str| format!("{operation}, {connections} connections: {what}");
-            table::print(&title("throughput"), "krps", &all, &krps, true);
-            table::print(&title("the server's CPU per request"), "µs", &all, &cpu, false);
-            table::print(&title("windowed p99, of valid runs"), "µs", &all, &p99, false);
-            table::note(LEFT_OUT, &all, &left_out);
-            table::note("Runs of which only the response times are left out", &all, &invalidated);
+            table::print(setting, &title("throughput"), "krps", &all, &krps, true);
+            table::print(setting, &title("the server's CPU per request"), "µs", &all, &cpu, false);
+            table::print(setting, &title("windowed p99, of valid runs"), "µs", &all, &p99, false);
+            table::note(setting, LEFT_OUT, &all, &left_out);
+            table::note(setting, "Runs of which only the response times are left out", &all, &invalidated);
+            for (row, (figures, higher_is_better)) in
+                rows.iter_mut().zip([(krps, true), (cpu, false), (p99, false)])
+            {
+                let [_, ratio, ..] = table::in_short(&all, &figures, higher_is_better);
+                row.push(ratio);
+            }
         }
+        in_short.extend(rows);
     }
+    let connections = CONNECTIONS.map(|connections| connections.to_string());
+    let columns: Vec<&str> =
+        std::iter::once("connections").chain(connections.iter().map(String::as_str)).collect();
+    setting.report.table("Two threads: ratios to memcached", &columns, in_short);
 }

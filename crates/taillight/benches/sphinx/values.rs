@@ -60,16 +60,17 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
                 p99[i].push(run.and_then(|run| run.p99_us()));
             }
         }
-        table::print(&format!("{name}: throughput"), "krps", &all, &krps, true);
-        table::note(LEFT_OUT, &all, &left_out);
-        table::note(INVALIDATED, &all, &invalidated);
+        table::print(setting, &format!("{name}: throughput"), "krps", &all, &krps, true);
+        table::note(setting, LEFT_OUT, &all, &left_out);
+        table::note(setting, INVALIDATED, &all, &invalidated);
         table::print(
+            setting,
             &format!("{name}: p99 at half of the slowest server's maximum"),
             "µs",
             &all,
             &p99,
             false,
         );
-        table::note(LEFT_OUT, &all, &late);
+        table::note(setting, LEFT_OUT, &all, &late);
     }
 }

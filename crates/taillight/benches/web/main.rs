@@ -12,8 +12,11 @@ mod cpu;
 mod generators;
 #[path = "../shared/spread.rs"]
 mod spread;
+#[path = "../shared/tables.rs"]
+mod tables;
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use clap::Parser;
@@ -21,9 +24,14 @@ use reactor::{allowed_cpus, pin_to};
 
 use generators::{Generator, Run, Taillight, peers};
 use spread::Spread;
+use tables::Report;
 
 /// At most this share of wrk's CPU per request. Source: issue 6, "Bars".
 const BAR_WRK: f64 = 1.0;
+
+const TITLE: &str = "What a request costs the generator";
+const COLUMNS: [&str; 7] =
+    ["generator", "CPU per request, µs", "user", "kernel", "ours / theirs", "krps", "highest"];
 
 #[derive(Parser)]
 struct Options {
@@ -36,6 +44,9 @@ struct Options {
     /// How Taillight reads and writes: handed on to `taillight load --io`.
     #[arg(long)]
     io: Option<String>,
+    /// Write the tables to this file, too, from which `cargo xtask docs` makes those of a document.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// What cargo adds.
     #[arg(long, hide = true)]
     bench: bool,
@@ -78,7 +89,7 @@ fn main() {
         println!("skipped: this needs two processors, and this process may use one");
         return;
     }
-    println!("machine: {}", host::Host::here());
+    let report = Report::new(&["null"]);
     let server = Server::start(server_cpu);
     // Children inherit the processor.
     pin_to(generator_cpu).expect("the generator's processor can be used");
@@ -101,14 +112,14 @@ fn main() {
             }
         }
     }
-    table(&entries, &options);
+    table(&entries, &options, &report);
+    report.write(options.json.as_deref());
 }
 
-fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options) {
+fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options, report: &Report) {
     let of = |runs: &[Run], what: fn(&Run) -> f64| Spread::of(runs.iter().map(what).collect());
     let our_cpu = of(&entries[0].1, Run::cpu_us).expect("taillight ran in a round").median;
-    println!("\n| generator | CPU per request, µs | user | kernel | ours / theirs | krps | highest |");
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    let mut rows = Vec::new();
     let mut verdicts = Vec::new();
     for (generator, runs) in entries {
         let (Some(cpu), Some(krps)) = (of(runs, Run::cpu_us), of(runs, |run| run.krps)) else { continue };
@@ -116,27 +127,34 @@ fn table(entries: &[(Box<dyn Generator>, Vec<Run>)], options: &Options) {
             continue;
         };
         let ratio = our_cpu / cpu.median;
-        println!(
-            "| {} | {cpu:.2} | {:.2} | {:.2} | {ratio:.2} | {krps:.1} | {:.1} |",
-            generator.name(),
-            user.median,
-            kernel.median,
-            krps.most
-        );
+        rows.push(vec![
+            generator.name().into(),
+            format!("{cpu:.2}"),
+            format!("{:.2}", user.median),
+            format!("{:.2}", kernel.median),
+            format!("{ratio:.2}"),
+            format!("{krps:.1}"),
+            format!("{:.1}", krps.most),
+        ]);
         if generator.name() == "wrk" {
             let met = if ratio <= BAR_WRK { "met" } else { "NOT met" };
             verdicts.push(format!("CPU per request against wrk: {ratio:.2} (bar {BAR_WRK}): {met}"));
         }
     }
     let Options { rounds, seconds, .. } = options;
-    println!("Medians, least to most in brackets, over {rounds} rounds of {seconds} s.\n");
+    report.table(TITLE, &COLUMNS, rows);
+    report.validity(format!("Medians, least to most in brackets, over {rounds} rounds of {seconds} s"));
     let [(_, ours), others @ ..] = entries else { return };
     for (generator, theirs) in others.iter().filter(|(_, theirs)| theirs.len() == ours.len()) {
         // Of the same round: what slows the machine down slows both.
         let ratios =
             ours.iter().zip(theirs).map(|(our, their)| format!("{:.2}", our.cpu_us() / their.cpu_us()));
         let ratios: Vec<String> = ratios.collect();
-        println!("Ours over that of {}, round by round: {}", generator.name(), ratios.join(", "));
+        report.note(&format!(
+            "Ours over that of {}, round by round: {}.",
+            generator.name(),
+            ratios.join(", ")
+        ));
     }
     println!();
     verdicts.iter().for_each(|verdict| println!("{verdict}"));
