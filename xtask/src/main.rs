@@ -2,12 +2,14 @@
 //!
 //! `tidy` holds the tree to what the documents promise: the arrows that crates must never draw, the
 //! architecture's tables, the length of files, the words. `ci` is the README's test command: from an empty
-//! machine it installs what the tests need, runs every check and ends with one line that counts the tests.
+//! machine it installs what the tests need, runs every check and ends with one line that counts the tests. `docs` makes
+//! the measured tables of the documents from the results beside them.
 //!
 //! Try it: `cargo xtask tidy`.
 
 mod aarch64;
 mod ci;
+mod docs;
 mod finding;
 mod markdown;
 mod metadata;
@@ -18,6 +20,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
+use finding::Finding;
 use repository::Repository;
 
 const HELP: &str = "\
@@ -28,6 +31,8 @@ cargo xtask tidy             the rules that no compiler checks: dependencies bet
 cargo xtask ci               install what the tests need, then format, tidy, clippy, tests, documentation; names what
                              it leaves to --all
 cargo xtask ci --all         everything: also what takes long to compile and rarely breaks
+cargo xtask docs             write the measured tables in the documents from the packed results beside them
+cargo xtask docs --check     only say which differ from what their result gives; part of tidy
 cargo xtask ci --no-install  with what is there; says what that leaves out
 cargo xtask tools [--all]    only what `ci` does first: install what the tests need
 cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => tidy(),
+        ["docs"] => docs(false),
+        ["docs", "--check"] => docs(true),
         ["aarch64"] => aarch64::all(true),
         ["aarch64", "--no-install" | "--offline"] => aarch64::all(false),
         ["qemu"] => qemu::all(true),
@@ -70,18 +77,28 @@ fn main() -> ExitCode {
     }
 }
 
+/// Writes the generated regions, or with `check` says which differ; true where there is nothing to say.
+fn docs(check: bool) -> Result<bool, String> {
+    let repository = Repository::read()?;
+    let findings = if check { docs::findings(&repository) } else { docs::write(&repository)? };
+    Ok(print("docs", &findings))
+}
+
 /// Prints what tidy finds; true where that is nothing.
 fn tidy() -> Result<bool, String> {
     let repository = Repository::read()?;
     let packages = metadata::read(repository.root())?;
-    let findings = tidy::findings(&repository, &packages);
-    for finding in &findings {
-        println!("{finding}");
-    }
+    println!("tidy: {} checks", tidy::CHECKS);
+    Ok(print("tidy", &tidy::findings(&repository, &packages)))
+}
+
+/// Prints findings and how many they are; true where there are none.
+fn print(task: &str, findings: &[Finding]) -> bool {
+    findings.iter().for_each(|finding| println!("{finding}"));
     match findings.len() {
-        0 => println!("tidy: {} checks, nothing to say", tidy::CHECKS),
-        1 => println!("tidy: 1 finding"),
-        n => println!("tidy: {n} findings"),
+        0 => println!("{task}: nothing to say"),
+        1 => println!("{task}: 1 finding"),
+        n => println!("{task}: {n} findings"),
     }
-    Ok(findings.is_empty())
+    findings.is_empty()
 }

@@ -47,6 +47,25 @@ pub(crate) fn rows<'a>(text: &'a str, title: &str) -> Vec<(usize, Vec<&'a str>)>
     rows
 }
 
+/// The path from the root that a link in `file` leads to; `None` where it leads out of the repository.
+pub(crate) fn resolve(file: &str, link: &str) -> Option<String> {
+    let path = link.split(['#', ' ']).next()?;
+    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
+        return None;
+    }
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = Vec::new();
+    for part in folder.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    // A link to the root itself.
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

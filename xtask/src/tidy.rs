@@ -20,7 +20,7 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 10] = [
+const ALL: [Check; 11] = [
     arrows::check,
     siblings::check,
     pure::check,
@@ -31,6 +31,7 @@ const ALL: [Check; 10] = [
     length::check,
     words::check,
     leftovers::check,
+    |repository, _| crate::docs::findings(repository),
 ];
 
 /// What all checks find, ordered by place.

@@ -1,7 +1,7 @@
 //! Documents point only at what exists: paths in backticks and relative links.
 
 use crate::finding::Finding;
-use crate::markdown::{code_spans, unfenced, without_code};
+use crate::markdown::{code_spans, resolve, unfenced, without_code};
 use crate::metadata::Package;
 use crate::repository::Repository;
 
@@ -37,25 +37,6 @@ fn repository_path(code: &str) -> Option<&str> {
 
 fn links(prose: &str) -> impl Iterator<Item = &str> {
     prose.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0))
-}
-
-/// The path from the root that a link in `file` leads to; `None` where it leads out of the repository.
-fn resolve(file: &str, link: &str) -> Option<String> {
-    let path = link.split(['#', ' ']).next()?;
-    if path.is_empty() || path.contains("://") || path.starts_with("mailto:") {
-        return None;
-    }
-    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut parts: Vec<&str> = Vec::new();
-    for part in folder.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    // A link to the root itself.
-    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 #[cfg(test)]

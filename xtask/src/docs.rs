@@ -1,0 +1,187 @@
+//! Measured tables in documents, made from the results that lie beside them.
+//!
+//! A region of a Markdown file names its result and its tables:
+//!
+//! ```text
+//! <!-- generated: quick.taillight.tgz claims, throughput -->
+//! (whatever `cargo xtask docs` writes here)
+//! <!-- end generated -->
+//! ```
+//!
+//! The result is what `taillight pack --figures-only` makes, or the JSON of a bench; its path counts from the document's
+//! folder. Both hold the tables as words, so that nothing of the workspace must be compiled here, and `tidy` stays a
+//! matter of a second in a tree that does not compile.
+
+mod age;
+mod region;
+mod tables;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use age::History;
+use region::Region;
+use tables::Tables;
+
+use crate::finding::Finding;
+use crate::markdown::resolve;
+use crate::repository::Repository;
+
+/// What a packed result ends in. Source: `results::pack::EXTENSION`.
+const PACKED: &str = ".taillight.tgz";
+/// The most that a packed result takes, of which a tree may hold some tens. Units: bytes.
+const LARGEST: u64 = 100_000;
+const REMEDY: &str = "run cargo xtask docs, and measure again to change a figure";
+
+/// A document whose regions were made anew.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Made {
+    text: String,
+    findings: Vec<Finding>,
+}
+
+/// Where regions take their tables from.
+trait Source {
+    /// The tables in the file at `path`, from the root.
+    fn tables(&mut self, path: &str) -> Result<Tables, String>;
+
+    /// Those of `paths` that changed after `time`; `None` where that is not known.
+    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>>;
+
+    /// Whether there is a file or folder at `path`, from the root.
+    fn exists(&self, path: &str) -> bool;
+}
+
+/// Rewrites the regions that differ from what their results give. Returns what is left for a person to mend.
+pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
+    let mut source = Tree::new(repository);
+    let mut left = sizes(repository);
+    for (file, text) in repository.ending(".md") {
+        let made = document(file, text, &mut source);
+        if made.findings.iter().any(|finding| finding.remedy == REMEDY) {
+            let written = fs::write(repository.root().join(file), made.text);
+            written.map_err(|error| format!("cannot write {file}: {error}"))?;
+            println!("{file}: written");
+        }
+        left.extend(made.findings.into_iter().filter(|finding| finding.remedy != REMEDY));
+    }
+    Ok(left)
+}
+
+/// Regions that differ from what their results give, and results that are too large for a tree.
+pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
+    let mut source = Tree::new(repository);
+    let documents = repository.ending(".md");
+    let differ = documents.flat_map(|(file, text)| document(file, text, &mut source).findings);
+    differ.chain(sizes(repository)).collect()
+}
+
+/// Packed results that are too large for a tree.
+fn sizes(repository: &Repository) -> Vec<Finding> {
+    let large = |(file, _): (&str, &str)| {
+        let bytes = fs::metadata(repository.root().join(file)).map_or(0, |file| file.len());
+        (bytes > LARGEST).then(|| {
+            let problem = format!("takes {bytes} bytes, over {LARGEST}");
+            Finding::file(file, problem, "pack it with --figures-only")
+        })
+    };
+    repository.ending(PACKED).filter_map(large).collect()
+}
+
+/// Makes the regions of one document anew, and finds where they differ.
+fn document(file: &str, text: &str, source: &mut dyn Source) -> Made {
+    let mut made = Made::default();
+    let mut copied = 0;
+    let lines: Vec<&str> = text.lines().collect();
+    for region in region::all(text) {
+        let found = |line, problem, remedy: &str| Finding::line(file, line, problem, remedy);
+        let region = match region {
+            Ok(region) => region,
+            Err((line, problem)) => {
+                made.findings.push(found(line, problem, "see the head of xtask/src/docs.rs"));
+                continue;
+            }
+        };
+        let old = &lines[region.first..region.last];
+        match content(file, &region, old, source) {
+            Ok(new) => {
+                if let Some((line, problem)) = difference(&region, old, &new) {
+                    made.findings.push(found(line, problem, REMEDY));
+                }
+                lines[copied..region.first].iter().for_each(|line| push(&mut made.text, line));
+                new.iter().for_each(|line| push(&mut made.text, line));
+                copied = region.last;
+            }
+            Err(problem) => made.findings.push(found(
+                region.first,
+                problem,
+                "name a result beside the document, and tables that it has",
+            )),
+        }
+    }
+    lines[copied..].iter().for_each(|line| push(&mut made.text, line));
+    made
+}
+
+fn push(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+/// The lines of a region.
+fn content(
+    file: &str,
+    region: &Region,
+    old: &[&str],
+    source: &mut dyn Source,
+) -> Result<Vec<String>, String> {
+    let path = resolve(file, region.result).ok_or_else(|| format!("{} is no file", region.result))?;
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let tables = source.tables(&path)?;
+    let measured = age::measured(folder, &tables.targets, &|path| source.exists(path));
+    let older = match source.changed_since(&tables.created, &measured) {
+        Some(changed) => tables::older(&changed),
+        None => old.iter().find(|line| line.starts_with(tables::OLDER)).map(|line| (*line).to_owned()),
+    };
+    tables.lines(&region.tables, older)
+}
+
+/// The first line of a region that is not as it should be, from 1 in the document.
+fn difference(region: &Region, old: &[&str], new: &[String]) -> Option<(usize, String)> {
+    let at =
+        (0..old.len().max(new.len())).find(|&i| old.get(i).copied() != new.get(i).map(String::as_str))?;
+    let shown = |line: Option<&str>| line.map_or("nothing".into(), |line| format!("'{line}'"));
+    let (has, gives) = (shown(old.get(at).copied()), shown(new.get(at).map(String::as_str)));
+    Some((region.first + at + 1, format!("has {has}, but {} gives {gives}", region.result)))
+}
+
+/// The results and the history of a repository.
+struct Tree<'a> {
+    repository: &'a Repository,
+    history: History<'a>,
+    known: BTreeMap<String, Result<Tables, String>>,
+}
+
+impl<'a> Tree<'a> {
+    fn new(repository: &'a Repository) -> Tree<'a> {
+        Tree { repository, history: History::of(repository.root()), known: BTreeMap::new() }
+    }
+}
+
+impl Source for Tree<'_> {
+    fn tables(&mut self, path: &str) -> Result<Tables, String> {
+        let read = || Tables::read(&self.repository.root().join(path), path);
+        self.known.entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
+        self.history.changed_since(time, paths)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        self.repository.exists(path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

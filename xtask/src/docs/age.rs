@@ -1,0 +1,152 @@
+//! Whether what a result measures has changed since.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// What measures: a change of it may move any figure.
+const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crates/workloads/src"];
+/// What is measured under a name for which there is no application of its own crates in `apps`.
+const SERVERS: [(&str, &[&str]); 2] = [
+    ("sphinx", &["crates/cache-store/src", "crates/proto-memcache/src", "crates/sphinx/src"]),
+    ("null", &["crates/null-server/src"]),
+];
+/// What a study is, in its folder. Its README and its results are made of it.
+const STUDY: [&str; 2] = ["claims.toml", "study.toml"];
+
+/// The paths whose change makes a result older than what it measures, of those that exist: the generator, the targets, and
+/// the study of the folder.
+pub(super) fn measured(folder: &str, targets: &[String], exists: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut paths: Vec<String> = GENERATOR.map(Into::into).to_vec();
+    for target in targets {
+        let crates = SERVERS.iter().filter(|(name, _)| name == target).flat_map(|(_, paths)| *paths);
+        paths.extend(crates.map(|path| (*path).to_owned()));
+        paths.push(format!("apps/{target}"));
+    }
+    paths.extend(STUDY.map(|file| format!("{folder}/{file}")));
+    paths.retain(|path| exists(path));
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// When each path last changed, as git knows.
+pub(super) struct History<'a> {
+    root: &'a Path,
+    known: BTreeMap<String, Change>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    /// At this time, `2026-11-23T03:14:08` in UTC.
+    At(String),
+    /// It is being changed, and not committed.
+    Now,
+    /// There is no history that says.
+    Unknown,
+}
+
+impl<'a> History<'a> {
+    pub(super) fn of(root: &'a Path) -> History<'a> {
+        History { root, known: BTreeMap::new() }
+    }
+
+    /// Those of `paths` that changed after `time`, RFC 3339 in UTC; `None` where one of them has no history.
+    pub(super) fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
+        let mut changed = Vec::new();
+        for path in paths {
+            let change = self.known.entry(path.clone()).or_insert_with(|| change(self.root, path));
+            if is_after(change, time)? {
+                changed.push(path.clone());
+            }
+        }
+        Some(changed)
+    }
+}
+
+/// Whether `change` came after `time`; `None` where that is not known.
+fn is_after(change: &Change, time: &str) -> Option<bool> {
+    match change {
+        // Up to the second, both are written alike.
+        Change::At(at) => Some(at.as_str() > time.get(..at.len())?),
+        Change::Now => Some(true),
+        Change::Unknown => None,
+    }
+}
+
+fn change(root: &Path, path: &str) -> Change {
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.args(arguments).arg("--").arg(path).current_dir(root).env("TZ", "UTC");
+        let output = git.output().ok().filter(|output| output.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    if git(&["status", "--porcelain"]).is_some_and(|lines| !lines.is_empty()) {
+        return Change::Now;
+    }
+    let format = ["log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%S", "--format=%cd %P"];
+    match git(&format).as_deref().and_then(|line| line.split_once(' ')) {
+        Some((time, _parents)) => Change::At(time.to_owned()),
+        // No commit, or one without parents: where a history begins or was cut off, it says nothing of a path's age.
+        None => Change::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_older_than_a_later_change() {
+        let check = |change: Change, expect| assert_eq!(is_after(&change, "2026-11-23T03:14:08Z"), expect);
+        let at = |time: &str| Change::At(time.into());
+        check(at("2026-11-23T03:14:08"), Some(false));
+        check(at("2026-11-23T03:14:09"), Some(true));
+        check(at("2025-12-31T23:59:59"), Some(false));
+        check(Change::Now, Some(true));
+        check(Change::Unknown, None);
+    }
+
+    #[test]
+    fn history_is_read_from_git() {
+        let folder = std::env::temp_dir().join(format!("taillight-age-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let git = |arguments: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=x", "-c", "user.email=x@y", "-c", "commit.gpgsign=false"]);
+            let git = git
+                .args(arguments)
+                .current_dir(&folder)
+                .env("GIT_COMMITTER_DATE", "2026-01-02T04:04:05+01:00");
+            assert!(git.output().unwrap().status.success(), "{arguments:?}");
+        };
+        assert_eq!(change(&folder, "a"), Change::Unknown, "not a repository");
+        git(&["init", "-q"]);
+        std::fs::write(folder.join("a"), "1").unwrap();
+        assert_eq!(change(&folder, "a"), Change::Now);
+        git(&["add", "a"]);
+        git(&["commit", "-qm", "one"]);
+        assert_eq!(change(&folder, "a"), Change::Unknown, "the history begins here");
+        std::fs::write(folder.join("a"), "2").unwrap();
+        git(&["commit", "-qam", "two"]);
+        assert_eq!(change(&folder, "a"), Change::At("2026-01-02T03:04:05".into()));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_study_measures_its_targets_and_itself() {
+        let targets = ["sphinx".to_owned(), "nginx".to_owned()];
+        let exists = |path: &str| !["apps/sphinx", "crates/workloads/src"].contains(&path);
+        let expect = [
+            "apps/nginx",
+            "crates/cache-store/src",
+            "crates/openloop/src",
+            "crates/proto-memcache/src",
+            "crates/reactor/src",
+            "crates/sphinx/src",
+            "studies/x/claims.toml",
+            "studies/x/study.toml",
+        ];
+        assert_eq!(measured("studies/x", &targets, &exists), expect);
+    }
+}

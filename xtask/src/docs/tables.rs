@@ -1,0 +1,119 @@
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+
+use super::PACKED;
+
+/// The version of `tables.json` that this program reads. Source: `results::TABLES_SCHEMA`.
+const SCHEMA: u32 = 1;
+/// How the line begins that says that a result is older than what it measures.
+pub(super) const OLDER: &str = "**Older than what it measures:**";
+
+/// Tables with how they were obtained. Source: `results::Tables`, whose file is what the two have in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(super) struct Tables {
+    schema: u32,
+    pub(super) created: String,
+    command: String,
+    version: String,
+    machine: String,
+    pub(super) targets: Vec<String>,
+    validity: Vec<String>,
+    tables: Vec<Table>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Table {
+    id: String,
+    title: String,
+    columns: Vec<String>,
+    rows: Vec<Vec<String>>,
+    #[serde(default)]
+    notes: Vec<String>,
+}
+
+impl Tables {
+    /// Those of the file at `path`, which is called `name`: a packed result, or JSON.
+    pub(super) fn read(path: &Path, name: &str) -> Result<Tables, String> {
+        if !path.is_file() {
+            return Err(format!("there is no result {name}"));
+        }
+        let text = if name.ends_with(PACKED) {
+            // What Debian and every other system has; a library would be one more to compile.
+            let tar = Command::new("tar").arg("-xzOf").arg(path).arg("tables.json").output();
+            let tar = tar.map_err(|error| format!("cannot run tar for {name}: {error}"))?;
+            if !tar.status.success() {
+                return Err(format!("{name} has no tables: taillight pack --figures-only adds them"));
+            }
+            tar.stdout
+        } else {
+            fs::read(path).map_err(|error| format!("cannot read {name}: {error}"))?
+        };
+        Tables::parse(&text).map_err(|problem| format!("{name}: {problem}"))
+    }
+
+    pub(super) fn parse(json: &[u8]) -> Result<Tables, String> {
+        let tables: Tables = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        match tables.schema {
+            SCHEMA => Ok(tables),
+            other => Err(format!("has tables of schema {other}, not {SCHEMA}")),
+        }
+    }
+
+    /// The tables called `ids` as Markdown, then how they were obtained; `older` is the line about that, if there is one.
+    pub(super) fn lines(&self, ids: &[&str], older: Option<String>) -> Result<Vec<String>, String> {
+        let mut lines = vec![String::new()];
+        for id in ids {
+            let table = self.tables.iter().find(|table| table.id == **id).ok_or_else(|| {
+                let known: Vec<&str> = self.tables.iter().map(|table| table.id.as_str()).collect();
+                format!("there is no table '{id}', only {}", known.join(", "))
+            })?;
+            lines.extend([format!("*{}*", escaped(&table.title)), String::new(), row(&table.columns)]);
+            lines.push(format!("|{}", "---|".repeat(table.columns.len())));
+            lines.extend(table.rows.iter().map(|cells| row(cells)));
+            lines.push(String::new());
+            lines.extend(table.notes.iter().flat_map(|note| [escaped(note), String::new()]));
+        }
+        let day = self.created.split('T').next().unwrap_or_default();
+        lines.push(format!(
+            "Measured on {day} by `{}`, Taillight {}, on {}.",
+            self.command, self.version, self.machine
+        ));
+        lines.push(self.validity.iter().map(|words| sentence(words)).collect::<Vec<_>>().join(" "));
+        lines.extend(older.into_iter().flat_map(|line| [String::new(), line]));
+        lines.push(String::new());
+        Ok(lines)
+    }
+}
+
+/// The line that names what changed after the measurement; `None` where nothing did.
+pub(super) fn older(changed: &[String]) -> Option<String> {
+    let paths: Vec<String> = changed.iter().map(|path| format!("`{path}`")).collect();
+    (!paths.is_empty()).then(|| format!("{OLDER} {} changed since.", paths.join(", ")))
+}
+
+fn sentence(words: &str) -> String {
+    let words = escaped(words);
+    let (first, rest) = words.split_at(words.chars().next().map_or(0, char::len_utf8));
+    format!("{}{}.", first.to_uppercase(), rest.trim_end_matches('.'))
+}
+
+fn row(cells: &[String]) -> String {
+    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+    format!("| {} |", cells.join(" | "))
+}
+
+/// Text whose characters mean nothing to Markdown, on one line.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '<' => escaped.extend(['\\', c]),
+            '\n' => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,128 @@
+use super::*;
+
+const JSON: &str = r#"{
+  "schema": 1, "created": "2026-11-23T03:14:08Z", "command": "taillight study run x --quick", "version": "0.1.0",
+  "machine": "X, 2 cores", "targets": ["sphinx"], "validity": ["quick form", "3 measurements: 2 valid, 1 overloaded."],
+  "tables": [
+    {"id": "claims", "title": "Claims", "columns": ["claim", "verdict"], "rows": [["a|b", "reproduced"]]},
+    {"id": "p99", "title": "p99", "columns": ["load", "sphinx"], "rows": [["10 %", "14 µs"]], "notes": ["!: invalid"]}
+  ]
+}"#;
+
+/// A result beside each document, and what changed since, if that is known.
+struct Fixture {
+    changed: Option<Vec<String>>,
+}
+
+impl Source for Fixture {
+    fn tables(&mut self, path: &str) -> Result<Tables, String> {
+        match path {
+            "studies/x/quick.taillight.tgz" => Tables::parse(JSON.as_bytes()),
+            other => Err(format!("there is no result {other}")),
+        }
+    }
+
+    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
+        assert_eq!((time, paths[0].as_str()), ("2026-11-23T03:14:08Z", "crates/openloop/src"));
+        self.changed.clone()
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        path == "crates/openloop/src"
+    }
+}
+
+fn made(text: &str, changed: Option<&[&str]>) -> Made {
+    let changed = changed.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
+    document("studies/x/README.md", text, &mut Fixture { changed })
+}
+
+/// Where something was found, and what.
+fn found(made: &Made) -> Vec<(usize, &str)> {
+    made.findings.iter().map(|finding| (finding.line.unwrap(), finding.problem.as_str())).collect()
+}
+
+const EMPTY: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n<!-- end generated -->\n\nend\n";
+
+const FULL: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n\n*p99*\n\n| load | sphinx |\n|---|---|\n\
+    | 10 % | 14 µs |\n\n!: invalid\n\nMeasured on 2026-11-23 by `taillight study run x --quick`, Taillight 0.1.0, on X, 2 \
+    cores.\nQuick form. 3 measurements: 2 valid, 1 overloaded.\n\n<!-- end generated -->\n\nend\n";
+
+#[test]
+fn a_region_is_written_once_and_for_all() {
+    let first = made(EMPTY, Some(&[]));
+    assert_eq!(first.text, FULL);
+    assert_eq!(found(&first).len(), 1);
+    let again = made(FULL, Some(&[]));
+    assert_eq!((again.text.as_str(), found(&again)), (FULL, vec![]));
+}
+
+#[test]
+fn a_changed_figure_is_found() {
+    let edited = FULL.replace("14 µs", "12 µs");
+    let made = made(&edited, Some(&[]));
+    let problem = "has '| 10 % | 12 µs |', but quick.taillight.tgz gives '| 10 % | 14 µs |'";
+    assert_eq!(found(&made), [(9, problem)]);
+    assert_eq!(made.findings[0].file, "studies/x/README.md");
+    assert_eq!(made.text, FULL);
+}
+
+#[test]
+fn an_older_result_says_so_and_keeps_saying_it_where_history_is_not_known() {
+    let older = made(FULL, Some(&["crates/openloop/src"]));
+    let line = "\n\n**Older than what it measures:** `crates/openloop/src` changed since.\n\n<!-- end";
+    assert!(older.text.contains(line), "{}", older.text);
+    assert_eq!(found(&older)[0].0, 16);
+    let kept = made(&older.text, None);
+    assert_eq!((kept.text.as_str(), found(&kept)), (older.text.as_str(), vec![]));
+    assert_eq!(made(FULL, None).text, FULL);
+    assert_eq!(made(&older.text, Some(&[])).text, FULL);
+}
+
+#[test]
+fn an_unknown_result_or_table_is_named_and_the_text_is_left() {
+    let check = |from: &str, to: &str, expect: &str| {
+        let text = FULL.replace(from, to);
+        let made = made(&text, Some(&[]));
+        assert_eq!(found(&made), [(3, expect)]);
+        assert_eq!(made.text, text);
+    };
+    check("quick.taillight.tgz p99", "gone.json p99", "there is no result studies/x/gone.json");
+    check("tgz p99", "tgz p98", "there is no table 'p98', only claims, p99");
+    check("<!-- end generated -->\n", "", "begins a generated region without '<!-- end generated -->'");
+}
+
+#[test]
+fn words_do_not_become_markdown() {
+    let text = made(&EMPTY.replace("p99", "claims"), Some(&[])).text;
+    assert!(text.contains("| a\\|b | reproduced |"), "{text}");
+}
+
+#[test]
+fn tables_of_another_schema_are_refused() {
+    let newer = JSON.replace("\"schema\": 1", "\"schema\": 2");
+    assert_eq!(Tables::parse(newer.as_bytes()).unwrap_err(), "has tables of schema 2, not 1");
+}
+
+#[test]
+fn tables_are_read_from_what_was_packed() {
+    let folder = std::env::temp_dir().join(format!("taillight-docs-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (json, packed) = (folder.join("tables.json"), folder.join("quick.taillight.tgz"));
+    fs::write(&json, JSON).unwrap();
+    let tar = |name: &str| {
+        let mut tar = std::process::Command::new("tar");
+        let tar = tar.arg("-czf").arg(&packed).arg("-C").arg(&folder).arg(name).status().unwrap();
+        assert!(tar.success());
+    };
+    tar("tables.json");
+    let expect = Tables::parse(JSON.as_bytes()).unwrap();
+    assert_eq!(Tables::read(&packed, "quick.taillight.tgz").unwrap(), expect);
+    assert_eq!(Tables::read(&json, "tables.json").unwrap(), expect);
+    fs::write(folder.join("study.json"), "{}").unwrap();
+    tar("study.json");
+    let error = Tables::read(&packed, "quick.taillight.tgz").unwrap_err();
+    assert!(error.contains("has no tables"), "{error}");
+    assert!(Tables::read(&folder.join("x.json"), "x.json").unwrap_err().contains("no result x.json"));
+    fs::remove_dir_all(&folder).unwrap();
+}
