@@ -36,7 +36,10 @@ pub(crate) fn show(name: &str) -> Result<ExitCode> {
     let source = Source::find(name)?;
     let facts = Facts::here();
     let definition = source.read()?;
-    say(&format!("{}\n", source.readme()))?;
+    for line in source.readme().lines().filter(|line| !line.starts_with("<!--")) {
+        say(&format!("{line}\n"))?;
+    }
+    say("\n")?;
     say("## Claims\n\n")?;
     for claim in &definition.claims {
         say(&format!("- {}: {} ({})\n", claim.id, claim.text, claim.source))?;

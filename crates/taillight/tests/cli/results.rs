@@ -74,7 +74,9 @@ fn packed_results_of_the_tree_have_the_tables_of_their_records() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut git = std::process::Command::new("git");
     let listing = git.args(["ls-files", "*.taillight.tgz"]).current_dir(&tree).output().unwrap();
-    for file in String::from_utf8(listing.stdout).unwrap().lines() {
+    let listing = String::from_utf8(listing.stdout).unwrap();
+    assert!(listing.contains("studies/14-sphinx-vs-memcached/result.taillight.tgz"), "{listing}");
+    for file in listing.lines() {
         let root = TempDir::new().unwrap();
         let kept = unpacked_tables(&tree.join(file));
         let into = root.path().join("into");
