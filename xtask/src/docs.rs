@@ -58,7 +58,7 @@ pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     let mut left = sizes(repository);
     for (file, text) in repository.ending(".md") {
         let made = document(file, text, &mut source);
-        if made.findings.iter().any(|finding| finding.remedy == REMEDY) {
+        if made.text != text {
             let written = fs::write(repository.root().join(file), made.text);
             written.map_err(|error| format!("cannot write {file}: {error}"))?;
             println!("{file}: written");
@@ -147,12 +147,22 @@ fn content(
 }
 
 /// The first line of a region that is not as it should be, from 1 in the document.
+///
+/// Whether a result is older than what it measures is left out: each commit may change that, and the times of commits
+/// change when they are rebased. `cargo xtask docs` writes it.
 fn difference(region: &Region, old: &[&str], new: &[String]) -> Option<(usize, String)> {
-    let at =
-        (0..old.len().max(new.len())).find(|&i| old.get(i).copied() != new.get(i).map(String::as_str))?;
+    let new: Vec<&str> = new.iter().map(String::as_str).collect();
+    let (old, new) = (without_age(old), without_age(&new));
+    let at = (0..old.len().max(new.len())).find(|&i| old.get(i) != new.get(i))?;
     let shown = |line: Option<&str>| line.map_or("nothing".into(), |line| format!("'{line}'"));
-    let (has, gives) = (shown(old.get(at).copied()), shown(new.get(at).map(String::as_str)));
+    let (has, gives) = (shown(old.get(at).copied()), shown(new.get(at).copied()));
     Some((region.first + at + 1, format!("has {has}, but {} gives {gives}", region.result)))
+}
+
+/// `lines` without that about the age, and the empty one before it.
+fn without_age<'l>(lines: &[&'l str]) -> Vec<&'l str> {
+    let is_age = |at: usize| lines.get(at).is_some_and(|line| line.starts_with(tables::OLDER));
+    (0..lines.len()).filter(|&at| !is_age(at) && !is_age(at + 1)).map(|at| lines[at]).collect()
 }
 
 /// The results and the history of a repository.

@@ -72,7 +72,8 @@ fn an_older_result_says_so_and_keeps_saying_it_where_history_is_not_known() {
     let older = made(FULL, Some(&["crates/openloop/src"]));
     let line = "\n\n**Older than what it measures:** `crates/openloop/src` changed since.\n\n<!-- end";
     assert!(older.text.contains(line), "{}", older.text);
-    assert_eq!(found(&older)[0].0, 16);
+    // The next commit may change that, so that it is written and not asked for.
+    assert_eq!(found(&older), []);
     let kept = made(&older.text, None);
     assert_eq!((kept.text.as_str(), found(&kept)), (older.text.as_str(), vec![]));
     assert_eq!(made(FULL, None).text, FULL);
