@@ -13,7 +13,7 @@ use crate::peer::{self, Net, Stream};
 use crate::streams::{pattern, server};
 use crate::witness::Witness;
 
-/// Bytes that spoil themselves when they are given back, as memory that is written again does.
+/// Bytes that overwrite themselves when they are given back, as memory that is written again does.
 struct Lent {
     bytes: Box<[u8]>,
     back: Arc<AtomicUsize>,

@@ -19,7 +19,7 @@ use crate::run::{finish, refuses, taillight, text};
 /// Nothing in these tests takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// What says that a form cannot be had here, so that its test is left out.
+/// What says that a form is unavailable here, so that its test is left out.
 fn lacks(text: &str) -> Option<String> {
     let says = ["there is no program", "is unavailable here", "its daemon does not answer"];
     let line = text.lines().find(|line| says.iter().any(|words| line.contains(words)))?;
