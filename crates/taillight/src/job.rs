@@ -96,7 +96,13 @@ impl Setting {
     ) -> Result<Spec> {
         let load = &self.load;
         if load.generator.think > units::Nanos::ZERO && !load.closed {
-            bail!("--think: only a closed loop has a pause after an answer; add --closed, or leave it out");
+            let error = units::ParseError {
+                what: "--think",
+                given: load.generator.think.to_string(),
+                problem: "only a closed loop has a pause after an answer".into(),
+                hint: "add --closed, or leave it out",
+            };
+            return Err(lab::Error::Target(error).into());
         }
         let knob = |text: &String| text.parse().map_err(anyhow::Error::new);
         let mut spec = Spec {

@@ -81,6 +81,14 @@ fn short_options_are_those_of_other_load_generators() {
 }
 
 #[test]
+fn only_a_closed_loop_has_think_times() {
+    let open = ["load", "cache", "--rate", "2k", "--think", "1ms", "--resolve"];
+    refuses(&mut taillight(&open), 2, &["--think '1 ms'", "only a closed loop", "add --closed"]);
+    let closed = resolved(&["load", "cache", "--closed", "--think", "1ms"]);
+    assert_eq!(closed["generator"]["think"], "1ms");
+}
+
+#[test]
 fn a_mistake_in_a_specification_is_named_with_its_place() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("t.json");
