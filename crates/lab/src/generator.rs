@@ -113,8 +113,13 @@ impl Generator {
             let text = std::fs::read(file).map_err(|e| {
                 failed(format!("the generator ended well and left no {}: {e}", file.display()))
             })?;
-            serde_json::from_slice(&text)
-                .map_err(|e| failed(format!("the generator left a damaged {}: {e}", file.display())))
+            let mut trial: Trial = serde_json::from_slice(&text)
+                .map_err(|e| failed(format!("the generator left a damaged {}: {e}", file.display())))?;
+            if let Some(spec) = &mut trial.spec {
+                // It was told an address, which is another at the next start.
+                spec.target.server = server.name().clone();
+            }
+            Ok(trial)
         });
         let _ = std::fs::remove_file(file);
         if trial.is_err() {

@@ -7,6 +7,7 @@ use results::{
     Verdict, WindowPoint,
 };
 use serde_json::json;
+use spec::Spec;
 use units::{Qos, QosBasis};
 
 pub(crate) fn trial(target: &str, rate: f64) -> Trial {
@@ -62,7 +63,7 @@ pub(crate) fn trial(target: &str, rate: f64) -> Trial {
         generator: Generator { threads: 1, cpus: vec![1], connections: 64, depth: 1, ..Generator::default() },
         noise: Noise { stall_threshold_us: 100.0, ..Noise::default() },
         counters: BTreeMap::new(),
-        config: json!({ "workload": "cache", "cache": { "keys": 100_000 }, "connections": 64, "seed": 1 }),
+        spec: Some(Spec { load: spec::Load::Rate(units::Rate::new(rate).unwrap()), ..Spec::default() }),
         verdict: Verdict::Valid,
         hlog: None,
         ..Trial::default()

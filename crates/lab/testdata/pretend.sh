@@ -40,7 +40,7 @@ for how in $(at key-prefix | tr , ' '); do
         log) log=${file%/*/trials/*}/log ;;
     esac
 done
-rate=$(at rate) seed=$(sed -n 's/.*"seed": \([0-9]*\).*/\1/p' "$spec") window=$(at window)
+rate=$(at rate) window=$(at window)
 
 if [ -n "$resolve" ]; then
     if [ "$behave" = usage ]; then
@@ -79,7 +79,7 @@ case $behave in
 esac
 
 echo "histograms" >"${file%.json}.hlog"
-awk -v rate="$rate" -v seed="$seed" -v window="$window" -v capacity="$capacity" -v behave="$behave" 'BEGIN {
+told=$(cat "$spec") awk -v rate="$rate" -v window="$window" -v capacity="$capacity" -v behave="$behave" 'BEGIN {
     units["ns"] = 1e-9; units["us"] = 1e-6; units["ms"] = 1e-3; units["s"] = 1
     unit = window; sub(/^[0-9]+/, "", unit); seconds = window * units[unit]
     rate = rate ~ /krps$/ ? rate * 1000 : rate + 0
@@ -107,6 +107,6 @@ awk -v rate="$rate" -v seed="$seed" -v window="$window" -v capacity="$capacity" 
     print "    \"busy_share\": 0.5, \"busy_us_per_request\": 4.0, \"backlog_at_end\": 0, \"max_in_flight\": 64 },"
     print "  \"noise\": { \"stalls\": 0, \"longest_stall_us\": 0.0, \"stall_threshold_us\": 100.0, \"steal_share\": null,"
     print "    \"foreign_cpu_share\": null, \"disturbed_windows\": 0 },"
-    printf "  \"counters\": {}, \"config\": { \"workload\": \"cache\", \"seed\": %s, \"server_version\": \"pretended 1\" },\n", seed
+    printf "  \"counters\": {}, \"spec\": %s, \"found\": { \"server_version\": \"pretended 1\" },\n", ENVIRON["told"]
     printf "  \"verdict\": %s, \"hlog\": null\n}\n", verdict
 }' >"$file"

@@ -1,4 +1,4 @@
-//! Prints the JSON schema of results: `cargo run -p results --example schema > docs/reference/result-schema-v2.json`;
+//! Prints the JSON schema of results: `cargo run -p results --example schema > docs/reference/result-schema-v3.json`;
 //! with `study` behind it, that of studies: `cargo run -p results --example schema study > docs/reference/study-schema-v1.json`.
 
 fn main() {

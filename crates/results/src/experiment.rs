@@ -8,8 +8,8 @@ use crate::{Service, Trial};
 /// The version of the schema that this program writes; it reads the earlier ones too.
 ///
 /// 2 added what a load generator for clusters, datagrams, closed loops and several machines has to say, only as
-/// fields that may be absent.
-pub const SCHEMA: u32 = 2;
+/// fields that may be absent. 3 has a trial's configuration as a specification, which had names of its own before.
+pub const SCHEMA: u32 = 3;
 
 /// A set of trials that answers one question, with everything needed to read it later elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use crate::{Experiment, Study};
 
 /// The JSON schema of `result.json` as this version writes it, made from the types.
 ///
-/// Kept in `docs/reference/result-schema-v2.json`; a test compares the two.
+/// Kept in `docs/reference/result-schema-v3.json`; a test compares the two.
 pub fn json_schema() -> serde_json::Value {
     schemars::schema_for!(Experiment).to_value()
 }

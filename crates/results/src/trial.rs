@@ -1,18 +1,20 @@
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
+use spec::Spec;
 use units::{Qos, QosBasis};
 
 use crate::{
-    AgentRecord, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, GateResult, Generator, Heat, LoopKind,
-    Noise, Operation, Probes, ServerFigures, ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within,
+    AgentRecord, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Found, GateResult, Generator, Heat,
+    LoopKind, Noise, Operation, Probes, ServerFigures, ServiceUsage, Traffic, Transport, Verdict,
+    WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
 ///
-/// What schema 1 did not have is read as absent. The default is a trial in which nothing was measured yet, and
+/// What an earlier schema did not have is read as absent. The default is a trial in which nothing was measured yet, and
 /// which is therefore not valid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Trial {
@@ -101,8 +103,16 @@ pub struct Trial {
     pub services: Vec<ServiceUsage>,
     /// Figures of the workload, named with their unit, such as `hit_ratio`.
     pub counters: BTreeMap<String, f64>,
-    /// The configuration after all defaults were filled in.
-    pub config: Value,
+    /// What was asked for, with all defaults filled in, as `load --resolve` prints it; `None` before schema 3.
+    #[serde(default, serialize_with = "written")]
+    #[schemars(with = "Option<Spec>")]
+    pub spec: Option<Spec>,
+    /// What the trial found out beside that.
+    #[serde(default)]
+    pub found: Found,
+    /// The configuration as schema 1 and 2 wrote it, with names of their own; null since.
+    #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
+    pub earlier: Value,
     /// Whether the figures may be believed.
     pub verdict: Verdict,
     /// The gates that it was held to.
@@ -116,6 +126,19 @@ impl Trial {
     /// Whether it was a closed loop, which every output has to name.
     pub fn is_closed_loop(&self) -> bool {
         self.loop_kind == LoopKind::Closed
+    }
+
+    /// Its configuration as names and values, to be printed or compared as a whole: of schema 1 and 2 with the names of
+    /// today where they mean the same.
+    pub fn configuration(&self) -> Value {
+        match &self.spec {
+            Some(spec) => {
+                let mut whole = spec.to_json();
+                whole["found"] = serde_json::to_value(&self.found).unwrap_or_default();
+                whole
+            }
+            None => earlier::renamed(&self.earlier),
+        }
     }
 
     /// The share of requests answered within `target_us`; `None` where it was not asked for.
@@ -148,6 +171,10 @@ impl Trial {
             at.filter(|_| beyond >= 10.0).map(|(_, us)| *us)
         })
     }
+}
+
+fn written<S: Serializer>(spec: &Option<Spec>, serializer: S) -> Result<S::Ok, S::Error> {
+    spec.as_ref().map(Spec::to_json).serialize(serializer)
 }
 
 /// Why a trial was run.

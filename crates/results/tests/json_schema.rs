@@ -6,11 +6,13 @@ use results::*;
 use serde_json::{Value, json};
 use validator::problems;
 
-const OLD: [(&str, &str); 4] = [
+const OLD: [(&str, &str); 6] = [
     ("v1-experiment", include_str!("fixtures/v1-experiment.json")),
     ("v1-load", include_str!("fixtures/v1-load.json")),
     ("v1-sweep", include_str!("fixtures/v1-sweep.json")),
     ("v1-live", include_str!("fixtures/v1-live.json")),
+    ("v2-load", include_str!("fixtures/v2-load.json")),
+    ("v2-web", include_str!("fixtures/v2-web.json")),
 ];
 
 fn published() -> Value {
@@ -67,6 +69,7 @@ fn what_breaks_the_schema_is_seen() {
     check("/trials/0/offered_rps", json!(null), "offered_rps");
     check("/trials/0/curve/0", json!([1.0]), "curve");
     check("/trials/0/loop_kind", json!("ajar"), "loop_kind");
+    check("/trials/0/found/servers", json!(1), "servers");
     check("/trials/0", json!({}), "required");
 }
 
@@ -77,6 +80,15 @@ fn full_trial() -> Trial {
     let reasons =
         vec![Invalid { reason: Reason::AgentLost, detail: "agent b:7000 was lost after 3 s".into() }];
     Trial {
+        spec: Some(spec::Spec::default()),
+        found: Found {
+            server_version: Some("1.6".into()),
+            servers: vec!["a:1".into()],
+            pages: Some(5),
+            body: Some(Body { length: 3, xxh3: "00".into() }),
+            io_reason: "asked for".into(),
+            sources: [("mix".into(), "a paper".into())].into(),
+        },
         loop_kind: LoopKind::Closed,
         closed_loop: Some(ClosedLoop {
             clients: 8,

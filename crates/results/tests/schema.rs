@@ -1,4 +1,4 @@
-//! What was written once stays readable: files of the first schema, kept as they were.
+//! What was written once stays readable: files of the earlier schemas, kept as they were.
 
 use results::{Comparison, Experiment, Kind, LoopKind, Metric, Peak, Purpose, Reason, Verdict};
 use serde_json::Value;
@@ -6,12 +6,14 @@ use units::{Qos, QosBasis};
 
 const EXPERIMENT: &str = include_str!("fixtures/v1-experiment.json");
 const COMPARISON: &str = include_str!("fixtures/v1-comparison.json");
-/// Written by version 0.1.0, the last one of schema 1, and since only stripped of white space and, in the live
-/// comparison, of the searches' trials.
-const MEASURED: [(&str, &str); 3] = [
+/// Written by the last version of schema 1 and by the last of schema 2, and since only stripped of white space, the
+/// program's folder and, in the live comparison, of the searches' trials.
+const MEASURED: [(&str, &str); 5] = [
     ("v1-load", include_str!("fixtures/v1-load.json")),
     ("v1-sweep", include_str!("fixtures/v1-sweep.json")),
     ("v1-live", include_str!("fixtures/v1-live.json")),
+    ("v2-load", include_str!("fixtures/v2-load.json")),
+    ("v2-web", include_str!("fixtures/v2-web.json")),
 ];
 
 fn experiment() -> Experiment {
@@ -50,10 +52,43 @@ fn nothing_that_was_measured_is_lost() {
         let read: Experiment = serde_json::from_str(text).unwrap();
         assert_eq!(lost(&then, &serde_json::to_value(&read).unwrap(), ""), Vec::<String>::new(), "{name}");
         // What schema 1 did not have is absent, and its loads were open.
-        for trial in &read.trials {
+        for trial in read.trials.iter().filter(|_| read.schema == 1) {
             assert_eq!(trial.loop_kind, LoopKind::Open, "{name}");
             assert!(trial.heat.is_none() && trial.within.is_empty() && trial.gates.is_empty(), "{name}");
             assert!(trial.windows.iter().all(|window| window.outstanding().is_none()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_old_configuration_has_the_names_of_today() {
+    let configuration = |at: usize| {
+        let read: Experiment = serde_json::from_str(MEASURED[at].1).unwrap();
+        assert!(read.trials[0].spec.is_none());
+        read.trials[0].configuration()
+    };
+    let check = |at: usize, pointer: &str, expect: Value| {
+        assert_eq!(configuration(at).pointer(pointer), Some(&expect), "{} {pointer}", MEASURED[at].0);
+    };
+    check(0, "/workload/mix", "get:90,set:10".into());
+    check(0, "/generator/connections", 64.into());
+    check(3, "/workload/value-size", "etc-value".into());
+    check(3, "/found/io_reason", "it costs no more than io_uring".into());
+    check(4, "/workload/kind", "web".into());
+    check(4, "/workload/files", "50x100".into());
+    // What has another form today keeps its name.
+    check(4, "/timeout_s", 2.0.into());
+    // No name is one that a specification does not have.
+    let spec = |workload: &str| {
+        let workload = spec::Workload::named(workload).unwrap();
+        serde_json::to_value(spec::Spec { workload, ..spec::Spec::default() }).unwrap()
+    };
+    for (at, spec) in [(3, spec("cache")), (4, spec("web"))] {
+        let configuration = configuration(at);
+        for section in ["workload", "generator"] {
+            let names = configuration[section].as_object().unwrap().keys();
+            let unknown: Vec<&String> = names.filter(|name| spec[section].get(name).is_none()).collect();
+            assert_eq!(unknown, Vec::<&String>::new(), "{section}");
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::text::{as_text, count, exact, exact_or_none, list, words};
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Load")]
 #[serde(default, rename_all = "kebab-case")]
+#[schemars(rename = "GeneratorSpec")]
 pub struct Generator {
     /// Connections to each server, shared out evenly among the threads.
     #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

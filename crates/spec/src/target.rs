@@ -16,6 +16,7 @@ use crate::{Form, TargetName};
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Server")]
 #[serde(default, rename_all = "kebab-case")]
+#[schemars(rename = "TargetSpec")]
 pub struct Target {
     /// Which.
     #[arg(skip = TargetName::app("sphinx"))]

@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use openloop::{Generator, Recording, judge};
 use proto_http::Url;
 use reactor::Address;
-use results::{Invalid, Reason, Transport, Trial};
+use results::{Body, Found, Invalid, Reason, Transport, Trial};
 use spec::{Spec, Workload};
 use units::Rate;
 use workloads::cache::{
@@ -27,7 +27,7 @@ use workloads::cache::{
 };
 use workloads::null::Null;
 
-use crate::args::{self, Resolved, Sent, TlsClient, control};
+use crate::args::{self, Sent, TlsClient, control};
 use crate::from_agents::Agents;
 use crate::noise::Watch;
 use crate::trial::{self, Circumstances};
@@ -58,7 +58,6 @@ pub(crate) struct Task {
 pub(crate) struct Done {
     pub trial: Trial,
     pub recording: Recording,
-    pub resolved: Resolved,
 }
 
 /// Reads `I/N`: number I, from 0, of N generators.
@@ -100,7 +99,9 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let mut others = Vec::new();
     let mut counters = BTreeMap::new();
     let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let (mut resolved, watched) = match sent {
+    let resolved = args::resolve(spec.clone(), &sent);
+    let mut found = task.found(&sent, io.reason);
+    let watched = match sent {
         Sent::Cache(config) => {
             let items = Arc::new(Items::new(&config));
             let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
@@ -132,9 +133,8 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 &watched.0,
                 "values that were checked had another content than was stored",
             ));
-            let mut resolved = args::resolve(spec, Sent::Cache(config));
-            resolved.server_version = Some(version);
-            (resolved, watched)
+            found.server_version = Some(version);
+            watched
         }
         Sent::Web(config) => {
             let version = web::probe(task, &config, tls.as_ref(), stop)?;
@@ -145,9 +145,8 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             };
             let watched = watched(watch, recording, task, stop)?;
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
-            let mut resolved = args::resolve(spec, Sent::Web(config));
-            resolved.server_version = version;
-            (resolved, watched)
+            found.server_version = version;
+            watched
         }
         Sent::Null => {
             let watch = Watch::start(&task.server_pids);
@@ -155,29 +154,32 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),
             };
-            (args::resolve(spec, Sent::Null), watched(watch, recording, task, stop)?)
+            watched(watch, recording, task, stop)?
         }
     };
     drop(show);
-    (resolved.io, resolved.io_reason) = (io.backend.to_string(), io.reason);
-    resolved.transport = Some(transport);
     let (mut recording, watch) = watched;
     // Of agents' machines it knows nothing: their recording counts from 0, which no sample here comes near.
     let (noise, used) = watch.finish(&mut recording);
     counters.extend(used);
     if let Some(agents) = &agents {
-        let cpus = spec.generator.agents.agents_cpus.as_ref();
-        resolved.threads = recording.threads;
-        resolved.cpus = cpus.map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
         // What was lost is the most severe, and the cause of the rest.
         others.splice(0..0, agents.lost().cloned());
     }
+    let cpus = match agents {
+        Some(_) => &spec.generator.agents.agents_cpus,
+        None => &spec.generator.cpus,
+    };
     let verdict = judge(&recording, &load, others);
     let about = Circumstances {
         load,
         within: spec.generator.target_latency.clone(),
         started,
-        resolved: resolved.clone(),
+        spec: resolved,
+        cpus: cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
+        found,
+        transport,
+        io: io.backend.to_string(),
         noise,
         verdict,
         counters,
@@ -187,7 +189,7 @@ pub(crate) fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     trial.window_opened_monotonic_ns = agents.is_none().then_some(recording.window_start.0);
     trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
     trial.agents = agents.map_or(Vec::new(), Agents::records);
-    Ok(Done { trial, recording, resolved })
+    Ok(Done { trial, recording })
 }
 
 impl Task {
@@ -204,6 +206,34 @@ impl Task {
     /// Whether items may be stored in servers that are not on this machine.
     fn agrees(&self) -> bool {
         matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
+    }
+
+    /// The servers as they are called, which decides where consistent hashing puts keys, and what a certificate must bear.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let called = |(address, name): (&Address, &Server)| match address {
+            Address::Unix(_) => address.to_string(),
+            Address::Tcp(_) | Address::Udp(_) => name.to_string(),
+        };
+        match &self.spec.workload {
+            Workload::Web(_) => self.urls.iter().map(ToString::to_string).collect(),
+            _ => self.addresses.iter().zip(&self.names).map(called).collect(),
+        }
+    }
+
+    /// What is known beside the specification before anything is sent.
+    fn found(&self, sent: &Sent, io_reason: String) -> Found {
+        let web = if let Sent::Web(config) = sent { Some(config) } else { None };
+        let body =
+            |body: &workloads::web::Body| Body { length: body.content().len() as u64, xxh3: body.xxh3() };
+        let source = |(name, source): (&str, &str)| (name.to_owned(), source.to_owned());
+        Found {
+            servers: self.servers(),
+            pages: web.map(|config| config.pages.count()),
+            body: web.and_then(|config| config.body.as_ref()).map(body),
+            io_reason,
+            sources: self.spec.sources().into_iter().map(source).collect(),
+            ..Found::default()
+        }
     }
 
     /// How the connections are encrypted, if they are.
@@ -377,7 +407,7 @@ pub(crate) fn write(done: &Done, file: &Path) -> Result<PathBuf> {
         let mut to = BufWriter::new(File::create(path).with_context(|| context(path))?);
         write(&mut to).and_then(|()| to.flush()).with_context(|| context(path))
     };
-    let log = trial::log(&done.recording, &done.resolved);
+    let log = trial::log(&done.recording, &done.trial);
     save(&hlog, &|mut to| log.write(&mut to).map_err(io::Error::other))?;
     save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
     Ok(hlog)

@@ -13,7 +13,7 @@ use results::{Gate, Kind};
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 
-use crate::args::{self, On, Sent, Typed, urls};
+use crate::args::{self, On, Typed, urls};
 use crate::generate::{self, Task};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
@@ -196,18 +196,11 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-fn resolve(mut spec: Spec) -> Result<ExitCode> {
+fn resolve(spec: Spec) -> Result<ExitCode> {
     args::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
-    if let (Sent::Cache(config), Workload::Cache(cache)) =
-        (args::sent(&spec, None, Vec::new())?, &mut spec.workload)
-    {
-        // Those of a data set are known by now.
-        cache.keys = config.keys;
-    }
-    spec.generator.threads.get_or_insert(spec.generator.threads());
-    spec.generator.pace.get_or_insert(spec.generator.pace());
-    println!("{:#}", spec.to_json());
+    let sent = args::sent(&spec, None, Vec::new())?;
+    println!("{:#}", args::resolve(spec, &sent).to_json());
     Ok(ExitCode::SUCCESS)
 }
 

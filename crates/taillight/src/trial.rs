@@ -6,13 +6,12 @@ use hist::Latency;
 use hist::hlog::{Interval, Log};
 use openloop::{EndpointTimes, Load, OperationTimes, Recording, STALL_THRESHOLD, Tally};
 use results::{
-    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Generator, Heat, LatencySummary, LoopKind,
-    Noise, Operation, Purpose, ServerFigures, Traffic, Trial, Verdict, WindowPoint, Within,
+    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Found, Generator, Heat, LatencySummary,
+    LoopKind, Noise, Operation, Purpose, ServerFigures, Traffic, Transport, Trial, Verdict, WindowPoint,
+    Within,
 };
-use serde_json::Value;
+use spec::Spec;
 use units::Nanos;
-
-use crate::args::Resolved;
 
 /// What a trial is besides its recording.
 pub(crate) struct Circumstances {
@@ -20,7 +19,14 @@ pub(crate) struct Circumstances {
     /// The shares of requests answered within these are counted.
     pub within: Vec<Nanos>,
     pub started: String,
-    pub resolved: Resolved,
+    /// What was measured, with all defaults filled in.
+    pub spec: Spec,
+    pub found: Found,
+    pub transport: Transport,
+    /// The processors of the generator, or of each agent's.
+    pub cpus: Vec<usize>,
+    /// The event loop.
+    pub io: String,
     pub noise: Noise,
     pub verdict: Verdict,
     pub counters: BTreeMap<String, f64>,
@@ -39,14 +45,14 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         .map(|(name, count, of)| (name.clone(), *count as f64 / *of as f64))
         .chain(about.counters)
         .collect();
-    let resolved = &about.resolved;
+    let spec = &about.spec;
     let generator = Generator {
         threads: recording.threads,
-        cpus: resolved.cpus.clone(),
-        connections: resolved.connections,
-        depth: resolved.depth,
-        pace: resolved.pace.clone(),
-        io: resolved.io.clone(),
+        cpus: about.cpus,
+        connections: spec.generator.connections,
+        depth: spec.generator.depth,
+        pace: spec.generator.pace().to_string(),
+        io: about.io,
         busy_share: recording.busy_share(),
         busy_us_per_request: (recording.answered_in_window > 0)
             .then(|| recording.busy.as_micros_f64() / recording.answered_in_window as f64),
@@ -71,7 +77,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         },
         achieved_rps: recording.achieved_rps(),
         window_s: recording.window.as_secs_f64(),
-        warmup_s: resolved.warmup_s,
+        warmup_s: spec.time.warmup.as_secs_f64(),
         drain_s: recording.drain.as_secs_f64(),
         loop_kind: match &load {
             Load::Open { .. } => LoopKind::Open,
@@ -85,7 +91,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
                 Some(ClosedLoop::new(clients, think, &all.response_time, interval))
             }
         },
-        transport: about.resolved.transport,
+        transport: Some(about.transport),
         arrivals,
         within: targets(&about.within)
             .filter_map(|target| Within::of(&all.response_time, &arrivals, target))
@@ -107,7 +113,8 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         generator,
         noise: about.noise,
         counters,
-        config: serde_json::to_value(resolved).unwrap_or(Value::Null),
+        spec: Some(about.spec),
+        found: about.found,
         verdict: about.verdict,
         hlog: None,
         heat: Some(Heat::of(&recording.windows)),
@@ -235,7 +242,7 @@ pub(crate) fn stalls(recording: &Recording) -> Noise {
 }
 
 /// All histograms of a trial, one line each: `get.response_time`, `get.service_time` and so on.
-pub(crate) fn log(recording: &Recording, resolved: &Resolved) -> Log {
+pub(crate) fn log(recording: &Recording, trial: &Trial) -> Log {
     let interval = |tag: String, latency: &Latency| Interval {
         tag: Some(tag),
         start: Nanos::ZERO,
@@ -253,6 +260,6 @@ pub(crate) fn log(recording: &Recording, resolved: &Resolved) -> Log {
             intervals.push(interval(format!("{}.{name}", times.name), latency));
         }
     }
-    let config = serde_json::to_string(resolved).unwrap_or_default();
+    let config = trial.configuration().to_string();
     Log { comments: vec![format!("taillight {}", env!("CARGO_PKG_VERSION")), config], base: None, intervals }
 }

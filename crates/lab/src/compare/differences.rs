@@ -9,8 +9,21 @@ use super::Choice;
 
 /// Host facts that change from minute to minute.
 const VOLATILE: [&str; 4] = ["available_bytes", "huge_pages_free", "steal_s", "steal_share"];
-/// Parts of a trial's configuration that are meant to differ from trial to trial, or follow from the target.
-const OF_THE_TRIAL: [&str; 6] = ["seed", "rate", "rate_rps", "offered_rps", "target", "server_version"];
+/// Parts of a trial's configuration that are meant to differ from trial to trial, follow from the target, or are compared
+/// by themselves.
+const OF_THE_TRIAL: [&str; 10] = [
+    "seed",
+    "rate",
+    "target",
+    "time",
+    "server_version",
+    "servers",
+    // Of schema 1 and 2.
+    "rate_rps",
+    "offered_rps",
+    "warmup_s",
+    "window_s",
+];
 /// More differences of one kind are counted rather than listed.
 const LISTED: usize = 12;
 
@@ -46,9 +59,12 @@ pub(super) fn between(a: &Choice<'_>, b: &Choice<'_>, labels: [&str; 2]) -> Vec<
         let (p, q) = (&left.generator, &right.generator);
         differ("generator threads", p.threads.to_string(), q.threads.to_string());
         differ("processors of the generator", numbers(&p.cpus), numbers(&q.cpus));
-        found.extend(values("", &left.config, &right.config, &OF_THE_TRIAL, labels));
+        // What one schema has and another has not is no difference.
+        let same_schema = left.spec.is_some() == right.spec.is_some();
+        let (left, right) = (left.configuration(), right.configuration());
+        found.extend(values("", &left, &right, &OF_THE_TRIAL, !same_schema, labels));
     }
-    found.extend(values("host ", &x.host, &y.host, &VOLATILE, labels));
+    found.extend(values("host ", &x.host, &y.host, &VOLATILE, false, labels));
     found
 }
 
@@ -58,11 +74,15 @@ fn typical<'a>(experiment: &'a Experiment, target: &'a str) -> Option<&'a Trial>
     of_sweep.or_else(|| experiment.trials_of(target).next())
 }
 
-/// The differences between two trees of values, by their paths.
-fn values(prefix: &str, a: &Value, b: &Value, but: &[&str], labels: [&str; 2]) -> Vec<String> {
+/// The differences between two trees of values, by their paths; with `common` only of paths that both have.
+fn values(prefix: &str, a: &Value, b: &Value, but: &[&str], common: bool, labels: [&str; 2]) -> Vec<String> {
     let (mut left, mut right) = (BTreeMap::new(), BTreeMap::new());
     flatten("", a, but, &mut left);
     flatten("", b, but, &mut right);
+    if common {
+        left.retain(|path, _| right.contains_key(path));
+        right.retain(|path, _| left.contains_key(path));
+    }
     let paths: Vec<String> = left
         .keys()
         .chain(right.keys())
@@ -138,6 +158,7 @@ mod tests {
     use super::*;
     use crate::sample;
     use serde_json::json;
+    use spec::{Spec, Workload};
 
     fn differences(change: impl Fn(&mut Experiment)) -> Vec<String> {
         let mut a = sample::experiment(&["sphinx"]);
@@ -155,11 +176,21 @@ mod tests {
             |change: &dyn Fn(&mut Experiment), expect: &[&str]| assert_eq!(differences(change), expect);
         check(&|_| {}, &[]);
         check(&|b| b.seed = 7, &[]);
-        check(&|b| b.trials[0].config["seed"] = json!(9), &[]);
+        fn spec(b: &mut Experiment) -> &mut Spec {
+            b.trials[0].spec.as_mut().unwrap()
+        }
+        check(&|b| spec(b).seed = 9, &[]);
+        check(&|b| spec(b).load = spec::Load::Rate("5k".parse().unwrap()), &[]);
+        check(&|b| spec(b).load = spec::Load::Closed, &["load.closed: A false, B true"]);
+        check(&|b| b.trials[0].found.servers = vec!["b:1".into()], &[]);
         check(&|b| b.host["memory"] = json!({ "available_bytes": 5 }), &[]);
-        check(&|b| b.trials[0].config["connections"] = json!(16), &["connections: A 64, B 16"]);
-        check(&|b| b.trials[0].config["cache"]["keys"] = json!(5), &["cache.keys: A 100000, B 5"]);
-        check(&|b| b.trials[0].config["depth"] = json!(4), &["depth: A –, B 4"]);
+        check(&|b| spec(b).generator.connections = 16, &["generator.connections: A 64, B 16"]);
+        let keys = |b: &mut Experiment| {
+            let Workload::Cache(cache) = &mut spec(b).workload else { panic!("no cache") };
+            cache.keys = 5;
+        };
+        check(&keys, &["workload.keys: A 100000, B 5"]);
+        check(&|b| spec(b).generator.clients = Some(4), &["generator.clients: A –, B 4"]);
         check(&|b| b.host["cpu"]["model"] = json!("b"), &["host cpu.model: A a, B b"]);
         check(&|b| b.qos = "p99<2ms".parse().unwrap(), &["QoS target: A p99 ≤ 1 ms, B p99 ≤ 2 ms"]);
         check(&|b| b.qos_basis = units::QosBasis::Windowed, &["judged figure: A raw p99, B windowed p99"]);
@@ -168,6 +199,15 @@ mod tests {
         check(&|b| b.trials[0].window_s = 5.0, &["window: A 2 s, B 5 s"]);
         check(&|b| b.trials[0].generator.cpus = vec![3], &["processors of the generator: A 1, B 3"]);
         check(&|b| b.targets[0].version = "sphinx 2".into(), &["version: A unknown, B sphinx 2"]);
+    }
+
+    #[test]
+    fn schemas_are_compared_by_what_both_have() {
+        let earlier =
+            |config: Value| differences(|b| (b.trials[0].spec, b.trials[0].earlier) = (None, config.clone()));
+        let config =
+            json!({ "workload": "cache", "cache": { "keys": 100_000 }, "connections": 16, "timeout_s": 9.0 });
+        assert_eq!(earlier(config), ["generator.connections: A 64, B 16"]);
     }
 
     #[test]

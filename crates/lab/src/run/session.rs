@@ -275,8 +275,8 @@ impl Session {
     /// An external server tells its version to the generator only.
     fn learn_version(&mut self, target: usize, trial: &Trial) {
         let known = &mut self.experiment.targets[target].version;
-        if let (true, Some(version)) = (known.is_empty(), trial.config["server_version"].as_str()) {
-            *known = version.into();
+        if let (true, Some(version)) = (known.is_empty(), &trial.found.server_version) {
+            known.clone_from(version);
         }
     }
 }

@@ -26,6 +26,8 @@ const REACH: Duration = Duration::from_secs(3);
 
 /// A server under test, or several that share one load. Dropping it ends what was started for it.
 pub struct Server {
+    /// As it was named.
+    name: TargetName,
     record: results::Target,
     keeper: Keeper,
 }
@@ -60,7 +62,8 @@ impl Server {
         match (name, target::application(name)?) {
             (_, Some(app)) => {
                 let own = ManagedServer::start(&app, options)?;
-                Ok(Server { record: own.record(&app.name), keeper: Keeper::Managed(Box::new(own)) })
+                let record = own.record(&app.name);
+                Ok(Server { name: name.clone(), record, keeper: Keeper::Managed(Box::new(own)) })
             }
             (TargetName::App(host_port) | TargetName::External(host_port), None) => Self::external(host_port),
         }
@@ -68,7 +71,7 @@ impl Server {
 
     /// A server that was started on another machine.
     pub fn remote(record: results::Target, remote: Box<dyn Remote>) -> Server {
-        Server { record, keeper: Keeper::Remote(remote) }
+        Server { name: TargetName::app(&record.name), record, keeper: Keeper::Remote(remote) }
     }
 
     /// A server that runs, or several of a cluster.
@@ -87,12 +90,17 @@ impl Server {
             address: host_port.into(),
             ..results::Target::default()
         };
-        Ok(Server { record, keeper: Keeper::External })
+        Ok(Server { name: TargetName::External(host_port.into()), record, keeper: Keeper::External })
     }
 
     /// Calls it otherwise, where another target has the same name.
     pub fn rename(&mut self, name: String) {
         self.record.name = name;
+    }
+
+    /// What a specification calls it.
+    pub(crate) fn name(&self) -> &TargetName {
+        &self.name
     }
 
     /// What a result records of it.

@@ -10,7 +10,7 @@ use crate::number;
 pub(crate) fn configuration(experiment: &Experiment) -> Markup {
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for trial in &experiment.trials {
-        for (name, value) in flat(&trial.config) {
+        for (name, value) in flat(&trial.configuration()) {
             let seen = values.entry(name).or_default();
             if !seen.contains(&value) {
                 seen.push(value);

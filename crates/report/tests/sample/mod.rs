@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use results::*;
 use serde_json::json;
-use units::{Nanos, Qos, QosBasis};
+use spec::{Load, Spec};
+use units::{Nanos, Qos, QosBasis, Rate};
 
 mod study;
 
@@ -154,13 +155,7 @@ pub fn trial(plan: &Plan) -> Trial {
             disturbed_windows: disturbed,
         },
         counters: BTreeMap::from([("hit_ratio".into(), 1.0)]),
-        config: json!({
-            "workload": "cache",
-            "cache": { "keys": 100_000, "key_bytes": 30, "value_bytes": 200, "get_share": 0.9, "popularity": "uniform" },
-            "load": { "arrivals": "poisson", "rate_rps": rps, "connections": 16, "depth": 1 },
-            "time": { "warmup_ms": 500, "window_ms": window_s * 1e3, "timeout_ms": 1000 },
-            "prefix": "tl:",
-        }),
+        spec: Some(Spec { load: Load::Rate(Rate::new(rps).unwrap()), ..Spec::default() }),
         verdict,
         hlog: Some(format!("trials/{number:04}.hlog")),
         within: vec![Within { target_us: 500.0, share: share_within(500.0, intended, unfinished, response) }],
@@ -569,7 +564,7 @@ pub fn degenerate() -> Vec<(&'static str, Experiment)> {
         t.windowed_p99_us = None;
         t.curve.clear();
         t.windows.iter_mut().for_each(|w| (w.p50_us, w.p99_us, w.max_us) = (None, None, None));
-        t.config = serde_json::Value::Null;
+        t.spec = None;
         t.generator = Generator::default();
     };
     let huge = |t: &mut Trial| {

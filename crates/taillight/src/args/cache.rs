@@ -14,7 +14,6 @@ use workloads::cache::{CacheConfig, Cluster, Listed, Server};
 pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
     let default = CacheConfig::default();
     let data_set = listed(cache)?;
-    let source = |(name, source): (&str, &str)| (name.replace('-', "_"), source.to_owned());
     let config = CacheConfig {
         keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
         key_prefix: cache.key_prefix.clone(),
@@ -30,7 +29,6 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
         udp: cache.udp,
         cluster: servers.map_or(default.cluster, |servers| Cluster { servers, placement: cache.placement }),
         seed: spec.seed,
-        sources: spec.sources().into_iter().map(source).collect(),
     };
     config.check()?;
     Ok(config)

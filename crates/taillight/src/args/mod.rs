@@ -1,4 +1,4 @@
-//! The options of the load generator, and the record that they resolve to.
+//! The options of the load generator, and the plan that a specification resolves to.
 
 mod cache;
 mod tls;
@@ -14,12 +14,9 @@ use clap::Args;
 use dist::{ArrivalSpec, Arrivals, Process, Trace};
 use openloop::{Endpoint, Load, Plan};
 use reactor::Address;
-use results::Transport;
-use serde::Serialize;
-use spec::Spec;
+use spec::{Spec, Workload};
 use units::{Nanos, Rate};
-use workloads::cache::CacheConfig;
-use workloads::web::WebConfig;
+use workloads::web::Pages;
 
 pub(crate) use cache::read as read_data_set;
 pub(crate) use tls::{TlsClient, check as check_tls, client, control, encrypted};
@@ -40,42 +37,6 @@ pub(crate) struct LoadOptions {
     pub time: spec::Time,
     /// Seed of arrivals, keys, sizes and operations; the same seed gives the same requests.
     #[arg(long, default_value_t = 1, value_name = "N", help_heading = "Load")]
-    pub seed: u64,
-}
-
-/// What the load is after all defaults were filled in; recorded with every trial.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Resolved {
-    pub workload: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheConfig>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub web: Option<WebConfig>,
-    /// What the server says of itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_version: Option<String>,
-    pub arrivals: String,
-    pub binding: String,
-    pub pace: String,
-    /// How the requests reach the server.
-    pub transport: Option<Transport>,
-    /// `open` or `closed`.
-    pub loop_kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub think_s: Option<f64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clients: Option<u32>,
-    pub io: String,
-    /// Why that event loop.
-    pub io_reason: String,
-    pub connections: u32,
-    pub depth: u32,
-    pub threads: u32,
-    pub cpus: Vec<usize>,
-    pub warmup_s: f64,
-    pub window_s: f64,
-    pub drain_s: f64,
-    pub timeout_s: f64,
     pub seed: u64,
 }
 
@@ -108,38 +69,21 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
-/// The record of a load.
-pub(crate) fn resolve(spec: &Spec, sent: Sent) -> Resolved {
-    let (workload, cache, web) = match sent {
-        Sent::Cache(config) => ("cache", Some(*config), None),
-        Sent::Web(config) => ("web", None, Some(*config)),
-        Sent::Null => ("null", None, None),
-    };
-    let (load, time, closed) = (&spec.generator, &spec.time, spec.load == spec::Load::Closed);
-    Resolved {
-        workload,
-        cache,
-        web,
-        server_version: None,
-        arrivals: load.arrivals.to_string(),
-        binding: load.binding.to_string(),
-        pace: load.pace().to_string(),
-        transport: None,
-        loop_kind: if closed { "closed" } else { "open" },
-        think_s: closed.then(|| load.think.as_secs_f64()),
-        clients: load.clients,
-        io: load.io.to_string(),
-        io_reason: String::new(),
-        connections: load.connections,
-        depth: load.depth,
-        threads: load.threads(),
-        cpus: load.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
-        warmup_s: time.warmup.as_secs_f64(),
-        window_s: time.window.as_secs_f64(),
-        drain_s: load.drain.as_secs_f64(),
-        timeout_s: load.timeout.as_secs_f64(),
-        seed: spec.seed,
+/// The measurement with what it leaves to be found out: the keys of a data set, the files of a folder.
+pub(crate) fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
+    match (sent, &mut spec.workload) {
+        (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,
+        (Sent::Web(config), Workload::Web(web)) => {
+            if let Pages::Files(files) = &config.pages {
+                (web.files, web.files_seed) = (Some(files.description().clone()), files.seed());
+            }
+        }
+        _ => {}
     }
+    let generator = &mut spec.generator;
+    generator.threads.get_or_insert(generator.threads());
+    generator.pace.get_or_insert(generator.pace());
+    spec
 }
 
 /// The plan of all threads together for these endpoints.

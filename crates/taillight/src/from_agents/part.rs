@@ -1,9 +1,7 @@
 //! What each agent's generator is to do.
 
-use reactor::Address;
 use spec::workload::Fill;
 use spec::{Agents, ProbeSet, Spec, TargetName, Workload};
-use workloads::cache::Server;
 use workloads::web::FileSet;
 
 use crate::generate::Task;
@@ -15,18 +13,10 @@ use crate::generate::Task;
 pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usize) -> Spec {
     let mut spec = task.spec.clone();
     let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
-    // By name where there is one: it decides where consistent hashing puts keys, and what a certificate must bear.
-    let server = |(address, name): (&Address, &Server)| match address {
-        Address::Unix(_) => address.to_string(),
-        Address::Tcp(_) | Address::Udp(_) => name.to_string(),
-    };
-    let servers: Vec<String> = match &spec.workload {
-        Workload::Web(_) => task.urls.iter().map(ToString::to_string).collect(),
-        _ => task.addresses.iter().zip(&task.names).map(server).collect(),
-    };
     // They act on the server's machine, and are not the client's.
     (spec.knobs, spec.probes) = (Vec::new(), ProbeSet::default());
-    spec.target = spec::Target { server: TargetName::External(servers.join(",")), ..spec::Target::default() };
+    spec.target =
+        spec::Target { server: TargetName::External(task.servers().join(",")), ..spec::Target::default() };
     let load = &mut spec.generator;
     load.connections = part(load.connections);
     load.clients = load.clients.map(part);

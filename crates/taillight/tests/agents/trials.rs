@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use launch::Process;
 use results::{Reason, Trial, Verdict};
 use rustix::process::Signal;
+use spec::Workload;
 
 use crate::net::Net;
 use crate::program::{
@@ -81,7 +82,8 @@ fn pages_are_asked_for_by_several_machines() {
     assert_eq!((trial.agents.len(), trial.arrivals.intended), (2, 2_000), "{}", trial.verdict);
     assert_eq!(trial.arrivals.errors, 0, "{:?}", trial.errors);
     assert_eq!((trial.counters["success_ratio"], trial.counters["verify_failures"]), (1.0, 0.0));
-    assert_eq!(trial.config["web"]["files"], "100x1KiB");
+    let Some(Workload::Web(web)) = trial.spec.map(|spec| spec.workload) else { panic!("no web") };
+    assert_eq!(web.files.unwrap().to_string(), "100x1KiB");
     let parts: Vec<u64> = trial.agents.iter().map(|agent| agent.arrivals).collect();
     assert_eq!(parts, [1_000, 1_000]);
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use results::{Experiment, Kind, ResultFolder};
+use results::{Experiment, Kind, ResultFolder, Trial};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -70,7 +70,8 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     assert!(max[0].low_rps < 1_200.0 && max[0].low_rps > 1.0, "{max:?}");
     let points = result.trials.iter().filter(|t| t.load_share.is_some() && t.instead_of.is_none()).count();
     assert_eq!(points, 4);
-    assert!(result.trials.iter().all(|trial| trial.config["connections"] == 8));
+    let connections = |trial: &Trial| trial.spec.as_ref().unwrap().generator.connections;
+    assert!(result.trials.iter().all(|trial| connections(trial) == 8));
     assert!(result.notes.iter().any(|note| note.contains("neither pinned nor flushed")));
     let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(page.contains("</html>"));

@@ -1,4 +1,5 @@
 use results::{Trial, Verdict};
+use spec::Workload;
 
 use crate::run::{Served, finish, taillight, text};
 
@@ -22,7 +23,8 @@ fn a_trial_accounts_for_every_arrival() {
     );
     assert_eq!(trial.all.response_time.count, arrivals.intended - arrivals.errors);
     assert_eq!(trial.counters["hit_ratio"], 1.0);
-    assert_eq!(trial.config["cache"]["keys"], 100_000);
+    let Some(Workload::Cache(cache)) = trial.spec.map(|spec| spec.workload) else { panic!("no cache") };
+    assert_eq!(cache.keys, 100_000);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use results::ResultFolder;
 use tempfile::TempDir;
 use workloads::web::FileSet;
 
-use crate::run::{Served, finish, refuses, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text, web};
 
 /// A browser that takes longer than this is stuck; it takes about 1 s.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -209,7 +209,8 @@ fn a_load_is_offered_to_an_nginx_that_is_started_for_it() {
     let configuration = target.configuration.as_deref().unwrap();
     assert!(configuration.contains("worker_processes 2;") && configuration.contains(" reuseport;"));
     assert!(trial.arrivals.intended > 0);
-    assert_eq!((trial.arrivals.errors, trial.config["web"]["files"].as_str()), (0, Some("50xweb[1..20000]")));
+    let files = web(trial).files.as_ref().unwrap().to_string();
+    assert_eq!((trial.arrivals.errors, files.as_str()), (0, "50xweb[1..20000]"));
     // The workers' processor time, not the master's, which sleeps. It is read every 250 ms: of a window of 2 s at least
     // two samples are within, also on a busy machine.
     assert!(trial.counters["server_cpu_us_per_request"] > 0.0);

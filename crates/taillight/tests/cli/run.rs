@@ -3,6 +3,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use results::Trial;
+use spec::Workload;
+
 /// Nothing in these tests takes longer, unless it hangs. The longest takes 15 s on two idle processors; others may use them
 /// as well.
 const LIMIT: Duration = Duration::from_secs(300);
@@ -47,6 +50,14 @@ pub(crate) fn refuses(command: &mut Command, code: i32, says: &[&str]) {
         assert!(text.contains(part), "it does not say '{part}': {text}");
     }
     assert!(!text.contains("panicked"), "{text}");
+}
+
+/// What was asked of a web server.
+pub(crate) fn web(trial: &Trial) -> &spec::workload::Web {
+    match &trial.spec.as_ref().unwrap().workload {
+        Workload::Web(web) => web,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// A server of this program that runs until it is dropped.

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use workloads::web::FileSet;
 
-use crate::run::{Served, finish, refuses, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text, web};
 
 /// A server that answers every request with the same page, at once.
 fn canned(size: &str) -> Served {
@@ -135,10 +135,11 @@ fn a_trial_accounts_for_every_arrival() {
     assert_eq!(trial.operations[0].name, "get");
     assert_eq!(trial.counters["verify_failures"], 0.0);
     assert_eq!(trial.transport, Some(Transport::Tcp));
-    let web = &trial.config["web"];
-    assert_eq!((&web["files"], &web["popularity"]), (&"1000x4KiB".into(), &"zipf:0.99".into()), "{web}");
-    assert_eq!(web["urls"][0], target);
-    assert_eq!(trial.config["server_version"], "null");
+    let web = web(&trial);
+    let files = web.files.as_ref().unwrap().to_string();
+    assert_eq!((files.as_str(), web.popularity.to_string().as_str()), ("1000x4KiB", "zipf:0.99"));
+    assert_eq!((&trial.found.servers, trial.found.pages), (&vec![target], Some(1000)));
+    assert_eq!(trial.found.server_version.as_deref(), Some("null"));
     let traffic = trial.traffic.unwrap();
     assert!(traffic.bytes_received > 4096 * trial.arrivals.completed / 2, "{traffic:?}");
 }

@@ -8,7 +8,7 @@ use launch::find_program;
 use results::{Experiment, Kind, Purpose, ResultFolder};
 use tempfile::TempDir;
 
-use crate::run::{Served, finish, refuses, taillight, text};
+use crate::run::{Served, finish, refuses, taillight, text, web};
 
 /// Short trials on shared machines: what is tested is the way, not the figures.
 const SHORT: &str = "--window 300ms --warmup 50ms --drain 50ms --pace sleep --connections 8 --no-live";
@@ -30,7 +30,7 @@ fn result_of(out: &Path, name: &str) -> Experiment {
     let result = ResultFolder::open(&out.join(name)).unwrap().load().unwrap();
     assert!(result.complete && !result.trials.is_empty());
     for trial in &result.trials {
-        assert_eq!(trial.config["web"]["files"], "50x100", "{}", trial.config);
+        assert_eq!(web(trial).files.as_ref().unwrap().to_string(), "50x100");
         // None where the machine was too busy for a single answer.
         assert!(trial.operations.iter().all(|operation| operation.name == "get"));
     }
@@ -86,8 +86,8 @@ fn two_web_servers_are_compared_in_one_run() {
     let names: Vec<&str> = result.targets.iter().map(|target| target.name.as_str()).collect();
     assert_eq!(names, urls);
     for trial in &result.trials {
-        let asked = trial.config["web"]["urls"].as_array().unwrap();
-        assert!(asked.len() == 1 && asked[0] == trial.target, "each trial asks its own server");
+        assert_eq!(trial.found.servers, [trial.target.as_str()], "each trial asks its own server");
+        assert_eq!(trial.spec.as_ref().unwrap().target.server.to_string(), trial.target);
     }
     // Both are offered the same: a share of the smaller maximum of the block, that of the slower one.
     for share in [0.2, 0.5] {

@@ -7,7 +7,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use reactor::Address;
-use serde::Serialize;
 use spec::workload::Placement;
 use units::ParseError;
 
@@ -17,7 +16,7 @@ use ketama::Continuum;
 /// The servers of a cluster, and how keys are spread over them.
 ///
 /// Bounds: 1 to [`Cluster::MAX`] servers, no two alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
     /// In the order of the endpoints; `modulo` depends on it.
     pub servers: Vec<Server>,
@@ -26,7 +25,7 @@ pub struct Cluster {
 }
 
 /// A server as clients name it, which decides where `ketama` puts keys: another name is another placement.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     /// Its name or address as given, not resolved; the path of a Unix socket.
     pub host: String,

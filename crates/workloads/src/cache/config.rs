@@ -1,50 +1,38 @@
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size};
 use rand::SeedableRng;
-use serde::{Serialize, Serializer};
 use units::Bytes;
 
 use crate::cache::content::mixed;
 use crate::cache::{Cluster, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
 
-/// Every parameter of the cache workload; what a result records.
+/// Every parameter of the cache workload.
 ///
 /// Shape: plain data; [`CacheConfig::check`] says whether the parameters go together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CacheConfig {
     /// Keys in the data set.
     pub keys: u64,
     /// The prefix of every key.
-    #[serde(serialize_with = "text")]
     pub key_prefix: Prefix,
     /// Length of a key with its prefix; drawn once per key, and no less than the prefix and the key's number need.
     /// Units: bytes.
-    #[serde(rename = "key_size_bytes", serialize_with = "text")]
     pub key_size: Size,
     /// Length of a value; drawn once per key. Units: bytes.
-    #[serde(rename = "value_size_bytes", serialize_with = "text")]
     pub value_size: Size,
     /// A file that says of each item how long key and value are and how often it is asked for; takes the place of
     /// `keys`, which is as many, of both sizes and of `popularity`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub data_set: Option<Listed>,
     /// How often each key is requested.
-    #[serde(serialize_with = "text")]
     pub popularity: Popularity,
     /// The shares of the operations.
-    #[serde(rename = "mix_percent", serialize_with = "text")]
     pub mix: Mix,
     /// How the operations are written.
-    #[serde(serialize_with = "text")]
     pub protocol: Protocol,
     /// After how long what is stored expires.
-    #[serde(rename = "expiry_s", serialize_with = "text")]
     pub expiry: Expiry,
     /// What follows a miss of a get.
-    #[serde(serialize_with = "text")]
     pub on_miss: OnMiss,
     /// Whether values are made so that they can be checked, and each that comes back is.
     pub verify: bool,
@@ -54,19 +42,11 @@ pub struct CacheConfig {
     pub cluster: Cluster,
     /// The seed of keys, sizes and operations.
     pub seed: u64,
-    /// Where parameters come from that a preset chose: the parameter's name, and the source.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub sources: BTreeMap<String, String>,
 }
 
 /// The seed of all sizes. They do not follow the load's seed: trials with different seeds share one data set, which
 /// would otherwise have to be stored again for each.
 const SIZES: u64 = 0x6974_656d_7321;
-
-/// Writes a value as a person would type it.
-pub(super) fn text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(value)
-}
 
 impl Default for CacheConfig {
     /// The Memcached study of IISWC'17 §III-C, made smaller: 30 B keys, 200 B values, gets only, on memcached's port of
@@ -88,7 +68,6 @@ impl Default for CacheConfig {
             udp: false,
             cluster: Cluster::single(Server { host: "127.0.0.1".into(), port: Server::DEFAULT_PORT }),
             seed: 1,
-            sources: BTreeMap::new(),
         }
     }
 }
@@ -137,15 +116,13 @@ impl CacheConfig {
 }
 
 /// A data set from a file, or the one that comes with Taillight.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Listed {
     /// The file's name, or what the data set is called.
     pub name: String,
     /// How it was scaled up.
-    #[serde(serialize_with = "text")]
     pub scaling: Scaling,
     /// The items.
-    #[serde(skip)]
     pub population: Arc<Population>,
 }
 

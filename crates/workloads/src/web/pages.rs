@@ -1,8 +1,6 @@
 use std::sync::Arc;
 
 use proto_http::check_target;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 use units::ParseError;
 
 use crate::web::FileSet;
@@ -59,24 +57,6 @@ impl Pages {
             Pages::Files(files) => (0..files.files()).map(|n| files.checksum(n)).collect(),
             _ => Vec::new(),
         }
-    }
-}
-
-impl Serialize for Pages {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        match self {
-            Pages::One => {}
-            Pages::Files(files) => {
-                map.serialize_entry("files", &files.to_string())?;
-                map.serialize_entry("files_seed", &files.seed())?;
-            }
-            Pages::Listed(listed) => {
-                map.serialize_entry("list", &listed.name)?;
-                map.serialize_entry("pages", &listed.pages.len())?;
-            }
-        }
-        map.end()
     }
 }
 

@@ -234,7 +234,7 @@ fn one_load_is_repeated_with_other_seeds() {
     outcome.unwrap();
     let of = |read: fn(&Trial) -> f64| result.trials.iter().map(read).collect::<Vec<f64>>();
     assert_eq!(of(|trial| trial.offered_rps), [5000.0; 3]);
-    let seeds = of(|trial| trial.config["seed"].as_f64().unwrap());
+    let seeds = of(|trial| trial.spec.as_ref().unwrap().seed as f64);
     assert!(seeds[0] == 1.0 && seeds[0] != seeds[1] && seeds[1] != seeds[2], "{seeds:?}");
     assert!(result.trials.iter().all(|trial| trial.purpose == Purpose::Single && trial.load_share.is_none()));
 }
@@ -250,7 +250,9 @@ fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
     for pair in points.chunks(2) {
         assert_ne!(pair[0].target, pair[1].target);
         assert_eq!((pair[0].offered_rps, pair[0].load_share), (pair[1].offered_rps, pair[1].load_share));
-        assert_eq!(pair[0].config["seed"], pair[1].config["seed"]);
+        let [left, right] = [0, 1].map(|i| pair[i].spec.as_ref().unwrap());
+        assert_eq!(left.seed, right.seed);
+        assert_eq!(left.target.server, TargetName::app("sphinx"), "not where it listened");
     }
     let firsts: Vec<&str> = points.chunks(2).map(|pair| pair[0].target.as_str()).collect();
     assert!(firsts.contains(&"memcached") && firsts.contains(&"sphinx"), "{firsts:?}");

@@ -1,0 +1,35 @@
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a trial found out beside what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Found {
+    /// What the server says of itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_version: Option<String>,
+    /// Where the servers were reached, in the order in which keys are placed on them.
+    pub servers: Vec<String>,
+    /// Pages that a web server was asked for; `None` for another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u64>,
+    /// What every request carried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Body>,
+    /// Why the generator took its event loop.
+    pub io_reason: String,
+    /// Where the values come from that a preset chose: the option, and the source.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
+}
+
+/// The body of requests, by which two results are known to have sent the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Body {
+    /// Its length. Units: bytes.
+    pub length: u64,
+    /// Its xxh3, in hexadecimal digits.
+    pub xxh3: String,
+}
