@@ -1,5 +1,5 @@
 //! Prints the JSON schema of results: `cargo run -p results --example schema > docs/reference/result-schema-v3.json`;
-//! with `study` behind it, that of studies: `cargo run -p results --example schema study > docs/reference/study-schema-v1.json`.
+//! with `study` behind it, that of studies: `cargo run -p results --example schema study > docs/reference/study-schema-v2.json`.
 
 fn main() {
     let schema = match std::env::args().nth(1).as_deref() {

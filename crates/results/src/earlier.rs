@@ -1,6 +1,10 @@
 //! The reader of earlier schemas: what they called otherwise.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+
+use crate::Study;
+use crate::study::PlanRecord;
 
 /// Where schema 1 and 2 had parts of a trial's configuration that a specification has as well, and where it has them.
 /// Times were numbers of seconds and have no counterpart.
@@ -69,6 +73,39 @@ fn put(tree: &mut Value, path: &str, value: Value) {
     }
 }
 
+/// A study of schema 1 with its configuration in the fields that it has today; what has none, or other names, stays.
+pub(crate) fn study(mut study: Study) -> Study {
+    let Value::Object(mut config) = study.earlier.take() else { return study };
+    study.claims_not_measurable = field(&mut config, "claims_not_measurable").unwrap_or_default();
+    study.remote_host = field(&mut config, "elsewhere");
+    study.agents = field(&mut config, "agents").unwrap_or_default();
+    study.plan = plan(&mut config);
+    if !config.is_empty() {
+        study.earlier = config.into();
+    }
+    study
+}
+
+/// Takes a field out, where it is what it is today.
+fn field<T: DeserializeOwned>(config: &mut Map<String, Value>, name: &str) -> Option<T> {
+    let value = serde_json::from_value(config.get(name)?.clone()).ok()?;
+    config.remove(name);
+    Some(value)
+}
+
+/// Takes the plan out, where its specifications have the names of today: a name that is not known would be read as
+/// nothing.
+fn plan(config: &mut Map<String, Value>) -> Option<PlanRecord> {
+    let plan: PlanRecord = serde_json::from_value(config.clone().into()).ok()?;
+    let Ok(Value::Object(again)) = serde_json::to_value(&plan) else { return None };
+    if again.iter().any(|(name, value)| config.get(name) != Some(value)) {
+        return None;
+    }
+    // The study itself says its form.
+    config.retain(|name, _| !again.contains_key(name) && name != "form");
+    Some(plan)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +123,31 @@ mod tests {
         check(json!({ "load": { "rate_rps": 5.0 } }), json!({ "load": { "rate_rps": 5.0 } }));
         check(Value::Null, Value::Null);
         check(json!("text"), json!("text"));
+    }
+
+    #[test]
+    fn a_study_has_what_its_configuration_said() {
+        let read = |config: Value| study(Study { earlier: config, ..Study::default() });
+        let point = |mut experiment: Value| {
+            let mut whole = spec::Spec::default().to_json();
+            whole.as_object_mut().unwrap().append(experiment.as_object_mut().unwrap());
+            json!({ "series": "s", "x": 50.0, "experiment": whole })
+        };
+        let plan = |points: Vec<Value>| {
+            json!({ "form": "quick", "blocks": 3, "references_per_block": 2, "tolerance": 0.05,
+                    "assumed_maximum_rps": null, "points": points, "pairs": [], "references": [] })
+        };
+        let mut config = plan(vec![point(json!({ "seed": 7 }))]);
+        config["claims_not_measurable"] = json!({ "c": "one core" });
+        config["elsewhere"] = json!("on b");
+        config["agents"] = json!({ "agents": ["a:1"] });
+        let found = read(config);
+        assert_eq!(found.plan.as_ref().unwrap().points[0].spec.seed, 7);
+        assert_eq!((found.claims_not_measurable["c"].as_str(), found.agents.agents.len()), ("one core", 1));
+        assert_eq!((found.remote_host.as_deref(), found.earlier), (Some("on b"), Value::Null));
+        // A name that a specification does not have is not lost.
+        let other = plan(vec![point(json!({ "server": "sphinx" }))]);
+        let found = read(other.clone());
+        assert_eq!((found.plan, found.earlier), (None, other));
     }
 }

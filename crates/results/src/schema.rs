@@ -11,7 +11,7 @@ pub fn json_schema() -> serde_json::Value {
 
 /// The JSON schema of `study.json` as this version writes it, made from the types.
 ///
-/// Kept in `docs/reference/study-schema-v1.json`; a test compares the two.
+/// Kept in `docs/reference/study-schema-v2.json`; a test compares the two.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(Study).to_value()
 }

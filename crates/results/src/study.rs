@@ -8,11 +8,15 @@ mod claim;
 mod comparison;
 mod figure;
 mod folder;
+mod plan;
 mod table;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spec::Agents;
 
 pub use cell::{Cell, X};
 pub use claim::{ClaimResult, ClaimVerdict};
@@ -21,10 +25,13 @@ pub use comparison::{
 };
 pub use figure::{Axis, Figure, FigureKind, Point, Scale, Series};
 pub use folder::StudyFolder;
+pub use plan::{PlanRecord, PlannedPoint};
 pub use table::{Entry, Row, Table};
 
-/// The version of the schema of `study.json` that this program writes.
-pub const STUDY_SCHEMA: u32 = 1;
+/// The version of the schema of `study.json` that this program writes; it reads the earlier one too.
+///
+/// 2 has the configuration in fields: the plan, the claims that are not measurable, the remote host, the agents.
+pub const STUDY_SCHEMA: u32 = 2;
 
 /// A grid of experiments, the claims that it was made to judge, and the published values beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -63,9 +70,22 @@ pub struct Study {
     /// The number of blocks that were measured whole: each holds every point once, and the reference points.
     #[serde(default)]
     pub blocks: u32,
-    /// The study's definition with everything filled in: each series with its whole configuration.
+    /// What was to be measured, each point with its whole specification; `None` for a study of schema 1 that had
+    /// specifications with names of their own.
     #[serde(default)]
-    pub config: Value,
+    pub plan: Option<PlanRecord>,
+    /// The claims that this host cannot tell, with the reason.
+    #[serde(default)]
+    pub claims_not_measurable: BTreeMap<String, String>,
+    /// What a reader must know of the machine that the servers ran on, where it was another one.
+    #[serde(default)]
+    pub remote_host: Option<String>,
+    /// Which machines generated the load.
+    #[serde(default)]
+    pub agents: Agents,
+    /// What of the configuration that schema 1 wrote has no field; null since.
+    #[serde(default, rename = "config", skip_serializing_if = "Value::is_null")]
+    pub earlier: Value,
     /// Facts about the machine that the servers ran on, as `taillight host --json` prints them.
     pub host: Value,
     /// The knobs that were applied, as they are written: `cpu.set=0`.
@@ -120,6 +140,24 @@ pub struct Skipped {
 }
 
 impl Study {
+    /// Whether `other` measures the same in the same places.
+    pub fn has_plan_of(&self, other: &Study) -> bool {
+        self.plan == other.plan
+            && self.claims_not_measurable == other.claims_not_measurable
+            && (&self.remote_host, &self.agents) == (&other.remote_host, &other.agents)
+            && self.earlier == other.earlier
+    }
+
+    /// What was to be measured as names and values, to be printed as a whole.
+    pub fn configuration(&self) -> Value {
+        let Some(plan) = &self.plan else { return self.earlier.clone() };
+        let mut whole = serde_json::to_value(plan).unwrap_or_default();
+        if self.agents != Agents::default() {
+            whole["agents"] = serde_json::to_value(&self.agents).unwrap_or_default();
+        }
+        whole
+    }
+
     /// The cells of `series` at `x`, one per block.
     pub fn cells_at<'a>(&'a self, series: &'a str, x: &'a X) -> impl Iterator<Item = &'a Cell> {
         self.cells.iter().filter(move |cell| cell.series == series && cell.x == *x)

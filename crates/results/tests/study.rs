@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 use validator::problems;
 
 const OLD: &str = include_str!("fixtures/v1-study.json");
+/// Written by the last version of schema 1, and since only stripped of white space and the program's folder.
+const RUN: &str = include_str!("fixtures/v1-study-run.json");
 
 fn study() -> Study {
     serde_json::from_str(OLD).unwrap()
@@ -52,7 +54,29 @@ fn studies_keep_to_the_schema() {
 #[test]
 fn nothing_of_an_old_study_is_lost() {
     let then: Value = serde_json::from_str(OLD).unwrap();
-    assert_eq!(serde_json::to_value(study()).unwrap(), then);
+    let now = serde_json::to_value(study()).unwrap();
+    for (name, value) in then.as_object().unwrap() {
+        assert_eq!(now.get(name), Some(value), "{name}");
+    }
+}
+
+#[test]
+fn an_old_configuration_is_read_into_its_fields() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = StudyFolder::create(root.path(), "one").unwrap();
+    let load = |text: &str| {
+        fs::write(folder.path().join("study.json"), text).unwrap();
+        folder.load().unwrap()
+    };
+    let run = load(RUN);
+    let plan = run.plan.as_ref().unwrap();
+    assert_eq!((plan.blocks, plan.points.len(), plan.points[0].spec.generator.connections), (2, 1, 4));
+    assert_eq!((&run.earlier, run.claims_not_measurable.len()), (&Value::Null, 0));
+    folder.save(&run).unwrap();
+    assert_eq!(folder.load().unwrap(), run);
+    // That of a plan with other names stays as it is.
+    let old = load(OLD);
+    assert_eq!((old.plan, &old.earlier), (None, &serde_json::from_str::<Value>(OLD).unwrap()["config"]));
 }
 
 #[test]

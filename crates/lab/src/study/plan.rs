@@ -3,8 +3,7 @@
 mod candidate;
 
 use results::Purpose;
-use results::study::{Form as StudyForm, Skipped, X};
-use serde_json::{Value, json};
+use results::study::{Form as StudyForm, PlanRecord, PlannedPoint, Skipped, X};
 use spec::{Load, Spec};
 use units::Rate;
 
@@ -173,18 +172,21 @@ impl Plan {
     }
 
     /// Everything about it, for the record and to know whether a part that was measured before belongs to it.
-    pub(super) fn to_json(&self) -> Value {
-        let point = |point: &Point| json!({ "series": point.series, "x": point.x, "experiment": point.experiment.to_json() });
-        json!({
-            "form": self.form.words(),
-            "blocks": self.blocks,
-            "references_per_block": self.references_per_block,
-            "tolerance": self.tolerance,
-            "assumed_maximum_rps": self.assumed,
-            "points": self.points.iter().map(point).collect::<Vec<_>>(),
-            "pairs": self.pairs.iter().map(|pair| [point(&pair.first), point(&pair.second)]).collect::<Vec<_>>(),
-            "references": self.references.iter().map(point).collect::<Vec<_>>(),
-        })
+    pub(super) fn record(&self) -> PlanRecord {
+        let point = |point: &Point| PlannedPoint {
+            series: point.series.clone(),
+            x: point.x.clone(),
+            spec: point.experiment.clone(),
+        };
+        PlanRecord {
+            blocks: self.blocks,
+            references_per_block: self.references_per_block,
+            tolerance: self.tolerance,
+            assumed_maximum_rps: self.assumed,
+            points: self.points.iter().map(point).collect(),
+            pairs: self.pairs.iter().map(|pair| [point(&pair.first), point(&pair.second)]).collect(),
+            references: self.references.iter().map(point).collect(),
+        }
     }
 }
 

@@ -5,16 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::Study;
 use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
-use spec::Agents;
 
 use super::facts::Facts;
 use super::judge::judge;
 use super::summary::Cells;
 use super::{Definition, DefinitionError};
 use crate::run::{Plan, Setup, knob_names};
-
-/// Where in the record's configuration stands which claims this host cannot tell.
-const LACKING: &str = "claims_not_measurable";
 
 /// The record of a study of which nothing has been measured yet. Its machine is that of the servers.
 ///
@@ -25,27 +21,18 @@ pub fn new_record(
     facts: &Facts,
     setup: &Setup,
 ) -> Result<Study, DefinitionError> {
-    let mut lacking: BTreeMap<&str, String> = BTreeMap::new();
+    let mut lacking: BTreeMap<String, String> = BTreeMap::new();
     for claim in &definition.claims {
         for need in &claim.needs {
             if let Some(reason) = facts.lacks(need)? {
-                lacking.entry(&claim.id).or_insert(reason);
+                lacking.entry(claim.id.clone()).or_insert(reason);
             }
         }
-    }
-    let mut config = plan.to_json();
-    config[LACKING] = json!(lacking);
-    if let Some(remote_host) = &setup.remote_host {
-        // What was measured on one machine is not continued on another.
-        config["elsewhere"] = json!(remote_host.note());
     }
     let host = match &setup.remote_host {
         Some(remote_host) => json!(remote_host.host()),
         None => setup.host.clone(),
     };
-    if setup.agents != Agents::default() {
-        config["agents"] = json!(setup.agents);
-    }
     let mut knobs: Vec<String> =
         plan.benches.iter().flat_map(|bench| knob_names(&bench.experiment)).collect();
     knobs.sort();
@@ -63,7 +50,10 @@ pub fn new_record(
         command: setup.command.clone(),
         version: setup.version.clone(),
         seed: setup.seed,
-        config,
+        plan: Some(plan.record()),
+        claims_not_measurable: lacking,
+        remote_host: setup.remote_host.as_ref().map(|remote_host| remote_host.note()),
+        agents: setup.agents.clone(),
         host,
         knobs,
         notes: Vec::new(),
@@ -78,11 +68,9 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
     // Half a block would pull the medians its way; before the first is whole there is nothing else.
     let whole: Vec<_> = record.cells.iter().filter(|cell| cell.block < record.blocks).cloned().collect();
     let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
-    let lacking: BTreeMap<String, String> =
-        serde_json::from_value(record.config[LACKING].clone()).unwrap_or_default();
     record.figures = definition.figures(cells);
     record.tables = definition.tables(cells);
-    record.claims = judge(&definition.claims, record.form, cells, &lacking);
+    record.claims = judge(&definition.claims, record.form, cells, &record.claims_not_measurable);
     let repeated = repeated(&record.cells);
     record.notes.retain(|note| !note.starts_with(REPEATED));
     record.notes.extend(repeated);

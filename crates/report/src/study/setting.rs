@@ -45,7 +45,7 @@ pub(super) fn how(study: &Study) -> Markup {
     if !study.knobs.is_empty() {
         rows.push(("knobs", study.knobs.join(" · ")));
     }
-    let experiments = experiments(study);
+    let (experiments, configuration) = (experiments(study), study.configuration());
     let body = html! {
         @if !study.command.is_empty() {
             p { "To repeat it:" }
@@ -56,8 +56,8 @@ pub(super) fn how(study: &Study) -> Markup {
             h3 { "Experiments" }
             ul.notes { @for folder in &experiments { li { a href={ (folder) "/report.html" } { (folder) } } } }
         }
-        @if study.config.is_object() || study.config.is_array() {
-            details { summary { "Resolved definition" } (page::record(&study.config)) }
+        @if !configuration.is_null() {
+            details { summary { "Resolved definition" } (page::record(&configuration)) }
         }
     };
     page::section("repeat", "How it was run", body)

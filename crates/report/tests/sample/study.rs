@@ -176,7 +176,11 @@ pub fn study() -> Study {
         version: "0.1.0".into(),
         seed: 7,
         blocks: 7,
-        config: serde_json::json!({"series": [{"name": "memcached", "threads": 1}]}),
+        plan: Some(PlanRecord {
+            blocks: 7,
+            points: vec![PlannedPoint { series: "memcached".into(), ..PlannedPoint::default() }],
+            ..PlanRecord::default()
+        }),
         host: serde_json::json!({"cpu": {"model": "A processor"}}),
         knobs: vec!["cpu.set=0".into()],
         notes: vec!["Server and generator have one core each.".into()],
@@ -212,6 +216,7 @@ pub fn study() -> Study {
         ],
         skipped: vec![Skipped { what: "SMT".into(), reason: "each core shows one thread".into() }],
         cells,
+        ..Study::default()
     }
 }
 

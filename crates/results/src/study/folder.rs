@@ -3,8 +3,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{STUDY_SCHEMA, Study};
-use crate::Error;
 use crate::folder::write_whole;
+use crate::{Error, earlier};
 
 /// What the folder of a study that is not whole yet ends in.
 const PARTIAL: &str = ".partial";
@@ -90,7 +90,8 @@ impl StudyFolder {
             }
             Some(_) => {}
         }
-        serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+        let study = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
+        Ok(earlier::study(study))
     }
 
     /// Renames it to its name without `.partial`: it is whole.

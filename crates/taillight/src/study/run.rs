@@ -110,7 +110,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
-        say(&format!("{}\n", serde_json::to_string_pretty(&record.config)?))?;
+        say(&format!("{}\n", serde_json::to_string_pretty(&record.plan)?))?;
         return Ok(ExitCode::SUCCESS);
     }
     announce(&definition, Form::Full, &plan);
@@ -151,9 +151,9 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
     folders.into_iter().rev().find_map(|path| {
         let folder = StudyFolder::open(&path).ok().filter(StudyFolder::is_partial)?;
         let study = folder.load().ok()?;
-        let same = (&study.name, study.form, study.seed, &study.version, &study.config)
-            == (&fresh.name, fresh.form, fresh.seed, &fresh.version, &fresh.config);
-        same.then_some((folder, study))
+        let same = (&study.name, study.form, study.seed, &study.version)
+            == (&fresh.name, fresh.form, fresh.seed, &fresh.version);
+        (same && study.has_plan_of(fresh)).then_some((folder, study))
     })
 }
 

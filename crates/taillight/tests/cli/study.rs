@@ -214,7 +214,7 @@ fn an_experiment_is_run_from_its_file() {
     assert!(output.status.success(), "{}", text(&output));
     let record = load(&only_folder(out.path()));
     assert_eq!((record.name.as_str(), record.cells.len(), record.blocks), ("mine", 2, 2));
-    assert_eq!(record.config["points"][0]["experiment"]["load"]["rate"], "2krps");
+    assert_eq!(record.plan.unwrap().points[0].spec.load.to_string(), "2.00 krps");
     // One that is interrupted in its second repeat goes on there.
     let out = TempDir::new().unwrap();
     fs::write(&file, experiment.replace("repeats = 2", "repeats = 3").replace("150ms", "700ms")).unwrap();
