@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use results::{Comparison, Experiment, Study, TABLES_SCHEMA, Tables, TextTable, machine};
-use serde_json::Value;
 
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
@@ -60,7 +59,7 @@ pub fn study_tables(study: &Study) -> Tables {
         command: typed(&study.command),
         version: study.version.clone(),
         machine: machine(&study.host),
-        targets: servers(&study.config).into_iter().collect(),
+        targets: servers(study).into_iter().collect(),
         validity,
         tables,
     }
@@ -121,13 +120,9 @@ fn typed(command: &[String]) -> String {
     shell_words(&command)
 }
 
-/// Every `server` of a study's resolved definition.
-fn servers(config: &Value) -> BTreeSet<String> {
-    let inner: Box<dyn Iterator<Item = &Value>> = match config {
-        Value::Object(fields) => Box::new(fields.values()),
-        Value::Array(items) => Box::new(items.iter()),
-        _ => Box::new(std::iter::empty()),
-    };
-    let own = config.get("server").and_then(Value::as_str).map(str::to_owned);
-    own.into_iter().chain(inner.flat_map(servers)).collect()
+/// Every server of a study, as a specification names it; none of one of schema 1 whose plan could not be read.
+fn servers(study: &Study) -> BTreeSet<String> {
+    let plan = study.plan.iter();
+    let points = plan.flat_map(|plan| plan.points.iter().chain(plan.pairs.iter().flatten()));
+    points.map(|point| point.spec.target.server.to_string()).collect()
 }
