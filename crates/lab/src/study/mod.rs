@@ -2,7 +2,7 @@
 //!
 //! A [`Definition`] is read from `study.toml` and `claims.toml`, or from the file of a single experiment, and resolved
 //! for a host into a [`Plan`](crate::Plan): benches (a server with its generator), points, references, and what is left out with
-//! its reason. A [`Runner`] goes through it block by block. Each block measures the maxima and the reference points
+//! its reason. [`run`] goes through it block by block. Each block measures the maxima and the reference points
 //! again and all points in an order of its own, so that the drift of the machine cancels in ratios within a block.
 //! Figures, tables and verdicts are computed from the cells of the record, also years later ([`conclude`]).
 //!
