@@ -23,7 +23,13 @@ impl Generators for Pretend {
         if task.spec == "other" {
             return Err("there is nothing to pretend".into());
         }
-        let spec = Spec::new("generator", env!("CARGO_BIN_EXE_pretend_generator"));
+        // Cargo builds examples for `cargo test`, into a folder beside that of the tests.
+        let tests = std::env::current_exe().map_err(|error| error.to_string())?;
+        let program = tests.ancestors().nth(2).expect("a folder").join("examples/pretend_generator");
+        if !program.exists() {
+            return Err(format!("{} is missing: cargo build -p agent --examples", program.display()));
+        }
+        let spec = Spec::new("generator", program);
         Ok(spec.arg(recording.display().to_string()).args(task.spec.split_whitespace()))
     }
 }

@@ -1,4 +1,5 @@
 //! A generator that only pretends, for the tests of this crate: it speaks as a real one does and sends nothing.
+//! An example, as `cargo test` builds those and nothing installs them.
 //!
 //! `pretend_generator FILE WORD…`: a word is what it is to do: `live=TEXT` says so once it has begun, `size=N`
 //! makes its recording N bytes long, `for=MS` runs so long after the start, `hang` until it is stopped, `deaf`
