@@ -8,7 +8,6 @@
 //!
 //! Try it: `cargo test -p dist`.
 
-mod alias;
 mod arrivals;
 mod catalogue;
 mod data_set;
