@@ -4,8 +4,9 @@ use crate::epochs::Seat;
 use crate::hash::Key;
 use crate::index::Look;
 use crate::marks::Marks;
+use crate::stats::Gone;
 use crate::stats::Stats;
-use crate::store::{Entry, Gone, View};
+use crate::store::{Entry, View};
 
 /// One thread's eyes on the partitions of all threads: it reads them while their owners write, without a lock and
 /// without a message.

@@ -1,6 +1,12 @@
 use std::ops::AddAssign;
 
-use crate::store::Gone;
+/// Why there is no live item.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    Missing,
+    Expired,
+    Flushed,
+}
 
 macro_rules! stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {

@@ -21,7 +21,7 @@ use crate::log::Log;
 use crate::policy::Policy;
 use crate::record::{self, Header};
 use crate::records::Location;
-use crate::stats::Stats;
+use crate::stats::{Gone, Stats};
 use reclaim::{Effort, Sweep};
 use tend::{Ageing, Walk};
 use view::Shared;
@@ -67,14 +67,6 @@ struct Found {
     slot: Slot,
     at: Location,
     header: Header,
-}
-
-/// Why there is no live item.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Gone {
-    Missing,
-    Expired,
-    Flushed,
 }
 
 impl Store {

@@ -12,13 +12,14 @@
 
 use proto_memcache::limits;
 
-use super::{Gone, Store, Stored};
+use super::{Store, Stored};
 use crate::expiry::Expiry;
 use crate::hash::Key;
 use crate::index::Usage;
 use crate::pins::{Origin, Pinned};
 use crate::policy::Policy;
 use crate::record::Header;
+use crate::stats::Gone;
 
 /// Room in the log for the value of a `set` that is still on its way.
 ///

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use super::Gone;
 use crate::epochs::Epochs;
 use crate::hash::Key;
 use crate::index::{Look, Table};
 use crate::record::Header;
 use crate::records::{Location, Records};
+use crate::stats::Gone;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
 /// What a store shares with readers on other threads.
