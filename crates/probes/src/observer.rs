@@ -9,7 +9,7 @@ use results::{Invalid, Probes, Reason, Trial, Verdict};
 use units::{Nanos, Time};
 
 use crate::instrument::{Instrument, Reading};
-use crate::slots::Slots;
+use crate::slots::{Slot, Slots};
 use crate::subject::Subject;
 use crate::{counters, input_output, overhead, processor, scheduling, server, sockets, stages};
 use spec::{Probe, ProbeSet};
@@ -22,17 +22,6 @@ pub struct Observer {
     slots: Slots,
     stop: Sender<()>,
     thread: JoinHandle<(Vec<Slot>, Vec<Missing>)>,
-}
-
-/// A span of time in which the same probes looked throughout.
-pub(crate) struct Slot {
-    pub from: Time,
-    pub to: Time,
-    /// The probes that looked.
-    pub looked: Vec<Probe>,
-    pub readings: Vec<(Probe, Box<dyn Reading>)>,
-    /// Processor time of the server within. Units: ns.
-    pub server_ns: Option<u64>,
 }
 
 impl Observer {

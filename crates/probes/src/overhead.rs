@@ -2,11 +2,11 @@
 
 use results::WindowPoint;
 use results::probes::Overhead;
+use spec::Probe;
 use stats::median;
 use units::{Nanos, Time};
 
-use crate::observer::Slot;
-use spec::Probe;
+use crate::slots::Slot;
 
 /// The length of a trial's windows, unless there are so many that they are longer. Source: `results::WindowPoint`.
 const WINDOW_MS: u64 = 100;

@@ -1,5 +1,10 @@
 use std::time::Duration;
 
+use spec::Probe;
+use units::Time;
+
+use crate::instrument::Reading;
+
 /// How time is cut so that every probe is compared with its own absence.
 ///
 /// Probe number `j` looks in slot `i` where bit `j` of `i` is 0: over 2ᵏ slots each of k probes looks in half of the
@@ -10,6 +15,17 @@ pub(crate) struct Slots {
     pub length: Duration,
     /// Probes from this number on share a rhythm.
     last: u32,
+}
+
+/// A span of time in which the same probes looked throughout.
+pub(crate) struct Slot {
+    pub from: Time,
+    pub to: Time,
+    /// The probes that looked.
+    pub looked: Vec<Probe>,
+    pub readings: Vec<(Probe, Box<dyn Reading>)>,
+    /// Processor time of the server within. Units: ns.
+    pub server_ns: Option<u64>,
 }
 
 /// A slot holds one whole window of 100 ms at least, wherever it begins.
