@@ -2,7 +2,6 @@
 
 use results::study::{Point, X};
 
-use super::draw::point;
 use super::summary::Cells;
 
 /// The percentiles that are drawn. The curves that are kept have their first point after the least at 10.9 %
@@ -13,7 +12,7 @@ const PERCENTILES: [f64; 12] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 
 pub(super) fn points(cells: Cells<'_>, series: &str, x: &X, factor: f64) -> Vec<Point> {
     let at = |percentile: f64| {
         let summary = cells.summary(series, x, |cell| Some(factor * value(&cell.curve, percentile)?))?;
-        Some(point(percentile.into(), &summary))
+        Some(summary.point(percentile.into()))
     };
     PERCENTILES.into_iter().filter_map(at).collect()
 }

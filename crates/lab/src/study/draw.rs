@@ -125,7 +125,7 @@ impl Definition {
                         };
                         let summary = cells.summary(name, &x, value)?;
                         let overloaded = cells.overloaded(name, &x);
-                        let point = point(x, &summary);
+                        let point = summary.point(x);
                         let note: Vec<String> = point.note.into_iter().chain(overloaded).collect();
                         Some(Point { note: (!note.is_empty()).then(|| note.join("; ")), ..point })
                     })
@@ -231,23 +231,4 @@ impl Definition {
 
 fn row(published: bool, cells: impl Iterator<Item = Entry>) -> Row {
     Row { published, cells: cells.collect() }
-}
-
-/// A point of a figure from its repeats.
-pub(super) fn point(x: X, summary: &Summary) -> Point {
-    let note = match (summary.valid, summary.invalid) {
-        (false, _) => Some("no repeat was valid".to_owned()),
-        (true, 0) => None,
-        (true, invalid) => Some(format!("{invalid} of {} repeats were invalid", invalid + summary.n)),
-    };
-    Point {
-        x,
-        y: Some(summary.median),
-        low: Some(summary.low),
-        high: Some(summary.high),
-        n: summary.n,
-        valid: summary.valid,
-        note,
-        ..Point::default()
-    }
 }

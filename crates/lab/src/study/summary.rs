@@ -1,7 +1,7 @@
 //! What repeats of one point say together.
 
 use results::Verdict;
-use results::study::{Cell, X};
+use results::study::{Cell, Point, X};
 use stats::Spread;
 
 /// The repeats of one figure at one point.
@@ -17,6 +17,27 @@ pub(super) struct Summary {
     pub(super) invalid: u32,
     /// Whether the repeats behind it are valid.
     pub(super) valid: bool,
+}
+
+impl Summary {
+    /// The point of a figure at `x`.
+    pub(super) fn point(&self, x: X) -> Point {
+        let note = match (self.valid, self.invalid) {
+            (false, _) => Some("no repeat was valid".to_owned()),
+            (true, 0) => None,
+            (true, invalid) => Some(format!("{invalid} of {} repeats were invalid", invalid + self.n)),
+        };
+        Point {
+            x,
+            y: Some(self.median),
+            low: Some(self.low),
+            high: Some(self.high),
+            n: self.n,
+            valid: self.valid,
+            note,
+            ..Point::default()
+        }
+    }
 }
 
 /// The cells of one study, looked at point by point.
