@@ -18,8 +18,8 @@ use workloads::web::FileSet;
 
 pub(crate) use options::agent_config;
 
-use crate::generate::Task;
-use crate::generate::live::{self, Gathered};
+use crate::live::{self, Gathered};
+use crate::task::Task;
 
 /// Beside what a load takes by itself: starting, connecting, writing and sending, on machines that are busy.
 const ALLOWANCE: Duration = Duration::from_secs(60);

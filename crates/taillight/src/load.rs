@@ -14,9 +14,10 @@ use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 
 use crate::args::{self, On, Typed, urls};
-use crate::generate::{self, Task};
+use crate::generate;
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
+use crate::task::{Task, parse_share};
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -86,7 +87,7 @@ pub(crate) struct Process {
     #[arg(long, value_name = "FILE", hide = true)]
     trial: Option<PathBuf>,
     /// With --trial: number I of N generators that offer one load together.
-    #[arg(long, value_name = "I/N", hide = true, value_parser = generate::parse_share)]
+    #[arg(long, value_name = "I/N", hide = true, value_parser = parse_share)]
     share: Option<(u32, u32)>,
     /// With --trial: say `ready` once all connections are established, and wait on standard input for `start NS`, the
     /// moment on CLOCK_MONOTONIC.

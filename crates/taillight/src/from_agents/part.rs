@@ -4,7 +4,7 @@ use spec::workload::Fill;
 use spec::{Agents, ProbeSet, Spec, TargetName, Workload};
 use workloads::web::FileSet;
 
-use crate::generate::Task;
+use crate::task::Task;
 
 /// The specification of generator number `share` of `shares`: its part of the connections and clients, without what is of
 /// this machine only. The rate is the whole: its arrivals are cut among all, so that together they are one process.

@@ -4,8 +4,8 @@ use reactor::{Exchange, WallClock};
 use results::LatencySummary;
 use results::probes::{ClientTimes, Probes};
 
-use super::Task;
 use crate::clocks::Clocks;
+use crate::task::Task;
 
 /// One connection in so many is stamped: what a stamp costs must not become the queue that is measured.
 const ONE_IN: usize = 8;

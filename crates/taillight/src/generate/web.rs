@@ -13,7 +13,8 @@ use workloads::cache::{PATIENCE, Stream};
 use workloads::web::{Checked, Pages, Probe, Web, WebConfig};
 
 use crate::args::{TlsClient, encrypted};
-use crate::generate::{Interrupted, Task, seat};
+use crate::generate::Interrupted;
+use crate::task::Task;
 
 /// How often a request to stop is checked for while a server is waited for.
 const LOOK: Duration = Duration::from_millis(100);
@@ -118,7 +119,7 @@ fn refused(address: &Address, error: &io::Error) -> String {
 pub(super) fn generate(task: &Task, config: &WebConfig, generator: &Generator) -> Result<Recording> {
     let pages = Arc::new(Checked::new(config));
     let workload = |thread| {
-        let thread = seat(task, thread).thread;
+        let thread = task.seat(thread).thread;
         Web::new(config, Arc::clone(&pages), thread).expect("the configuration was checked")
     };
     Ok(generator.run(workload)?)

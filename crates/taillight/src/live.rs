@@ -13,13 +13,13 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Prints what the threads show while they run: one line of JSON for each 100 ms, all threads together.
 ///
 /// It sleeps between, on no processor in particular; the threads that send never wait for it.
-pub(super) struct Show {
+pub(crate) struct Show {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Show {
-    pub(super) fn start(mut from: Vec<Consumer<LivePoint>>) -> Show {
+    pub(crate) fn start(mut from: Vec<Consumer<LivePoint>>) -> Show {
         let (stop, stopped) = channel::<()>();
         let thread = thread::spawn(move || {
             let mut gathered = Gathered::new(from.len());
