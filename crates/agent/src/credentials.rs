@@ -14,6 +14,9 @@ const LONGEST_TOKEN: usize = 1024;
 /// The header that carries it.
 const HEADER: &str = "authorization";
 
+/// The environment variable that the token may come from instead of a file.
+pub const TOKEN: &str = "TAILLIGHT_TOKEN";
+
 /// Where the credentials of one side lie, as the command line names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CredentialFiles {

@@ -27,7 +27,7 @@ mod tenant;
 pub use clock::Clock;
 pub use comparison::{Comparison, Drift};
 pub use coordinator::{AgentConfig, ClockReport, Coordinator, LEASE, Load, Outcome, Part};
-pub use credentials::{CredentialFiles, Credentials};
+pub use credentials::{CredentialFiles, Credentials, TOKEN};
 pub use error::Error;
 pub use generators::Generators;
 pub use message::{Generate, Serve, Serving, Tune};

@@ -53,7 +53,7 @@ pub use nic::{Direction, Nic, NicInterrupt, ReceiveQueue, TransmitQueue};
 pub use numa::NumaNode;
 pub use observing::Observing;
 pub use privileges::Privileges;
-pub use record::Host;
+pub use record::{Host, name};
 pub use resctrl::{BandwidthAllocation, CacheAllocation, Resctrl};
 pub use screen::Screen;
 pub use software::{Role, Software};

@@ -125,3 +125,8 @@ impl fmt::Display for Host {
         f.pad(&facts.join(", "))
     }
 }
+
+/// What this machine calls itself.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

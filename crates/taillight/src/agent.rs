@@ -9,13 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings};
+use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings, TOKEN};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use spec::Workload;
-
-/// Where the token may come from instead of a file.
-pub(crate) const TOKEN: &str = "TAILLIGHT_TOKEN";
 
 /// What an agent is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -75,7 +72,7 @@ pub(crate) struct AgentArgs {
 pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let files =
         CredentialFiles { cert: args.tls_cert, key: args.tls_key, ca: args.tls_ca, token: args.token_file };
-    let name = args.name.unwrap_or_else(host_name);
+    let name = args.name.unwrap_or_else(::host::name);
     let exe = lab::this_program()?;
     let mut generators: Option<Arc<dyn Generators>> = None;
     let mut servers: Option<Arc<dyn Servers>> = None;
@@ -117,11 +114,6 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     drop(out);
     agent.serve()?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// What this machine calls itself.
-pub(crate) fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Generators of this program.

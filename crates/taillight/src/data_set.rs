@@ -9,8 +9,6 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use dist::{DataSet, Population, Scaling, twitter_like};
 
-use crate::args;
-
 /// Make, convert and check data set files, for --data-set.
 #[derive(Args, Debug)]
 pub(crate) struct DataSetArgs {
@@ -50,7 +48,7 @@ pub(crate) fn run(args: &DataSetArgs) -> Result<ExitCode> {
             write(&set)?;
         }
         What::Check { file, scale } => {
-            let set = if file == "twitter" { twitter_like() } else { args::read_data_set(file)? };
+            let set = if file == "twitter" { twitter_like() } else { trial::read_data_set(file)? };
             check(&set, *scale)?;
         }
     }

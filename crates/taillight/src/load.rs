@@ -11,13 +11,12 @@ use clap::error::ErrorKind;
 use lab::{Plan, TargetName};
 use results::{Gate, Kind};
 use spec::{Spec, Workload};
+use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
-use crate::args::{self, On, Typed, urls};
-use crate::generate;
+use crate::args::{On, Typed};
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::targets::ServerArgs;
-use crate::task::{Task, parse_share};
 
 /// What `--gate` alone stands for.
 const QOS: &str = "qos";
@@ -171,9 +170,9 @@ fn of_spec(one: One) -> Result<ExitCode> {
     match &process.trial {
         Some(file) => {
             let done = trial(one)?;
-            generate::write(&done, file)?;
+            trial::write(&done, file)?;
             if let Some(to) = &process.recording {
-                generate::write_recording(&done.recording, to)?;
+                trial::write_recording(&done.recording, to)?;
             }
         }
         None if process.json => println!("{}", serde_json::to_string_pretty(&trial(one)?.trial)?),
@@ -187,7 +186,7 @@ fn of_spec(one: One) -> Result<ExitCode> {
 
 /// Whether the parts of a load go together, and it has a rate.
 pub(crate) fn check(spec: &Spec) -> Result<()> {
-    args::check(spec)?;
+    trial::check(spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
     if !matches!(spec.load, spec::Load::Rate(_) | spec::Load::Closed | spec::Load::Trace) {
         let missing =
@@ -198,15 +197,15 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
 }
 
 fn resolve(spec: Spec) -> Result<ExitCode> {
-    args::check(&spec)?;
+    trial::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
-    let sent = args::sent(&spec, None, Vec::new())?;
-    println!("{:#}", args::resolve(spec, &sent).to_json());
+    let sent = trial::sent(&spec, None, Vec::new())?;
+    println!("{:#}", trial::resolve(spec, &sent).to_json());
     Ok(ExitCode::SUCCESS)
 }
 
 /// One trial in this process, on a server that is started for it where it does not run already.
-pub(crate) fn trial(one: One) -> Result<generate::Done> {
+pub(crate) fn trial(one: One) -> Result<trial::Done> {
     let One { mut spec, mut server, one_url, process } = one;
     let mut server_pids = process.server_pid;
     let (target, started) = match &spec.target.server {
@@ -243,7 +242,7 @@ pub(crate) fn trial(one: One) -> Result<generate::Done> {
         stamps: process.stamps,
         server_pids,
     };
-    let done = generate::run(&task, &stop);
+    let done = trial::run(&task, &stop);
     if let Some(server) = started {
         server.stop();
     }

@@ -5,22 +5,16 @@
 mod accuracy;
 mod agent;
 mod args;
-mod clocks;
 mod compare;
 mod compare_studies;
 mod data_set;
 mod demo;
 mod explain;
 mod fileset;
-mod from_agents;
-mod generate;
 mod host;
 mod job;
-mod known;
-mod live;
 mod load;
 mod lock;
-mod noise;
 mod outputs;
 mod pack;
 mod peak;
@@ -29,13 +23,10 @@ mod progress;
 mod report;
 mod selftest;
 mod serve;
-mod served;
 mod study;
 mod sweep;
 mod targets;
-mod task;
 mod terminal;
-mod trial;
 mod tune;
 mod view;
 mod wrk;
@@ -107,7 +98,7 @@ fn main() -> ExitCode {
     };
     result.unwrap_or_else(|error| {
         anstream::eprintln!("taillight: {}", in_full(&error));
-        if error.is::<generate::Interrupted>() {
+        if error.is::<trial::Interrupted>() {
             return ExitCode::from(INTERRUPTED);
         }
         job::code_of(&error).or_else(|| tune::code_of(&error)).unwrap_or(ExitCode::FAILURE)

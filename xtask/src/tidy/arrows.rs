@@ -44,7 +44,7 @@ const RULES: &[Rule] = &[
     },
     Rule::Never {
         from: &["lab"],
-        to: &["workloads", "sphinx"],
+        to: &["trial", "workloads", "sphinx"],
         why: "the lab meets servers and generators as processes and files",
     },
     Rule::Never {

@@ -1,16 +1,11 @@
 use std::collections::BTreeSet;
 
-use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
-use proto_http::Url;
+use spec::Workload;
 use spec::workload::{Cache, Null, Web};
-use spec::{Spec, Workload};
-use workloads::cache::{CacheConfig, Server};
-use workloads::web::WebConfig;
 
-use super::{cache, web};
 use crate::job::Setting;
 
 /// The names of the options that were typed, and not left to their defaults.
@@ -167,25 +162,6 @@ impl FromArgMatches for AnyWorkload {
         *self = AnyWorkload::from_arg_matches(matches)?;
         Ok(())
     }
-}
-
-/// What is sent, with every parameter.
-#[derive(Clone, Debug)]
-pub(crate) enum Sent {
-    Cache(Box<CacheConfig>),
-    Web(Box<WebConfig>),
-    Null,
-}
-
-/// What is sent to these servers, as caches or as web servers, where they are known yet.
-///
-/// Errors: parameters that do not go together; a file or folder that cannot be read.
-pub(crate) fn sent(spec: &Spec, servers: Option<Vec<Server>>, urls: Vec<Url>) -> Result<Sent> {
-    Ok(match &spec.workload {
-        Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
-        Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
-        Workload::Null(_) => Sent::Null,
-    })
 }
 
 #[cfg(test)]

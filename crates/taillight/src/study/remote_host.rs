@@ -7,8 +7,8 @@ use host::Host;
 use lab::{Error, Server, ServerOptions, TargetName};
 use lab::{RemoteHost, Tuner};
 use spec::Agents;
+use trial::agent_config;
 
-use crate::from_agents::agent_config;
 use crate::targets::remote::{Session, tenanted, tune};
 
 /// The agent that starts them.

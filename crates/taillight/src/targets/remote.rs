@@ -8,8 +8,7 @@ use anyhow::{Context, Result, bail};
 use lab::{Files, Remote, Restart, Server, ServerOptions, TargetName};
 use spec::workload::Web;
 use spec::{Agents, Cpus, Spec, Target, Workload};
-
-use crate::from_agents::agent_config;
+use trial::agent_config;
 
 /// How long a server on another machine may take to start; those of the other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);

@@ -1,0 +1,123 @@
+//! A null server whose response times are known: measured on the real clock, and computed on a simulated one.
+//!
+//! Seeds make the arrivals and the service times of a run known one by one, and the simulation computes from the
+//! very same ones what each response must have taken.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use dist::Process;
+use launch::Spec;
+use null_server::{Dialect, NullServer, Service};
+use openloop::{Binding, Endpoint, Engine, Generator, Load, Pace, Plan, Recording};
+use reactor::Reactor;
+use reactor::sim::{Costs, Program, SimReactor, World};
+use results::Noise;
+use trial::Watch;
+use units::{Nanos, Rate, Time};
+use workloads::null::Null;
+
+/// Where the server is in a simulation.
+pub(crate) const SIMULATED: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 7);
+/// How long a null server may take to say where it listens, and to end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The plan of a load that no connection is in the way of: 16 of them, each with room for all.
+pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Result<Plan> {
+    Ok(Plan {
+        endpoints: vec![Endpoint { address: server.into(), connections: 16 }],
+        load: Load::steady(Process::Poisson, Rate::new(rps)?),
+        clients: None,
+        seed,
+        share: 0,
+        shares: 1,
+        depth: 4096,
+        per_connection: None,
+        binding: Binding::Random,
+        pace: Pace::Spin,
+        warmup: Nanos::from_millis(500),
+        window,
+        drain: Nanos::from_secs(2),
+        timeout: Nanos::from_secs(10),
+    })
+}
+
+/// A null server in a process of its own.
+pub(crate) struct Server {
+    process: launch::Process,
+    pub(crate) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts one with these arguments on the first of the processors, spinning.
+    pub(crate) fn start(arguments: &[&str], cpus: &[usize]) -> Result<Server> {
+        let exe = std::env::current_exe().context("this program's own file is not known")?;
+        let spec = Spec::new("null server", Path::new(&exe)).args(["serve", "null", "--spin"]);
+        let first = *cpus.first().context("no processor may be used")?;
+        let mut process = launch::Process::spawn(spec.args(arguments.iter().copied()).cpus([first]))?;
+        let line = process.await_line("null server ready on ", PATIENCE)?;
+        let word = line.rsplit(' ').next().unwrap_or("");
+        let address = word.parse().context("the null server said no address")?;
+        Ok(Server { process, address })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    pub(crate) fn stop(self) -> Result<()> {
+        self.process.stop(PATIENCE)?;
+        Ok(())
+    }
+}
+
+/// Measures a null server with these arguments from the last of the processors.
+pub(crate) fn measure(
+    arguments: &[&str],
+    plan: impl Fn(SocketAddr) -> Result<Plan>,
+    cpus: &[usize],
+) -> Result<(Recording, Noise)> {
+    let server = Server::start(arguments, cpus)?;
+    let plan = plan(server.address)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let last = cpus.last().copied().into_iter().collect();
+    let watch = Watch::start(&[server.pid()]);
+    let recorded = Generator::new(plan, 1, last, stop).run(|_| Null);
+    let mut recording = recorded?;
+    let (noise, _) = watch.finish(&mut recording);
+    server.stop()?;
+    Ok((recording, noise))
+}
+
+/// The same run on a simulated clock, with wires that take no time.
+pub(crate) fn simulate(plan: Plan, service: Service) -> Recording {
+    let mut world = World::new(Nanos::ZERO);
+    let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    server.listen(&plan.endpoints[0].address).expect("a simulated port is free");
+    let limit = Time(10 * (plan.warmup + plan.window + plan.drain).0);
+    let mut engine = Engine::new(plan, Null, Arc::new(AtomicBool::new(false)));
+    engine.connect(&mut client).expect("a simulated connection stands");
+    let mut generator = Simulated { engine, started: false };
+    let mut null = NullServer::new(Dialect::Lines, service, false);
+    world.run(&mut [(&mut generator, &mut client), (&mut null, &mut server)], limit);
+    let now = client.now();
+    generator.engine.finish(now)
+}
+
+struct Simulated {
+    engine: Engine<Null>,
+    started: bool,
+}
+
+impl Program for Simulated {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
+            self.engine.start(reactor.now());
+        }
+        self.engine.step(reactor).expect("a simulated poll cannot fail")
+    }
+}

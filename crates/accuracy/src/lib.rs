@@ -1,0 +1,192 @@
+//! How true the figures are, and what other generators say of the same servers.
+//!
+//! Three tables: the engine's service times against the kernel's own timestamps of the same packets; its
+//! response times against servers of known times; and its figures beside those of each other generator that is
+//! installed, for one server at one load, without and with a planted stall. [`selftest`] is the short form of the second.
+//!
+//! Null servers and Taillight's own generator are started as `taillight`, which the program that calls must be.
+//!
+//! Try it: `cargo run --release -- accuracy --only servers`.
+
+mod kernel;
+mod known;
+mod peers;
+mod selftest;
+mod servers;
+mod table;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use host::Host;
+use jiff::Timestamp;
+use reactor::allowed_cpus;
+use results::Noise;
+use serde::Serialize;
+use units::Nanos;
+
+use table::Table;
+
+pub use selftest::selftest;
+
+/// One of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// The engine against the kernel's timestamps.
+    Kernel,
+    /// The engine against servers of known times.
+    Servers,
+    /// Other generators beside it.
+    Peers,
+    /// The engine against the kernel's timestamps, with HTTP.
+    WebKernel,
+    /// Other generators of HTTP beside it.
+    WebPeers,
+}
+
+/// What all rows of a run have in common.
+struct Setting {
+    /// The processors that may be used: servers on the first, generators on the last.
+    cpus: Vec<usize>,
+    window: Nanos,
+    seed: u64,
+}
+
+/// All that was found.
+#[derive(Serialize)]
+pub struct Accuracy {
+    created: String,
+    taillight: &'static str,
+    machine: Host,
+    command: Vec<String>,
+    window_s: f64,
+    seed: u64,
+    kernel: Vec<kernel::Row>,
+    servers: Vec<servers::Row>,
+    peers: Option<peers::Comparison>,
+    web_kernel: Vec<kernel::Row>,
+    web_peers: Option<peers::Comparison>,
+}
+
+impl Accuracy {
+    /// How many bars were not met.
+    pub fn missed(&self) -> usize {
+        let kernel = self.kernel.iter().chain(&self.web_kernel);
+        kernel.filter(|row| !row.within).count()
+            + self.servers.iter().filter(|row| row.within == Some(false)).count()
+    }
+
+    /// The tables, for a terminal or as Markdown.
+    pub fn text(&self, markdown: bool) -> String {
+        table::document(&self.facts(), &self.tables(), markdown)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = Vec::new();
+        if !self.kernel.is_empty() {
+            tables.push(kernel::table(&self.kernel, kernel::Sent::Lines));
+        }
+        if !self.servers.is_empty() {
+            tables.push(servers::table(&self.servers));
+        }
+        tables.extend(self.peers.iter().flat_map(peers::Comparison::tables));
+        if !self.web_kernel.is_empty() {
+            tables.push(kernel::table(&self.web_kernel, kernel::Sent::Pages));
+        }
+        tables.extend(self.web_peers.iter().flat_map(peers::Comparison::tables));
+        tables
+    }
+
+    /// Where and how it was made, one fact a line.
+    fn facts(&self) -> Vec<String> {
+        vec![
+            format!("Made by `{}` on {}.", self.command.join(" "), self.created),
+            format!("Machine: {}.", self.machine),
+            format!(
+                "Taillight {}; each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each.",
+                self.taillight, self.window_s, self.seed
+            ),
+        ]
+    }
+}
+
+/// Makes the tables of these parts; of all, where there are none. `command` is what is printed as their origin.
+///
+/// Errors: fewer than two processors; a server or generator that does not run.
+pub fn measure(parts: &[Part], window: Nanos, seed: u64, mut command: Vec<String>) -> Result<Accuracy> {
+    let cpus = allowed_cpus()?;
+    if cpus.len() < 2 {
+        anyhow::bail!(
+            "this process may use one processor, and a server and a generator that both spin need one each; allow it two"
+        );
+    }
+    if let Some(program) = command.first_mut() {
+        // By its name alone, wherever it lies.
+        *program = "taillight".into();
+    }
+    let setting = Setting { cpus, window, seed };
+    let wants = |part| parts.is_empty() || parts.contains(&part);
+    let mut found = Accuracy {
+        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        taillight: env!("CARGO_PKG_VERSION"),
+        machine: Host::here(),
+        command,
+        window_s: window.as_secs_f64(),
+        seed,
+        kernel: Vec::new(),
+        servers: Vec::new(),
+        peers: None,
+        web_kernel: Vec::new(),
+        web_peers: None,
+    };
+    if wants(Part::Kernel) {
+        found.kernel = kernel::run(&setting, kernel::Sent::Lines)?;
+    }
+    if wants(Part::Servers) {
+        found.servers = servers::run(&setting)?;
+    }
+    if wants(Part::Peers) {
+        found.peers = Some(peers::run(&setting, &peers::CACHES)?);
+    }
+    if wants(Part::WebKernel) {
+        found.web_kernel = kernel::run(&setting, kernel::Sent::Pages)?;
+    }
+    if wants(Part::WebPeers) {
+        found.web_peers = Some(peers::run(&setting, &peers::WEB)?);
+    }
+    Ok(found)
+}
+
+/// What the machine did besides, in a few words.
+fn noise_words(noise: &Noise) -> String {
+    let share = |share: Option<f64>| share.map_or("?".into(), |share| format!("{:.1} %", 100.0 * share));
+    let mut words = format!("steal {}, foreign {}", share(noise.steal_share), share(noise.foreign_cpu_share));
+    if noise.stalls > 0 {
+        words += &format!(", {} stalls to {:.1} ms", noise.stalls, noise.longest_stall_us / 1e3);
+    }
+    words
+}
+
+/// µs with as many digits as are of use; `—` where there are none.
+fn us(value: Option<f64>) -> String {
+    match value {
+        None => "—".into(),
+        Some(us) if us < 9.995 => format!("{us:.2}"),
+        Some(us) if us < 99.95 => format!("{us:.1}"),
+        Some(us) => format!("{us:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_digits_that_are_of_use() {
+        let check = |value: Option<f64>, expect: &str| assert_eq!(us(value), expect);
+        check(None, "—");
+        check(Some(0.123), "0.12");
+        check(Some(9.996), "10.0");
+        check(Some(99.96), "100");
+        check(Some(90_000.4), "90000");
+    }
+}

@@ -1,0 +1,397 @@
+//! What other load generators report of the same servers at the same load.
+//!
+//! Each is looked for on the PATH and run with its own pacing, where it has one. Its output is read for what
+//! it reports; what it does not report stays empty.
+
+mod formats;
+mod known_peers;
+mod truth;
+mod watch;
+mod web_formats;
+mod web_peers;
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use launch::{Spec, find_program};
+use results::{Noise, Trial};
+use serde::Serialize;
+
+use crate::known::Server;
+use crate::table::Table;
+use crate::{Setting, noise_words, us};
+use known_peers::{PEERS, Peer, own_verdict};
+use truth::Truth;
+use watch::Watch;
+
+/// Offered load: a fifth of what the server can do, so that all pacings find it idle most of the time.
+const RPS: u64 = 2_000;
+/// Connections of each generator.
+const CONNECTIONS: u64 = 16;
+/// Mean service time; exponentially distributed.
+const SERVICE: &str = "exponential:100us";
+/// The planted stall.
+const STALL: &str = "1s:100ms";
+/// A generator may take so much longer than its measurement.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// A generator that sends less than this share of the load measures another server.
+const ACHIEVED: f64 = 0.99;
+
+/// Generators of one protocol, and the server that they are set on.
+pub(crate) struct Field {
+    peers: &'static [Peer],
+    /// What Taillight calls the load, with the options that it needs.
+    workload: &'static [&'static str],
+    /// The null server's arguments.
+    server: &'static [&'static str],
+    protocol: &'static str,
+    /// What is asked for.
+    asked: &'static str,
+    /// Of the tables.
+    title: &'static str,
+}
+
+/// Those of memcached.
+pub(crate) const CACHES: Field = Field {
+    peers: &PEERS,
+    workload: &["cache", "--fill", "never"],
+    server: &["--dialect", "memcached"],
+    protocol: "memcached's protocol",
+    asked: "gets of 200 B",
+    title: "Generators side by side",
+};
+
+/// Those of HTTP.
+pub(crate) const WEB: Field = Field {
+    peers: &web_peers::PEERS,
+    workload: &["web"],
+    server: &["--dialect", "http", "--value-size", "4096"],
+    protocol: "HTTP",
+    asked: "pages of 4 KiB",
+    title: "Generators of HTTP side by side",
+};
+
+/// What a generator says. Units: µs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Reported {
+    rps: f64,
+    p50_us: Option<f64>,
+    p99_us: Option<f64>,
+    p99_9_us: Option<f64>,
+    max_us: Option<f64>,
+}
+
+/// The load that a generator is to offer.
+pub(crate) struct Load {
+    server: SocketAddr,
+    rps: u64,
+    connections: u64,
+    seconds: u64,
+    seed: u64,
+    /// The server's process.
+    pid: u32,
+    /// Where it may write its configuration.
+    folder: PathBuf,
+}
+
+/// One generator on one server.
+#[derive(Serialize)]
+struct Row {
+    generator: &'static str,
+    command: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reported: Option<Reported>,
+    verdict: String,
+    noise: Noise,
+}
+
+/// One server and all that was said of it.
+#[derive(Serialize)]
+struct Subject {
+    server: String,
+    stalls: bool,
+    truth: Truth,
+    rows: Vec<Row>,
+}
+
+/// A generator that was found, or not.
+#[derive(Serialize)]
+struct Known {
+    name: &'static str,
+    program: Option<PathBuf>,
+    version: Option<String>,
+    pacing: &'static str,
+    source: &'static str,
+}
+
+/// All of it.
+#[derive(Serialize)]
+pub(crate) struct Comparison {
+    #[serde(skip)]
+    title: &'static str,
+    #[serde(skip)]
+    asked: &'static str,
+    offered_rps: u64,
+    connections: u64,
+    generators: Vec<Known>,
+    subjects: Vec<Subject>,
+}
+
+pub(crate) fn run(setting: &Setting, field: &Field) -> Result<Comparison> {
+    let generators: Vec<Known> = field.peers.iter().map(known).collect();
+    let mut subjects = Vec::new();
+    for stalls in [false, true] {
+        subjects.push(subject(stalls, setting, field, &generators)?);
+    }
+    let Field { title, asked, .. } = field;
+    Ok(Comparison { title, asked, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
+}
+
+fn known(peer: &Peer) -> Known {
+    let program = find_program(peer.program);
+    let version = program.as_ref().and_then(|program| version(program, peer));
+    Known { name: peer.name, program, version, pacing: peer.pacing, source: peer.source }
+}
+
+/// What a program says of its version: the first line with a digit in it.
+fn version(program: &Path, peer: &Peer) -> Option<String> {
+    let output = lines_of(both_outputs(peer.name, program, &[peer.version_option?.into()]), PATIENCE).ok()?;
+    output
+        .into_iter()
+        .map(|line| line.trim().to_owned())
+        .find(|line| line.contains(|c: char| c.is_ascii_digit()))
+}
+
+fn subject(stalls: bool, setting: &Setting, field: &Field, generators: &[Known]) -> Result<Subject> {
+    let seed = (setting.seed + 1).to_string();
+    let mut arguments = field.server.to_vec();
+    arguments.extend(["--service", SERVICE, "--seed", &seed]);
+    if stalls {
+        arguments.extend(["--stall", STALL]);
+    }
+    let mut rows = Vec::new();
+    // A server of its own for each, so that none meets what the one before has left.
+    let mut measure = |name, run: &dyn Fn(&Load) -> Result<Told>| -> Result<()> {
+        let server = Server::start(&arguments, &setting.cpus)?;
+        let folder = tempfile::tempdir().context("no temporary folder can be made; set TMPDIR to one")?;
+        let load = Load {
+            server: server.address,
+            rps: RPS,
+            connections: CONNECTIONS,
+            seconds: setting.window.0 / 1_000_000_000,
+            seed: setting.seed,
+            pid: server.pid(),
+            folder: folder.path().into(),
+        };
+        let watch = Watch::start(server.pid());
+        let told = run(&load);
+        let noise = watch.finish();
+        server.stop()?;
+        let row = match told {
+            Ok(told) => {
+                let noise = told.noise.unwrap_or(noise);
+                Row {
+                    generator: name,
+                    command: told.command,
+                    reported: told.reported,
+                    verdict: told.verdict,
+                    noise,
+                }
+            }
+            Err(error) => {
+                let verdict = format!("failed: {error:#}");
+                Row { generator: name, command: Vec::new(), reported: None, verdict, noise }
+            }
+        };
+        rows.push(row);
+        Ok(())
+    };
+    let cpu = *setting.cpus.last().context("no processor may be used")?;
+    measure("taillight", &|load| taillight(load, field, cpu))?;
+    for (peer, found) in field.peers.iter().zip(generators) {
+        if let Some(program) = &found.program {
+            measure(peer.name, &|load| peer_says(peer, program, load, cpu))?;
+        }
+    }
+    let stall =
+        if stalls { format!(", standing still for 100 ms every second ({STALL})") } else { String::new() };
+    let server = format!("null server, {}, {SERVICE}{stall}, spinning", field.protocol);
+    Ok(Subject { server, stalls, truth: Truth::of(RPS as f64, stalls, setting.seed)?, rows })
+}
+
+/// What a run of a generator gave.
+struct Told {
+    command: Vec<String>,
+    reported: Option<Reported>,
+    verdict: String,
+    /// Where the generator itself watched the machine.
+    noise: Option<Noise>,
+}
+
+fn taillight(load: &Load, field: &Field, cpu: usize) -> Result<Told> {
+    let file = load.folder.join("trial.json");
+    let exe = std::env::current_exe().context("this program's own file is not known")?;
+    let spec = Spec::new("taillight", exe)
+        .arg("load")
+        .args(field.workload.iter().copied())
+        .args(["--target", &load.server.to_string(), "--rate", &load.rps.to_string()])
+        .args(["--connections", &load.connections.to_string(), "--window", &format!("{}s", load.seconds)])
+        .args(["--seed", &load.seed.to_string(), "--cpus", &cpu.to_string()])
+        .args(["--trial".to_owned(), file.display().to_string()]);
+    let command = shown(&spec, load);
+    let spec = spec.args(["--server-pid", &load.pid.to_string()]);
+    lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?;
+    let text = fs::read_to_string(&file).context("it wrote no result")?;
+    let trial: Trial = serde_json::from_str(&text).context("its result cannot be read")?;
+    let times = &trial.all.response_time;
+    let reported = Reported {
+        rps: trial.achieved_rps,
+        p50_us: times.p50_us,
+        p99_us: times.p99_us,
+        p99_9_us: times.p99_9_us,
+        max_us: times.max_us,
+    };
+    let (verdict, noise) = (own_verdict(&trial, load.rps as f64), Some(trial.noise));
+    Ok(Told { command, reported: Some(reported), verdict, noise })
+}
+
+fn peer_says(peer: &Peer, program: &Path, load: &Load, cpu: usize) -> Result<Told> {
+    let arguments = (peer.arguments)(load).context("its configuration cannot be written")?;
+    let spec = both_outputs(peer.name, program, &arguments).cpus([cpu]);
+    let command = shown(&Spec::new(peer.program, program).args(arguments), load);
+    let mut output = lines_of(spec, PATIENCE + Duration::from_secs(load.seconds))?.join("\n");
+    if let Some(report) = peer.report {
+        output = lines_of(both_outputs(peer.name, program, &report(load)), PATIENCE)?.join("\n");
+    }
+    let reported = (peer.parse)(&output);
+    let verdict = match reported {
+        None => "its output was not understood".into(),
+        Some(reported) => peer.verdict(reported.rps, load.rps as f64),
+    };
+    Ok(Told { command, reported, verdict, noise: None })
+}
+
+/// A program with its standard error in its standard output: some report there, and only its end would be kept.
+fn both_outputs(name: &str, program: &Path, arguments: &[String]) -> Spec {
+    Spec::new(name, "sh")
+        .args(["-c", "exec \"$0\" \"$@\" 2>&1"])
+        .arg(program.display().to_string())
+        .args(arguments.iter().cloned())
+}
+
+/// The command line as a reader can repeat it.
+fn shown(spec: &Spec, load: &Load) -> Vec<String> {
+    let folder = load.folder.display().to_string();
+    let words = spec.command_line().into_iter().skip(1).map(|word| word.replace(&folder, "FOLDER"));
+    std::iter::once(spec.name.clone()).chain(words).collect()
+}
+
+/// Runs a program to its end; what it wrote to standard output.
+fn lines_of(spec: Spec, within: Duration) -> Result<Vec<String>> {
+    let mut process = launch::Process::spawn(spec)?;
+    let status = process.wait(within)?;
+    // All that it wrote is in the pipe; a line that does not come in this time does not exist.
+    let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::from_millis(500))).collect();
+    if !status.success() && lines.is_empty() {
+        bail!("{status}, and it said nothing; its last errors: {}", process.stderr_tail().join(" / "));
+    }
+    Ok(lines)
+}
+
+impl Comparison {
+    pub(crate) fn tables(&self) -> Vec<Table> {
+        let mut tables: Vec<Table> = self.subjects.iter().map(|subject| self.table(subject)).collect();
+        tables.push(Table {
+            title: "The generators".into(),
+            about: Vec::new(),
+            columns: vec!["generator", "version", "what makes its requests leave", "where it comes from"],
+            rows: self
+                .generators
+                .iter()
+                .map(|known| {
+                    let version = match (&known.program, &known.version) {
+                        (None, _) => "not installed".into(),
+                        (Some(_), None) => "does not say".into(),
+                        (Some(_), Some(version)) => version.clone(),
+                    };
+                    vec![known.name.into(), version, known.pacing.into(), known.source.into()]
+                })
+                .collect(),
+            notes: self.commands(),
+        });
+        tables
+    }
+
+    fn commands(&self) -> Vec<String> {
+        let rows = self.subjects.first().map_or(&[][..], |subject| &subject.rows);
+        rows.iter()
+            .filter(|row| !row.command.is_empty())
+            .map(|row| format!("`{}`", row.command.join(" ")))
+            .collect()
+    }
+
+    fn table(&self, subject: &Subject) -> Table {
+        let what = if subject.stalls { "with a stall of 100 ms every second" } else { "without stalls" };
+        let truth = &subject.truth;
+        let mut rows = vec![vec![
+            "**truth**".into(),
+            self.offered_rps.to_string(),
+            us(truth.p50_us),
+            us(truth.p99_us),
+            us(truth.p99_9_us),
+            us(truth.max_us),
+            String::new(),
+            String::new(),
+            String::new(),
+        ]];
+        rows.extend(subject.rows.iter().map(|row| {
+            let told = row.reported.unwrap_or_default();
+            let factor = |told: Option<f64>, truth: Option<f64>| match told.zip(truth) {
+                Some((told, truth)) if truth > 0.0 => format!("{:.2}", told / truth),
+                _ => "—".into(),
+            };
+            let factors = [
+                factor(told.p50_us, truth.p50_us),
+                factor(told.p99_us, truth.p99_us),
+                factor(told.p99_9_us, truth.p99_9_us),
+            ];
+            vec![
+                row.generator.into(),
+                row.reported.map_or("—".into(), |told| format!("{:.0}", told.rps)),
+                us(told.p50_us),
+                us(told.p99_us),
+                us(told.p99_9_us),
+                us(told.max_us),
+                factors.join(" / "),
+                row.verdict.clone(),
+                noise_words(&row.noise),
+            ]
+        }));
+        Table {
+            title: format!("{}, {what}", self.title),
+            about: vec![
+                format!(
+                    "Server: {}. Offered: {} rps over {} connections, {}. In µs.",
+                    subject.server, self.offered_rps, self.connections, self.asked
+                ),
+                truth.about.into(),
+            ],
+            columns: vec![
+                "generator",
+                "rps",
+                "p50",
+                "p99",
+                "p99.9",
+                "max",
+                "reported / true",
+                "verdict",
+                "noise",
+            ],
+            rows,
+            notes: vec!["A verdict names the share of the load that was sent, or that Taillight's Poisson schedule drew, where it is under 99 %.".into()],
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! What each generator prints, read for the figures that it reports. Anything else gives `None`.
+
+use crate::peers::Reported;
+
+/// The line that begins with `word`, in words.
+fn row<'a>(text: &'a str, word: &str) -> Option<Vec<&'a str>> {
+    let words = |line: &'a str| line.split_whitespace().collect::<Vec<_>>();
+    text.lines().map(words).find(|words| words.first() == Some(&word))
+}
+
+/// The first number after `label`, wherever in the text that is last.
+fn number_after(text: &str, label: &str) -> Option<f64> {
+    let (_, rest) = text.rsplit_once(label)?;
+    finite(rest.split_whitespace().next()?)
+}
+
+fn finite(word: &str) -> Option<f64> {
+    word.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0)
+}
+
+/// mutilate and memcache-perf: a header with the percentiles' names, and rows below it, in µs.
+pub(crate) fn mutilate(text: &str) -> Option<Reported> {
+    let names = row(text, "#type")?;
+    let read = row(text, "read")?;
+    // mutilate says 99th where memcache-perf says p99.
+    let at = |wanted: [&str; 2]| {
+        let column = names.iter().position(|name| wanted.contains(name))?;
+        finite(read.get(column)?)
+    };
+    Some(Reported {
+        // The first row of totals is the rate: a name, an equals sign, the number.
+        rps: finite(row(text, "Total")?.get(3)?)?,
+        p50_us: at(["p50", "50th"]),
+        p99_us: at(["p99", "99th"]),
+        p99_9_us: at(["p999", "99.9th"]),
+        max_us: None,
+    })
+}
+
+/// memtier: the row of totals; the percentiles that it was asked for, in ms. The 100th is the largest.
+pub(crate) fn memtier(text: &str) -> Option<Reported> {
+    let totals = row(text, "Totals")?;
+    let at = |column: usize| finite(totals.get(column)?);
+    let us = |column: usize| at(column).map(|ms| 1e3 * ms);
+    // Totals, rate, hits, misses, mean, the four percentiles, and the bandwidth.
+    (totals.len() == 10).then_some(())?;
+    Some(Reported { rps: at(1)?, p50_us: us(5), p99_us: us(6), p99_9_us: us(7), max_us: us(8) })
+}
+
+/// memcaslap: a histogram with a cell for each power of 2 µs, so a percentile is told to a factor of 2; the upper
+/// end of the cell is taken, or the largest if that is less.
+pub(crate) fn memcaslap(text: &str) -> Option<Reported> {
+    let (_, total) = text.rsplit_once("Total Statistics (")?;
+    let max = number_after(total, "Max:")?;
+    let (_, cells) = total.split_once("Log2 Dist:")?;
+    let mut counts: Vec<(f64, u64)> = Vec::new();
+    for line in cells.lines().skip(1).map_while(|line| line.split_once(':')) {
+        let first: i32 = line.0.trim().parse().ok().filter(|first| (0..64).contains(first))?;
+        for (i, count) in (first..).zip(line.1.split_whitespace()) {
+            counts.push((2f64.powi(i).min(max), count.parse().ok()?));
+        }
+    }
+    let at = |percentile| quantile(&counts, percentile);
+    let rps = number_after(total, "TPS:")?;
+    Some(Reported { rps, p50_us: at(50.0), p99_us: at(99.0), p99_9_us: at(99.9), max_us: Some(max) })
+}
+
+/// twemperf: a line with the largest, and lines with the percentiles, in whole ms.
+pub(crate) fn twemperf(text: &str) -> Option<Reported> {
+    let (_, line) = text.split_once("Response time [ms]: avg")?;
+    let us = |label: &str| number_after(text, label).map(|ms| 1e3 * ms);
+    Some(Reported {
+        rps: number_after(text, "Response rate:")?,
+        p50_us: us(" p50 "),
+        p99_us: us(" p99 "),
+        p99_9_us: us(" p999 "),
+        max_us: number_after(line.lines().next()?, " max ").map(|ms| 1e3 * ms),
+    })
+}
+
+/// The upper end of the cell in which a percentile lies.
+fn quantile(cells: &[(f64, u64)], percentile: f64) -> Option<f64> {
+    let all: u64 = cells.iter().try_fold(0_u64, |sum, (_, count)| sum.checked_add(*count))?;
+    let rank = (percentile / 100.0 * all as f64).ceil() as u64;
+    let mut below = 0;
+    cells
+        .iter()
+        .find(|(_, count)| {
+            below += count;
+            below >= rank && *count > 0
+        })
+        .map(|(end, _)| *end)
+}
+
+/// memloader: a row for each interval, in ms; the last with requests in it.
+pub(crate) fn memloader(text: &str) -> Option<Reported> {
+    let numbers = |line: &str| line.split(',').map(|cell| finite(cell.trim())).collect::<Vec<_>>();
+    // Seconds, rate, requests, gets, sets, hits, misses, mean, 90th, 95th, 99th, deviation, least, most, size.
+    let mut rows = text.lines().rev().map(numbers).filter(|row| row.len() == 15);
+    let last = rows.find(|row| row[2].is_some_and(|requests| requests > 0.0))?;
+    let us = |column: usize| last[column].map(|ms| 1e3 * ms);
+    Some(Reported { rps: last[1]?, p50_us: None, p99_us: us(10), p99_9_us: None, max_us: us(13) })
+}
+
+/// rpc-perf: a line of percentiles in µs, for each interval; the last.
+pub(crate) fn rpc_perf(text: &str) -> Option<Reported> {
+    let (_, rest) = text.rsplit_once("Client Response Latency (us):")?;
+    let line = rest.lines().next()?;
+    let at = |name: &str| {
+        let mut words = line.split_whitespace();
+        words.find(|word| *word == name)?;
+        finite(words.next()?)
+    };
+    Some(Reported {
+        rps: number_after(text, "Client Response Rate (/s): Ok:")?,
+        p50_us: at("p50:"),
+        p99_us: at("p99:"),
+        p99_9_us: at("p999:"),
+        max_us: at("max:"),
+    })
+}
+
+#[cfg(test)]
+mod tests;

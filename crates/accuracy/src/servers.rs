@@ -1,0 +1,167 @@
+//! The engine's response times against servers whose times are known.
+
+use anyhow::Result;
+use dist::Gap;
+use hist::Latency;
+use null_server::{Service, Stalls};
+use openloop::judge;
+use results::{Noise, Verdict};
+use serde::Serialize;
+use units::Nanos;
+
+use crate::known;
+use crate::table::Table;
+use crate::{Setting, noise_words, us};
+
+/// Mean service time.
+const SERVICE: Nanos = Nanos::from_millis(1);
+/// Utilisations of the server.
+const LOADS: [f64; 2] = [0.2, 0.5];
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+/// Two figures from histograms are compared, each exact to 0.1 %.
+const HISTOGRAM: f64 = 0.002;
+/// What the wires and the two event loops may add: a send and a receive of some 5 µs each way on a virtual
+/// machine, and as much until a spinning loop looks again, at the far end of their distributions.
+const CONSTANT: Nanos = Nanos::from_micros(50);
+
+/// One percentile of one server at one load.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    service: &'static str,
+    utilisation: f64,
+    offered_rps: f64,
+    requests: u64,
+    percentile: f64,
+    expected_us: Option<f64>,
+    measured_us: Option<f64>,
+    allowed_us: Option<f64>,
+    verdict: Verdict,
+    noise: Noise,
+    /// Whether the two agree; `None` where too few requests lie beyond the percentile.
+    pub(crate) within: Option<bool>,
+}
+
+pub(crate) fn run(setting: &Setting) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (name, time) in
+        [("constant", Gap::Constant(SERVICE.0 as f64)), ("exponential", Gap::Exponential(SERVICE.0 as f64))]
+    {
+        for utilisation in LOADS {
+            rows.extend(server(name, time, utilisation, setting)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn server(name: &'static str, time: Gap, utilisation: f64, setting: &Setting) -> Result<Vec<Row>> {
+    let rps = utilisation / SERVICE.as_secs_f64();
+    let seed = setting.seed + 1;
+    let (service, seed_text) = (format!("{name}:{SERVICE}").replace(' ', ""), seed.to_string());
+    let plan = |server| known::plan(server, rps, setting.seed, setting.window);
+    let (measured, noise) =
+        known::measure(&["--service", &service, "--seed", &seed_text], plan, &setting.cpus)?;
+    let simulated = plan(known::SIMULATED)?;
+    let verdict = judge(&measured, &simulated.load, Vec::new());
+    let known = known::simulate(simulated, Service::Queue { time, stalls: Stalls::default(), seed });
+    let (all, expected) = (measured.all().response_time, known.all().response_time);
+    let row = |&percentile: &f64| {
+        let (expect, got) = figures(&expected, &all, percentile);
+        Row {
+            service: name,
+            utilisation,
+            offered_rps: rps,
+            requests: measured.tally.completed,
+            percentile,
+            expected_us: expect.map(Nanos::as_micros_f64),
+            measured_us: got.map(Nanos::as_micros_f64),
+            allowed_us: expect.map(|expect| allowed(expect).as_micros_f64()),
+            verdict: verdict.clone(),
+            noise: noise.clone(),
+            within: expect.zip(got).map(|(expect, got)| agree(expect, got)),
+        }
+    };
+    Ok(PERCENTILES.iter().map(row).collect())
+}
+
+/// A percentile of both; neither where too few requests lie beyond it in one of them.
+fn figures(expected: &Latency, measured: &Latency, percentile: f64) -> (Option<Nanos>, Option<Nanos>) {
+    expected.percentile(percentile).zip(measured.percentile(percentile)).unzip()
+}
+
+fn allowed(expect: Nanos) -> Nanos {
+    Nanos((HISTOGRAM * expect.0 as f64) as u64) + CONSTANT
+}
+
+fn agree(expect: Nanos, got: Nanos) -> bool {
+    Nanos(expect.0.abs_diff(got.0)) <= allowed(expect)
+}
+
+pub(crate) fn table(rows: &[Row]) -> Table {
+    Table {
+        title: "Response times against servers of known times".into(),
+        about: vec![
+            "A null server with one queue. *Expected*: the simulation of the very same arrivals and service times, with wires that take no time. In µs.".into(),
+        ],
+        columns: vec![
+            "service", "load", "requests", "percentile", "expected", "measured", "error", "allowed", "within",
+            "verdict", "noise",
+        ],
+        rows: rows.iter().map(|row| {
+            let error = row.measured_us.zip(row.expected_us).map(|(measured, expected)| measured - expected);
+            vec![
+                format!("{} {SERVICE}", row.service),
+                format!("{:.0} rps, {:.0} %", row.offered_rps, 100.0 * row.utilisation),
+                row.requests.to_string(),
+                format!("p{}", row.percentile),
+                us(row.expected_us),
+                us(row.measured_us),
+                error.map_or("—".into(), |error| format!("{error:+.1}")),
+                us(row.allowed_us),
+                row.within.map_or("—", |within| if within { "yes" } else { "NO" }).into(),
+                row.verdict.to_string(),
+                noise_words(&row.noise),
+            ]
+        }).collect(),
+        notes: vec![
+            "—: fewer than 10 requests lie beyond the percentile; p99.9 takes 10 000 requests.".into(),
+            format!("*allowed*: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
+            "Generator: 16 connections, depth 4096, Poisson arrivals, spinning; the server spins, too.".into(),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_with_too_few_requests_beyond_it_is_no_figure() {
+        let check = |requests: u64, percentile: f64, expect: bool| {
+            let of = |us: u64| {
+                let mut latency = Latency::new();
+                latency.record_n(Nanos::from_micros(us), requests);
+                latency
+            };
+            let (expected, measured) = figures(&of(1_000), &of(1_010), percentile);
+            assert_eq!((expected.is_some(), measured.is_some()), (expect, expect), "{requests} {percentile}");
+        };
+        check(5_036, 99.0, true);
+        check(5_036, 99.9, false);
+        check(10_000, 99.9, true);
+        check(999, 99.0, false);
+    }
+
+    #[test]
+    fn the_error_is_bounded_by_the_histogram_and_a_constant() {
+        let check = |expect: u64, got: u64, within: bool| {
+            assert_eq!(agree(Nanos::from_micros(expect), Nanos::from_micros(got)), within, "{expect} {got}");
+        };
+        check(1_000, 1_052, true);
+        check(1_000, 1_053, false);
+        check(1_000, 948, true);
+        check(1_000, 947, false);
+        check(100_000, 100_250, true);
+        check(100_000, 100_251, false);
+        check(0, 50, true);
+    }
+}

@@ -1,0 +1,153 @@
+//! From a specification to what is sent, and to the plan of the engine.
+
+mod cache;
+mod web;
+
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use dist::{ArrivalSpec, Arrivals, Process, Trace};
+use openloop::{Endpoint, Load, Plan};
+use proto_http::Url;
+use reactor::Address;
+use spec::{Spec, Workload};
+use units::{Nanos, Rate};
+use workloads::cache::{CacheConfig, Server};
+use workloads::web::{Pages, WebConfig};
+
+pub use cache::read as read_data_set;
+pub use web::urls;
+
+/// What is sent, with every parameter.
+#[derive(Clone, Debug)]
+pub enum Sent {
+    /// Gets and sets.
+    Cache(Box<CacheConfig>),
+    /// HTTP requests.
+    Web(Box<WebConfig>),
+    /// Lines to a null server.
+    Null,
+}
+
+/// What is sent to these servers, as caches or as web servers, where they are known yet.
+///
+/// Errors: parameters that do not go together; a file or folder that cannot be read.
+pub fn sent(spec: &Spec, servers: Option<Vec<Server>>, urls: Vec<Url>) -> Result<Sent> {
+    Ok(match &spec.workload {
+        Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
+        Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
+        Workload::Null(_) => Sent::Null,
+    })
+}
+
+/// The shortest window: one in which the windowed p99 can be formed at all.
+const SHORTEST_WINDOW: Nanos = Nanos::from_millis(100);
+/// The longest window: a day.
+const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
+
+/// Checks that the parts of a load go together.
+///
+/// Errors: they do not, or a window that is too short or too long.
+pub fn check(spec: &Spec) -> Result<()> {
+    let (load, threads) = (&spec.generator, spec.generator.threads());
+    if load.connections < threads {
+        bail!(
+            "{} connections for {threads} threads: each thread needs at least one; use --connections {threads} or more, or fewer --threads",
+            load.connections
+        );
+    }
+    let window = spec.time.window;
+    if !(SHORTEST_WINDOW..=LONGEST_WINDOW).contains(&window) {
+        bail!("window {window}: it must be between {SHORTEST_WINDOW} and 24 h; use --window 5s");
+    }
+    if let Some(clients) = load.clients.filter(|clients| *clients < threads) {
+        bail!(
+            "{clients} clients for {threads} threads: each thread needs at least one; use --clients {threads} or more, or fewer --threads"
+        );
+    }
+    if load.timeout == Nanos::ZERO {
+        bail!("time-out 0: every request would fail; use --timeout 2s");
+    }
+    Ok(())
+}
+
+/// The measurement with what it leaves to be found out: the keys of a data set, the files of a folder.
+pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
+    match (sent, &mut spec.workload) {
+        (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,
+        (Sent::Web(config), Workload::Web(web)) => {
+            if let Pages::Files(files) = &config.pages {
+                (web.files, web.files_seed) = (Some(files.description().clone()), files.seed());
+            }
+        }
+        _ => {}
+    }
+    let generator = &mut spec.generator;
+    generator.threads.get_or_insert(generator.threads());
+    generator.pace.get_or_insert(generator.pace());
+    spec
+}
+
+/// The plan of all threads together for these endpoints.
+///
+/// Errors: a trace that cannot be read, or that has no arrival in the window; no load.
+pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
+    let (load, time) = (&spec.generator, &spec.time);
+    let connections = load.connections as usize;
+    let offered = match &spec.load {
+        spec::Load::Closed => Load::Closed { think: load.think },
+        spec::Load::Rate(rate) => open(spec, Some(*rate))?,
+        _ => open(spec, None)?,
+    };
+    Ok(Plan {
+        endpoints: endpoints.into_iter().map(|address| Endpoint { address, connections }).collect(),
+        load: offered,
+        clients: load.clients.map(|clients| clients as usize),
+        seed: spec.seed,
+        share: 0,
+        shares: 1,
+        depth: load.depth as usize,
+        per_connection: None,
+        binding: load.binding,
+        pace: load.pace(),
+        warmup: time.warmup,
+        window: time.window,
+        drain: load.drain,
+        timeout: load.timeout,
+    })
+}
+
+/// The open loop of the arrivals at a rate.
+fn open(spec: &Spec, rate: Option<Rate>) -> Result<Load> {
+    let (asked, time) = (&spec.generator.arrivals, &spec.time);
+    let trace = match asked {
+        ArrivalSpec::Trace { file, .. } => {
+            let open = File::open(file).with_context(|| format!("cannot open the trace {file}"))?;
+            let trace = Trace::read(BufReader::new(open)).with_context(|| format!("trace {file}"))?;
+            Some(Arc::new(trace))
+        }
+        ArrivalSpec::Drawn { .. } => None,
+    };
+    if rate.is_none() && trace.is_none() {
+        bail!("no offered load: give it with --rate, such as --rate 50k, or replay --arrivals trace:FILE");
+    }
+    let arrivals = Arrivals::of(asked, rate.unwrap_or(Rate::new(1.0)?), trace)?;
+    let (from, to) = (time.warmup.0 as f64, (time.warmup + time.window).0 as f64);
+    let mean = arrivals.mean_rps(from, to);
+    let rate = Rate::new(mean).ok().filter(|_| mean > 0.0);
+    let Some(rate) = rate else {
+        bail!(
+            "--arrivals {}: nothing arrives in the window, from {} to {} after the start; change --warmup or --window",
+            asked,
+            time.warmup,
+            time.warmup + time.window
+        );
+    };
+    let steady = match asked {
+        ArrivalSpec::Drawn { process, profile: None } => !matches!(process, Process::Mmpp { .. }),
+        _ => false,
+    };
+    Ok(Load::Open { arrivals, rate, steady })
+}

@@ -1,0 +1,54 @@
+use std::fs::File;
+use std::io::BufReader;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use dist::{DataSet, Population, twitter_like};
+use spec::Spec;
+use spec::workload::{Cache, Verify};
+use workloads::cache::{CacheConfig, Cluster, Listed, Server};
+
+/// The workload of a specification on these servers, as they are called; `None` where they are not known yet.
+///
+/// Errors: parameters that do not go together; a data set that cannot be read.
+pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -> Result<CacheConfig> {
+    let default = CacheConfig::default();
+    let data_set = listed(cache)?;
+    let config = CacheConfig {
+        keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
+        key_prefix: cache.key_prefix.clone(),
+        key_size: cache.key_size.clone(),
+        value_size: cache.value_size.clone(),
+        data_set,
+        popularity: cache.popularity,
+        mix: cache.mix.clone(),
+        protocol: cache.protocol,
+        expiry: cache.expiry.clone(),
+        on_miss: cache.on_miss,
+        verify: cache.verify.is_some_and(|verify| verify != Verify::None),
+        udp: cache.udp,
+        cluster: servers.map_or(default.cluster, |servers| Cluster { servers, placement: cache.placement }),
+        seed: spec.seed,
+    };
+    config.check()?;
+    Ok(config)
+}
+
+fn listed(cache: &Cache) -> Result<Option<Listed>> {
+    let Some(name) = &cache.data_set else { return Ok(None) };
+    let set = if name == "twitter" { twitter_like() } else { read(name)? };
+    let population = Arc::new(Population::new(&set, cache.scale)?);
+    Ok(Some(Listed { name: name.clone(), scaling: cache.scale, population }))
+}
+
+/// Reads a data set from a file.
+///
+/// Errors: it cannot be read, is no data set, or has no items.
+pub fn read(file: &str) -> Result<DataSet> {
+    let open = File::open(file).with_context(|| format!("cannot open the data set {file}"))?;
+    let set = DataSet::read(BufReader::new(open)).with_context(|| format!("data set {file}"))?;
+    if set.lines().is_empty() {
+        bail!("data set {file}: it has no items");
+    }
+    Ok(set)
+}

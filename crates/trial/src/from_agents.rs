@@ -1,0 +1,143 @@
+//! A load that several machines generate: the coordinator's side of a trial.
+//!
+//! It takes the place of the generator in this process: the data set is stored from here, and what the agents recorded
+//! is merged into one recording, which is judged and kept as any other. Each agent's own part is judged, too.
+
+mod merge;
+mod options;
+mod part;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use agent::{Coordinator, Load, Outcome, Part};
+use anyhow::{Context, Result};
+use openloop::{LivePoint, Load as Offered, Recording, judge};
+use results::{AgentRecord, Invalid, LatencySummary, Reason};
+use workloads::web::FileSet;
+
+pub use options::agent_config;
+
+use crate::live::{self, Gathered};
+use crate::task::Task;
+
+/// Beside what a load takes by itself: starting, connecting, writing and sending, on machines that are busy.
+const ALLOWANCE: Duration = Duration::from_secs(60);
+
+/// Open sessions with all agents of a load, and what came of it.
+pub(crate) struct Agents {
+    coordinator: Coordinator,
+    records: Vec<AgentRecord>,
+    lost: Option<Invalid>,
+}
+
+impl Agents {
+    /// Opens a session with each agent; `None` where the load is generated here.
+    ///
+    /// Errors: one is unavailable, or cannot reach the server, which is on this machine only.
+    pub(crate) fn open(task: &Task) -> Result<Option<Agents>> {
+        let load = &task.spec.generator;
+        if load.agents.agents.is_empty() {
+            return Ok(None);
+        }
+        options::check(&load.agents, &task.addresses, load.connections, load.clients)?;
+        let coordinator = Coordinator::open(&options::config(&load.agents)?)?;
+        Ok(Some(Agents { coordinator, records: Vec::new(), lost: None }))
+    }
+
+    /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
+    ///
+    /// Errors: nothing was recorded, or what cannot be merged.
+    pub(crate) fn gather(
+        &mut self,
+        task: &Task,
+        files: Option<&FileSet>,
+        offered: &Offered,
+        stop: &AtomicBool,
+    ) -> Result<Recording> {
+        let (spec, shares) = (&task.spec, self.coordinator.agents().len());
+        let timing = [spec.time.warmup, spec.time.window, spec.generator.drain, spec.generator.timeout];
+        let takes = timing.iter().fold(ALLOWANCE, |sum, part| sum.saturating_add((*part).into()));
+        let part = |share| part::of(task, files, share, shares).to_json().to_string();
+        let load =
+            Load { specs: (0..shares).map(part).collect(), prepare_within: ALLOWANCE, end_within: takes };
+        let mut shown = task.live.then(|| Gathered::new(shares));
+        let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
+        let outcome = self.coordinator.run(&load, stop, look_on)?;
+        let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
+        let recordings = recordings.collect::<Result<Vec<_>>>()?;
+        let parts = outcome.parts.iter().zip(&recordings);
+        self.records = parts.map(|(part, one)| record(offered, &outcome, part, one.as_ref())).collect();
+        self.lost = merge::lost(&outcome);
+        merge::all(&outcome.parts, recordings)?.with_context(|| {
+            let why = self.lost.as_ref().map_or("", |lost| lost.detail.as_str());
+            format!("no agent recorded anything: {why}")
+        })
+    }
+
+    /// The agent that was lost, as a reason against the trial.
+    pub(crate) fn lost(&self) -> Option<&Invalid> {
+        self.lost.as_ref()
+    }
+
+    /// Each agent's own part.
+    pub(crate) fn records(self) -> Vec<AgentRecord> {
+        self.records
+    }
+}
+
+/// One agent's part, judged by itself.
+fn record(offered: &Offered, outcome: &Outcome, part: &Part, recording: Option<&Recording>) -> AgentRecord {
+    let micros = |ns: f64| ns / 1e3;
+    let mut own = offered.clone();
+    if let Offered::Open { rate, .. } = &mut own {
+        *rate = rate.scaled(1.0 / outcome.parts.len() as f64);
+    }
+    let clock = part.clock;
+    let mut record = AgentRecord {
+        name: part.name.clone(),
+        address: part.address.clone(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        clock_offset_us: Some(micros(clock.at_start.offset_ns as f64)),
+        clock_offset_error_us: Some(micros(clock.at_start.error_ns as f64)),
+        drift_ppm: clock.drift.map(|drift| drift.ppm),
+        offered_rps: match &own {
+            Offered::Open { rate, .. } => rate.rps(),
+            // Nothing was offered: the clients asked as fast as they were answered.
+            Offered::Closed { .. } => recording.map_or(0.0, Recording::achieved_rps),
+        },
+        ..AgentRecord::default()
+    };
+    let Some(recording) = recording else {
+        let detail = part.recording.as_ref().err().cloned().unwrap_or_default();
+        let reasons = vec![Invalid { reason: Reason::AgentLost, detail }];
+        return AgentRecord { verdict: results::Verdict::Invalid { reasons }, ..record };
+    };
+    let all = recording.all();
+    record.achieved_rps = recording.achieved_rps();
+    record.arrivals = recording.tally.intended;
+    record.response_time = LatencySummary::of(&all.response_time);
+    record.generator_lag = LatencySummary::of(&all.generator_lag);
+    record.busy_share = Some(recording.busy_share());
+    record.verdict = if recording.interrupted {
+        let detail = "it was stopped when another agent was lost".into();
+        results::Verdict::Invalid { reasons: vec![Invalid { reason: Reason::AgentLost, detail }] }
+    } else {
+        judge(recording, &own, Vec::new())
+    };
+    record
+}
+
+/// One line of a generator that runs.
+#[derive(serde::Deserialize)]
+struct Line {
+    live: LivePoint,
+}
+
+/// Takes in a line of one agent, and prints what all have done in an interval once they have said so.
+fn show(gathered: &mut Gathered, line: &str) {
+    // It is for looking at: what cannot be read is left out.
+    let Ok(Line { live }) = serde_json::from_str::<Line>(line) else { return };
+    gathered.add(live);
+    gathered.whole().iter().for_each(live::print);
+}

@@ -1,0 +1,91 @@
+use agent::{AgentConfig, CredentialFiles, Credentials, TOKEN};
+use anyhow::{Result, bail};
+use reactor::Address;
+use spec::Agents;
+
+/// Whom the coordinator of a load speaks to, and how.
+pub(super) fn config(asked: &Agents) -> Result<AgentConfig> {
+    agent_config(asked, asked.agents.clone())
+}
+
+/// How these agents are spoken to.
+///
+/// Errors: certificates or a token that cannot be read.
+pub fn agent_config(asked: &Agents, agents: Vec<String>) -> Result<AgentConfig> {
+    let files = CredentialFiles {
+        cert: asked.agents_tls_cert.clone(),
+        key: asked.agents_tls_key.clone(),
+        ca: asked.agents_tls_ca.clone(),
+        token: asked.agents_token_file.clone(),
+    };
+    let user = std::env::var("USER").unwrap_or_else(|_| "unknown".into());
+    Ok(AgentConfig {
+        agents,
+        credentials: Credentials::read(&files, std::env::var(TOKEN).ok().as_deref())?,
+        insecure_token: asked.agents_insecure_token,
+        name: format!("{user}@{}", host::name()),
+        lease: asked.agents_lease.into(),
+    })
+}
+
+/// Whether these agents can generate such a load.
+pub(super) fn check(
+    asked: &Agents,
+    servers: &[Address],
+    connections: u32,
+    clients: Option<u32>,
+) -> Result<()> {
+    let agents = asked.agents.len() as u32;
+    for (what, number) in [("connections", Some(connections)), ("clients", clients)] {
+        if let Some(number) = number.filter(|number| *number < agents) {
+            bail!(
+                "{number} {what} for {agents} agents: each needs at least one; use --{what} {agents} or more"
+            );
+        }
+    }
+    let here = |agent: &String| {
+        let host = agent.rsplit_once(':').map_or(agent.as_str(), |(host, _)| host);
+        host == "localhost"
+            || host.trim_matches(['[', ']']).parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback())
+    };
+    if let Some(agent) = asked.agents.iter().find(|agent| !here(agent))
+        && let Some(server) = servers.iter().find(|server| server.is_local())
+    {
+        bail!(
+            "the agent {agent} cannot reach {server}, which is on this machine only; give a --target by an address of its network"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::Nanos;
+
+    #[test]
+    fn what_agents_can_do_is_checked_first() {
+        let check =
+            |agents: &str, server: &str, connections: u32, clients: Option<u32>, says: Option<&str>| {
+                let servers = [Address::Tcp(server.parse().unwrap())];
+                let found = {
+                    let agents = agents.split(',').map(str::to_owned).collect();
+                    super::check(&Agents { agents, ..Agents::default() }, &servers, connections, clients)
+                };
+                match says {
+                    None => assert!(found.is_ok(), "{found:?}"),
+                    Some(says) => assert!(found.unwrap_err().to_string().contains(says), "{agents} {server}"),
+                }
+            };
+        check("a:1,b:1", "10.0.0.5:11211", 2, None, None);
+        check("a:1,b:1", "10.0.0.5:11211", 1, None, Some("--connections 2"));
+        check("a:1,b:1", "10.0.0.5:11211", 8, Some(1), Some("--clients 2"));
+        check("127.0.0.1:1,[::1]:1,localhost:2", "127.0.0.1:11211", 8, None, None);
+        check("127.0.0.1:1,10.0.0.6:1", "127.0.0.1:11211", 8, None, Some("10.0.0.6:1 cannot reach"));
+    }
+
+    #[test]
+    fn the_lease_is_five_seconds() {
+        assert_eq!(Agents::default().agents_lease, Nanos::from(agent::LEASE));
+    }
+}

@@ -1,0 +1,322 @@
+//! One trial, as a process of its own: fill, verify, warm up, measure, drain, judge, write.
+//!
+//! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
+//! observes it, and reads the file that it leaves.
+
+mod stamps;
+mod start;
+mod web;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, bail};
+use openloop::{Generator, Recording, judge};
+use reactor::Address;
+use results::{Invalid, Reason, Transport, Trial};
+use workloads::cache::{Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, prepare};
+use workloads::null::Null;
+
+use crate::config::{self, Sent};
+use crate::from_agents::Agents;
+use crate::live;
+use crate::noise::Watch;
+use crate::record::{self, Circumstances};
+use crate::task::Task;
+use crate::tls::{TlsClient, control};
+
+/// What came of it.
+pub struct Done {
+    /// The record; the lab adds what it is part of.
+    pub trial: Trial,
+    /// All that was measured.
+    pub recording: Recording,
+}
+
+/// Runs one trial to its end. Sets nothing on the machine and leaves nothing but the data set in the server.
+pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
+    let spec = &task.spec;
+    config::check(spec)?;
+    let sent = config::sent(spec, Some(task.names.clone()), task.urls.clone())?;
+    let mut endpoints = task.addresses.clone();
+    if let Sent::Cache(config) = &sent
+        && config.udp
+    {
+        endpoints.extend(datagram_ports(&task.addresses)?);
+    }
+    let tls = task.tls()?;
+    let transport = transport(&endpoints, tls.is_some())?;
+    let mut agents = Agents::open(task)?;
+    let mut plan = config::plan(spec, endpoints)?;
+    (plan.share, plan.shares) = task.share;
+    if let Sent::Web(config) = &sent {
+        plan.per_connection = config.requests_per_connection;
+    }
+    let load = plan.load.clone();
+    let cpus = spec.generator.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
+    let mut generator = Generator::new(plan, spec.generator.threads(), cpus, Arc::clone(stop));
+    let io = reactor::choose(spec.generator.io, reactor::Backend::FOR_GENERATORS)?;
+    generator.backend = io.backend;
+    generator.tls = tls.as_ref().map(|tls| (Arc::clone(&tls.config), tls.name.clone()));
+    let stamped = task.stamps.then(|| stamps::Stamped::begin(&mut generator, task));
+    if task.start_on_stdin {
+        generator.start_signal = Some(Box::new(start::on_stdin));
+    }
+    let show = task.live.then(|| live::Show::start(generator.watch()));
+    let mut others = Vec::new();
+    let mut counters = BTreeMap::new();
+    let started = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let resolved = config::resolve(spec.clone(), &sent);
+    let mut found = task.found(&sent, io.reason);
+    let watched = match sent {
+        Sent::Cache(config) => {
+            let items = Arc::new(Items::new(&config));
+            let (data_set, version) = fill(task, &config, &items, tls.as_ref())?;
+            if !data_set.is_complete() && task.fill() != FillPolicy::Never {
+                others.push(incomplete(&data_set));
+            }
+            counters.insert("fill_hit_ratio".into(), data_set.hit_ratio);
+            counters.extend(items_held(&data_set));
+            if config.verify && data_set.wrong > 0 {
+                others.push(wrong_at_start(&data_set));
+            }
+            if task.share.1 > 1 {
+                // The others' values are as good as ours, and newer ones than any of ours may be theirs.
+                items.versions().begin(data_set.run, false);
+            }
+            let watch = Watch::start(&task.server_pids);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, None, &load, stop),
+                None => generator
+                    .run(|thread| {
+                        Cache::new(&config, Arc::clone(&items), task.seat(thread))
+                            .expect("the configuration was checked")
+                    })
+                    .map_err(Into::into),
+            };
+            let watched = watched(watch, recording, task, stop)?;
+            others.extend(evicted(&watched.0, task, &config));
+            others.extend(wrong_values(
+                &watched.0,
+                "values that were checked had another content than was stored",
+            ));
+            found.server_version = Some(version);
+            watched
+        }
+        Sent::Web(config) => {
+            let version = web::probe(task, &config, tls.as_ref(), stop)?;
+            let watch = Watch::start(&task.server_pids);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, web::files(&config), &load, stop),
+                None => web::generate(task, &config, &generator),
+            };
+            let watched = watched(watch, recording, task, stop)?;
+            others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
+            found.server_version = version;
+            watched
+        }
+        Sent::Null => {
+            let watch = Watch::start(&task.server_pids);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, None, &load, stop),
+                None => generator.run(|_| Null).map_err(Into::into),
+            };
+            watched(watch, recording, task, stop)?
+        }
+    };
+    drop(show);
+    let (mut recording, watch) = watched;
+    // Of agents' machines it knows nothing: their recording counts from 0, which no sample here comes near.
+    let (noise, used) = watch.finish(&mut recording);
+    counters.extend(used);
+    if let Some(agents) = &agents {
+        // What was lost is the most severe, and the cause of the rest.
+        others.splice(0..0, agents.lost().cloned());
+    }
+    let cpus = match agents {
+        Some(_) => &spec.generator.agents.agents_cpus,
+        None => &spec.generator.cpus,
+    };
+    let verdict = judge(&recording, &load, others);
+    let about = Circumstances {
+        load,
+        within: spec.generator.target_latency.clone(),
+        started,
+        spec: resolved,
+        cpus: cpus.as_ref().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec()),
+        found,
+        transport,
+        io: io.backend.to_string(),
+        noise,
+        verdict,
+        counters,
+    };
+    let mut trial = record::record(&recording, about);
+    // Agents count from a moment of their own.
+    trial.window_opened_monotonic_ns = agents.is_none().then_some(recording.window_start.0);
+    trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
+    trial.agents = agents.map_or(Vec::new(), Agents::records);
+    Ok(Done { trial, recording })
+}
+
+/// The recording, unless the run was interrupted: half a window is not a measurement. Of several generators one is
+/// stopped when another is lost, and keeps what it has.
+fn watched(
+    watch: Watch,
+    recording: Result<Recording>,
+    task: &Task,
+    stop: &AtomicBool,
+) -> Result<(Recording, Watch)> {
+    if stop.load(Ordering::Relaxed) && !task.start_on_stdin {
+        bail!(Interrupted);
+    }
+    Ok((recording?, watch))
+}
+
+/// The run was interrupted.
+#[derive(Debug)]
+pub struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "interrupted before the window was over; nothing was recorded")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+/// Fills the server where that is asked for; returns what it holds then, and the version that it says it has.
+fn fill(
+    task: &Task,
+    config: &CacheConfig,
+    items: &Items,
+    tls: Option<&TlsClient>,
+) -> Result<(DataSet, String)> {
+    let policy = task.fill();
+    let stores = policy != FillPolicy::Never || config.writes();
+    let foreign = task.addresses.iter().find(|server| !server.is_local());
+    if let Some(server) = foreign.filter(|_| stores && !task.agrees()) {
+        bail!(
+            "{} is not on this machine, and this run may store {} items in it (keys begin with '{}', nothing is flushed); add --yes to agree, or --fill never to only read",
+            server,
+            items.total(),
+            config.key_prefix
+        );
+    }
+    let (first, version) = control(&task.addresses[0], tls)?;
+    // The connection that told the version is used on: servers that count connections see no more than they must.
+    let first = Mutex::new(Some(first));
+    let how = Preparation {
+        connect: &|server| match first.lock().expect("no thread panics with it").take_if(|_| server == 0) {
+            Some(first) => Ok(first),
+            None => Ok(control(&task.addresses[server], tls)?.0),
+        },
+        threads: 2,
+        policy,
+        seed: task.spec.seed,
+        progress: &|_| {},
+    };
+    Ok((prepare(config, items, &how)?, version))
+}
+
+/// The UDP ports beside the TCP ports of the servers.
+fn datagram_ports(servers: &[Address]) -> Result<Vec<Address>> {
+    let udp = |server: &Address| match server {
+        Address::Tcp(socket) => Ok(Address::Udp(*socket)),
+        _ => bail!("--udp: {server} has no UDP port; name the servers by HOST:PORT, or leave --udp out"),
+    };
+    servers.iter().map(udp).collect()
+}
+
+/// How the requests reach the servers. Errors: TLS with datagrams, or servers of several kinds.
+fn transport(endpoints: &[Address], tls: bool) -> Result<Transport> {
+    let any = |is: fn(&Address) -> bool| endpoints.iter().any(is);
+    let (udp, unix) = (any(Address::is_datagram), any(|address| matches!(address, Address::Unix(_))));
+    match (tls, udp, unix) {
+        (true, true, _) => bail!("--udp: datagrams cannot be encrypted; leave out --udp or TLS"),
+        (true, false, _) => Ok(Transport::Tls),
+        (false, true, _) => Ok(Transport::UdpTcp),
+        (false, false, true) => Ok(Transport::Unix),
+        (false, false, false) => Ok(Transport::Tcp),
+    }
+}
+
+/// The items on all servers together, where they tell, and how many the data set has.
+fn items_held(data_set: &DataSet) -> impl Iterator<Item = (String, f64)> + use<> {
+    let sum = |counts: &[Option<u64>]| counts.iter().copied().sum::<Option<u64>>();
+    let figures = [
+        ("items_before", sum(&data_set.items_before)),
+        ("items_after_fill", sum(&data_set.items_after)),
+        ("items_expected", Some(data_set.items_expected)),
+    ];
+    figures.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count? as f64)))
+}
+
+fn wrong_at_start(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "{} of {} values looked at before the window had another content than was stored",
+        data_set.wrong, data_set.looked_at
+    );
+    Invalid { reason: Reason::VerifyFailed, detail }
+}
+
+/// Whether something came back that was not what it should be, in these words.
+fn wrong_values(recording: &Recording, words: &str) -> Option<Invalid> {
+    let (_, wrong, of) = recording.counters.iter().find(|(name, _, _)| name == "verify_failures")?;
+    (*wrong > 0).then(|| Invalid { reason: Reason::VerifyFailed, detail: format!("{wrong} of {of} {words}") })
+}
+
+fn incomplete(data_set: &DataSet) -> Invalid {
+    let detail = format!(
+        "after storing all items the server has {:.2} % of the {} looked at; give it more memory or use fewer items",
+        100.0 * data_set.hit_ratio,
+        data_set.looked_at
+    );
+    Invalid { reason: Reason::FillFailed, detail }
+}
+
+/// Whether items were lost during the window although they had been there.
+fn evicted(recording: &Recording, task: &Task, config: &CacheConfig) -> Option<Invalid> {
+    let (_, hits, gets) = recording.counters.iter().find(|(name, _, _)| name == "hit_ratio")?;
+    let ratio = *hits as f64 / (*gets).max(1) as f64;
+    let lost = *gets > 0 && ratio < FILLED && !config.causes_misses() && task.fill() != FillPolicy::Never;
+    lost.then(|| Invalid {
+        reason: Reason::FillFailed,
+        detail: format!(
+            "the hit ratio in the window was {:.2} %; items are being evicted or expire",
+            100.0 * ratio
+        ),
+    })
+}
+
+/// Writes all that was measured to `file`, without loss, the window's start taken as 0.
+pub fn write_recording(recording: &Recording, file: &Path) -> Result<()> {
+    let mut recording = recording.clone();
+    recording.rebase();
+    let write = || -> io::Result<()> {
+        let mut to = BufWriter::new(File::create(file)?);
+        serde_json::to_writer(&mut to, &recording)?;
+        to.flush()
+    };
+    write().with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Writes the trial to `file` and its histograms beside it, as `.hlog`.
+pub fn write(done: &Done, file: &Path) -> Result<PathBuf> {
+    let context = |path: &Path| {
+        format!("cannot write {}; choose a folder with room that you may write to", path.display())
+    };
+    let hlog = file.with_extension("hlog");
+    let save = |path: &Path, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| -> Result<()> {
+        let mut to = BufWriter::new(File::create(path).with_context(|| context(path))?);
+        write(&mut to).and_then(|()| to.flush()).with_context(|| context(path))
+    };
+    let log = record::log(&done.recording, &done.trial);
+    save(&hlog, &|mut to| log.write(&mut to).map_err(io::Error::other))?;
+    save(file, &|to| serde_json::to_writer_pretty(to, &done.trial).map_err(io::Error::other))?;
+    Ok(hlog)
+}

@@ -1,0 +1,25 @@
+//! One trial: from a specification to the record that is kept.
+//!
+//! [`run`] takes a [`Task`], which is a [`spec::Spec`] and the addresses of servers that run: it fills and verifies the data
+//! set, warms up, measures, drains, judges, and returns the [`results::Trial`]. The load comes from this process or, where
+//! the specification names agents, from their machines. It starts no server and changes nothing on the machine.
+//!
+//! Try it: `cargo test -p trial`; a whole trial is `cargo run --release -- load cache --rate 20k --json`.
+
+mod clocks;
+mod config;
+mod from_agents;
+mod generate;
+mod live;
+mod noise;
+mod record;
+mod served;
+mod task;
+mod tls;
+
+pub use clocks::Clocks;
+pub use config::{Sent, check, read_data_set, resolve, sent, urls};
+pub use from_agents::agent_config;
+pub use generate::{Done, Interrupted, run, write, write_recording};
+pub use noise::Watch;
+pub use task::{Task, parse_share};

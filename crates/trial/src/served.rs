@@ -1,0 +1,112 @@
+//! What the server used of the machine during the window: processor time of each thread, waits, and how far the
+//! busiest processor was taken by interrupts. The three are what keeps a cache from scaling (IISWC'17 §IV-B).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use host::cpu_time::Sample;
+use host::threads::{self, Thread};
+
+/// The counters of the server's threads at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Served {
+    /// By the thread's id, which is unique on the machine.
+    threads: BTreeMap<u32, Thread>,
+}
+
+/// A thread that uses less than this share of the busiest one's time is not a worker: memcached's that maintains its
+/// lists takes about 8 % of a core at most (measured).
+const WORKS: f64 = 0.10;
+
+impl Served {
+    /// Reads `proc/PID/task` below `root`. Cost: about 15 µs a thread. A process that has ended has no threads.
+    pub(crate) fn read(root: &Path, pids: &[u32]) -> Served {
+        let read = |(pid, tid): (u32, u32)| Some((tid, Thread::read(root, pid, tid)?));
+        Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }
+    }
+
+    /// What was used since `earlier`, in which `requests` were answered; nothing where no thread is known.
+    pub(crate) fn since(&self, earlier: &Served, requests: f64) -> BTreeMap<String, f64> {
+        let since = |(id, now): (&u32, &Thread)| Some(now.since(*earlier.threads.get(id)?));
+        let used: Vec<(f64, f64)> = self
+            .threads
+            .iter()
+            .filter_map(since)
+            .map(|thread| (thread.running_ns as f64, thread.voluntary as f64))
+            .collect();
+        let busiest = used.iter().map(|(cpu, _)| *cpu).fold(0.0, f64::max);
+        if busiest <= 0.0 || requests <= 0.0 {
+            return BTreeMap::new();
+        }
+        let sum: f64 = used.iter().map(|(cpu, _)| cpu).sum();
+        let waits: f64 = used.iter().map(|(_, waits)| waits).sum();
+        let workers: Vec<f64> =
+            used.iter().map(|(cpu, _)| *cpu).filter(|cpu| *cpu >= WORKS * busiest).collect();
+        let mean = workers.iter().sum::<f64>() / workers.len() as f64;
+        let figures = [
+            ("server_cpu_us_per_request", sum / 1e3 / requests),
+            ("server_waits_per_request", waits / requests),
+            ("server_thread_imbalance", busiest / mean),
+        ];
+        figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+/// The share of its time that the processor most taken by interrupts spent in them; `None` where no tick has passed.
+pub(crate) fn busiest_in_interrupts(before: &Sample, after: &Sample) -> Option<f64> {
+    let share = |(cpu, now): (&usize, &host::cpu_time::Ticks)| {
+        let used = now.since(*before.cpus.get(cpu)?);
+        (used.all() > 0).then(|| used.interrupt as f64 / used.all() as f64)
+    };
+    after.cpus.iter().filter_map(share).reduce(f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host::cpu_time::Ticks;
+
+    fn served(threads: &[(u32, u64, u64)]) -> Served {
+        let thread = |&(id, running_ns, voluntary): &(u32, u64, u64)| {
+            (id, Thread { running_ns, voluntary, ..Thread::default() })
+        };
+        Served { threads: threads.iter().map(thread).collect() }
+    }
+
+    #[test]
+    fn knows_the_threads_of_this_process() {
+        let me = Served::read(Path::new("/"), &[std::process::id()]);
+        assert!(me.threads.values().any(|thread| thread.running_ns > 0));
+        assert_eq!(Served::read(Path::new("/"), &[u32::MAX]), Served::default());
+    }
+
+    #[test]
+    fn shares_out_what_was_used() {
+        let before = served(&[(1, 1_000, 10), (2, 1_000, 10), (3, 0, 0)]);
+        // Two workers of 3 ms and 1 ms, and one thread that only looks after something.
+        let after = served(&[(1, 3_001_000, 110), (2, 1_001_000, 60), (3, 50_000, 0), (4, 9, 9)]);
+        let used = after.since(&before, 100.0);
+        let check = |name: &str, expect: f64| {
+            assert!((used[name] - expect).abs() < 1e-9, "{name}: {}", used[name]);
+        };
+        check("server_cpu_us_per_request", 40.5);
+        check("server_waits_per_request", 1.5);
+        check("server_thread_imbalance", 1.5);
+        assert!(after.since(&before, 0.0).is_empty());
+        assert!(before.since(&before, 100.0).is_empty());
+    }
+
+    #[test]
+    fn the_processor_with_most_interrupts_counts() {
+        let sample = |cpus: [(u64, u64); 2]| Sample {
+            cpus: cpus
+                .into_iter()
+                .map(|(process, interrupt)| Ticks { process, interrupt, ..Ticks::default() })
+                .enumerate()
+                .collect(),
+        };
+        let before = sample([(0, 0), (0, 0)]);
+        assert_eq!(busiest_in_interrupts(&before, &sample([(80, 20), (50, 50)])), Some(0.5));
+        assert_eq!(busiest_in_interrupts(&before, &before), None);
+    }
+}

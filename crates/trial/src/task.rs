@@ -1,0 +1,103 @@
+//! What one trial is to be.
+
+use anyhow::Result;
+use proto_http::Url;
+use reactor::Address;
+use results::{Body, Found};
+use spec::{Spec, Workload};
+use units::Rate;
+use workloads::cache::{FillPolicy, Seat, Server};
+
+use crate::config::Sent;
+use crate::tls::{self, TlsClient};
+
+/// What one trial is to be.
+pub struct Task {
+    /// The measurement; its load is a rate, a trace or a closed loop.
+    pub spec: Spec,
+    /// Where the servers are: one, or those of a cluster.
+    pub addresses: Vec<Address>,
+    /// What they are called, where they are caches.
+    pub names: Vec<Server>,
+    /// And where they are web servers.
+    pub urls: Vec<Url>,
+    /// Number I of N generators that offer one load together.
+    pub share: (u32, u32),
+    /// Whether the moment to start is read from standard input.
+    pub start_on_stdin: bool,
+    /// Whether points are written to standard output during the run.
+    pub live: bool,
+    /// Whether the kernel stamps some of the connections.
+    pub stamps: bool,
+    /// The servers' processes, where they are known and on this machine: their processor time is not foreign.
+    pub server_pids: Vec<u32>,
+}
+
+impl Task {
+    /// The offered load, where it is a rate.
+    pub(crate) fn rate(&self) -> Option<Rate> {
+        if let spec::Load::Rate(rate) = self.spec.load { Some(rate) } else { None }
+    }
+
+    /// When the data set is stored.
+    pub(crate) fn fill(&self) -> FillPolicy {
+        if let Workload::Cache(cache) = &self.spec.workload { cache.fill } else { FillPolicy::Never }
+    }
+
+    /// Whether items may be stored in servers that are not on this machine.
+    pub(crate) fn agrees(&self) -> bool {
+        matches!(&self.spec.workload, Workload::Cache(cache) if cache.yes)
+    }
+
+    /// The servers as they are called, which decides where consistent hashing puts keys, and what a certificate must bear.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let called = |(address, name): (&Address, &Server)| match address {
+            Address::Unix(_) => address.to_string(),
+            Address::Tcp(_) | Address::Udp(_) => name.to_string(),
+        };
+        match &self.spec.workload {
+            Workload::Web(_) => self.urls.iter().map(ToString::to_string).collect(),
+            _ => self.addresses.iter().zip(&self.names).map(called).collect(),
+        }
+    }
+
+    /// What is known beside the specification before anything is sent.
+    pub(crate) fn found(&self, sent: &Sent, io_reason: String) -> Found {
+        let web = if let Sent::Web(config) = sent { Some(config) } else { None };
+        let body =
+            |body: &workloads::web::Body| Body { length: body.content().len() as u64, xxh3: body.xxh3() };
+        let source = |(name, source): (&str, &str)| (name.to_owned(), source.to_owned());
+        Found {
+            servers: self.servers(),
+            pages: web.map(|config| config.pages.count()),
+            body: web.and_then(|config| config.body.as_ref()).map(body),
+            io_reason,
+            sources: self.spec.sources().into_iter().map(source).collect(),
+            ..Found::default()
+        }
+    }
+
+    /// How the connections are encrypted, if they are.
+    pub(crate) fn tls(&self) -> Result<Option<TlsClient>> {
+        match self.urls.first() {
+            None => tls::client(&self.spec.generator.tls, &self.names[0].host, false),
+            Some(url) => {
+                tls::check(&self.spec.generator.tls, &self.urls)?;
+                tls::client(&self.spec.generator.tls, &url.host, url.https)
+            }
+        }
+    }
+
+    /// Which of all machines' threads the thread of this process is.
+    pub(crate) fn seat(&self, thread: u32) -> Seat {
+        let (number, of) = self.share;
+        let threads = self.spec.generator.threads();
+        Seat { thread: number * threads + thread, threads: of * threads }
+    }
+}
+
+/// Reads `I/N`: number I, from 0, of N generators.
+pub fn parse_share(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+    parts.filter(|&(i, n): &(u32, u32)| i < n).ok_or_else(|| "write I/N with I below N, such as 0/2".into())
+}
