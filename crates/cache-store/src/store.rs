@@ -1,5 +1,4 @@
 mod audit;
-mod compact;
 mod count;
 mod list;
 mod meta;
@@ -7,7 +6,6 @@ mod read;
 mod reclaim;
 mod reservation;
 mod tend;
-mod victim;
 mod view;
 mod write;
 

@@ -7,17 +7,10 @@
 mod arrival;
 #[cfg(test)]
 mod audit;
-mod authenticate;
 mod datagrams;
-mod dispatch;
-mod dump;
-mod events;
-mod get;
-mod greet;
 mod lifecycle;
 mod memory;
 mod messages;
-mod meta;
 mod operator;
 mod requests;
 

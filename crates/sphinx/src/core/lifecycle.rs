@@ -1,15 +1,18 @@
-//! What happens to connections beside requests: failures to accept, silence, slow readers, and the end.
+//! What happens to connections beside requests: events, first bytes that may be another protocol's, authentication,
+//! failures to accept, silence, slow readers, and the end.
 
 use std::io;
 use std::sync::atomic::Ordering;
 
-use reactor::{Conn, Reactor};
+use reactor::{Conn, Event, Handler, Reactor};
 use tracing::{debug, warn};
 use units::{Nanos, Time};
 
 use super::Core;
+use crate::auth::{Attempt, attempt};
 use crate::client::{Client, State};
 use crate::config::Config;
+use crate::foreign::{self, BINARY_HEADER, BINARY_REQUEST, Protocol, Start};
 use crate::message::Work;
 use crate::metrics::Snapshot;
 use crate::phase::Phase;
@@ -241,9 +244,147 @@ impl<R: Reactor> Core<R> {
         // The client that asked may have given up.
         let _ = asked.send(snapshot);
     }
+
+    #[inline]
+    fn bytes_came(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
+        self.tell_time(at);
+        self.stats.bytes_read += bytes.len() as u64;
+        self.received = at;
+        self.receive(reactor, conn, bytes);
+        self.ring();
+    }
+
+    /// Takes bytes of a connection of which no request was read yet. One of another protocol is refused in that protocol
+    /// and closes, and nothing that it sends is read as a request.
+    #[cold]
+    pub(super) fn greet(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) {
+        client.input.extend_from_slice(bytes);
+        match foreign::read(&client.input) {
+            Start::NeedMore => {}
+            Start::Text => {
+                client.is_new = false;
+                self.work_off(reactor, client);
+            }
+            Start::Foreign(protocol) => {
+                let input = std::mem::take(&mut client.input);
+                self.make(reactor, client, |out| protocol.refuse(&input, out));
+                client.state = State::Closing;
+                self.count_refused(reactor, client.conn, protocol);
+            }
+        }
+    }
+
+    /// Refuses a datagram of the binary protocol; returns whether it is one.
+    pub(super) fn refuse_binary(&mut self, reactor: &mut R, client: &mut Client, text: &[u8]) -> bool {
+        if text.first() != Some(&BINARY_REQUEST) {
+            return false;
+        }
+        if text.len() >= BINARY_HEADER {
+            self.make(reactor, client, |out| Protocol::Binary.refuse(text, out));
+        }
+        self.count_refused(reactor, client.conn, Protocol::Binary);
+        true
+    }
+
+    fn count_refused(&mut self, reactor: &R, conn: Conn, protocol: Protocol) {
+        let count = match protocol {
+            Protocol::Binary => &mut self.stats.refused_binary,
+            Protocol::Tls => &mut self.stats.refused_tls,
+            Protocol::Http => &mut self.stats.refused_http,
+        };
+        *count += 1;
+        let peer = reactor.addresses(conn).map(|(peer, _)| peer);
+        let ip = peer.as_ref().and_then(|peer| peer.socket()).map(|socket| socket.ip());
+        if !self.warned.has(ip, protocol) && self.rounds.may_warn(self.now) {
+            self.warned.add(ip, protocol);
+            let client = match (peer, reactor.is_datagram(conn)) {
+                (Some(peer), _) => peer.to_string(),
+                (None, true) => "unknown, by UDP".into(),
+                (None, false) => "unknown".into(),
+            };
+            let protocol = protocol.name();
+            warn!(client, protocol, "refused a client: this server speaks memcached's text protocol here");
+        }
+    }
+
+    /// Reads requests until one says who the client is; returns how many bytes are done with.
+    #[cold]
+    pub(super) fn authenticate(&mut self, reactor: &mut R, client: &mut Client, bytes: &[u8]) -> usize {
+        let mut used = 0;
+        while !client.is_known {
+            // A client that has not logged in may make the server hold no more than others.
+            if !self.may_go_on(reactor, client) {
+                client.state = State::Held;
+                return used;
+            }
+            let (length, reply): (usize, &[u8]) = match attempt(&bytes[used..]) {
+                Attempt::NeedMore => return used,
+                Attempt::Close => {
+                    client.state = State::Closing;
+                    return bytes.len();
+                }
+                Attempt::Refused(length, reply) => (length, reply),
+                Attempt::Words(length, user, password) => {
+                    self.stats.auth_cmds += 1;
+                    client.is_known =
+                        self.common.users.as_ref().is_none_or(|users| users.know(user, password));
+                    match client.is_known {
+                        true => (length, b"STORED\r\n"),
+                        false => {
+                            self.stats.auth_errors += 1;
+                            if self.rounds.may_warn(self.now) {
+                                warn!(user = %user.escape_ascii(), "a client could not authenticate");
+                            }
+                            (length, b"CLIENT_ERROR authentication failure\r\n")
+                        }
+                    }
+                }
+            };
+            used += length;
+            self.make(reactor, client, |out| out.extend_from_slice(reply));
+        }
+        used
+    }
 }
 
 /// Whether more than `limit` seconds have passed since.
 fn over(since: u32, now: u32, limit: u32) -> bool {
     now.saturating_sub(since) > limit
+}
+
+impl<R: Reactor> Handler<R> for Core<R> {
+    fn event(&mut self, reactor: &mut R, event: Event<'_>) {
+        self.wake_up();
+        match event {
+            Event::Accepted { conn } => self.accept(reactor, conn),
+            Event::AcceptFailed { error } => self.accept_failed(&error),
+            Event::Data { conn, at, bytes } => self.bytes_came(reactor, conn, at, bytes),
+            Event::Filled { conn, at, length, bytes } => {
+                self.stats.bytes_read += length as u64;
+                self.fill(conn, length);
+                self.bytes_came(reactor, conn, at, bytes);
+            }
+            Event::Drained { conn } => {
+                self.go_on(reactor, conn);
+                self.ring();
+            }
+            Event::ReadClosed { conn } => self.end_input(reactor, conn),
+            Event::Closed { conn, error } => {
+                if let Some(error) = error {
+                    self.broke(&error);
+                }
+                self.forget(conn);
+            }
+            Event::Woken => self.answer_scrape(reactor),
+            Event::Connected { .. } => {}
+        }
+    }
+
+    #[inline]
+    fn room(&mut self, conn: Conn) -> &mut [u8] {
+        match self.client(conn) {
+            Some(Client { arriving: Some(arriving), .. }) => arriving.reservation.rest(),
+            _ => &mut [],
+        }
+    }
 }

@@ -1,16 +1,23 @@
-//! From received bytes to requests.
+//! From received bytes to requests, and from requests to operations: here, at the key's owner, or everywhere.
+//!
+//! `get` and `gat` take one key after the other, with a rest for later where the connection has to wait in between. What
+//! belongs to one key of a meta command goes to its owner in one piece.
 
 use proto_memcache::Reply;
-use proto_memcache::server::{BINARY_KEY_MAX, Parse, Refusal, Request, reply};
+use proto_memcache::server::{BINARY_KEY_MAX, Keys, Meta, MetaVerb, Parse, Refusal, Request, reply};
 use reactor::{Conn, Reactor};
 
 use super::Core;
 use crate::budget::FREE;
-use crate::client::{Client, Lookup, State};
+use crate::client::{Client, Lookup, RestOfGet, State};
+use crate::draft::{Draft, lent};
 use crate::foreign::may_be_foreign;
-use crate::message::Work;
+use crate::link;
+use crate::message::{Ask, Ticket, Work};
 use crate::operation::Operation;
-use crate::replies::Finish;
+use crate::operation::meta::MetaOperation;
+use crate::partitions::{Partitions, Place};
+use crate::replies::{Finish, Gathering};
 use crate::service::Class;
 
 /// New output after which the kernel is offered it before more is made, in the midst of a long receive. Units: bytes.
@@ -26,6 +33,9 @@ pub(super) enum Flow {
     /// Nothing more is to be read.
     Close,
 }
+
+/// What a client does whose request is being carried out, in memcached's words.
+const ASKING: &str = "conn_parse_cmd";
 
 impl<R: Reactor> Core<R> {
     /// Takes received bytes.
@@ -223,5 +233,249 @@ impl<R: Reactor> Core<R> {
             }
             Request::Quit => Flow::Close,
         }
+    }
+
+    /// Does something to a key, here or at its owner.
+    #[inline]
+    pub(super) fn operate(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        operation: Operation,
+        key: &[u8],
+        value: &[u8],
+    ) -> Flow {
+        let key = self.hasher.key(key);
+        let place = self.partitions.place(key.hash);
+        if operation.shows_value()
+            && !self.may_grow(client)
+            && self.partitions.copies(place, key, FREE, reactor.lends(client.conn), self.now)
+        {
+            return self.wait_for_memory(client);
+        }
+        let owner = match place {
+            Place::Here(partition) => {
+                if !matches!(operation, Operation::Get { .. }) {
+                    // A write may need memory that this thread itself still looks at, and would wait for in vain.
+                    self.partitions.leave();
+                }
+                let (now, counts) = (self.now, self.prefixes.on);
+                let detail = self.make_with(reactor, client, |partitions, out| {
+                    let before = out.len();
+                    partitions.with(partition, |store| operation.execute(store, key, value, now, out));
+                    counts.then(|| operation.detail(&out[before..])).flatten()
+                });
+                self.count_detail(detail, key.bytes);
+                return Flow::Next;
+            }
+            Place::At(owner) => owner,
+        };
+        // What was asked of the owner may not have happened yet, so what comes after it has to line up behind it.
+        if self.partitions.reads_others() && !client.awaited.is_awaited(owner) {
+            let (now, counts) = (self.now, self.prefixes.on);
+            let read = self.make_with(reactor, client, |partitions, out| {
+                let before = out.len();
+                let read = partitions.read(&operation, key, value, now, out);
+                read.then(|| counts.then(|| operation.detail(&out[before..])).flatten())
+            });
+            if let Some(detail) = read {
+                self.count_detail(detail, key.bytes);
+                return Flow::Next;
+            }
+        }
+        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
+        let length = key.bytes.len() + value.len();
+        if !link.has_room() || (length >= link::LARGE && !self.may_ask_large(client)) {
+            return self.wait_for_room(client);
+        }
+        let mut buffer = self.buffers.take();
+        buffer.extend_from_slice(key.bytes);
+        buffer.extend_from_slice(value);
+        let reply = (operation.reply() == Reply::Wanted).then(|| client.replies.expect());
+        let ticket = Ticket { conn: client.conn, reply };
+        let work = Work::Key { hash: key.hash.to_u64(), key_len: key.bytes.len(), operation };
+        let link = self.links[owner].as_mut().expect("there is a link to every other thread");
+        let before = link.large_bytes();
+        link.ask(Ask { ticket, work, buffer });
+        self.account.charge(link.large_bytes() - before);
+        if self.partitions.reads_others() {
+            client.awaited.asked(owner);
+        }
+        self.stats.asks += 1;
+        Flow::Next
+    }
+
+    /// Does something on every thread, and answers when all have done it.
+    pub(super) fn everywhere(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        reply: Reply,
+        finish: Finish,
+        work: impl Fn() -> Work,
+    ) -> Flow {
+        if !self.links.iter().flatten().all(|link| link.has_room()) {
+            return self.wait_for_room(client);
+        }
+        let mut lines = Vec::new();
+        let part = self.do_everywhere(reactor, self.number, &work(), &mut lines);
+        if finish == Finish::Connections {
+            // It was taken out for its request.
+            self.tell_connection(reactor, client, ASKING, &mut lines);
+            self.tell_listeners(&mut lines);
+        }
+        let left = self.links.len() - 1;
+        if left == 0 {
+            let text = self.finished(finish, &part, &lines);
+            return self.answer(reactor, client, reply, &text);
+        }
+        let gathering = Gathering { left, stats: part, lines, finish };
+        let ticket = Ticket {
+            conn: client.conn,
+            reply: (reply == Reply::Wanted).then(|| client.replies.gather(gathering)),
+        };
+        for (peer, link) in self.links.iter_mut().enumerate() {
+            let Some(link) = link else { continue };
+            if self.partitions.reads_others() {
+                client.awaited.asked(peer);
+            }
+            link.ask(Ask { ticket, work: work(), buffer: self.buffers.take() });
+            self.stats.asks += 1;
+        }
+        Flow::Next
+    }
+
+    /// Whether there is memory for a large value on its way to another thread. One of them always may be under way, since
+    /// the thread that it goes to waits for nothing.
+    #[cold]
+    fn may_ask_large(&mut self, client: &Client) -> bool {
+        self.may_grow(client) || self.links.iter().flatten().all(|link| link.large_bytes() == 0)
+    }
+
+    #[cold]
+    pub(super) fn wait_for_room(&mut self, client: &mut Client) -> Flow {
+        self.stats.queue_waits += 1;
+        if !client.waits {
+            client.waits = true;
+            self.waiting.push_back(client.conn);
+        }
+        Flow::Hold
+    }
+
+    /// Answers with a line, if an answer is wanted.
+    pub(super) fn answer(&mut self, reactor: &mut R, client: &mut Client, reply: Reply, line: &[u8]) -> Flow {
+        if reply == Reply::Wanted {
+            self.make(reactor, client, |out| out.extend_from_slice(line));
+        }
+        Flow::Next
+    }
+
+    /// Makes a reply that comes after those that wait.
+    pub(super) fn make(&mut self, reactor: &mut R, client: &mut Client, write: impl FnOnce(&mut Draft)) {
+        self.make_with(reactor, client, |_, out| write(out));
+    }
+
+    /// Makes a reply of what the partitions hold.
+    #[inline]
+    pub(super) fn make_with<T>(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        write: impl FnOnce(&mut Partitions, &mut Draft) -> T,
+    ) -> T {
+        let output = reactor.output(client.conn);
+        let before = output.len();
+        let partitions = &mut self.partitions;
+        let made =
+            client.replies.make(output, &mut self.loans, &mut self.buffers, |out| write(partitions, out));
+        let mut written = output.len() - before;
+        if !self.loans.is_empty() {
+            written += lent(&self.loans);
+            self.stats.values_lent += self.loans.len() as u64;
+            reactor.lend(client.conn, &mut self.loans);
+        }
+        self.stats.bytes_written += written as u64;
+        made
+    }
+
+    /// Looks up the keys of a `get`; what cannot be done now is kept for [`Core::finish_get`].
+    #[inline]
+    pub(super) fn get(&mut self, reactor: &mut R, client: &mut Client, keys: Keys, how: Lookup) -> Flow {
+        let rest = self.look_up(reactor, client, keys, how);
+        if let Some((words, count)) = rest {
+            client.get = Some(RestOfGet { words: words.to_vec(), at: 0, count, how });
+        }
+        Flow::Next
+    }
+
+    /// Looks up the keys of a `gat` and gives their items another expiry.
+    pub(super) fn get_and_touch(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        keys: Keys,
+        exptime: i32,
+        with_cas: bool,
+    ) -> Flow {
+        if keys.len() == 0 {
+            return self.answer(reactor, client, Reply::Wanted, reply::END);
+        }
+        self.get(reactor, client, keys, Lookup { with_cas, exptime: Some(exptime) })
+    }
+
+    /// Goes on with a `get` that had to stop; returns whether none is left.
+    #[inline]
+    pub(super) fn finish_get(&mut self, reactor: &mut R, client: &mut Client) -> bool {
+        let Some(mut get) = client.get.take() else { return true };
+        let keys = Keys::resume(&get.words[get.at..], get.count);
+        let rest = self.look_up(reactor, client, keys, get.how).map(|(words, count)| (words.len(), count));
+        if let Some((length, count)) = rest {
+            (get.at, get.count) = (get.words.len() - length, count);
+            client.get = Some(get);
+        }
+        rest.is_none()
+    }
+
+    /// Looks up one key after the other; returns the rest where the connection has to wait.
+    #[inline]
+    fn look_up<'b>(
+        &mut self,
+        reactor: &mut R,
+        client: &mut Client,
+        mut keys: Keys<'b>,
+        how: Lookup,
+    ) -> Option<(&'b [u8], usize)> {
+        loop {
+            let rest = keys.rest();
+            let key = keys.next()?;
+            let (with_cas, last) = (how.with_cas, keys.len() == 0);
+            let operation = match how.exptime {
+                None => Operation::Get { with_cas, last },
+                Some(exptime) => Operation::GetAndTouch { exptime, with_cas, last },
+            };
+            if self.operate(reactor, client, operation, key, b"") == Flow::Hold {
+                return Some(rest);
+            }
+            if keys.len() > 0 && !self.may_go_on(reactor, client) {
+                return Some(keys.rest());
+            }
+        }
+    }
+
+    pub(super) fn meta(&mut self, reactor: &mut R, client: &mut Client, meta: &Meta) -> Flow {
+        let operation = Operation::Meta(MetaOperation {
+            verb: meta.verb,
+            binary: meta.key.is_binary(),
+            // A line is at most 2 KiB and a value at most an item, so that neither is cut off.
+            flags_len: meta.flags_len as u16,
+            data_len: meta.data_len as u32,
+        });
+        let mut room = [0; BINARY_KEY_MAX];
+        let flow = self.operate(reactor, client, operation, meta.key.read(&mut room), meta.arguments);
+        // memcached counts no other meta command as one.
+        if flow == Flow::Next && meta.verb == MetaVerb::Debug {
+            self.stats.cmd_meta += 1;
+        }
+        flow
     }
 }
