@@ -6,6 +6,7 @@ mod dependencies;
 mod heads;
 mod leftovers;
 mod length;
+mod modules;
 mod paths;
 mod pure;
 mod siblings;
@@ -20,7 +21,7 @@ pub(crate) const CHECKS: usize = ALL.len();
 
 type Check = fn(&Repository, &[Package]) -> Vec<Finding>;
 
-const ALL: [Check; 11] = [
+const ALL: [Check; 12] = [
     arrows::check,
     siblings::check,
     pure::check,
@@ -29,6 +30,7 @@ const ALL: [Check; 11] = [
     dependencies::check,
     heads::check,
     length::check,
+    modules::check,
     words::check,
     leftovers::check,
     |repository, _| crate::docs::findings(repository),
