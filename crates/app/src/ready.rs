@@ -1,14 +1,15 @@
 //! Whether an instance is ready: its line, its addresses, its children, and the answer to a request.
 
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use launch::Instance;
-use launch::web::{first_file, status_of, url_path};
 
 use crate::Error;
 
@@ -134,13 +135,55 @@ pub(crate) fn one_of(name: &str, folder: &Path) -> Result<String, Error> {
     })
 }
 
+/// A file of `folder` or of the folders below, dot files apart; `None` where there is none.
+fn first_file(folder: &Path) -> io::Result<Option<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with('.') {
+            continue;
+        }
+        let kind = entry.file_type()?;
+        if kind.is_file() {
+            return Ok(Some(entry.path()));
+        }
+        folders.extend(kind.is_dir().then(|| entry.path()));
+    }
+    for below in folders {
+        if let Some(file) = first_file(&below)? {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+/// The path of `file` below `root` as a URL has it.
+fn url_path(root: &Path, file: &Path) -> String {
+    let below = file.strip_prefix(root).unwrap_or(file).as_os_str();
+    let mut path = String::from("/");
+    for &byte in below.as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                path.push(byte.into())
+            }
+            other => path += &format!("%{other:02X}"),
+        }
+    }
+    path
+}
+
+/// The status in the first line of an answer. Source: RFC 9112, §4.
+fn status_of(head: &[u8]) -> Option<u16> {
+    let line = head.split(|byte| *byte == b'\r').next()?;
+    let text = std::str::from_utf8(line).ok()?;
+    let (version, rest) = text.split_once(' ')?;
+    version.starts_with("HTTP/1.").then(|| rest.split(' ').next()?.parse().ok())?
+}
+
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
-    use std::fs;
-    use std::os::unix::ffi::OsStrExt;
-
     use super::*;
+    use std::ffi::OsStr;
 
     #[test]
     fn reads_the_status_and_nothing_else() {

@@ -24,7 +24,6 @@ mod lxc;
 pub mod memcached;
 mod netspace;
 mod network;
-pub mod nginx;
 mod own_folder;
 mod owner;
 mod place;
@@ -41,7 +40,6 @@ pub mod sphinx;
 mod subnet;
 mod tool;
 mod user;
-pub mod web;
 
 pub use ::spec::Form;
 pub use clean::clean_up;

@@ -5,7 +5,6 @@
 mod docker;
 mod end;
 mod memcached;
-mod nginx;
 mod parent_death;
 mod place;
 mod process;

@@ -29,20 +29,12 @@ fn lacks(text: &str) -> Option<String> {
 /// One short load on `target` in this form; the target as the result has it.
 fn measured(target: &str, options: &[&str], docker: Option<&Docker>) -> Option<results::Target> {
     let out = TempDir::new().unwrap();
-    let mut program = taillight(&["load", "cache", "--target", target, "--rate", "1k", "--window", "300ms"]);
+    let (workload, asked) =
+        if target == "nginx" { ("web", ["--files", "50x1KiB"]) } else { ("cache", ["--keys", "500"]) };
+    let mut program = taillight(&["load", workload, "--target", target, "--rate", "1k"]);
     program.envs(docker.map(|docker| ("DOCKER_HOST", docker.host())));
-    program.args([
-        "--warmup",
-        "50ms",
-        "--keys",
-        "500",
-        "--pace",
-        "sleep",
-        "--connections",
-        "8",
-        "--name",
-        "x",
-    ]);
+    program.args(["--warmup", "50ms", "--window", "300ms", "--pace", "sleep", "--connections", "8"]);
+    program.args(asked).args(["--name", "x"]);
     program.args(["--server-memory", "64MiB"]).args(options).arg("--out").arg(out.path());
     let output = finish(&mut program);
     let text = text(&output);
@@ -70,7 +62,7 @@ fn instances_of_the_bare_form_share_the_load() {
 }
 
 fn in_form(form: &str, docker: Option<&Docker>) {
-    for name in ["sphinx", "memcached"] {
+    for name in ["sphinx", "memcached", "nginx"] {
         let options = ["--form", form, "--server-instances", "2", "--server-threads", "2"];
         let Some(target) = measured(name, &options, docker) else {
             return;

@@ -127,8 +127,8 @@ fn sphinx_tells_its_own_service_times_where_it_has_metrics() {
 
 #[test]
 fn nginx_tells_its_requests_and_a_server_without_counters_is_reported() {
-    if let Err(error) = launch::nginx::find() {
-        return println!("skipped: {error}");
+    if launch::find_program("nginx").is_none() {
+        return println!("skipped: there is no nginx here");
     }
     let out = tempfile::tempdir().unwrap();
     let experiment = loaded(out.path(), "server", &["web", "--target", "nginx", "--files", "100x1KiB"]);
