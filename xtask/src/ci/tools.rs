@@ -62,7 +62,8 @@ const PACKAGES: [Package; 18] = [
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
 /// programs in `PATH`, so whether they are there is told by the package's own list of files.
-const CLIENTS: [&str; 7] = [
+const CLIENTS: [&str; 8] = [
+    "libmemcached-dev",
     "libmemcached-tools",
     "libspymemcached-java",
     "nutcracker",
