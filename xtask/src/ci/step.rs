@@ -79,7 +79,10 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         why: "the database of advisories cannot be reached from here",
     };
     let features = if bpf { " --features probes/bpf,taillight/bpf" } else { "" };
-    vec![
+    // Tests start them; a test run that names its targets does not build them.
+    let examples = cargo(Fast, "examples", &format!("build --workspace --examples{features} --locked"));
+    let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
+    steps.extend([
         cargo(Fast, "format", "fmt --all --check"),
         cargo(Fast, "tidy", "xtask tidy"),
         cargo(Fast, "clippy", "clippy --workspace --all-targets --locked -- -D warnings"),
@@ -117,7 +120,8 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "tests of probes on the command line without the kernel",
             "-p taillight --test cli probes",
         )),
-    ]
+    ]);
+    steps
 }
 
 /// The variable that names what cargo runs test programs with.
@@ -267,7 +271,9 @@ mod tests {
     #[test]
     fn shuffles_by_a_seed_that_can_be_given_again() {
         let tools = Tools { deny: Err("absent".into()), bpf: Err("no clang".into()), chart: false };
-        let tests = &shown(&tools, Tier::Fast, Some(7))[3].1;
+        let steps = shown(&tools, Tier::Fast, Some(7));
+        assert_eq!(steps[0].1, "cargo build --workspace --examples --locked", "the tests start them");
+        let tests = &steps[4].1;
         assert!(tests.contains("_UNKNOWN_LINUX_GNU_RUNNER='env RUSTC_BOOTSTRAP=1' cargo test"), "{tests}");
         assert!(tests.ends_with(" -Z unstable-options --shuffle-seed 7"), "{tests}");
         assert_eq!(runner_variable("x86_64"), "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER");
