@@ -234,7 +234,9 @@ struct Begun {
 ///
 /// Errors: it cannot be written.
 fn begin(job: &Job) -> Result<Begun> {
-    if let Some(begun) = unfinished(job).filter(|_| !job.result.fresh) {
+    // Looking for one takes its lock, which must not be done for nothing.
+    let earlier = if job.result.fresh { None } else { unfinished(job) };
+    if let Some(begun) = earlier {
         let blocks = begun.earlier.as_ref().map_or(0, |earlier| earlier.blocks);
         let path = begun.folder.path().display();
         tell(&format!(
