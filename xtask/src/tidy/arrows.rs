@@ -48,6 +48,11 @@ const RULES: &[Rule] = &[
         why: "the lab meets servers and generators as processes and files",
     },
     Rule::Never {
+        from: &["trial"],
+        to: &["lab", "app", "knobs", "probes", "report", "sphinx", "null-server"],
+        why: "a trial runs wherever an agent is; what plans, serves, changes, observes or draws is elsewhere",
+    },
+    Rule::Never {
         from: &["app"],
         to: &["workloads", "sphinx", "null-server", "lab"],
         why: "an application is data, and its programs are met as processes",
@@ -178,6 +183,10 @@ mod tests {
         check_arrows(
             &[("workloads", &["openloop"]), ("openloop", &["agent"])],
             &["openloop → agent", "workloads → openloop → agent"],
+        );
+        check_arrows(
+            &[("trial", &["agent", "workloads"]), ("agent", &["launch"]), ("launch", &["app"])],
+            &["trial → agent → launch → app"],
         );
         check_arrows(&[("spec", &["units", "dist"])], &["spec → dist"]);
         check_arrows(&[("report", &["results", "lab"])], &["report → lab"]);
