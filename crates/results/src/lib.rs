@@ -53,7 +53,7 @@ pub use schema::{json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};
 pub use study::Study;
-pub use tables::{TABLES_FILE, TABLES_SCHEMA, Tables, TextTable, machine};
+pub use tables::{TABLES_FILE, TABLES_SCHEMA, Tables, TextTable, commit_at, machine};
 pub use traffic::{Datagrams, Traffic, Transport};
 pub use trial::{Arrivals, Purpose, Trial};
 pub use verdict::{Invalid, Reason, Verdict};

@@ -1,5 +1,8 @@
 //! `tables.json`: the tables of a result as they are printed, for documents and for programs that know no other record.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -20,6 +23,9 @@ pub struct Tables {
     pub command: String,
     /// The version of Taillight.
     pub version: String,
+    /// The commit that it was built from, where it was built in a repository: [`commit_at`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// The machine, in a line.
     pub machine: String,
     /// What was measured, such as `sphinx` and `memcached`.
@@ -28,6 +34,20 @@ pub struct Tables {
     pub validity: Vec<String>,
     /// The tables.
     pub tables: Vec<TextTable>,
+}
+
+/// The last commit before `time` (RFC 3339) of the repository that this program was built in, which is what was measured
+/// then if it was built from what was committed; `None` where that repository is gone, or git.
+pub fn commit_at(time: &str) -> Option<String> {
+    commit_of(Path::new(env!("CARGO_MANIFEST_DIR")), time)
+}
+
+fn commit_of(folder: &Path, time: &str) -> Option<String> {
+    let before = format!("--before={time}");
+    let git =
+        Command::new("git").args(["log", "-1", "--format=%h", &before]).current_dir(folder).output().ok()?;
+    let commit = String::from_utf8(git.stdout).ok()?.trim().to_owned();
+    (git.status.success() && !commit.is_empty()).then_some(commit)
 }
 
 /// A table of words.
@@ -44,6 +64,20 @@ pub struct TextTable {
     /// What the reader must know of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+impl TextTable {
+    /// A table without notes, whose id is its title in small letters and hyphens.
+    pub fn new(title: &str, columns: &[&str], rows: Vec<Vec<String>>) -> TextTable {
+        let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+        TextTable {
+            id: words.collect::<Vec<_>>().join("-").to_ascii_lowercase(),
+            title: title.into(),
+            columns: columns.iter().map(|column| (*column).to_owned()).collect(),
+            rows,
+            notes: Vec::new(),
+        }
+    }
 }
 
 impl Tables {
@@ -80,5 +114,34 @@ mod tests {
             "kernel": {"release": "6.18"},
         });
         check(host, "X, 2 cores, KVM, Linux 6.18");
+    }
+
+    #[test]
+    fn a_table_is_named_after_its_title() {
+        let check = |title: &str, expect: &str| assert_eq!(TextTable::new(title, &[], Vec::new()).id, expect);
+        check("Hit ratios", "hit-ratios");
+        check("get, 16 × 1: p99.9", "get-16-1-p99-9");
+    }
+
+    #[test]
+    fn a_commit_is_that_before_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |date: &str, arguments: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=x", "-c", "user.email=x@y", "-c", "commit.gpgsign=false"]);
+            let git = git.args(arguments).current_dir(folder.path()).env("GIT_COMMITTER_DATE", date);
+            let output = git.output().unwrap();
+            assert!(output.status.success(), "{arguments:?}");
+            String::from_utf8(output.stdout).unwrap().trim().to_owned()
+        };
+        assert_eq!(commit_of(folder.path(), "2026-01-01T00:00:00Z"), None, "not a repository");
+        git("", &["init", "-q"]);
+        git("2026-01-01T12:00:00Z", &["commit", "-q", "--allow-empty", "-m", "one"]);
+        let one = git("", &["rev-parse", "--short", "HEAD"]);
+        git("2026-01-02T12:00:00Z", &["commit", "-q", "--allow-empty", "-m", "two"]);
+        let two = git("", &["rev-parse", "--short", "HEAD"]);
+        assert_eq!(commit_of(folder.path(), "2026-01-01T00:00:00Z"), None, "before the first");
+        assert_eq!(commit_of(folder.path(), "2026-01-02T00:00:00Z"), Some(one));
+        assert_eq!(commit_of(folder.path(), "2026-01-03T00:00:00Z"), Some(two));
     }
 }

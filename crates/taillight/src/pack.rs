@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use results::pack::{self, Contents, EXTENSION, Packed};
 use results::study::StudyFolder;
-use results::{ResultFolder, TABLES_FILE};
+use results::{ResultFolder, TABLES_FILE, Tables, commit_at};
 
 use crate::compare::of_one;
 use crate::terminal::say;
@@ -58,17 +58,21 @@ pub(crate) fn pack(args: &PackArgs) -> Result<ExitCode> {
     tell("Packed", &pack::pack(&args.result, &file, contents)?, &args.result)
 }
 
-/// Writes `tables.json` into the folder of the result.
+/// Writes `tables.json` into the folder of the result. A commit that it names already stays: it is that of the measurement.
 fn tables(result: &Path) -> Result<()> {
+    let known = std::fs::read(result.join(TABLES_FILE)).ok();
+    let known = known.and_then(|text| serde_json::from_slice::<Tables>(&text).ok());
+    let commit = |created: &str| known.map_or_else(|| commit_at(created), |tables| tables.commit);
+    let with_commit = |tables: Tables| Tables { commit: commit(&tables.created), ..tables }.to_json();
     if StudyFolder::is_one(result) {
         let folder = StudyFolder::open(result)?;
-        folder.write(TABLES_FILE, ::report::study_tables(&folder.load()?).to_json().as_bytes())?;
+        folder.write(TABLES_FILE, with_commit(::report::study_tables(&folder.load()?)).as_bytes())?;
     } else {
         let folder = ResultFolder::open(result)?;
         let experiment = folder.load()?;
         let comparison = of_one(&experiment, &folder);
         let tables = ::report::experiment_tables(&experiment, comparison.as_ref());
-        folder.write(TABLES_FILE, tables.to_json().as_bytes())?;
+        folder.write(TABLES_FILE, with_commit(tables).as_bytes())?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use results::{TABLES_SCHEMA, Tables, TextTable, machine};
+use results::{TABLES_SCHEMA, Tables, TextTable, commit_at, machine};
 
 /// What was printed so far.
 pub(crate) struct Report(RefCell<Tables>);
@@ -12,22 +12,30 @@ impl Report {
     /// Nothing yet, of the servers called `targets`.
     pub(crate) fn new(targets: &[&str]) -> Report {
         // As it is typed, not as cargo hands it on.
-        let mut command = format!("cargo bench -p taillight --bench {} --", env!("CARGO_CRATE_NAME"));
+        let mut command =
+            format!("cargo bench -p {} --bench {}", env!("CARGO_PKG_NAME"), env!("CARGO_CRATE_NAME"));
         let mut words = std::env::args().skip(1).filter(|word| word != "--bench");
+        let mut first = Some(" --");
         while let Some(word) = words.next() {
             match word.as_str() {
                 "--json" => drop(words.next()),
                 word if word.starts_with("--json=") => {}
-                word => command.extend([" ", word]),
+                word => {
+                    command.extend(first.take());
+                    let quote = if word.is_empty() || word.contains(' ') { "'" } else { "" };
+                    command.extend([" ", quote, word, quote]);
+                }
             }
         }
         let unoptimised =
             cfg!(debug_assertions).then(|| "A build that is not optimised: its figures mean nothing".into());
         let host = host::Host::here();
         println!("machine: {host}");
+        let created = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         Report(RefCell::new(Tables {
             schema: TABLES_SCHEMA,
-            created: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            commit: commit_at(&created),
+            created,
             command,
             version: env!("CARGO_PKG_VERSION").into(),
             machine: machine(&serde_json::to_value(&host).expect("facts are JSON")),
@@ -39,15 +47,8 @@ impl Report {
 
     /// Prints a table, whose id is its title in small letters and hyphens.
     pub(crate) fn table(&self, title: &str, columns: &[&str], rows: Vec<Vec<String>>) {
-        println!("\n### {title}\n\n| {} |\n|{}", columns.join(" | "), " --- |".repeat(columns.len()));
-        rows.iter().for_each(|row| println!("| {} |", row.join(" | ")));
-        self.0.borrow_mut().tables.push(TextTable {
-            id: id(title),
-            title: title.into(),
-            columns: columns.iter().map(|column| (*column).to_owned()).collect(),
-            rows,
-            notes: Vec::new(),
-        });
+        print(title, columns, &rows);
+        self.0.borrow_mut().tables.push(TextTable::new(title, columns, rows));
     }
 
     /// Prints what the reader must know of the last table.
@@ -72,7 +73,8 @@ impl Report {
     }
 }
 
-fn id(title: &str) -> String {
-    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+/// Prints a table that is not written.
+pub(crate) fn print(title: &str, columns: &[&str], rows: &[Vec<String>]) {
+    println!("\n### {title}\n\n| {} |\n|{}", columns.join(" | "), " --- |".repeat(columns.len()));
+    rows.iter().for_each(|row| println!("| {} |", row.join(" | ")));
 }
