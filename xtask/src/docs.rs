@@ -8,9 +8,13 @@
 //! <!-- end generated -->
 //! ```
 //!
-//! The result is what `taillight pack --figures-only` makes, or the JSON of a bench; its path counts from the document's
-//! folder. Both hold the tables as words, so that nothing of the workspace must be compiled here, and `tidy` stays a
-//! matter of a second in a tree that does not compile.
+//! The result is what `taillight pack --figures-only` makes, or the JSON of `--tables` or of a bench; its path counts from
+//! the document's folder. They hold the tables as words, so that nothing of the workspace must be compiled here, and `tidy`
+//! stays a matter of a second in a tree that does not compile. Behind the tables may stand what they measure, as in
+//! `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; without it that is the generator, the targets and the study.
+//!
+//! A region whose result is not there yet keeps what was typed, of which a line begins with `**Typed by hand**` and says
+//! when.
 
 mod age;
 mod region;
@@ -45,8 +49,8 @@ trait Source {
     /// The tables in the file at `path`, from the root.
     fn tables(&mut self, path: &str) -> Result<Tables, String>;
 
-    /// Those of `paths` that changed after `time`; `None` where that is not known.
-    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>>;
+    /// Those of `paths` that changed after `tables` were measured; `None` where that is not known.
+    fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>>;
 
     /// Whether there is a file or folder at `path`, from the root.
     fn exists(&self, path: &str) -> bool;
@@ -136,10 +140,20 @@ fn content(
     source: &mut dyn Source,
 ) -> Result<Vec<String>, String> {
     let path = resolve(file, region.result).ok_or_else(|| format!("{} is no file", region.result))?;
+    if let Some(gone) = region.of.iter().find(|path| !source.exists(path)) {
+        return Err(format!("there is no {gone} for its tables to measure"));
+    }
+    if !source.exists(&path) && old.iter().any(|line| line.starts_with(tables::TYPED)) {
+        return Ok(old.iter().map(|line| (*line).to_owned()).collect());
+    }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let tables = source.tables(&path)?;
-    let measured = age::measured(folder, &tables.targets, &|path| source.exists(path));
-    let older = match source.changed_since(&tables.created, &measured) {
+    let measured = if region.of.is_empty() {
+        age::measured(folder, &tables.targets, &|path| source.exists(path))
+    } else {
+        region.of.iter().map(|path| (*path).to_owned()).collect()
+    };
+    let older = match source.changed_since(&tables, &measured) {
         Some(changed) => tables::older(&changed),
         None => old.iter().find(|line| line.starts_with(tables::OLDER)).map(|line| (*line).to_owned()),
     };
@@ -184,8 +198,8 @@ impl Source for Tree<'_> {
         self.known.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
-        self.history.changed_since(time, paths)
+    fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>> {
+        self.history.changed_since(tables.commit.as_deref(), &tables.created, paths)
     }
 
     fn exists(&self, path: &str) -> bool {

@@ -51,12 +51,30 @@ impl<'a> History<'a> {
         History { root, known: BTreeMap::new() }
     }
 
-    /// Those of `paths` that changed after `time`, RFC 3339 in UTC; `None` where one of them has no history.
-    pub(super) fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
+    /// Those of `paths` that changed after `commit`, or where that is not in the history after `time`, RFC 3339 in UTC;
+    /// `None` where one of them has no history.
+    pub(super) fn changed_since(
+        &mut self,
+        commit: Option<&str>,
+        time: &str,
+        paths: &[String],
+    ) -> Option<Vec<String>> {
+        let is_known =
+            |commit: &&str| git(self.root, &["merge-base", "--is-ancestor", commit, "HEAD"]).is_some();
+        let since = commit.filter(is_known).map(|commit| format!("{commit}..HEAD"));
         let mut changed = Vec::new();
         for path in paths {
-            let change = self.known.entry(path.clone()).or_insert_with(|| change(self.root, path));
-            if is_after(change, time)? {
+            let is_changed = match &since {
+                Some(since) => {
+                    let commits = git(self.root, &["log", "-1", "--format=%h", since, "--", path])?;
+                    !commits.is_empty() || is_being_changed(self.root, path)
+                }
+                None => {
+                    let change = self.known.entry(path.clone()).or_insert_with(|| change(self.root, path));
+                    is_after(change, time)?
+                }
+            };
+            if is_changed {
                 changed.push(path.clone());
             }
         }
@@ -75,21 +93,25 @@ fn is_after(change: &Change, time: &str) -> Option<bool> {
 }
 
 fn change(root: &Path, path: &str) -> Change {
-    let git = |arguments: &[&str]| {
-        let mut git = Command::new("git");
-        git.args(arguments).arg("--").arg(path).current_dir(root).env("TZ", "UTC");
-        let output = git.output().ok().filter(|output| output.status.success())?;
-        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    if git(&["status", "--porcelain"]).is_some_and(|lines| !lines.is_empty()) {
+    if is_being_changed(root, path) {
         return Change::Now;
     }
-    let format = ["log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%S", "--format=%cd %P"];
-    match git(&format).as_deref().and_then(|line| line.split_once(' ')) {
+    let format = ["log", "-1", "--date=format-local:%Y-%m-%dT%H:%M:%S", "--format=%cd %P", "--", path];
+    match git(root, &format).as_deref().and_then(|line| line.split_once(' ')) {
         Some((time, _parents)) => Change::At(time.to_owned()),
         // No commit, or one without parents: where a history begins or was cut off, it says nothing of a path's age.
         None => Change::Unknown,
     }
+}
+
+fn is_being_changed(root: &Path, path: &str) -> bool {
+    git(root, &["status", "--porcelain", "--", path]).is_some_and(|lines| !lines.is_empty())
+}
+
+/// What git prints, without the blanks at its ends; `None` where it fails.
+fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).current_dir(root).env("TZ", "UTC").output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]
@@ -130,6 +152,21 @@ mod tests {
         std::fs::write(folder.join("a"), "2").unwrap();
         git(&["commit", "-qam", "two"]);
         assert_eq!(change(&folder, "a"), Change::At("2026-01-02T03:04:05".into()));
+
+        let commit = |at: &str| super::git(&folder, &["rev-parse", "--short", at]).unwrap();
+        let (one, two) = (commit("HEAD~"), commit("HEAD"));
+        let check = |since: Option<&str>, expect: Option<&[&str]>| {
+            let expect = expect.map(|paths| paths.iter().map(|path| (*path).to_owned()).collect());
+            let found = History::of(&folder).changed_since(since, "2025-12-31T00:00:00Z", &["a".into()]);
+            assert_eq!(found, expect, "{since:?}");
+        };
+        check(Some(&one), Some(&["a"]));
+        check(Some(&two), Some(&[]));
+        // Its time decides where the commit is not in the history, as after a rebase.
+        check(Some("0123456"), Some(&["a"]));
+        check(None, Some(&["a"]));
+        std::fs::write(folder.join("a"), "3").unwrap();
+        check(Some(&two), Some(&["a"]));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

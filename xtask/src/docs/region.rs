@@ -5,6 +5,8 @@ pub(super) struct Region<'a> {
     pub(super) result: &'a str,
     /// The tables, by their ids.
     pub(super) tables: Vec<&'a str>,
+    /// What the tables measure, as paths from the root; of none, generator, targets and study.
+    pub(super) of: Vec<&'a str>,
     /// Its content: the index of the line after the opening comment,
     pub(super) first: usize,
     /// and of the closing one.
@@ -46,11 +48,18 @@ pub(super) fn all(text: &str) -> impl Iterator<Item = Result<Region<'_>, (usize,
                 return Some(Err((at + 1, format!("begins a generated region without '{CLOSING}'"))));
             }
             next = last + 1;
-            let tables = tables.split(',').map(str::trim).collect();
-            return Some(Ok(Region { result, tables, first: at + 1, last }));
+            let (tables, of) = match tables.split_once("; of ") {
+                Some((tables, of)) => (tables, list(of)),
+                None => (tables, Vec::new()),
+            };
+            return Some(Ok(Region { result, tables: list(tables), of, first: at + 1, last }));
         }
         None
     })
+}
+
+fn list(names: &str) -> Vec<&str> {
+    names.split(',').map(str::trim).collect()
 }
 
 #[cfg(test)]
@@ -66,6 +75,7 @@ mod tests {
         let region = |tables: &[&'static str], first, last| Region {
             result: "r",
             tables: tables.to_vec(),
+            of: Vec::new(),
             first,
             last,
         };
@@ -74,6 +84,10 @@ mod tests {
         check(
             "<!-- generated: r x, y -->\n1\n2\n<!-- end generated -->\n",
             vec![Ok(region(&["x", "y"], 1, 3))],
+        );
+        check(
+            "<!-- generated: r x, y; of crates/a, apps/b -->\n<!-- end generated -->\n",
+            vec![Ok(Region { of: vec!["crates/a", "apps/b"], ..region(&["x", "y"], 1, 1) })],
         );
         check("```\n<!-- generated: r x -->\n```\n", vec![]);
         check("<!-- generated: r -->\n<!-- end generated -->\n", vec![Err(1), Err(2)]);

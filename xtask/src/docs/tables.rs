@@ -10,6 +10,8 @@ use super::PACKED;
 const SCHEMA: u32 = 1;
 /// How the line begins that says that a result is older than what it measures.
 pub(super) const OLDER: &str = "**Older than what it measures:**";
+/// How the line begins that says from when a table is whose result is not there.
+pub(super) const TYPED: &str = "**Typed by hand**";
 
 /// Tables with how they were obtained. Source: `results::Tables`, whose file is what the two have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -18,6 +20,9 @@ pub(super) struct Tables {
     pub(super) created: String,
     command: String,
     version: String,
+    /// The commit that was measured, where that is known.
+    #[serde(default)]
+    pub(super) commit: Option<String>,
     machine: String,
     pub(super) targets: Vec<String>,
     validity: Vec<String>,
@@ -62,7 +67,8 @@ impl Tables {
         }
     }
 
-    /// The tables called `ids` as Markdown, then how they were obtained; `older` is the line about that, if there is one.
+    /// The tables called `ids` as Markdown, with their titles where there are several, then how they were obtained; `older`
+    /// is the line about their age, if there is one.
     pub(super) fn lines(&self, ids: &[&str], older: Option<String>) -> Result<Vec<String>, String> {
         let mut lines = vec![String::new()];
         for id in ids {
@@ -70,18 +76,24 @@ impl Tables {
                 let known: Vec<&str> = self.tables.iter().map(|table| table.id.as_str()).collect();
                 format!("there is no table '{id}', only {}", known.join(", "))
             })?;
-            lines.extend([format!("*{}*", escaped(&table.title)), String::new(), row(&table.columns)]);
+            if ids.len() > 1 {
+                lines.extend([format!("*{}*", escaped(&table.title)), String::new()]);
+            }
+            lines.push(row(&table.columns));
             lines.push(format!("|{}", "---|".repeat(table.columns.len())));
             lines.extend(table.rows.iter().map(|cells| row(cells)));
             lines.push(String::new());
             lines.extend(table.notes.iter().flat_map(|note| [escaped(note), String::new()]));
         }
         let day = self.created.split('T').next().unwrap_or_default();
+        let commit = self.commit.as_ref().map_or(String::new(), |commit| format!(" at commit {commit}"));
         lines.push(format!(
-            "Measured on {day} by `{}`, Taillight {}, on {}.",
+            "Measured on {day} by `{}`, Taillight {}{commit}, on {}.",
             self.command, self.version, self.machine
         ));
-        lines.push(self.validity.iter().map(|words| sentence(words)).collect::<Vec<_>>().join(" "));
+        if !self.validity.is_empty() {
+            lines.push(self.validity.iter().map(|words| sentence(words)).collect::<Vec<_>>().join(" "));
+        }
         lines.extend(older.into_iter().flat_map(|line| [String::new(), line]));
         lines.push(String::new());
         Ok(lines)

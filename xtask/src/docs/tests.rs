@@ -18,17 +18,22 @@ impl Source for Fixture {
     fn tables(&mut self, path: &str) -> Result<Tables, String> {
         match path {
             "studies/x/quick.taillight.tgz" => Tables::parse(JSON.as_bytes()),
+            "studies/x/commit.json" => {
+                let commit = r#""version": "0.1.0", "commit": "abc1234","#;
+                Tables::parse(JSON.replace(r#""version": "0.1.0","#, commit).as_bytes())
+            }
             other => Err(format!("there is no result {other}")),
         }
     }
 
-    fn changed_since(&mut self, time: &str, paths: &[String]) -> Option<Vec<String>> {
-        assert_eq!((time, paths[0].as_str()), ("2026-11-23T03:14:08Z", "crates/openloop/src"));
-        self.changed.clone()
+    fn changed_since(&mut self, tables: &Tables, paths: &[String]) -> Option<Vec<String>> {
+        assert_eq!(tables.created, "2026-11-23T03:14:08Z");
+        let changed = self.changed.clone()?;
+        Some(changed.into_iter().filter(|path| paths.contains(path)).collect())
     }
 
     fn exists(&self, path: &str) -> bool {
-        path == "crates/openloop/src"
+        ["crates/openloop/src", "crates/other", "studies/x/quick.taillight.tgz"].contains(&path)
     }
 }
 
@@ -44,7 +49,7 @@ fn found(made: &Made) -> Vec<(usize, &str)> {
 
 const EMPTY: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n<!-- end generated -->\n\nend\n";
 
-const FULL: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n\n*p99*\n\n| load | sphinx |\n|---|---|\n\
+const FULL: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n\n| load | sphinx |\n|---|---|\n\
     | 10 % | 14 µs |\n\n!: invalid\n\nMeasured on 2026-11-23 by `taillight study run x --quick`, Taillight 0.1.0, on X, 2 \
     cores.\nQuick form. 3 measurements: 2 valid, 1 overloaded.\n\n<!-- end generated -->\n\nend\n";
 
@@ -62,7 +67,7 @@ fn a_changed_figure_is_found() {
     let edited = FULL.replace("14 µs", "12 µs");
     let made = made(&edited, Some(&[]));
     let problem = "has '| 10 % | 12 µs |', but quick.taillight.tgz gives '| 10 % | 14 µs |'";
-    assert_eq!(found(&made), [(9, problem)]);
+    assert_eq!(found(&made), [(7, problem)]);
     assert_eq!(made.findings[0].file, "studies/x/README.md");
     assert_eq!(made.text, FULL);
 }
@@ -81,6 +86,40 @@ fn an_older_result_says_so_and_keeps_saying_it_where_history_is_not_known() {
 }
 
 #[test]
+fn a_region_may_name_what_its_tables_measure() {
+    let text = |of: &str| FULL.replace("tgz p99", &format!("tgz p99; of {of}"));
+    let older = |of: &str| made(&text(of), Some(&["crates/other"])).text.contains("**Older than");
+    assert!(older("crates/other"));
+    assert!(older("crates/openloop/src, crates/other"));
+    assert!(!older("crates/openloop/src"));
+    let gone = made(&text("crates/gone"), Some(&[]));
+    assert_eq!(found(&gone), [(3, "there is no crates/gone for its tables to measure")]);
+}
+
+#[test]
+fn the_commit_is_named_where_it_is_known() {
+    let made = made(&EMPTY.replace("quick.taillight.tgz", "commit.json"), Some(&[]));
+    assert!(made.text.contains("Taillight 0.1.0 at commit abc1234, on X, 2 cores."), "{}", made.text);
+}
+
+#[test]
+fn what_was_typed_stays_until_its_result_is_there_and_says_from_when_it_is() {
+    let typed = "\n**Typed by hand** from a result of 2026-11-21.\n\n";
+    let region = |result: &str, content: &str| {
+        format!("<!-- generated: {result} p99 -->\n{content}<!-- end generated -->\n")
+    };
+    let check = |result: &str, content: &str, expect: &str, problems: usize| {
+        let made = made(&region(result, content), Some(&[]));
+        assert!(made.text.contains(expect), "{}", made.text);
+        assert_eq!(made.findings.len(), problems, "{:?}", made.findings);
+    };
+    check("gone.json", typed, typed, 0);
+    check("gone.json", "", "", 1);
+    check("gone.json", "\nTyped at some time.\n\n", "Typed at", 1);
+    check("quick.taillight.tgz", typed, "| 10 % | 14 µs |", 1);
+}
+
+#[test]
 fn an_unknown_result_or_table_is_named_and_the_text_is_left() {
     let check = |from: &str, to: &str, expect: &str| {
         let text = FULL.replace(from, to);
@@ -91,6 +130,12 @@ fn an_unknown_result_or_table_is_named_and_the_text_is_left() {
     check("quick.taillight.tgz p99", "gone.json p99", "there is no result studies/x/gone.json");
     check("tgz p99", "tgz p98", "there is no table 'p98', only claims, p99");
     check("<!-- end generated -->\n", "", "begins a generated region without '<!-- end generated -->'");
+}
+
+#[test]
+fn several_tables_have_their_titles() {
+    let text = made(&EMPTY.replace("p99", "claims, p99"), Some(&[])).text;
+    assert!(text.contains("\n*Claims*\n\n| claim") && text.contains("\n*p99*\n\n| load"), "{text}");
 }
 
 #[test]
