@@ -5,7 +5,7 @@
 //! the same program costs a third more minutes later, and each contestant has another place in every round. A run whose
 //! verdict is "invalid" gives no response time; its requests count where nothing but the generator's or the host's lack of
 //! time made it so, and it is counted below the table. Beside each ratio to memcached stands the *share of the
-//! possible*: (Sphinx − memcached) / (floor − memcached).
+//! possible*: (Sphinx − memcached) / (floor − memcached). `--json` writes the tables that sum a part up.
 //!
 //! Run it on a quiet machine of two cores or more: `cargo bench -p taillight --bench sphinx`, or a part of it with
 //! `-- --only throughput,open --memcached /usr/bin/memcached --memcached /opt/memcached/memcached`. It needs the
@@ -26,6 +26,8 @@ mod throughput;
 mod two_cores;
 mod values;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
@@ -85,6 +87,8 @@ struct Setting {
     server_cpu: usize,
     generator_cpu: usize,
     report: Report,
+    /// How many runs something is to be said of, since the last table that is written.
+    noted: RefCell<BTreeMap<&'static str, u32>>,
 }
 
 fn main() {
@@ -112,6 +116,7 @@ fn main() {
         server_cpu,
         generator_cpu,
         report: Report::new(&["sphinx", "memcached"]),
+        noted: RefCell::default(),
     };
     let Options { rounds, seconds, .. } = options;
     setting.report.validity(format!("{rounds} rounds of {seconds} s; median (least–most) over the rounds"));

@@ -25,12 +25,16 @@ const FIGURES: [Figure; 5] = [
     ("max outside of the host's stalls", |run| run.undisturbed.max().map(Nanos::as_micros_f64)),
 ];
 
+/// Those of them that a document shows: the windowed p99 and the median.
+const IN_SHORT: [usize; 2] = [0, 1];
+
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Response times in an open loop: one server core, 64 connections");
     let mut all = setting.contestants();
     all.insert(all.len() - 1, Contestant::sphinx("--spin auto", &setting.server_cpu.to_string()));
     let cpu = setting.generator_cpu.to_string();
     setting.fill(&all, &Load::new("get", 1));
+    let mut in_short = Vec::new();
     for operation in ["get", "set"] {
         let load = Load::of_filled(operation, setting.seconds);
         let mut figures: Vec<Vec<Figures>> =
@@ -57,13 +61,23 @@ pub(crate) fn run(setting: &Setting) {
         for (s, share) in SHARES.iter().enumerate() {
             for (f, (name, _)) in FIGURES.iter().enumerate() {
                 let title = format!("{operation} at {:.0} % of memcached's maximum: {name}", 100.0 * share);
-                table::print(setting, &title, "µs", &all, &figures[s][f], false);
+                table::print(&title, "µs", &all, &figures[s][f], false);
             }
             let title = format!("{operation} at {:.0} %: the server's CPU per request", 100.0 * share);
-            table::print(setting, &title, "µs", &all, &cpu_us[s], false);
+            table::print(&title, "µs", &all, &cpu_us[s], false);
+            let mut row = vec![format!("{operation}, {:.0} %", 100.0 * share)];
+            row.extend(IN_SHORT.iter().flat_map(|f| table::ratios(&all, &figures[s][*f], false)));
+            row.extend(table::ratios(&all, &cpu_us[s], false));
+            in_short.push(row);
         }
         table::note(setting, LEFT_OUT, &all, &left_out);
     }
+    let what = IN_SHORT.iter().map(|f| FIGURES[*f].0).chain(["server CPU per request"]);
+    let columns = what
+        .flat_map(|what| table::sphinxes(&all).map(move |(_, sphinx)| format!("{what}, {}", sphinx.name)));
+    let columns: Vec<String> = std::iter::once("load".to_owned()).chain(columns).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    table::shown(setting, "Open loop: ratios to memcached", &columns, in_short);
 }
 
 /// The most that any memcached takes now. Units: requests per second.

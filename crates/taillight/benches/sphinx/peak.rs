@@ -28,18 +28,11 @@ pub(crate) fn run(setting: &Setting) {
                 figures[i].push(peak);
             }
         }
-        table::print(
-            setting,
-            &format!("{operation}: peak throughput under QoS"),
-            "krps",
-            &all,
-            &figures,
-            true,
-        );
+        table::print(&format!("{operation}: peak throughput under QoS"), "krps", &all, &figures, true);
         table::note(setting, "Rounds left out, as some rate had no valid run", &all, &left_out);
         in_short.push([vec![operation.into()], table::in_short(&all, &figures, true).to_vec()].concat());
     }
-    setting.report.table("Peak in short", &table::IN_SHORT, in_short);
+    table::shown(setting, "Peak in short", &table::IN_SHORT, in_short);
 }
 
 /// `None` where some rate had no run that describes the server. Units: thousands of requests per second.

@@ -3,6 +3,7 @@
 use crate::Setting;
 use crate::contestant::{Contestant, Kind};
 use crate::spread::Spread;
+use crate::tables;
 
 /// One figure of every contestant in every round: `figures[contestant][round]`.
 pub(crate) type Figures = Vec<Vec<Option<f64>>>;
@@ -29,15 +30,9 @@ pub(crate) fn share(figures: &Figures, of: usize, memcached: usize, floor: usize
     Spread::of(share.filter(|x| x.is_finite()).collect())
 }
 
-/// Prints a table: each contestant's figure, its ratio to the best memcached, and its share of the possible.
-pub(crate) fn print(
-    setting: &Setting,
-    title: &str,
-    unit: &str,
-    all: &[Contestant],
-    figures: &Figures,
-    higher_is_better: bool,
-) {
+/// Prints each contestant's figure, its ratio to the best memcached, and its share of the possible. What a document shows
+/// of it is [`shown`].
+pub(crate) fn print(title: &str, unit: &str, all: &[Contestant], figures: &Figures, higher_is_better: bool) {
     let Some(best) = best_memcached(all, figures, higher_is_better) else { return };
     let floor = all.iter().position(|c| c.kind == Kind::Floor);
     let mut rows = Vec::new();
@@ -53,7 +48,7 @@ pub(crate) fn print(
         ]);
     }
     let ratio = format!("ratio to {}", all[best].name);
-    setting.report.table(title, &["server", unit, &ratio, SHARE], rows);
+    tables::print(title, &["server", unit, &ratio, SHARE], &rows);
 }
 
 /// The first Sphinx in a row of a table over several loads: its median, and as ratios to the best memcached its own and the
@@ -69,6 +64,17 @@ pub(crate) fn in_short(all: &[Contestant], figures: &Figures, higher_is_better: 
     [median, to_best(ours), to_best(floor), show(share)]
 }
 
+/// Of each Sphinx its ratio to the best memcached.
+pub(crate) fn ratios(all: &[Contestant], figures: &Figures, higher_is_better: bool) -> Vec<String> {
+    let best = best_memcached(all, figures, higher_is_better);
+    sphinxes(all).map(|(of, _)| show(best.and_then(|best| ratio(figures, of, best)))).collect()
+}
+
+/// Every Sphinx, and its place among the contestants.
+pub(crate) fn sphinxes(all: &[Contestant]) -> impl Iterator<Item = (usize, &Contestant)> {
+    all.iter().enumerate().filter(|(_, contestant)| contestant.kind == Kind::Sphinx)
+}
+
 /// The columns of [`in_short`] behind that of the load.
 pub(crate) const IN_SHORT: [&str; 5] = ["", "krps", "Sphinx to memcached", "floor to memcached", SHARE];
 
@@ -78,13 +84,20 @@ fn show(spread: Option<Spread>) -> String {
     spread.map_or("–".into(), |spread| format!("{spread:.2}"))
 }
 
-/// Prints how many runs of each contestant something is to be said of.
-pub(crate) fn note(setting: &Setting, what: &str, all: &[Contestant], runs: &[u32]) {
+/// Prints a table that is also written, and below it what was noted since the last.
+pub(crate) fn shown(setting: &Setting, title: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+    setting.report.table(title, columns, rows);
+    for (what, runs) in std::mem::take(&mut *setting.noted.borrow_mut()) {
+        setting.report.note(&format!("{what}: {runs}."));
+    }
+}
+
+/// Prints how many runs of each contestant something is to be said of, and notes how many they are together.
+pub(crate) fn note(setting: &Setting, what: &'static str, all: &[Contestant], runs: &[u32]) {
     let some = all.iter().zip(runs).filter(|(_, runs)| **runs > 0);
     let some: Vec<String> = some.map(|(contestant, runs)| format!("{} {runs}", contestant.name)).collect();
-    setting
-        .report
-        .note(&format!("{what}: {}.", if some.is_empty() { "none".into() } else { some.join(", ") }));
+    println!("\n{what}: {}.", if some.is_empty() { "none".into() } else { some.join(", ") });
+    *setting.noted.borrow_mut().entry(what).or_default() += runs.iter().sum::<u32>();
 }
 
 /// Of runs whose figures describe nothing.

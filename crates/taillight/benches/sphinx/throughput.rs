@@ -36,23 +36,17 @@ pub(crate) fn run(setting: &Setting) {
                 }
             }
             let title = format!("{operation}, {connections} connections, depth {depth}");
-            table::print(setting, &title, "krps", &all, &krps, true);
+            table::print(&title, "krps", &all, &krps, true);
             // A server that was not busy would have taken more; then its time for each request says how much.
-            table::print(setting, &format!("{title}: the server's processor"), "% busy", &all, &busy, true);
-            table::print(
-                setting,
-                &format!("{title}: the server's CPU per request"),
-                "µs",
-                &all,
-                &cost,
-                false,
-            );
-            setting.report.note(&format!("Errors: {errors}."));
+            table::print(&format!("{title}: the server's processor"), "% busy", &all, &busy, true);
+            table::print(&format!("{title}: the server's CPU per request"), "µs", &all, &cost, false);
+            println!("\nErrors: {errors}.");
+            *setting.noted.borrow_mut().entry("Errors").or_default() += errors as u32;
             table::note(setting, LEFT_OUT, &all, &left_out);
             table::note(setting, INVALIDATED, &all, &invalidated);
             let load = format!("{operation}, {connections} × {depth}");
             in_short.push([vec![load], table::in_short(&all, &krps, true).to_vec()].concat());
         }
     }
-    setting.report.table("Throughput in short", &table::IN_SHORT, in_short);
+    table::shown(setting, "Throughput in short", &table::IN_SHORT, in_short);
 }

@@ -5,7 +5,7 @@
 use rustix::process::nice;
 
 use crate::Setting;
-use crate::contestant::{Kind, turns};
+use crate::contestant::{Contestant, Kind, turns};
 use crate::load::{Load, Run};
 use crate::table::{self, Figures, LEFT_OUT};
 
@@ -25,8 +25,12 @@ pub(crate) fn run(setting: &Setting) {
     }
     let mut in_short = Vec::new();
     for operation in ["get", "set"] {
-        let mut rows = ["requests per second", "server CPU per request", "windowed p99"]
-            .map(|what| vec![format!("{operation}, {what}")]);
+        let figures = ["requests per second", "server CPU per request", "windowed p99"];
+        let mut rows = figures.map(|figure| {
+            let row =
+                |(_, sphinx): (usize, &Contestant)| vec![format!("{operation}, {figure}, {}", sphinx.name)];
+            table::sphinxes(&all).map(row).collect::<Vec<_>>()
+        });
         for connections in CONNECTIONS {
             let mut load = Load { connections, ..Load::of_filled(operation, setting.seconds) };
             load.more.extend(["--pace", "sleep"].map(Into::into));
@@ -45,22 +49,22 @@ pub(crate) fn run(setting: &Setting) {
                 }
             }
             let title = |what: &str| format!("{operation}, {connections} connections: {what}");
-            table::print(setting, &title("throughput"), "krps", &all, &krps, true);
-            table::print(setting, &title("the server's CPU per request"), "µs", &all, &cpu, false);
-            table::print(setting, &title("windowed p99, of valid runs"), "µs", &all, &p99, false);
+            table::print(&title("throughput"), "krps", &all, &krps, true);
+            table::print(&title("the server's CPU per request"), "µs", &all, &cpu, false);
+            table::print(&title("windowed p99, of valid runs"), "µs", &all, &p99, false);
             table::note(setting, LEFT_OUT, &all, &left_out);
             table::note(setting, "Runs of which only the response times are left out", &all, &invalidated);
-            for (row, (figures, higher_is_better)) in
+            for (rows, (figures, higher_is_better)) in
                 rows.iter_mut().zip([(krps, true), (cpu, false), (p99, false)])
             {
-                let [_, ratio, ..] = table::in_short(&all, &figures, higher_is_better);
-                row.push(ratio);
+                let ratios = table::ratios(&all, &figures, higher_is_better);
+                rows.iter_mut().zip(ratios).for_each(|(row, ratio)| row.push(ratio));
             }
         }
-        in_short.extend(rows);
+        in_short.extend(rows.into_iter().flatten());
     }
     let connections = CONNECTIONS.map(|connections| connections.to_string());
     let columns: Vec<&str> =
         std::iter::once("connections").chain(connections.iter().map(String::as_str)).collect();
-    setting.report.table("Two threads: ratios to memcached", &columns, in_short);
+    table::shown(setting, "Two threads: ratios to memcached", &columns, in_short);
 }

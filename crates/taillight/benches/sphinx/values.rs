@@ -8,6 +8,9 @@ use crate::table::{self, Figures, INVALIDATED, LEFT_OUT};
 /// Sizes of values, and how many of them fit the servers' memory with room to spare.
 const SIZES: [(&str, u32); 4] = [("1000", 100_000), ("10000", 20_000), ("100000", 2_000), ("1000000", 200)];
 
+/// Of runs at half of the slowest server's maximum.
+const LATE: &str = "Runs at half load left out as invalid";
+
 /// Sets and gets of values of each size.
 pub(crate) fn run(setting: &Setting) {
     println!("\n## Large values: one server core");
@@ -19,7 +22,7 @@ pub(crate) fn run(setting: &Setting) {
             loads.push((format!("{operation} of {value} B"), load));
         }
     }
-    compare(setting, loads);
+    compare(setting, "Large values: ratios to memcached", loads);
 }
 
 /// Facebook's mix of keys, sizes and operations.
@@ -27,14 +30,15 @@ pub(crate) fn etc(setting: &Setting) {
     println!("\n## ETC: one server core");
     let more = vec!["--preset".to_owned(), "etc".into()];
     let load = Load { value: "preset".into(), more, ..Load::new("get", setting.seconds) };
-    compare(setting, vec![("ETC".into(), load)]);
+    compare(setting, "ETC: ratios to memcached", vec![("ETC".into(), load)]);
 }
 
-fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
+fn compare(setting: &Setting, title: &str, loads: Vec<(String, Load)>) {
     // Without the floor, which has one canned value, of another size.
     let all: Vec<Contestant> =
         setting.contestants().into_iter().filter(|server| server.kind != Kind::Floor).collect();
     let cpu = setting.generator_cpu.to_string();
+    let mut in_short = Vec::new();
     for (name, load) in loads {
         let key = ["--key-prefix".to_owned(), format!("{}:", load.value)];
         let fill = Load { more: [&load.more[..], &key].concat(), ..load.clone() };
@@ -60,17 +64,25 @@ fn compare(setting: &Setting, loads: Vec<(String, Load)>) {
                 p99[i].push(run.and_then(|run| run.p99_us()));
             }
         }
-        table::print(setting, &format!("{name}: throughput"), "krps", &all, &krps, true);
+        table::print(&format!("{name}: throughput"), "krps", &all, &krps, true);
         table::note(setting, LEFT_OUT, &all, &left_out);
         table::note(setting, INVALIDATED, &all, &invalidated);
         table::print(
-            setting,
             &format!("{name}: p99 at half of the slowest server's maximum"),
             "µs",
             &all,
             &p99,
             false,
         );
-        table::note(setting, LEFT_OUT, &all, &late);
+        table::note(setting, LATE, &all, &late);
+        let [median, ..] = table::in_short(&all, &krps, true);
+        let ratios = table::ratios(&all, &krps, true).into_iter().chain(table::ratios(&all, &p99, false));
+        in_short.push([name, median].into_iter().chain(ratios).collect());
     }
+    let columns = ["throughput", "p99 at half load"]
+        .into_iter()
+        .flat_map(|what| table::sphinxes(&all).map(move |(_, sphinx)| format!("{what}, {}", sphinx.name)));
+    let columns: Vec<String> = ["load", "krps"].map(Into::into).into_iter().chain(columns).collect();
+    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+    table::shown(setting, title, &columns, in_short);
 }
