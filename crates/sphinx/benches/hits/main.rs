@@ -7,14 +7,21 @@
 
 mod client;
 mod server;
+#[path = "../../../taillight/benches/shared/tables.rs"]
+mod tables;
 mod workload;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 
 use client::Client;
 use server::Server;
+use tables::Report;
 use workload::Workload;
+
+const COLUMNS: [&str; 6] = ["workload", "server", "resident", "items", "beside key and value", "hit ratio"];
 
 #[derive(Parser)]
 struct Args {
@@ -27,9 +34,15 @@ struct Args {
     /// Gets, of which the last third are counted.
     #[arg(long, default_value_t = 15_000_000)]
     requests: u64,
-    /// Further arguments of Sphinx: `--sphinx='-I 64k'`.
-    #[arg(long, default_value = "")]
-    sphinx: String,
+    /// Sphinx's policies.
+    #[arg(long, value_delimiter = ',', default_values = ["fifo", "second-chance", "two-queues"])]
+    policy: Vec<String>,
+    /// Further arguments of Sphinx, each a server of its own: `--sphinx= --sphinx='-I 64k'`.
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    sphinx: Vec<String>,
+    /// Write the table to this file, too, from which `cargo xtask docs` makes that of a document.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
     /// What cargo says to every bench.
     #[arg(long, hide = true)]
     bench: bool,
@@ -74,24 +87,25 @@ fn mib(bytes: u64) -> f64 {
 fn main() -> Result<()> {
     let args = Args::parse();
     let memcached = launch::memcached::find()?;
-    println!(
+    let report = Report::new(&["sphinx", "memcached"]);
+    report.validity(format!(
         "memcached {}, -m {}; {} keys, {} gets",
         memcached.version, args.memory, args.keys, args.requests
-    );
-    println!();
-    println!("| workload | server | resident | items | beside key and value | hit ratio |");
-    println!("|---|---|---|---|---|---|");
+    ));
+    let mut rows = Vec::new();
     for workload in Workload::all()? {
-        let row = |name: &str, server: &Server, empty: u64| -> Result<u64> {
+        let mut row = |name: &str, server: &Server, empty: u64| -> Result<u64> {
             let measured = Measured::run(server, &workload, &args).with_context(|| name.to_string())?;
-            let payload = workload.payload();
-            println!(
-                "| {workload} | {name} | {:.1} MiB | {} | {} | {:.4} |",
-                mib(measured.resident),
-                measured.items,
-                payload.map_or("–".into(), |bytes| format!("{:.1} B", measured.overhead(empty, bytes))),
-                measured.hit_ratio,
-            );
+            let overhead = workload.payload().map(|bytes| measured.overhead(empty, bytes));
+            println!("{workload}, {name}: {:.4}", measured.hit_ratio);
+            rows.push(vec![
+                workload.to_string(),
+                name.to_owned(),
+                format!("{:.1} MiB", mib(measured.resident)),
+                measured.items.to_string(),
+                overhead.map_or("–".into(), |bytes| format!("{bytes:.1} B")),
+                format!("{:.4}", measured.hit_ratio),
+            ]);
             Ok(measured.resident)
         };
         let mut resident = u64::MAX;
@@ -101,14 +115,18 @@ fn main() -> Result<()> {
             let name = format!("memcached{}{options}", if options.is_empty() { "" } else { " -o " });
             resident = resident.min(row(&name, &server, empty)?);
         }
-        // What a Sphinx takes beside its memory.
-        let least = 8 << 20;
-        let empty = Server::sphinx(least, "fifo", &args.sphinx)?.resident()?.saturating_sub(least);
-        for policy in ["fifo", "second-chance", "two-queues"] {
-            let server = Server::sphinx(resident - empty, policy, &args.sphinx)?;
-            let more = if args.sphinx.is_empty() { String::new() } else { format!(" {}", args.sphinx) };
-            row(&format!("Sphinx --policy {policy}{more}"), &server, empty)?;
+        for more in &args.sphinx {
+            // What a Sphinx takes beside its memory.
+            let least = 8 << 20;
+            let empty = Server::sphinx(least, "fifo", more)?.resident()?.saturating_sub(least);
+            for policy in &args.policy {
+                let server = Server::sphinx(resident - empty, policy, more)?;
+                row(format!("Sphinx --policy {policy} {more}").trim_end(), &server, empty)?;
+            }
         }
     }
+    report.table("Hit ratios", &COLUMNS, rows);
+    report.note("Beside key and value: the whole growth of the process over its items.");
+    report.write(args.json.as_deref());
     Ok(())
 }
