@@ -260,13 +260,18 @@ fn stalled(stalls: &[Stall], exchange: &Exchange) -> bool {
     stalls[..begun].iter().rev().take(8).any(|s| s.from + s.span + s.span > exchange.sent)
 }
 
+/// The bar in words.
+pub(crate) fn bar() -> String {
+    format!("{BAR} from the kernel's at p50 and p99, without stalls")
+}
+
 pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
     let ceiling = rows.first().map_or(0.0, |row| row.ceiling_rps);
     let clocks = rows.iter().map(|row| row.clocks_us).fold(0.0, f64::max);
     Table {
         title: match sent {
             Sent::Lines => "Service times against the kernel's timestamps".into(),
-            Sent::Pages => "The same for HTTP".into(),
+            Sent::Pages => "Service times against the kernel's timestamps, HTTP".into(),
         },
         about: vec![
             "`SO_TIMESTAMPING` on the generator's own sockets: on one connection in ".to_owned() + &WATCHED.to_string() + ": each request when it was handed to the network device, each answer when it came from there.",

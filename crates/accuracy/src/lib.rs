@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use host::Host;
 use jiff::Timestamp;
 use reactor::allowed_cpus;
-use results::Noise;
+use results::{Noise, TABLES_SCHEMA, Tables, commit_at};
 use serde::Serialize;
 use units::Nanos;
 
@@ -80,8 +80,45 @@ impl Accuracy {
         table::document(&self.facts(), &self.tables(), markdown)
     }
 
+    /// The tables as words: `tables.json`.
+    pub fn words(&self) -> Tables {
+        let host = serde_json::to_value(&self.machine).expect("facts are JSON");
+        Tables {
+            schema: TABLES_SCHEMA,
+            created: self.created.clone(),
+            command: self.command.join(" "),
+            version: self.taillight.into(),
+            commit: commit_at(&self.created),
+            machine: results::machine(&host),
+            targets: vec!["null".into()],
+            validity: vec![self.how()],
+            tables: self.tables().into_iter().map(Table::into_text).collect(),
+        }
+    }
+
+    /// How many figures are within their bounds.
+    fn bars(&self) -> Table {
+        let kernel = |rows: &[kernel::Row]| (rows.iter().filter(|row| row.within).count(), rows.len());
+        let known: Vec<bool> = self.servers.iter().filter_map(|row| row.within).collect();
+        let met = [
+            ("service times, lines", kernel::bar(), kernel(&self.kernel)),
+            ("response times", servers::bar(), (known.iter().filter(|within| **within).count(), known.len())),
+            ("service times, HTTP", kernel::bar(), kernel(&self.web_kernel)),
+        ];
+        let row = |(what, bar, (within, of)): &(&str, String, (usize, usize))| {
+            vec![(*what).into(), bar.clone(), format!("{within} of {of}")]
+        };
+        Table {
+            title: "Bars".into(),
+            about: Vec::new(),
+            columns: vec!["figures", "bar", "within"],
+            rows: met.iter().filter(|(.., (_, of))| *of > 0).map(row).collect(),
+            notes: Vec::new(),
+        }
+    }
+
     fn tables(&self) -> Vec<Table> {
-        let mut tables = Vec::new();
+        let mut tables = Vec::from_iter(Some(self.bars()).filter(|bars| !bars.rows.is_empty()));
         if !self.kernel.is_empty() {
             tables.push(kernel::table(&self.kernel, kernel::Sent::Lines));
         }
@@ -101,11 +138,15 @@ impl Accuracy {
         vec![
             format!("Made by `{}` on {}.", self.command.join(" "), self.created),
             format!("Machine: {}.", self.machine),
-            format!(
-                "Taillight {}; each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each.",
-                self.taillight, self.window_s, self.seed
-            ),
+            format!("Taillight {}; {}.", self.taillight, self.how()),
         ]
+    }
+
+    fn how(&self) -> String {
+        format!(
+            "each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each",
+            self.window_s, self.seed
+        )
     }
 }
 

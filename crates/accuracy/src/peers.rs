@@ -50,8 +50,10 @@ pub(crate) struct Field {
     protocol: &'static str,
     /// What is asked for.
     asked: &'static str,
-    /// Of the tables.
+    /// Of the tables,
     title: &'static str,
+    /// and of that of the generators.
+    generators: &'static str,
 }
 
 /// Those of memcached.
@@ -62,6 +64,7 @@ pub(crate) const CACHES: Field = Field {
     protocol: "memcached's protocol",
     asked: "gets of 200 B",
     title: "Generators side by side",
+    generators: "The generators",
 };
 
 /// Those of HTTP.
@@ -72,6 +75,7 @@ pub(crate) const WEB: Field = Field {
     protocol: "HTTP",
     asked: "pages of 4 KiB",
     title: "Generators of HTTP side by side",
+    generators: "The generators of HTTP",
 };
 
 /// What a generator says. Units: µs.
@@ -131,23 +135,20 @@ struct Known {
 #[derive(Serialize)]
 pub(crate) struct Comparison {
     #[serde(skip)]
-    title: &'static str,
-    #[serde(skip)]
-    asked: &'static str,
+    field: &'static Field,
     offered_rps: u64,
     connections: u64,
     generators: Vec<Known>,
     subjects: Vec<Subject>,
 }
 
-pub(crate) fn run(setting: &Setting, field: &Field) -> Result<Comparison> {
+pub(crate) fn run(setting: &Setting, field: &'static Field) -> Result<Comparison> {
     let generators: Vec<Known> = field.peers.iter().map(known).collect();
     let mut subjects = Vec::new();
     for stalls in [false, true] {
         subjects.push(subject(stalls, setting, field, &generators)?);
     }
-    let Field { title, asked, .. } = field;
-    Ok(Comparison { title, asked, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
+    Ok(Comparison { field, offered_rps: RPS, connections: CONNECTIONS, generators, subjects })
 }
 
 fn known(peer: &Peer) -> Known {
@@ -305,7 +306,7 @@ impl Comparison {
     pub(crate) fn tables(&self) -> Vec<Table> {
         let mut tables: Vec<Table> = self.subjects.iter().map(|subject| self.table(subject)).collect();
         tables.push(Table {
-            title: "The generators".into(),
+            title: self.field.generators.into(),
             about: Vec::new(),
             columns: vec!["generator", "version", "what makes its requests leave", "where it comes from"],
             rows: self
@@ -371,11 +372,11 @@ impl Comparison {
             ]
         }));
         Table {
-            title: format!("{}, {what}", self.title),
+            title: format!("{}, {what}", self.field.title),
             about: vec![
                 format!(
                     "Server: {}. Offered: {} rps over {} connections, {}. In µs.",
-                    subject.server, self.offered_rps, self.connections, self.asked
+                    subject.server, self.offered_rps, self.connections, self.field.asked
                 ),
                 truth.about.into(),
             ],

@@ -96,6 +96,11 @@ fn agree(expect: Nanos, got: Nanos) -> bool {
     Nanos(expect.0.abs_diff(got.0)) <= allowed(expect)
 }
 
+/// The bar in words.
+pub(crate) fn bar() -> String {
+    format!("{:.1} % and {CONSTANT} from those of servers of known times", 100.0 * HISTOGRAM)
+}
+
 pub(crate) fn table(rows: &[Row]) -> Table {
     Table {
         title: "Response times against servers of known times".into(),

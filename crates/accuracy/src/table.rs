@@ -1,5 +1,7 @@
 use std::fmt::Write;
 
+use results::TextTable;
+
 /// A table for people.
 pub(crate) struct Table {
     pub(crate) title: String,
@@ -18,8 +20,7 @@ pub(crate) fn document(facts: &[String], tables: &[Table], markdown: bool) -> St
         if markdown {
             out.push_str(text);
         } else {
-            // What is set apart on the page by marks is plain on a terminal.
-            out.extend(text.chars().filter(|c| !matches!(c, '*' | '`')));
+            out.push_str(&plain(text));
         }
         out.push('\n');
     };
@@ -39,7 +40,19 @@ pub(crate) fn document(facts: &[String], tables: &[Table], markdown: bool) -> St
     out
 }
 
+/// What is set apart on the page by marks is plain on a terminal, and among words.
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !matches!(c, '*' | '`')).collect()
+}
+
 impl Table {
+    /// As words, what it shows among the notes.
+    pub(crate) fn into_text(self) -> TextTable {
+        let rows = self.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
+        let notes = self.about.iter().chain(&self.notes).map(|note| plain(note)).collect();
+        TextTable { notes, ..TextTable::new(&self.title, &self.columns, rows) }
+    }
+
     fn body(&self, markdown: bool) -> String {
         let rows: Vec<Vec<String>> =
             self.rows.iter().map(|row| row.iter().map(|cell| escaped(cell, markdown)).collect()).collect();
@@ -94,6 +107,12 @@ mod tests {
         let check = |markdown: bool, expect: &str| {
             assert_eq!(document(&["Fact.".into()], &[table()], markdown), expect);
         };
+        let text = table().into_text();
+        assert_eq!((text.id.as_str(), text.columns.join(" ")), ("t", "a bb".into()));
+        assert_eq!(
+            (text.rows[1].join(" "), text.notes),
+            ("2 z\nz".into(), vec!["About.".into(), "Note.".into()])
+        );
         check(false, "Accuracy\nFact.\n\nT\nAbout.\n\na     bb\n1 µs  x|y\n2     z z\n\nNote.\n");
         check(
             true,

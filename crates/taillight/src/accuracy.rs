@@ -1,9 +1,10 @@
 //! `taillight accuracy`: how true the figures are, and what other generators say of the same servers.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ::accuracy::Part;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use units::Nanos;
 
@@ -11,7 +12,7 @@ use crate::terminal::{say, tell};
 
 /// Hold the figures against the kernel's timestamps and servers of known times, beside other generators'.
 ///
-/// The table in docs/reference/accuracy.md is made by `taillight accuracy --markdown` on a quiet machine.
+/// The tables in docs/reference/accuracy.md are made of `taillight accuracy --tables FILE` on a quiet machine.
 /// Exit codes: 0 all bars are met, 1 some not.
 #[derive(Args, Debug)]
 pub(crate) struct AccuracyArgs {
@@ -30,6 +31,9 @@ pub(crate) struct AccuracyArgs {
     /// Print JSON.
     #[arg(long, conflicts_with = "markdown")]
     json: bool,
+    /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
+    #[arg(long, value_name = "FILE")]
+    tables: Option<PathBuf>,
 }
 
 /// Other generators take their time in whole seconds only.
@@ -49,6 +53,10 @@ pub(crate) fn run(args: &AccuracyArgs, command: Vec<String>) -> Result<ExitCode>
         say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
     } else {
         say(&found.text(args.markdown))?;
+    }
+    if let Some(file) = &args.tables {
+        let written = std::fs::write(file, found.words().to_json());
+        written.with_context(|| format!("cannot write {}", file.display()))?;
     }
     let missed = found.missed();
     if missed > 0 {
