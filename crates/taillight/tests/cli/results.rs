@@ -64,8 +64,15 @@ fn figures_are_packed_with_their_tables() {
     let file = root.path().join("one.taillight.tgz");
     let packed = finish(taillight(&["pack", "--figures-only"]).arg(&folder).current_dir(root.path()));
     assert!(packed.status.success(), "{}", text(&packed));
-    let tables = unpacked_tables(&file);
+    let mut tables = unpacked_tables(&file);
     assert_eq!(tables["validity"][0], "quick form, 0 blocks", "{tables}");
+    // The commit is that of the measurement, and not of a later packing.
+    tables["commit"] = "abc1234".into();
+    fs::write(folder.join("tables.json"), tables.to_string()).unwrap();
+    let again = root.path().join("again.taillight.tgz");
+    let packed = finish(taillight(&["pack", "--figures-only", "--out"]).arg(&again).arg(&folder));
+    assert!(packed.status.success(), "{}", text(&packed));
+    assert_eq!(unpacked_tables(&again), tables);
 }
 
 /// A table of the documents cannot differ from the record that is packed beside it.
