@@ -274,7 +274,7 @@ pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
             Sent::Pages => "Service times against the kernel's timestamps, HTTP".into(),
         },
         about: vec![
-            "`SO_TIMESTAMPING` on the generator's own sockets: on one connection in ".to_owned() + &WATCHED.to_string() + ": each request when it was handed to the network device, each answer when it came from there.",
+            "SO_TIMESTAMPING on the generator's own sockets: on one connection in ".to_owned() + &WATCHED.to_string() + ": each request when it was handed to the network device, each answer when it came from there.",
             "The service time by the kernel lies between the two; the engine's lies between the system calls around them. p50 / p99 in µs.".into(),
         ],
         columns: vec![
@@ -301,8 +301,8 @@ pub(crate) fn table(rows: &[Row], sent: Sent) -> Table {
         notes: vec![
             format!("Ceiling {:.0} krps: the same load on the same server, offered more than it takes, without timestamps; the median of {CEILINGS} seconds.", ceiling / 1e3),
             format!("Server: {}, no service time, spinning. Generator: {CONNECTIONS} connections, depth 1, Poisson arrivals, spinning, epoll.", sent.about()),
-            "*undisturbed*: the difference, of the requests that no stall of the generator's thread fell into (over 100 µs in which the host let it not run), nor the time as long again in which it caught up; and their share. The bar is for a quiet machine, so it is validated against these.".into(),
-            format!("*before*: from the engine's sending time to the kernel's; *after*: from the kernel's receiving time to the engine's. The kernel's clock (wall) is brought to the engine's (monotonic) with an error of {clocks:.3} µs; the difference itself needs no conversion."),
+            "undisturbed: the difference, of the requests that no stall of the generator's thread fell into (over 100 µs in which the host let it not run), nor the time as long again in which it caught up; and their share. The bar is for a quiet machine, so it is validated against these.".into(),
+            format!("before: from the engine's sending time to the kernel's; after: from the kernel's receiving time to the engine's. The kernel's clock (wall) is brought to the engine's (monotonic) with an error of {clocks:.3} µs; the difference itself needs no conversion."),
         ],
     }
 }

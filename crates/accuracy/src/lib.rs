@@ -75,9 +75,9 @@ impl Accuracy {
             + self.servers.iter().filter(|row| row.within == Some(false)).count()
     }
 
-    /// The tables, for a terminal or as Markdown.
-    pub fn text(&self, markdown: bool) -> String {
-        table::document(&self.facts(), &self.tables(), markdown)
+    /// The tables, for a terminal.
+    pub fn text(&self) -> String {
+        table::document(&self.facts(), &self.tables())
     }
 
     /// The tables as words: `tables.json`.
@@ -136,7 +136,7 @@ impl Accuracy {
     /// Where and how it was made, one fact a line.
     fn facts(&self) -> Vec<String> {
         vec![
-            format!("Made by `{}` on {}.", self.command.join(" "), self.created),
+            format!("Made by {} on {}.", self.command.join(" "), self.created),
             format!("Machine: {}.", self.machine),
             format!("Taillight {}; {}.", self.taillight, self.how()),
         ]

@@ -328,17 +328,14 @@ impl Comparison {
 
     fn commands(&self) -> Vec<String> {
         let rows = self.subjects.first().map_or(&[][..], |subject| &subject.rows);
-        rows.iter()
-            .filter(|row| !row.command.is_empty())
-            .map(|row| format!("`{}`", row.command.join(" ")))
-            .collect()
+        rows.iter().filter(|row| !row.command.is_empty()).map(|row| row.command.join(" ")).collect()
     }
 
     fn table(&self, subject: &Subject) -> Table {
         let what = if subject.stalls { "with a stall of 100 ms every second" } else { "without stalls" };
         let truth = &subject.truth;
         let mut rows = vec![vec![
-            "**truth**".into(),
+            "truth".into(),
             self.offered_rps.to_string(),
             us(truth.p50_us),
             us(truth.p99_us),

@@ -105,7 +105,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     Table {
         title: "Response times against servers of known times".into(),
         about: vec![
-            "A null server with one queue. *Expected*: the simulation of the very same arrivals and service times, with wires that take no time. In µs.".into(),
+            "A null server with one queue. Expected: the simulation of the very same arrivals and service times, with wires that take no time. In µs.".into(),
         ],
         columns: vec![
             "service", "load", "requests", "percentile", "expected", "measured", "error", "allowed", "within",
@@ -129,7 +129,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
         }).collect(),
         notes: vec![
             "—: fewer than 10 requests lie beyond the percentile; p99.9 takes 10 000 requests.".into(),
-            format!("*allowed*: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
+            format!("allowed: {:.1} % of the expected figure for the two histograms, and {CONSTANT} for wires and event loops.", 100.0 * HISTOGRAM),
             "Generator: 16 connections, depth 4096, Poisson arrivals, spinning; the server spins, too.".into(),
         ],
     }

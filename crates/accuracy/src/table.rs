@@ -1,5 +1,3 @@
-use std::fmt::Write;
-
 use results::TextTable;
 
 /// A table for people.
@@ -13,82 +11,32 @@ pub(crate) struct Table {
     pub(crate) notes: Vec<String>,
 }
 
-/// The tables under each other, with the facts above them; for a terminal or as Markdown.
-pub(crate) fn document(facts: &[String], tables: &[Table], markdown: bool) -> String {
-    let mut out = String::new();
-    let mut line = |text: &str| {
-        if markdown {
-            out.push_str(text);
-        } else {
-            out.push_str(&plain(text));
-        }
-        out.push('\n');
-    };
-    let bullet = if markdown { "- " } else { "" };
-    line(if markdown { "# Accuracy\n" } else { "Accuracy" });
-    facts.iter().for_each(|fact| line(&format!("{bullet}{fact}")));
+/// The tables under each other, with the facts above them.
+pub(crate) fn document(facts: &[String], tables: &[Table]) -> String {
+    let mut lines = vec!["Accuracy".to_owned()];
+    lines.extend_from_slice(facts);
     for table in tables {
-        line(&if markdown { format!("\n## {}\n", table.title) } else { format!("\n{}", table.title) });
-        table.about.iter().for_each(|about| line(about));
-        line("");
-        line(table.body(markdown).trim_end());
+        lines.extend([String::new(), table.title.clone()]);
+        lines.extend_from_slice(&table.about);
+        // A cell must not end its own row.
+        let row = |row: &Vec<String>| row.iter().map(|cell| cell.replace(['\n', '\r'], " ")).collect();
+        let rows: Vec<Vec<String>> = table.rows.iter().map(row).collect();
+        lines
+            .extend([String::new(), report::words_table(&table.columns, &rows, false).trim_end().to_owned()]);
         if !table.notes.is_empty() {
-            line("");
-            table.notes.iter().for_each(|note| line(&format!("{bullet}{note}")));
+            lines.push(String::new());
+            lines.extend_from_slice(&table.notes);
         }
     }
-    out
-}
-
-/// What is set apart on the page by marks is plain on a terminal, and among words.
-fn plain(text: &str) -> String {
-    text.chars().filter(|c| !matches!(c, '*' | '`')).collect()
+    lines.join("\n") + "\n"
 }
 
 impl Table {
     /// As words, what it shows among the notes.
     pub(crate) fn into_text(self) -> TextTable {
-        let rows = self.rows.iter().map(|row| row.iter().map(|cell| plain(cell)).collect()).collect();
-        let notes = self.about.iter().chain(&self.notes).map(|note| plain(note)).collect();
-        TextTable { notes, ..TextTable::new(&self.title, &self.columns, rows) }
+        let notes = [self.about, self.notes].concat();
+        TextTable { notes, ..TextTable::new(&self.title, &self.columns, self.rows) }
     }
-
-    fn body(&self, markdown: bool) -> String {
-        let rows: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(|cell| escaped(cell, markdown)).collect()).collect();
-        if markdown { self.markdown(&rows) } else { report::words_table(&self.columns, &rows, false) }
-    }
-
-    fn markdown(&self, rows: &[Vec<String>]) -> String {
-        let mut lines: Vec<Vec<String>> = vec![self.columns.iter().map(ToString::to_string).collect()];
-        lines.extend_from_slice(rows);
-        let width = |column: usize| {
-            lines
-                .iter()
-                .filter_map(|line| line.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
-        let mut out = String::new();
-        for (number, line) in lines.iter().enumerate() {
-            let cells: Vec<String> =
-                line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-            writeln!(out, "| {} |", cells.join(" | ")).expect("a string takes all");
-            if number == 0 {
-                let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-                writeln!(out, "| {} |", rule.join(" | ")).expect("a string takes all");
-            }
-        }
-        out
-    }
-}
-
-/// A cell that cannot end its own row.
-fn escaped(cell: &str, markdown: bool) -> String {
-    let one_line = cell.replace(['\n', '\r'], " ");
-    if markdown { one_line.replace('|', "\\|") } else { one_line.replace('*', "") }
 }
 
 #[cfg(test)]
@@ -96,27 +44,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_aligned_for_people_and_marked_up_for_the_page() {
+    fn is_aligned_for_people_and_words_for_a_document() {
         let table = || Table {
             title: "T".into(),
             about: vec!["About.".into()],
             columns: vec!["a", "bb"],
-            rows: vec![vec!["1 µs".into(), "x|y".into()], vec!["**2**".into(), "z\nz".into()]],
-            notes: vec!["*Note*.".into()],
+            rows: vec![vec!["1 µs".into(), "x|y".into()], vec!["2".into(), "z\nz".into()]],
+            notes: vec!["Note.".into()],
         };
-        let check = |markdown: bool, expect: &str| {
-            assert_eq!(document(&["Fact.".into()], &[table()], markdown), expect);
-        };
+        let expect = "Accuracy\nFact.\n\nT\nAbout.\n\na     bb\n1 µs  x|y\n2     z z\n\nNote.\n";
+        assert_eq!(document(&["Fact.".into()], &[table()]), expect);
         let text = table().into_text();
         assert_eq!((text.id.as_str(), text.columns.join(" ")), ("t", "a bb".into()));
-        assert_eq!(
-            (text.rows[1].join(" "), text.notes),
-            ("2 z\nz".into(), vec!["About.".into(), "Note.".into()])
-        );
-        check(false, "Accuracy\nFact.\n\nT\nAbout.\n\na     bb\n1 µs  x|y\n2     z z\n\nNote.\n");
-        check(
-            true,
-            "# Accuracy\n\n- Fact.\n\n## T\n\nAbout.\n\n| a     | bb   |\n| ----- | ---- |\n| 1 µs  | x\\|y |\n| **2** | z z  |\n\n- *Note*.\n",
-        );
+        assert_eq!((text.rows, text.notes), (table().rows, vec!["About.".into(), "Note.".into()]));
     }
 }

@@ -25,11 +25,8 @@ pub(crate) struct AccuracyArgs {
     /// Seed of arrivals and of service times.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
-    /// Print Markdown.
-    #[arg(long)]
-    markdown: bool,
     /// Print JSON.
-    #[arg(long, conflicts_with = "markdown")]
+    #[arg(long)]
     json: bool,
     /// Write the tables as words to this file, too, from which `cargo xtask docs` makes those of a document.
     #[arg(long, value_name = "FILE")]
@@ -52,7 +49,7 @@ pub(crate) fn run(args: &AccuracyArgs, command: Vec<String>) -> Result<ExitCode>
     if args.json {
         say(&format!("{}\n", serde_json::to_string_pretty(&found)?))?;
     } else {
-        say(&found.text(args.markdown))?;
+        say(&found.text())?;
     }
     if let Some(file) = &args.tables {
         let written = std::fs::write(file, found.words().to_json());
