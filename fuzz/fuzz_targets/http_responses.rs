@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| proto_http::fuzz::http_responses(bytes));
+#[allow(dead_code)]
+#[path = "../harness/http.rs"]
+mod http;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| http::http_responses(bytes));

@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| proto_memcache::fuzz::server_requests(bytes));
+#[allow(dead_code)]
+#[path = "../harness/memcache.rs"]
+mod memcache;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| memcache::server_requests(bytes));

@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| cache_store::fuzz::operations_from_bytes(bytes));
+#[allow(dead_code)]
+#[path = "../harness/store.rs"]
+mod store;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| store::operations_from_bytes(bytes));

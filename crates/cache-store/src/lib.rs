@@ -30,8 +30,6 @@ mod arena;
 mod config;
 mod epochs;
 mod expiry;
-#[doc(hidden)]
-pub mod fuzz;
 mod hash;
 mod index;
 mod log;

@@ -1,5 +1,7 @@
 //! Replays the fuzzers' corpus through the code that they fuzz.
 
+#[path = "../../../fuzz/harness/store.rs"]
+mod harness;
 #[path = "../../../fuzz/replay.rs"]
 mod replay;
 
@@ -7,5 +9,5 @@ use replay::replay;
 
 #[test]
 fn store_operations() {
-    replay("store_operations", cache_store::fuzz::operations_from_bytes);
+    replay("store_operations", harness::operations_from_bytes);
 }

@@ -1,7 +1,10 @@
 //! The store against a plain map, with little memory, so that segments are taken back all the time.
 
+#[path = "../../../fuzz/harness/store.rs"]
+mod harness;
+
 use cache_store::Policy;
-use cache_store::fuzz::{Op, operations, operations_from_bytes};
+use harness::{Op, operations, operations_from_bytes};
 use proptest::prelude::*;
 use proto_memcache::StoreVerb;
 

@@ -9,8 +9,6 @@
 
 mod chunks;
 mod defect;
-#[doc(hidden)]
-pub mod fuzz;
 mod head;
 mod limits;
 mod range;

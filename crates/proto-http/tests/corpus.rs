@@ -1,5 +1,7 @@
 //! Replays the fuzzers' corpus through the code that they fuzz.
 
+#[path = "../../../fuzz/harness/http.rs"]
+mod harness;
 #[path = "../../../fuzz/replay.rs"]
 mod replay;
 
@@ -7,10 +9,10 @@ use replay::replay;
 
 #[test]
 fn http_responses() {
-    replay("http_responses", proto_http::fuzz::http_responses);
+    replay("http_responses", harness::http_responses);
 }
 
 #[test]
 fn http_requests() {
-    replay("http_requests", proto_http::fuzz::http_requests);
+    replay("http_requests", harness::http_requests);
 }

@@ -1,7 +1,10 @@
 //! Answers as servers send them, in any pieces.
 
+#[path = "../../../fuzz/harness/http.rs"]
+mod harness;
+
+use harness::{Seen, responses};
 use proptest::prelude::*;
-use proto_http::fuzz::{Seen, responses};
 use proto_http::{Asked, ContentRange, Defect, Head, Parse, Response, ResponseParser, Sink, Version};
 
 /// What is expected of one answer: status, body, and whether the connection stays.
@@ -180,8 +183,8 @@ proptest! {
 
     #[test]
     fn any_bytes_give_the_same_in_any_pieces(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        proto_http::fuzz::http_responses(&bytes);
-        proto_http::fuzz::http_requests(&bytes);
+        harness::http_responses(&bytes);
+        harness::http_requests(&bytes);
     }
 
     /// Nearly right answers reach what random bytes do not.
@@ -195,6 +198,6 @@ proptest! {
             std::iter::once(0).chain(answers.iter().flat_map(|(bytes, _, _)| bytes.clone())).collect();
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        proto_http::fuzz::http_responses(&bytes);
+        harness::http_responses(&bytes);
     }
 }

@@ -11,8 +11,6 @@
 pub mod client;
 mod command;
 mod digits;
-#[doc(hidden)]
-pub mod fuzz;
 pub mod limits;
 mod meta_flag;
 mod scan;

@@ -2,20 +2,20 @@
 //!
 //! Try it: `cargo test -p proto-http --test corpus`.
 
-use crate::{Asked, Defect, Head, Parse, Response, ResponseParser, Sink, server};
+use proto_http::{Asked, Defect, Head, Parse, Response, ResponseParser, Sink, server};
 
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
 const LENGTH_MAX: usize = 4096;
 
 /// All that was seen of one connection.
 #[derive(Debug, Default, PartialEq)]
-pub struct Seen {
+pub(crate) struct Seen {
     /// Each answer, with its head and its body.
-    pub answers: Vec<(Response, Vec<u8>, Vec<u8>)>,
+    pub(crate) answers: Vec<(Response, Vec<u8>, Vec<u8>)>,
     /// What ended it before its time.
-    pub defect: Option<Defect>,
+    pub(crate) defect: Option<Defect>,
     /// What the close at the end was.
-    pub closed: Option<Result<(Response, Vec<u8>), Defect>>,
+    pub(crate) closed: Option<Result<(Response, Vec<u8>), Defect>>,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Sink for Kept {
 }
 
 /// Reads all answers when the bytes come in pieces of `step`, and closes behind them.
-pub fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
+pub(crate) fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
     let (mut parser, mut seen, mut kept) = (ResponseParser::default(), Seen::default(), Kept::default());
     let (mut start, mut end) = (0, 0);
     loop {
@@ -76,7 +76,7 @@ pub fn responses(asked: Asked, bytes: &[u8], step: usize) -> Seen {
 /// Reads answers whole and in pieces. The first byte says whether they are to `HEAD`.
 ///
 /// Panics where the two differ, or where something is promised that does not hold.
-pub fn http_responses(bytes: &[u8]) {
+pub(crate) fn http_responses(bytes: &[u8]) {
     let [kind, bytes @ ..] = bytes else { return };
     let asked = if kind % 2 == 1 { Asked::Head } else { Asked::Any };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
@@ -87,7 +87,7 @@ pub fn http_responses(bytes: &[u8]) {
 }
 
 /// Reads requests; a prefix of a whole one is never another.
-pub fn http_requests(bytes: &[u8]) {
+pub(crate) fn http_requests(bytes: &[u8]) {
     let mut rest = &bytes[..bytes.len().min(LENGTH_MAX)];
     while let server::Parse::Done { consumed, request } = server::request(rest) {
         assert!(consumed > 0 && consumed <= rest.len());

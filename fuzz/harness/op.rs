@@ -2,7 +2,7 @@ use proto_memcache::StoreVerb;
 
 /// One operation. Keys are numbers, of which few exist so that they meet.
 #[derive(Clone, Debug)]
-pub enum Op {
+pub(crate) enum Op {
     /// Looks a key up.
     Get(u8),
     /// Stores a value: made of `seed`, of this length.

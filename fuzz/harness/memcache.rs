@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::udp::{Arrived, Defect, Header, Reassembly};
-use crate::client::{self, Expect, MetaCode, ResponseParser};
-use crate::server::{self, Request, RequestParser};
+use proto_memcache::client::udp::{Arrived, Defect, Header, Reassembly};
+use proto_memcache::client::{self, Expect, MetaCode, ResponseParser};
+use proto_memcache::server::{self, Request, RequestParser};
 
 /// The longest input that is looked at; the square of it is tried. Units: bytes.
 const LENGTH_MAX: usize = 4096;
@@ -14,7 +14,7 @@ const LENGTH_MAX: usize = 4096;
 /// Parses requests in two ways: each prefix shown as it grows byte by byte, and all at once.
 ///
 /// Panics where the two differ, or where something is promised that does not hold.
-pub fn server_requests(bytes: &[u8]) {
+pub(crate) fn server_requests(bytes: &[u8]) {
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     let whole = requests(bytes, bytes.len().max(1));
     for step in [1, 3] {
@@ -67,7 +67,7 @@ fn requests(bytes: &[u8], step: usize) -> (Vec<String>, usize) {
 }
 
 /// Parses responses in two ways, as [`server_requests`] does. The first byte chooses what is expected.
-pub fn client_responses(bytes: &[u8]) {
+pub(crate) fn client_responses(bytes: &[u8]) {
     let [kind, bytes @ ..] = bytes else { return };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     let expect = match kind % 8 {
@@ -85,7 +85,7 @@ pub fn client_responses(bytes: &[u8]) {
 
 /// Parses replies to meta commands, as [`client_responses`] does. The first byte says how many keys were asked
 /// for together, 0 for one command.
-pub fn client_meta_responses(bytes: &[u8]) {
+pub(crate) fn client_meta_responses(bytes: &[u8]) {
     let [keys, bytes @ ..] = bytes else { return };
     let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
     in_pieces(if *keys == 0 { Expect::Meta } else { Expect::MetaValues { keys: u32::from(*keys) } }, bytes);
@@ -137,7 +137,7 @@ fn responses(expect: Expect, bytes: &[u8], step: usize) -> (Vec<String>, usize) 
 
 /// Puts datagrams together, and compares with a plain map from number to payload. Each datagram stands behind one
 /// byte with its length.
-pub fn udp_replies(bytes: &[u8]) {
+pub(crate) fn udp_replies(bytes: &[u8]) {
     const LIMIT: usize = 512;
     let mut rest = &bytes[..bytes.len().min(LENGTH_MAX)];
     let mut reassembly = Reassembly::default();

@@ -9,11 +9,11 @@ use std::collections::{HashMap, VecDeque};
 
 use proto_memcache::{StoreVerb, server};
 
-use crate::{
+use cache_store::{
     Config, Counted, Epochs, Expiry, KeyHasher, Lookup, Pinned, Policy, Reader, Reservation, Store, Stored,
 };
 
-pub use op::Op;
+pub(crate) use op::Op;
 
 /// The store's length of a segment here. Units: bytes.
 const SEGMENT: usize = 2048;
@@ -47,7 +47,7 @@ struct Model {
 /// Runs operations on a store of `segments` segments and panics where it differs from a map.
 ///
 /// With `collide` all keys have one hash.
-pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
+pub(crate) fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
     let config = Config {
         memory: INDEX + segments * SEGMENT,
         segment: SEGMENT,
@@ -83,7 +83,7 @@ pub fn operations(segments: usize, policy: Policy, collide: bool, ops: &[Op]) {
 }
 
 /// Reads operations from `bytes`, as a fuzzer makes them, and runs them.
-pub fn operations_from_bytes(bytes: &[u8]) {
+pub(crate) fn operations_from_bytes(bytes: &[u8]) {
     let [shape, rest @ ..] = bytes else { return };
     let ops: Vec<Op> = rest.chunks_exact(6).map(op::decode).collect();
     let policies = [Policy::TwoQueues, Policy::Fifo, Policy::SecondChance, Policy::Never];
