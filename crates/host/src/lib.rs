@@ -3,7 +3,7 @@
 //! [`Host::read`] takes the root of the tree that it reads, `/` for this machine, so that a test can show it a
 //! machine that we do not have: the kernel describes itself in files (`/proc`, `/sys`). A file that is missing
 //! leaves its fact out (`None`), since no two kernels offer the same ones; reading never fails. What stands in no
-//! file is planted in a test's tree, too: see [`ethtool`] and [`Software`]; feature `fixture` has two whole machines.
+//! file is planted in a test's tree, too: see [`ethtool`] and [`Software`].
 //! [`Host::abilities`] says what experiments the machine can show, what it cannot, and what would change that.
 //! [`cpu_time`] tells, from two readings of the kernel's counters, how much of the processors' time went to the
 //! hypervisor's other guests (steal) and to other processes; [`threads`], how the threads of a process came to run.
@@ -16,8 +16,6 @@ mod cgroups;
 mod cpu;
 pub mod cpu_time;
 pub mod ethtool;
-#[cfg(feature = "fixture")]
-pub mod fixture;
 mod frequency;
 mod interrupts;
 mod kernel;

@@ -1,14 +1,16 @@
 //! The two machines of IISWC'17, planted as trees of files: their facts, and the screens about them.
 
+mod machines;
+
 use std::path::Path;
 
 use std::sync::LazyLock;
 
-use host::{Answer, Direction, Host, Screen, fixture};
+use host::{Answer, Direction, Host, Screen};
 
 /// Planted and read once: some thousand files each.
-static XEON: LazyLock<Host> = LazyLock::new(|| read(fixture::xeon));
-static THUNDERX: LazyLock<Host> = LazyLock::new(|| read(fixture::thunderx));
+static XEON: LazyLock<Host> = LazyLock::new(|| read(machines::xeon));
+static THUNDERX: LazyLock<Host> = LazyLock::new(|| read(machines::thunderx));
 
 fn read(plant: fn(&Path) -> std::io::Result<()>) -> Host {
     let dir = tempfile::tempdir().unwrap();

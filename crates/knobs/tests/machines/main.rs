@@ -6,6 +6,8 @@ mod engine;
 mod full;
 mod kernel;
 mod plans;
+#[path = "../../../host/tests/machines/mod.rs"]
+mod planted;
 mod random;
 mod tools;
 
@@ -30,11 +32,11 @@ pub(crate) const PID: u32 = 4242;
 
 impl Machine {
     pub(crate) fn xeon() -> Machine {
-        Machine::of(host::fixture::xeon, "3:cpu,cpuacct:/\n2:cpuset:/\n4:memory:/\n")
+        Machine::of(planted::xeon, "3:cpu,cpuacct:/\n2:cpuset:/\n4:memory:/\n")
     }
 
     pub(crate) fn thunderx() -> Machine {
-        Machine::of(host::fixture::thunderx, "0::/\n")
+        Machine::of(planted::thunderx, "0::/\n")
     }
 
     fn of(plant: fn(&Path) -> std::io::Result<()>, groups: &str) -> Machine {

@@ -10,5 +10,5 @@ mod plant;
 mod thunderx;
 mod xeon;
 
-pub use thunderx::thunderx;
-pub use xeon::xeon;
+pub(crate) use thunderx::thunderx;
+pub(crate) use xeon::xeon;
