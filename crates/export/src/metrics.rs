@@ -66,242 +66,150 @@ const MICROS: f64 = 1e6;
 impl Metrics {
     /// The figures of a trial that is over, with its verdict and gates; `result` is the name of its result.
     pub fn of_trial(result: &str, trial: &Trial) -> Metrics {
-        let mut metrics = Metrics::of_live(result, trial);
-        let labels = common(result, trial);
-        metrics.gauge(
-            "taillight_usable",
-            "Whether the figures describe the server: 0 or 1.",
-            "",
-            &labels,
-            &[(
-                vec![("verdict", trial.verdict.label().to_owned())],
-                f64::from(u8::from(trial.verdict.is_usable())),
-            )],
-        );
-        let gates = trial
-            .gates
-            .iter()
-            .map(|gate| (vec![("gate", gate.gate.clone())], f64::from(u8::from(gate.passed))));
-        metrics.gauge(
-            "taillight_gate_passed",
-            "Whether a gate was met: 0 or 1.",
-            "",
-            &labels,
-            &gates.collect::<Vec<_>>(),
-        );
-        metrics
+        let mut figures = Figures::of(result, trial);
+        let usable = (trial.verdict.label(), f64::from(trial.verdict.is_usable()));
+        figures.gauge("usable", "Whether the figures describe the server: 0 or 1.", "verdict", [usable]);
+        let gates = trial.gates.iter().map(|gate| (&gate.gate, f64::from(gate.passed)));
+        figures.gauge("gate_passed", "Whether a gate was met: 0 or 1.", "gate", gates);
+        figures.metrics
     }
 
     /// The figures of a trial that still runs: `trial` holds what is known so far, without a verdict.
     pub fn of_live(result: &str, trial: &Trial) -> Metrics {
-        let mut metrics = Metrics::default();
-        let labels = common(result, trial);
-        let one = |value: Option<f64>| value.map(|value| (Vec::new(), value)).into_iter().collect::<Vec<_>>();
-        let rates = [
-            ("taillight_offered_requests_per_second", "The load that was asked for.", trial.offered_rps),
-            (
-                "taillight_achieved_requests_per_second",
-                "Requests answered within the window.",
-                trial.achieved_rps,
-            ),
-        ];
-        for (name, help, rps) in rates {
-            metrics.gauge(name, help, "", &labels, &one(Some(rps)));
-        }
+        Figures::of(result, trial).metrics
+    }
+}
+
+/// Metrics in the making.
+struct Figures {
+    /// The labels of every point.
+    common: Vec<(String, String)>,
+    metrics: Metrics,
+}
+
+/// The point of a metric that has one, without a label of its own.
+fn alone(value: f64) -> (&'static str, f64) {
+    ("", value)
+}
+
+impl Figures {
+    fn of(result: &str, trial: &Trial) -> Figures {
+        let words = crate::trials::loop_words(trial);
+        let common = [("result", result), ("target", &trial.target), ("trial", &trial.id), ("loop", words)];
+        let common = common.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let mut figures = Figures { common, metrics: Metrics::default() };
+        let rate = [alone(trial.offered_rps)];
+        figures.gauge("offered_requests_per_second", "The load that was asked for.", "", rate);
+        let rate = [alone(trial.achieved_rps)];
+        figures.gauge("achieved_requests_per_second", "Requests answered within the window.", "", rate);
         let a = &trial.arrivals;
         let outcomes = [
-            ("completed", a.completed),
-            ("error", a.errors),
-            ("timeout", a.timeouts),
-            ("unfinished", a.unfinished),
+            ("completed", a.completed as f64),
+            ("error", a.errors as f64),
+            ("timeout", a.timeouts as f64),
+            ("unfinished", a.unfinished as f64),
         ];
-        let outcomes = outcomes.map(|(name, n)| (vec![("outcome", name.to_owned())], n as f64));
-        metrics.counter(
-            "taillight_requests",
-            "Requests that were due, by what became of them.",
-            "",
-            &labels,
-            &outcomes,
-        );
-        let errors =
-            trial.errors.iter().map(|error| (vec![("kind", error.kind.clone())], error.count as f64));
-        metrics.counter(
-            "taillight_failed_requests",
-            "Requests that failed, by kind.",
-            "",
-            &labels,
-            &errors.collect::<Vec<_>>(),
-        );
-        metrics.times(trial, &labels);
-        let windowed = one(trial.windowed_p99_us.map(|us| us / MICROS));
-        metrics.gauge(
-            "taillight_windowed_p99_response_time_seconds",
-            "The median over windows of 100 ms of each one's p99.",
-            "seconds",
-            &labels,
-            &windowed,
-        );
-        let within = trial.within.iter();
-        let within = within.map(|w| (vec![("target_seconds", (w.target_us / MICROS).to_string())], w.share));
-        metrics.gauge(
-            "taillight_within_target_ratio",
-            "Requests answered within a target.",
-            "ratio",
-            &labels,
-            &within.collect::<Vec<_>>(),
-        );
+        let help = "Requests that were due, by what became of them.";
+        figures.counter("requests", help, "outcome", outcomes);
+        let errors = trial.errors.iter().map(|error| (&error.kind, error.count as f64));
+        figures.counter("failed_requests", "Requests that failed, by kind.", "kind", errors);
+        figures.times(trial);
+        let windowed = trial.windowed_p99_us.map(|us| alone(us / MICROS));
+        let help = "The median over windows of 100 ms of each one's p99.";
+        figures.gauge("windowed_p99_response_time_seconds", help, "", windowed);
+        let within = trial.within.iter().map(|w| ((w.target_us / MICROS).to_string(), w.share));
+        let help = "Requests answered within a target.";
+        figures.gauge("within_target_ratio", help, "target_seconds", within);
         let outstanding = trial.windows.iter().rev().find_map(|window| window.outstanding());
-        metrics.gauge(
-            "taillight_outstanding_requests",
-            "Requests due and not answered.",
-            "",
-            &labels,
-            &one(outstanding.map(|n| n as f64)),
-        );
-        metrics.gauge(
-            "taillight_generator_busy_ratio",
-            "Share of its time that the generator worked.",
-            "ratio",
-            &labels,
-            &one(Some(trial.generator.busy_share)),
-        );
-        let traffic = trial.traffic;
-        let (sent, received) =
-            (traffic.map(|t| t.bytes_sent as f64), traffic.map(|t| t.bytes_received as f64));
-        metrics.counter("taillight_sent_bytes", "Bytes sent to the servers.", "bytes", &labels, &one(sent));
-        metrics.counter(
-            "taillight_received_bytes",
-            "Bytes received from them.",
-            "bytes",
-            &labels,
-            &one(received),
-        );
-        let servers = trial.servers.iter().map(|s| (vec![("server", s.address.clone())], s.requests as f64));
-        metrics.counter(
-            "taillight_server_requests",
-            "Requests that went to a server.",
-            "",
-            &labels,
-            &servers.collect::<Vec<_>>(),
-        );
-        let figures = trial.counters.iter().map(|(name, value)| (vec![("figure", name.clone())], *value));
-        metrics.gauge(
-            "taillight_workload",
-            "Figures that the workload counts.",
-            "",
-            &labels,
-            &figures.collect::<Vec<_>>(),
-        );
-        let offsets = trial.agents.iter();
-        let offsets = offsets
-            .filter_map(|agent| Some((vec![("agent", agent.name.clone())], agent.clock_offset_us? / MICROS)));
-        metrics.gauge(
-            "taillight_agent_clock_offset_seconds",
-            "An agent's clock less the coordinator's.",
-            "seconds",
-            &labels,
-            &offsets.collect::<Vec<_>>(),
-        );
-        metrics
+        let outstanding = outstanding.map(|n| alone(n as f64));
+        figures.gauge("outstanding_requests", "Requests due and not answered.", "", outstanding);
+        let busy = [alone(trial.generator.busy_share)];
+        figures.gauge("generator_busy_ratio", "Share of its time that the generator worked.", "", busy);
+        let sent = trial.traffic.map(|traffic| alone(traffic.bytes_sent as f64));
+        figures.counter("sent_bytes", "Bytes sent to the servers.", "", sent);
+        let received = trial.traffic.map(|traffic| alone(traffic.bytes_received as f64));
+        figures.counter("received_bytes", "Bytes received from them.", "", received);
+        let servers = trial.servers.iter().map(|server| (&server.address, server.requests as f64));
+        figures.counter("server_requests", "Requests that went to a server.", "server", servers);
+        let counted = trial.counters.iter().map(|(name, value)| (name, *value));
+        figures.gauge("workload", "Figures that the workload counts.", "figure", counted);
+        let offsets =
+            trial.agents.iter().filter_map(|agent| Some((&agent.name, agent.clock_offset_us? / MICROS)));
+        let help = "An agent's clock less the coordinator's.";
+        figures.gauge("agent_clock_offset_seconds", help, "agent", offsets);
+        figures
     }
 
-    fn times(&mut self, trial: &Trial, labels: &[(String, String)]) {
+    fn times(&mut self, trial: &Trial) {
         type Read = fn(&results::Operation) -> &LatencySummary;
         let kinds: [(&str, &'static str, Read); 4] = [
-            ("response_time", "done − intended.", |operation| &operation.response_time),
-            ("service_time", "done − sent.", |operation| &operation.service_time),
-            ("connection_wait", "eligible − intended.", |operation| &operation.connection_wait),
-            ("generator_lag", "sent − eligible.", |operation| &operation.generator_lag),
+            ("response_time_seconds", "done − intended.", |operation| &operation.response_time),
+            ("service_time_seconds", "done − sent.", |operation| &operation.service_time),
+            ("connection_wait_seconds", "eligible − intended.", |operation| &operation.connection_wait),
+            ("generator_lag_seconds", "sent − eligible.", |operation| &operation.generator_lag),
         ];
-        let point = |label: &str, value: &str, times: &LatencySummary| {
-            let mut labels = labels.to_vec();
-            labels.push((label.into(), value.into()));
-            Point { labels, value: summary(times) }
-        };
-        let mut add = |name: &str, help, points: Vec<Point>| {
-            if !points.is_empty() {
-                let (name, unit) = (format!("taillight_{name}_seconds"), "seconds");
-                self.families.push(Metric { name, help, unit, kind: Kind::Summary, points });
-            }
-        };
         for (name, help, read) in kinds {
-            let each = std::iter::once(&trial.all).chain(&trial.operations);
-            let named = |operation: &results::Operation| {
-                if operation.name.is_empty() { "all".into() } else { operation.name.clone() }
-            };
-            add(
-                name,
-                help,
-                each.map(|operation| point("operation", &named(operation), read(operation))).collect(),
-            );
+            let each = std::iter::once(&trial.all).chain(&trial.operations).map(|operation| {
+                let name = if operation.name.is_empty() { "all" } else { &operation.name };
+                (name, summary(read(operation)))
+            });
+            self.add(Kind::Summary, name, help, "operation", each);
         }
-        let servers =
-            trial.servers.iter().map(|server| point("server", &server.address, &server.response_time));
-        add("server_response_time", "done − intended, of one server.", servers.collect());
-        if let Some(corrected) = trial.closed_loop.as_ref().and_then(|closed| closed.corrected.as_ref()) {
-            let points = vec![point("operation", "all", corrected)];
-            add(
-                "closed_loop_corrected_time",
-                "A closed loop's times, corrected for coordinated omission.",
-                points,
-            );
-        }
+        let servers = trial.servers.iter().map(|server| (&server.address, summary(&server.response_time)));
+        let help = "done − intended, of one server.";
+        self.add(Kind::Summary, "server_response_time_seconds", help, "server", servers);
+        let corrected = trial.closed_loop.as_ref().and_then(|closed| closed.corrected.as_ref());
+        let corrected = corrected.map(|times| ("all", summary(times)));
+        let help = "A closed loop's times, corrected for coordinated omission.";
+        self.add(Kind::Summary, "closed_loop_corrected_time_seconds", help, "operation", corrected);
     }
 
-    fn gauge(
+    fn gauge<L: Into<String>>(
         &mut self,
         name: &str,
         help: &'static str,
-        unit: &'static str,
-        common: &[(String, String)],
-        points: &[Labelled],
+        label: &str,
+        points: impl IntoIterator<Item = (L, f64)>,
     ) {
-        self.add(Kind::Gauge, name, help, unit, common, points);
+        self.add(Kind::Gauge, name, help, label, finite(points));
     }
 
-    fn counter(
+    fn counter<L: Into<String>>(
         &mut self,
         name: &str,
         help: &'static str,
-        unit: &'static str,
-        common: &[(String, String)],
-        points: &[Labelled],
+        label: &str,
+        points: impl IntoIterator<Item = (L, f64)>,
     ) {
-        self.add(Kind::Counter, name, help, unit, common, points);
+        self.add(Kind::Counter, name, help, label, finite(points));
     }
 
-    /// Adds what is finite; a family without points says nothing and is left out.
-    fn add(
+    /// Adds points with a value of `label` each, or with the common labels only where it is empty; a family without
+    /// points says nothing and is left out.
+    fn add<L: Into<String>>(
         &mut self,
         kind: Kind,
         name: &str,
         help: &'static str,
-        unit: &'static str,
-        common: &[(String, String)],
-        points: &[Labelled],
+        label: &str,
+        points: impl IntoIterator<Item = (L, Value)>,
     ) {
-        let points = points.iter().filter(|(_, value)| value.is_finite()).map(|(own, value)| {
-            let own = own.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-            Point { labels: common.iter().cloned().chain(own).collect(), value: Value::Number(*value) }
+        let points = points.into_iter().map(|(own, value)| {
+            let own = (!label.is_empty()).then(|| (label.to_owned(), own.into()));
+            Point { labels: self.common.iter().cloned().chain(own).collect(), value }
         });
         let points: Vec<Point> = points.collect();
         if !points.is_empty() {
-            self.families.push(Metric { name: name.into(), help, unit, kind, points });
+            let unit = ["seconds", "bytes", "ratio"].into_iter().find(|unit| name.ends_with(unit));
+            let (name, unit) = (format!("taillight_{name}"), unit.unwrap_or_default());
+            self.metrics.families.push(Metric { name, help, unit, kind, points });
         }
     }
 }
 
-/// A value with the labels that it has besides the common ones.
-type Labelled = (Vec<(&'static str, String)>, f64);
-
-fn common(result: &str, trial: &Trial) -> Vec<(String, String)> {
-    let labels = [
-        ("result", result),
-        ("target", &trial.target),
-        ("trial", &trial.id),
-        ("loop", crate::trials::loop_words(trial)),
-    ];
-    labels.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
+fn finite<L>(points: impl IntoIterator<Item = (L, f64)>) -> impl Iterator<Item = (L, Value)> {
+    let points = points.into_iter().filter(|(_, value)| value.is_finite());
+    points.map(|(own, value)| (own, Value::Number(value)))
 }
 
 fn summary(times: &LatencySummary) -> Value {
