@@ -45,7 +45,7 @@ pub fn plan(settings: &[Setting], host: &Host, subject: &Subject) -> Result<Vec<
     check_names(settings)?;
     let mut planner = Planner::new(settings, host, subject);
     for setting in settings {
-        planner.setting(setting)?;
+        planner.add(setting)?;
     }
     Ok(planner.finish())
 }
@@ -59,7 +59,7 @@ pub fn plan_what_can_be(settings: &[Setting], host: &Host, subject: &Subject) ->
     let mut skipped = Vec::new();
     for setting in settings {
         let before = planner.clone();
-        if let Err(error) = planner.setting(setting) {
+        if let Err(error) = planner.add(setting) {
             if !error.is_unsupported() {
                 return Err(error);
             }
@@ -89,6 +89,8 @@ struct Planner<'a> {
     host: &'a Host,
     subject: &'a Subject,
     settings: &'a [Setting],
+    /// The one that is being planned.
+    setting: String,
     actions: Vec<Action>,
     /// Processes are moved at the end, when their groups are complete.
     moves: Vec<Action>,
@@ -104,6 +106,7 @@ impl<'a> Planner<'a> {
             host,
             subject,
             settings,
+            setting: String::new(),
             actions: Vec::new(),
             moves: Vec::new(),
             made: BTreeSet::new(),
@@ -111,40 +114,39 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn setting(&mut self, setting: &Setting) -> Result<(), Error> {
+    fn add(&mut self, setting: &Setting) -> Result<(), Error> {
+        self.setting = setting.to_string();
         match setting {
-            Setting::CpuSet(cpus) => self.cpu_set(setting, cpus),
-            Setting::CpuQuota(quota) => self.cpu_quota(setting, *quota),
-            Setting::MemoryLimit(limit) => self.memory_limit(setting, *limit),
-            Setting::NetRate { bits, by } => self.net_rate(setting, *bits, *by),
-            Setting::CacheWays { ways, cpus } => self.cache_ways(setting, ways, cpus.as_ref()),
-            Setting::IrqAffinity(cpus) => self.irq_affinity(setting, cpus),
-            Setting::Irqbalance(balancing) => self.irqbalance(setting, *balancing),
-            Setting::Rps(cpus) => self.rps(setting, cpus.as_ref()),
-            Setting::Xps(cpus) => self.xps(setting, cpus.as_ref()),
-            Setting::Rfs(flows) => self.rfs(setting, *flows),
-            Setting::NicQueues(queues) => self.nic_queues(setting, *queues),
-            Setting::NicSpread(queues) => self.nic_spread(setting, *queues),
-            Setting::NicFilters(switch) => self.nic_filters(setting, *switch),
-            Setting::NicSteer { port, queue } => self.nic_steer(setting, *port, *queue),
-            Setting::Smt(switch) => self.smt(setting, *switch),
-            Setting::Governor(name) => self.governor(setting, name),
-            Setting::Frequency(khz) => self.frequency(setting, *khz),
-            Setting::Turbo(switch) => self.turbo(setting, *switch),
-            Setting::PowerCap(cap) => self.power_cap(setting, *cap),
-            Setting::HugePages(pages) => {
-                self.sysctl(setting, "vm.nr_hugepages", &pages.to_string(), Syntax::Count)
-            }
-            Setting::TransparentHugePages(word) => self.transparent_huge_pages(setting, word),
-            Setting::SwapOff => self.swap_off(setting),
+            Setting::CpuSet(cpus) => self.cpu_set(cpus),
+            Setting::CpuQuota(quota) => self.cpu_quota(*quota),
+            Setting::MemoryLimit(limit) => self.memory_limit(*limit),
+            Setting::NetRate { bits, by } => self.net_rate(*bits, *by),
+            Setting::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
+            Setting::IrqAffinity(cpus) => self.irq_affinity(cpus),
+            Setting::Irqbalance(balancing) => self.irqbalance(*balancing),
+            Setting::Rps(cpus) => self.rps(cpus.as_ref()),
+            Setting::Xps(cpus) => self.xps(cpus.as_ref()),
+            Setting::Rfs(flows) => self.rfs(*flows),
+            Setting::NicQueues(queues) => self.nic_queues(*queues),
+            Setting::NicSpread(queues) => self.nic_spread(*queues),
+            Setting::NicFilters(switch) => self.nic_filters(*switch),
+            Setting::NicSteer { port, queue } => self.nic_steer(*port, *queue),
+            Setting::Smt(switch) => self.smt(*switch),
+            Setting::Governor(name) => self.governor(name),
+            Setting::Frequency(khz) => self.frequency(*khz),
+            Setting::Turbo(switch) => self.turbo(*switch),
+            Setting::PowerCap(cap) => self.power_cap(*cap),
+            Setting::HugePages(pages) => self.sysctl("vm.nr_hugepages", &pages.to_string(), Syntax::Count),
+            Setting::TransparentHugePages(word) => self.transparent_huge_pages(word),
+            Setting::SwapOff => self.swap_off(),
             Setting::Aslr(switch) => {
                 // 2 draws stack, mappings and heap; 1, without the heap, is of the year 2005. Source: proc(5).
                 let value = if switch.is_on() { "2" } else { "0" };
-                self.sysctl(setting, "kernel.randomize_va_space", value, Syntax::Text)
+                self.sysctl("kernel.randomize_va_space", value, Syntax::Text)
             }
-            Setting::CongestionControl(name) => self.congestion_control(setting, name),
-            Setting::BusyPoll(us) => self.busy_poll(setting, *us),
-            Setting::Sysctl { name, value } => self.sysctl(setting, name, value, Syntax::Text),
+            Setting::CongestionControl(name) => self.congestion_control(name),
+            Setting::BusyPoll(us) => self.busy_poll(*us),
+            Setting::Sysctl { name, value } => self.sysctl(name, value, Syntax::Text),
         }
     }
 
@@ -153,47 +155,54 @@ impl<'a> Planner<'a> {
         self.actions
     }
 
+    fn unsupported(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::unsupported(&self.setting, limit, hint)
+    }
+
+    fn usage(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
+        Error::usage(&self.setting, limit, hint)
+    }
+
     /// Refuses to change a thing together with what is planned by how it is now.
-    fn goes_before(&self, setting: &Setting, what: &str, others: &[&str]) -> Result<(), Error> {
+    fn goes_before(&self, what: &str, others: &[&str]) -> Result<(), Error> {
         match self.settings.iter().find(|other| others.contains(&other.name().as_str())) {
             None => Ok(()),
             Some(other) => {
                 let limit = format!("{what} change with it, and {other} is planned by those of now");
-                Err(Error::usage(setting, limit, "apply it first, by a `taillight tune apply` of its own"))
+                Err(self.usage(limit, "apply it first, by a `taillight tune apply` of its own"))
             }
         }
     }
 
     /// Adds an action.
-    fn push(&mut self, setting: &Setting, step: Step) {
-        self.actions.push(Action { setting: setting.to_string(), step, scratch: false });
+    fn push(&mut self, step: Step) {
+        self.actions.push(Action { setting: self.setting.clone(), step, scratch: false });
     }
 
     /// Adds the writing of a file, which must be there.
     ///
     /// Errors: the host lacks the file.
-    fn write(&mut self, setting: &Setting, file: PathBuf, value: &str, syntax: Syntax) -> Result<(), Error> {
-        self.write_in(setting, file, value, syntax, None)
+    fn write(&mut self, file: PathBuf, value: &str, syntax: Syntax) -> Result<(), Error> {
+        self.write_in(file, value, syntax, None)
     }
 
     fn write_in(
         &mut self,
-        setting: &Setting,
         file: PathBuf,
         value: &str,
         syntax: Syntax,
         namespace: Option<Namespace>,
     ) -> Result<(), Error> {
         let read = self.here.read(&file, namespace.as_ref());
-        read.map_err(|e| Error::of_io(setting, &format!("{} cannot be read", file.display()), &e))?;
-        self.push(setting, Step::Write { file, value: value.into(), syntax, namespace });
+        read.map_err(|e| Error::of_io(&self.setting, &format!("{} cannot be read", file.display()), &e))?;
+        self.push(Step::Write { file, value: value.into(), syntax, namespace });
         Ok(())
     }
 
     /// Adds the writing of a file in a folder that the plan makes.
-    fn write_inside(&mut self, setting: &Setting, folder: &Path, name: &str, value: &str, syntax: Syntax) {
+    fn write_inside(&mut self, folder: &Path, name: &str, value: &str, syntax: Syntax) {
         let step = Step::Write { file: folder.join(name), value: value.into(), syntax, namespace: None };
-        self.actions.push(Action { setting: setting.to_string(), step, scratch: true });
+        self.actions.push(Action { setting: self.setting.clone(), step, scratch: true });
     }
 
     /// The text of a file; `None` where there is none.
@@ -201,30 +210,30 @@ impl<'a> Planner<'a> {
         self.here.read(Path::new(path), None).ok().map(|text| text.trim().to_owned())
     }
 
-    fn namespace(&self, setting: &Setting) -> Result<Option<Namespace>, Error> {
+    fn namespace(&self) -> Result<Option<Namespace>, Error> {
         let Some(file) = &self.subject.net_namespace else { return Ok(None) };
         let namespace = Namespace::of(file);
-        namespace
-            .map(Some)
-            .map_err(|e| Error::of_io(setting, &format!("{} is not a network namespace", file.display()), &e))
+        namespace.map(Some).map_err(|e| {
+            Error::of_io(&self.setting, &format!("{} is not a network namespace", file.display()), &e)
+        })
     }
 
     /// Errors: no process is named; `hint` says how one is.
-    fn need_processes(&self, setting: &Setting, hint: &str) -> Result<(), Error> {
+    fn need_processes(&self, hint: &str) -> Result<(), Error> {
         match self.subject.pids.is_empty() {
-            true => Err(Error::usage(setting, "it acts on processes, and none is named", hint)),
+            true => Err(self.usage("it acts on processes, and none is named", hint)),
             false => Ok(()),
         }
     }
 
-    fn device(&self, setting: &Setting) -> Result<&'a str, Error> {
+    fn device(&self) -> Result<&'a str, Error> {
         let device = self.subject.net_device.as_deref();
         // The name becomes a part of paths and commands.
         let good = device
             .filter(|name| !name.is_empty() && !name.contains(['/', ' ']) && !name.starts_with(['.', '-']));
         good.ok_or_else(|| {
             let hint = "name one: --device eth0, or target.device in an experiment";
-            Error::usage(setting, "it acts on a network device, and none is named", hint)
+            self.usage("it acts on a network device, and none is named", hint)
         })
     }
 }

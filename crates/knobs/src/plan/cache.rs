@@ -5,47 +5,40 @@ use std::path::{Path, PathBuf};
 use super::Planner;
 use crate::action::{Action, Step};
 use crate::setting::Cpus;
-use crate::{Error, Kernel, Setting, Syntax};
+use crate::{Error, Kernel, Syntax};
 use host::CacheAllocation;
 use units::CpuList;
 
 const FOLDER: &str = "/sys/fs/resctrl";
 
 impl Planner<'_> {
-    pub(super) fn cache_ways(
-        &mut self,
-        setting: &Setting,
-        ways: &CpuList,
-        cpus: Option<&Cpus>,
-    ) -> Result<(), Error> {
-        let cpus =
-            cpus.map(|cpus| cpus.resolve(&setting.to_string(), self.host, self.subject)).transpose()?;
+    pub(super) fn cache_ways(&mut self, ways: &CpuList, cpus: Option<&Cpus>) -> Result<(), Error> {
+        let cpus = cpus.map(|cpus| cpus.resolve(&self.setting, self.host, self.subject)).transpose()?;
         if cpus.is_none() {
-            self.need_processes(setting, "name them: --pid PID; or name processors: cache.ways=0-3@2")?;
+            self.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
         let mask = ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
         let resctrl = &self.host.resctrl;
         if let (Some(mount), Some(l3)) = (&resctrl.mount, &resctrl.l3) {
-            check_mask(setting, mask, l3)?;
-            return self.group_of_ways(setting, mask, cpus, &PathBuf::from(mount), l3);
+            check_mask(&self.setting, mask, l3)?;
+            return self.group_of_ways(mask, cpus, &PathBuf::from(mount), l3);
         }
         if resctrl.offered && resctrl.mount.is_none() {
             let limit = format!("the kernel has resctrl, and it is not mounted at {FOLDER}");
             let hint = format!("mount -t resctrl resctrl {FOLDER}, and again");
-            return Err(Error::unsupported(setting, limit, hint));
+            return Err(self.unsupported(limit, hint));
         }
         if self.host.cpu.has("cat_l3") && resctrl.msr {
-            return self.ways_by_registers(setting, mask, cpus);
+            return self.ways_by_registers(mask, cpus);
         }
         let limit = "neither resctrl nor registers of the processor give access to its cache's ways";
         let hint =
             "take a machine with Intel CAT, AMD QoS or Arm MPAM and a kernel with resctrl, or leave it out";
-        Err(Error::unsupported(setting, limit, hint))
+        Err(self.unsupported(limit, hint))
     }
 
     fn group_of_ways(
         &mut self,
-        setting: &Setting,
         mask: u64,
         cpus: Option<CpuList>,
         mount: &Path,
@@ -55,11 +48,7 @@ impl Planner<'_> {
         let room = l3.closids.saturating_sub(1 + groups.len() as u32);
         if self.classes >= room {
             let limit = format!("the cache has {} classes, and all are in use", l3.closids);
-            return Err(Error::unsupported(
-                setting,
-                limit,
-                "remove a group of resctrl, or use fewer settings",
-            ));
+            return Err(self.unsupported(limit, "remove a group of resctrl, or use fewer settings"));
         }
         // A processor belongs to one group; removing ours would give it to the root's, not to the one before.
         if let Some(cpus) = &cpus {
@@ -67,7 +56,7 @@ impl Planner<'_> {
                 if let Some(cpu) = cpus.as_slice().iter().find(|cpu| own.contains(**cpu)) {
                     let limit = format!("processor {cpu} belongs to {} already", group.display());
                     return Err(Error::failed(
-                        setting,
+                        &self.setting,
                         limit,
                         "remove that group, or choose other processors",
                     ));
@@ -80,19 +69,13 @@ impl Planner<'_> {
         };
         self.classes += 1;
         let folder = mount.join(name);
-        self.push(setting, Step::Directory { path: folder.clone() });
+        self.push(Step::Directory { path: folder.clone() });
         let line: Vec<String> = l3.domains.iter().map(|domain| format!("{domain}={mask:x}")).collect();
-        self.write_inside(
-            setting,
-            &folder,
-            "schemata",
-            &format!("L3:{}\n", line.join(";")),
-            Syntax::Schemata,
-        );
+        self.write_inside(&folder, "schemata", &format!("L3:{}\n", line.join(";")), Syntax::Schemata);
         match cpus {
-            Some(cpus) => self.write_inside(setting, &folder, "cpus_list", &cpus.to_string(), Syntax::Text),
+            Some(cpus) => self.write_inside(&folder, "cpus_list", &cpus.to_string(), Syntax::Text),
             None => self.moves.push(Action {
-                setting: setting.to_string(),
+                setting: self.setting.clone(),
                 step: Step::Tasks { pids: self.subject.pids.clone(), group: folder },
                 scratch: true,
             }),
@@ -115,7 +98,7 @@ impl Planner<'_> {
 }
 
 /// Holds a mask against what the hardware takes.
-pub(super) fn check_mask(setting: &Setting, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
+pub(super) fn check_mask(setting: &str, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
     let unsupported = |limit: String, hint: &str| Err(Error::unsupported(setting, limit, hint));
     if l3.code_and_data {
         return unsupported(
@@ -147,12 +130,13 @@ fn is_contiguous(mask: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Setting;
 
     #[test]
     fn holds_masks_against_the_hardware() {
         let check = |ways: &str, sparse: bool, expect: Result<(), &str>| {
-            let setting: Setting = format!("cache.ways={ways}").parse().unwrap();
-            let Setting::CacheWays { ways, .. } = &setting else { unreachable!() };
+            let setting = format!("cache.ways={ways}");
+            let Setting::CacheWays { ways, .. } = setting.parse().unwrap() else { unreachable!() };
             let mask = ways.as_slice().iter().fold(0, |bits, way| bits | 1 << way);
             let l3 =
                 CacheAllocation { ways: 20, min_bits: 2, closids: 16, sparse, ..CacheAllocation::default() };

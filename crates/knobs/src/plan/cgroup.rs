@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Planner;
 use crate::action::{Action, Step};
 use crate::setting::Cpus;
-use crate::{Error, Kernel, Setting, Syntax};
+use crate::{Error, Kernel, Syntax};
 
 /// Over which a quota counts. The kernel's own default; shorter costs more timer interrupts, longer lets a process that
 /// has used its quota stand still for longer. Units: µs.
@@ -21,85 +21,59 @@ struct Group {
 }
 
 impl Planner<'_> {
-    pub(super) fn cpu_set(&mut self, setting: &Setting, cpus: &Cpus) -> Result<(), Error> {
-        let cpus = cpus.resolve(&setting.to_string(), self.host, self.subject)?;
-        let group = self.group(setting, "cpuset")?;
+    pub(super) fn cpu_set(&mut self, cpus: &Cpus) -> Result<(), Error> {
+        let cpus = cpus.resolve(&self.setting, self.host, self.subject)?;
+        let group = self.group("cpuset")?;
         if group.version == 1 {
             // A group of version 1 begins without any memory node, and takes no process before it has one.
             let all = group.mount.join("cpuset.mems");
             let nodes = self
                 .here
                 .read(&all, None)
-                .map_err(|e| Error::of_io(setting, "the memory nodes cannot be read", &e))?;
-            self.write_inside(setting, &group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
+                .map_err(|e| Error::of_io(&self.setting, "the memory nodes cannot be read", &e))?;
+            self.write_inside(&group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
         }
-        self.write_inside(setting, &group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
+        self.write_inside(&group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
         Ok(())
     }
 
-    pub(super) fn cpu_quota(&mut self, setting: &Setting, quota: u64) -> Result<(), Error> {
+    pub(super) fn cpu_quota(&mut self, quota: u64) -> Result<(), Error> {
         let quota_us = quota.saturating_mul(PERIOD_US) / 10_000;
         if quota_us < LEAST_QUOTA_US {
-            return Err(Error::usage(
-                setting,
-                "the kernel gives no less than 1 ms in 100 ms",
-                "write 1% or more",
-            ));
+            return Err(self.usage("the kernel gives no less than 1 ms in 100 ms", "write 1% or more"));
         }
-        let group = self.group(setting, "cpu")?;
+        let group = self.group("cpu")?;
         if group.version == 1 {
-            self.write_inside(
-                setting,
-                &group.folder,
-                "cpu.cfs_period_us",
-                &PERIOD_US.to_string(),
-                Syntax::Text,
-            );
-            self.write_inside(
-                setting,
-                &group.folder,
-                "cpu.cfs_quota_us",
-                &quota_us.to_string(),
-                Syntax::Text,
-            );
+            self.write_inside(&group.folder, "cpu.cfs_period_us", &PERIOD_US.to_string(), Syntax::Text);
+            self.write_inside(&group.folder, "cpu.cfs_quota_us", &quota_us.to_string(), Syntax::Text);
         } else {
-            self.write_inside(
-                setting,
-                &group.folder,
-                "cpu.max",
-                &format!("{quota_us} {PERIOD_US}"),
-                Syntax::Text,
-            );
+            self.write_inside(&group.folder, "cpu.max", &format!("{quota_us} {PERIOD_US}"), Syntax::Text);
         }
         Ok(())
     }
 
-    pub(super) fn memory_limit(&mut self, setting: &Setting, limit: u64) -> Result<(), Error> {
-        let group = self.group(setting, "memory")?;
+    pub(super) fn memory_limit(&mut self, limit: u64) -> Result<(), Error> {
+        let group = self.group("memory")?;
         let file = if group.version == 1 { "memory.limit_in_bytes" } else { "memory.max" };
-        self.write_inside(setting, &group.folder, file, &limit.to_string(), Syntax::Bytes);
+        self.write_inside(&group.folder, file, &limit.to_string(), Syntax::Bytes);
         Ok(())
     }
 
     /// The subject's group in the tree that holds `controller`; it is made once, and the processes move into it last.
     ///
     /// Errors: no process is named; the host lacks the controller; the group cannot be called so.
-    fn group(&mut self, setting: &Setting, controller: &str) -> Result<Group, Error> {
-        self.need_processes(setting, "name them: --pid PID, or a command")?;
+    fn group(&mut self, controller: &str) -> Result<Group, Error> {
+        self.need_processes("name them: --pid PID, or a command")?;
         let Some(tree) = self.host.cgroups.holding(controller) else {
             let limit = format!("no mounted control group has the controller {controller}");
             let hint = format!(
                 "mount it, or use a kernel with it: {controller} is not among those of /proc/self/mounts"
             );
-            return Err(Error::unsupported(setting, limit, hint));
+            return Err(self.unsupported(limit, hint));
         };
         let name = &self.subject.name;
         if name.is_empty() || name.contains(['/', '\n']) || name.starts_with('.') {
-            return Err(Error::usage(
-                setting,
-                format!("'{name}' cannot be the name of a group"),
-                "choose a plain word",
-            ));
+            return Err(self.usage(format!("'{name}' cannot be the name of a group"), "choose a plain word"));
         }
         let mount = PathBuf::from(&tree.mount);
         let folder = mount.join(name);
@@ -110,12 +84,12 @@ impl Planner<'_> {
             if !enabled && !tree.delegated.iter().any(|name| name == controller) {
                 // Before the group is made, so that its files are there.
                 let at = self.actions.iter().position(|a| a.step == Step::Directory { path: folder.clone() });
-                let action = Action { setting: setting.to_string(), step: enable, scratch: false };
+                let action = Action { setting: self.setting.clone(), step: enable, scratch: false };
                 self.actions.insert(at.unwrap_or(self.actions.len()), action);
             }
         }
         if self.made.insert(folder.clone()) {
-            self.push(setting, Step::Directory { path: folder });
+            self.push(Step::Directory { path: folder });
             let key = if tree.version == 1 { controller } else { "" };
             let step = Step::Move {
                 pids: self.subject.pids.clone(),
@@ -123,7 +97,7 @@ impl Planner<'_> {
                 controller: key.into(),
                 group: format!("/{name}"),
             };
-            self.moves.push(Action { setting: setting.to_string(), step, scratch: false });
+            self.moves.push(Action { setting: self.setting.clone(), step, scratch: false });
         }
         Ok(group)
     }

@@ -8,23 +8,23 @@ use crate::{Error, Kernel, Setting, Syntax};
 const DAEMON: &str = "irqbalance";
 
 impl Planner<'_> {
-    pub(super) fn irq_affinity(&mut self, setting: &Setting, cpus: &Cpus) -> Result<(), Error> {
-        let cpus = cpus.resolve(&setting.to_string(), self.host, self.subject)?;
+    pub(super) fn irq_affinity(&mut self, cpus: &Cpus) -> Result<(), Error> {
+        let cpus = cpus.resolve(&self.setting, self.host, self.subject)?;
         let kept_off = |s: &Setting| matches!(s, Setting::Irqbalance(Balancing::Off | Balancing::Exclude));
         if self.daemon()?.is_some() && !self.settings.iter().any(kept_off) {
             let limit = "irqbalance runs, and would move the interrupts again within 10 s";
-            return Err(Error::usage(setting, limit, "add irqbalance=off or irqbalance=exclude"));
+            return Err(self.usage(limit, "add irqbalance=off or irqbalance=exclude"));
         }
         // A queue's interrupts for both directions go to one processor, which then finds the connection in its cache.
-        for (queue, number) in self.interrupts(setting)? {
+        for (queue, number) in self.interrupts()? {
             let cpu = cpus.as_slice()[queue % cpus.len()];
             let file = format!("/proc/irq/{number}/smp_affinity_list").into();
-            self.write(setting, file, &cpu.to_string(), Syntax::Text)?;
+            self.write(file, &cpu.to_string(), Syntax::Text)?;
         }
         Ok(())
     }
 
-    pub(super) fn irqbalance(&mut self, setting: &Setting, balancing: Balancing) -> Result<(), Error> {
+    pub(super) fn irqbalance(&mut self, balancing: Balancing) -> Result<(), Error> {
         let running = self.daemon()?;
         let run = match (balancing, running) {
             (Balancing::Off, _) => None,
@@ -33,12 +33,12 @@ impl Planner<'_> {
             (Balancing::Exclude, None) => return Ok(()),
             (Balancing::Exclude, Some(line)) => {
                 let mut line: Vec<String> = line.into_iter().filter(|word| word != "--foreground").collect();
-                let numbers = self.interrupts(setting)?;
+                let numbers = self.interrupts()?;
                 line.extend(numbers.iter().map(|(_, number)| format!("--banirq={number}")));
                 Some(line)
             }
         };
-        self.push(setting, Step::Daemon { name: DAEMON.into(), run });
+        self.push(Step::Daemon { name: DAEMON.into(), run });
         Ok(())
     }
 
@@ -47,8 +47,8 @@ impl Planner<'_> {
     }
 
     /// The device's interrupts with the number of the queue that each belongs to, by queue.
-    fn interrupts(&self, setting: &Setting) -> Result<Vec<(usize, u32)>, Error> {
-        let device = self.device(setting)?;
+    fn interrupts(&self) -> Result<Vec<(usize, u32)>, Error> {
+        let device = self.device()?;
         let nic = self.host.nic(device);
         let all = nic.map(|nic| nic.interrupts.as_slice()).unwrap_or_default();
         let mut found: Vec<(usize, u32)> = all.iter().filter_map(|i| Some((i.queue?, i.interrupt))).collect();
@@ -57,7 +57,7 @@ impl Planner<'_> {
             let limit =
                 format!("{device} has no interrupts of its own: it is missing, or the kernel plays it");
             let hint = "name the card: --device, or target.device in an experiment";
-            return Err(Error::unsupported(setting, limit, hint));
+            return Err(self.unsupported(limit, hint));
         }
         Ok(found)
     }

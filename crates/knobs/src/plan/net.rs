@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Planner;
 use crate::action::Step;
-use crate::{Error, Namespace, Reading, Setting, Shaper};
+use crate::{Error, Namespace, Reading, Shaper};
 
 /// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 stands for "tail".
 const HANDLE: &str = "7a11:";
@@ -19,13 +19,13 @@ const SLOWEST_TICK_HZ: u64 = 100;
 const LARGEST_PACKET: u64 = 65_536 + 128;
 
 impl Planner<'_> {
-    pub(super) fn net_rate(&mut self, setting: &Setting, bits: u64, by: Shaper) -> Result<(), Error> {
-        let device = self.device(setting)?;
-        let namespace = self.namespace(setting)?;
+    pub(super) fn net_rate(&mut self, bits: u64, by: Shaper) -> Result<(), Error> {
+        let device = self.device()?;
+        let namespace = self.namespace()?;
         let burst = (bits / 8 / SLOWEST_TICK_HZ).max(LARGEST_PACKET);
         // tc counts buckets in 32 bits.
         if burst > u64::from(u32::MAX) {
-            return Err(Error::usage(setting, "the kernel shapes up to 3.4 Tbit/s", "write a lower rate"));
+            return Err(self.usage("the kernel shapes up to 3.4 Tbit/s", "write a lower rate"));
         }
         let remove = format!("tc qdisc del dev {device} root");
         let qdiscs = format!("tc qdisc show dev {device}");
@@ -33,21 +33,21 @@ impl Planner<'_> {
             Shaper::Htb => {
                 let reading = Reading::Qdisc { handle: HANDLE.into() };
                 let add = format!("tc qdisc add dev {device} root handle {HANDLE} {{}} default 1");
-                self.tool(setting, [&qdiscs, &add, &remove], reading, "htb", &namespace)?;
+                self.tool([&qdiscs, &add, &remove], reading, "htb", &namespace)?;
                 let reading = Reading::Rate { handle: CLASS.into() };
                 let add = format!(
                     "tc class add dev {device} parent {HANDLE} classid {CLASS} htb rate {{}}bit ceil {{}}bit burst {burst} cburst {burst}"
                 );
                 let remove = format!("tc class del dev {device} classid {CLASS}");
                 let show = format!("tc class show dev {device}");
-                self.tool(setting, [&show, &add, &remove], reading, &bits.to_string(), &namespace)
+                self.tool([&show, &add, &remove], reading, &bits.to_string(), &namespace)
             }
             Shaper::Tbf => {
                 let reading = Reading::Rate { handle: HANDLE.into() };
                 let add = format!(
                     "tc qdisc add dev {device} root handle {HANDLE} tbf rate {{}}bit burst {burst} latency {LATENCY}"
                 );
-                self.tool(setting, [&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
+                self.tool([&qdiscs, &add, &remove], reading, &bits.to_string(), &namespace)
             }
         }
     }
@@ -57,13 +57,12 @@ impl Planner<'_> {
     /// Errors: the program is not installed.
     pub(super) fn tool(
         &mut self,
-        setting: &Setting,
         [show, set, unset]: [&str; 3],
         reading: Reading,
         want: &str,
         namespace: &Option<Namespace>,
     ) -> Result<(), Error> {
-        self.need_program(setting, show.split(' ').next().unwrap_or_default())?;
+        self.need_program(show.split(' ').next().unwrap_or_default())?;
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
         let step = Step::Tool {
             show: words(show),
@@ -73,12 +72,12 @@ impl Planner<'_> {
             want: Some(want.into()),
             namespace: namespace.clone(),
         };
-        self.push(setting, step);
+        self.push(step);
         Ok(())
     }
 
     /// Looks a program up where commands are looked up; a test's machine has those that the test plays.
-    fn need_program(&self, setting: &Setting, program: &str) -> Result<(), Error> {
+    fn need_program(&self, program: &str) -> Result<(), Error> {
         let paths = env::var_os("PATH").unwrap_or_default();
         if self.subject.root != Path::new("/")
             || env::split_paths(&paths).any(|folder| folder.join(program).is_file())
@@ -87,6 +86,6 @@ impl Planner<'_> {
         }
         let limit = format!("the program {program} is in no folder of PATH");
         let package = if program == "tc" { "iproute2" } else { program };
-        Err(Error::unsupported(setting, limit, format!("install it: apt install {package}")))
+        Err(self.unsupported(limit, format!("install it: apt install {package}")))
     }
 }

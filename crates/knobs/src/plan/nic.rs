@@ -9,34 +9,34 @@ use host::ethtool::Ethtool;
 const FIRST_RULE: u32 = 100;
 
 impl Planner<'_> {
-    pub(super) fn nic_queues(&mut self, setting: &Setting, queues: u32) -> Result<(), Error> {
+    pub(super) fn nic_queues(&mut self, queues: u32) -> Result<(), Error> {
         let of_queues = ["irq.affinity", "irqbalance", "rps", "xps", "rfs", "nic.spread", "nic.steer"];
-        self.goes_before(setting, "the device's queues and interrupts", &of_queues)?;
-        let device = self.device(setting)?;
-        let most = self.card(setting)?.channels.map_or(0, |channels| channels.combined_most);
+        self.goes_before("the device's queues and interrupts", &of_queues)?;
+        let device = self.device()?;
+        let most = self.card()?.channels.map_or(0, |channels| channels.combined_most);
         if queues > most {
             let limit = format!("{device} has at most {most} combined queues");
-            return Err(Error::unsupported(setting, limit, "choose fewer, or leave it out"));
+            return Err(self.unsupported(limit, "choose fewer, or leave it out"));
         }
         let [show, set] = [format!("ethtool -l {device}"), format!("ethtool -L {device} combined {{}}")];
-        self.tool(setting, [&show, &set, ""], Reading::Channels, &queues.to_string(), &None)
+        self.tool([&show, &set, ""], Reading::Channels, &queues.to_string(), &None)
     }
 
-    pub(super) fn nic_spread(&mut self, setting: &Setting, queues: u32) -> Result<(), Error> {
-        let device = self.device(setting)?;
-        if self.card(setting)?.indirection.is_empty() {
+    pub(super) fn nic_spread(&mut self, queues: u32) -> Result<(), Error> {
+        let device = self.device()?;
+        if self.card()?.indirection.is_empty() {
             let limit = format!("{device} has no table that spreads flows over queues");
-            return Err(Error::unsupported(setting, limit, "leave it out, or use rps"));
+            return Err(self.unsupported(limit, "leave it out, or use rps"));
         }
         let [show, set] = [format!("ethtool -x {device}"), format!("ethtool -X {device} equal {{}}")];
-        self.tool(setting, [&show, &set, ""], Reading::Spread, &queues.to_string(), &None)
+        self.tool([&show, &set, ""], Reading::Spread, &queues.to_string(), &None)
     }
 
-    pub(super) fn nic_filters(&mut self, setting: &Setting, switch: Switch) -> Result<(), Error> {
-        let device = self.device(setting)?;
+    pub(super) fn nic_filters(&mut self, switch: Switch) -> Result<(), Error> {
+        let device = self.device()?;
         // The kernel's name of what the program calls ntuple-filters.
         const FEATURE: &str = "rx-ntuple-filter";
-        let card = self.card(setting)?;
+        let card = self.card()?;
         let feature = card.features.get(FEATURE).copied().unwrap_or_default();
         // A card without filters has them off, and nothing to run.
         if !feature.on && !feature.can_change && !switch.is_on() {
@@ -44,41 +44,40 @@ impl Planner<'_> {
         }
         if feature.on != switch.is_on() && !feature.can_change {
             let limit = format!("{device} cannot switch its filters {switch}");
-            return Err(Error::unsupported(setting, limit, "leave it out, or use rfs"));
+            return Err(self.unsupported(limit, "leave it out, or use rfs"));
         }
         let [show, set] = [format!("ethtool -k {device}"), format!("ethtool -K {device} ntuple {{}}")];
         let reading = Reading::Feature { name: "ntuple-filters".into() };
-        self.tool(setting, [&show, &set, ""], reading, &switch.to_string(), &None)
+        self.tool([&show, &set, ""], reading, &switch.to_string(), &None)
     }
 
-    pub(super) fn nic_steer(&mut self, setting: &Setting, port: u16, queue: u32) -> Result<(), Error> {
-        let device = self.device(setting)?;
-        let Some(rules) = self.card(setting)?.rules else {
+    pub(super) fn nic_steer(&mut self, port: u16, queue: u32) -> Result<(), Error> {
+        let device = self.device()?;
+        let Some(rules) = self.card()?.rules else {
             let limit = format!("{device} takes no rules for single flows");
-            return Err(Error::unsupported(setting, limit, "leave it out, or use rps"));
+            return Err(self.unsupported(limit, "leave it out, or use rps"));
         };
-        let on = self.card(setting)?.has_on("rx-ntuple-filter");
+        let on = self.card()?.has_on("rx-ntuple-filter");
         if !on && !self.settings.contains(&Setting::NicFilters(Switch::On)) {
-            return Err(Error::usage(setting, "the card's filters are off", "add nic.filters=on"));
+            return Err(self.usage("the card's filters are off", "add nic.filters=on"));
         }
         let earlier = self.actions.iter().filter(|action| action.setting.starts_with("nic.steer="));
         let place = FIRST_RULE + earlier.count() as u32;
         if rules.most != 0 && place >= rules.most {
             let limit = format!("{device} has room for {} rules", rules.most);
-            return Err(Error::unsupported(setting, limit, "steer fewer ports"));
+            return Err(self.unsupported(limit, "steer fewer ports"));
         }
         let show = format!("ethtool -n {device}");
         let set = format!("ethtool -N {device} flow-type tcp4 dst-port {port} action {queue} loc {place}");
         let unset = format!("ethtool -N {device} delete {place}");
-        self.tool(setting, [&show, &set, &unset], Reading::Rule { place }, &format!("{port}:{queue}"), &None)
+        self.tool([&show, &set, &unset], Reading::Rule { place }, &format!("{port}:{queue}"), &None)
     }
 
-    fn card(&self, setting: &Setting) -> Result<&Ethtool, Error> {
-        let device = self.device(setting)?;
+    fn card(&self) -> Result<&Ethtool, Error> {
+        let device = self.device()?;
         match self.host.nic(device) {
             Some(nic) => Ok(&nic.ethtool),
-            None => Err(Error::unsupported(
-                setting,
+            None => Err(self.unsupported(
                 format!("there is no device {device}"),
                 "name one of /sys/class/net by --device",
             )),

@@ -4,48 +4,47 @@ use std::path::PathBuf;
 
 use super::Planner;
 use crate::setting::Cpus;
-use crate::{Error, Kernel, Namespace, Setting, Syntax};
+use crate::{Error, Kernel, Namespace, Syntax};
 use units::CpuList;
 
 /// No card has more queues; a folder beyond is damaged. Source: `MAX_TX_QUEUES`-like limits of drivers end at 2048.
 const MOST_QUEUES: usize = 4096;
 
 impl Planner<'_> {
-    pub(super) fn rps(&mut self, setting: &Setting, cpus: Option<&Cpus>) -> Result<(), Error> {
+    pub(super) fn rps(&mut self, cpus: Option<&Cpus>) -> Result<(), Error> {
         let mask = match cpus {
-            Some(cpus) => mask(&cpus.resolve(&setting.to_string(), self.host, self.subject)?),
+            Some(cpus) => mask(&cpus.resolve(&self.setting, self.host, self.subject)?),
             None => "0".into(),
         };
-        let namespace = self.namespace(setting)?;
-        for file in self.queues(setting, "rx", "rps_cpus", &namespace)? {
-            self.write_in(setting, file, &mask, Syntax::Mask, namespace.clone())?;
+        let namespace = self.namespace()?;
+        for file in self.queues("rx", "rps_cpus", &namespace)? {
+            self.write_in(file, &mask, Syntax::Mask, namespace.clone())?;
         }
         Ok(())
     }
 
-    pub(super) fn xps(&mut self, setting: &Setting, cpus: Option<&Cpus>) -> Result<(), Error> {
-        let cpus =
-            cpus.map(|cpus| cpus.resolve(&setting.to_string(), self.host, self.subject)).transpose()?;
-        let namespace = self.namespace(setting)?;
-        let files = self.queues(setting, "tx", "xps_cpus", &namespace)?;
+    pub(super) fn xps(&mut self, cpus: Option<&Cpus>) -> Result<(), Error> {
+        let cpus = cpus.map(|cpus| cpus.resolve(&self.setting, self.host, self.subject)).transpose()?;
+        let namespace = self.namespace()?;
+        let files = self.queues("tx", "xps_cpus", &namespace)?;
         // Each processor sends by one queue, each queue takes as many processors as any other, or one fewer.
         for (queue, file) in files.iter().enumerate() {
             let own = cpus.iter().flat_map(CpuList::as_slice).enumerate();
             let own: CpuList = own.filter(|(i, _)| i % files.len() == queue).map(|(_, cpu)| *cpu).collect();
-            self.write_in(setting, file.clone(), &mask(&own), Syntax::Mask, namespace.clone())?;
+            self.write_in(file.clone(), &mask(&own), Syntax::Mask, namespace.clone())?;
         }
         Ok(())
     }
 
-    pub(super) fn rfs(&mut self, setting: &Setting, flows: u32) -> Result<(), Error> {
-        let namespace = self.namespace(setting)?;
-        let files = self.queues(setting, "rx", "rps_flow_cnt", &namespace)?;
+    pub(super) fn rfs(&mut self, flows: u32) -> Result<(), Error> {
+        let namespace = self.namespace()?;
+        let files = self.queues("rx", "rps_flow_cnt", &namespace)?;
         // The kernel rounds both to powers of two; a queue gets its part of the whole. Source: scaling.rst.
         let whole = if flows == 0 { 0 } else { flows.next_power_of_two() };
         let part = if flows == 0 { 0 } else { (whole / files.len() as u32).max(1).next_power_of_two() };
-        self.sysctl(setting, "net.core.rps_sock_flow_entries", &whole.to_string(), Syntax::Text)?;
+        self.sysctl("net.core.rps_sock_flow_entries", &whole.to_string(), Syntax::Text)?;
         for file in files {
-            self.write_in(setting, file, &part.to_string(), Syntax::Text, namespace.clone())?;
+            self.write_in(file, &part.to_string(), Syntax::Text, namespace.clone())?;
         }
         Ok(())
     }
@@ -53,25 +52,15 @@ impl Planner<'_> {
     /// The file `name` of each of the device's queues.
     ///
     /// Errors: there is no such device; it has one queue to send by, and so no choice among them.
-    fn queues(
-        &self,
-        setting: &Setting,
-        kind: &str,
-        name: &str,
-        namespace: &Option<Namespace>,
-    ) -> Result<Vec<PathBuf>, Error> {
-        let device = self.device(setting)?;
+    fn queues(&self, kind: &str, name: &str, namespace: &Option<Namespace>) -> Result<Vec<PathBuf>, Error> {
+        let device = self.device()?;
         let file =
             |queue: usize| PathBuf::from(format!("/sys/class/net/{device}/queues/{kind}-{queue}/{name}"));
         let is_there = |file: &PathBuf| self.here.read(file, namespace.as_ref()).is_ok();
         let files: Vec<PathBuf> = (0..MOST_QUEUES).map(file).take_while(is_there).collect();
         if files.is_empty() {
             let limit = format!("{device} has no {name}: it is missing, or has one queue of the kind only");
-            return Err(Error::unsupported(
-                setting,
-                limit,
-                "name another device by --device, or leave it out",
-            ));
+            return Err(self.unsupported(limit, "name another device by --device, or leave it out"));
         }
         Ok(files)
     }

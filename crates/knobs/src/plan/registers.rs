@@ -6,7 +6,7 @@
 use super::Planner;
 use super::cache::check_mask;
 use crate::action::Step;
-use crate::{Error, Kernel, Setting};
+use crate::{Error, Kernel};
 use host::CacheAllocation;
 use units::CpuList;
 
@@ -16,55 +16,50 @@ const PQR_ASSOC: u32 = 0xc8f;
 const CLASSES: u32 = 4;
 
 impl Planner<'_> {
-    pub(super) fn ways_by_registers(
-        &mut self,
-        setting: &Setting,
-        mask: u64,
-        cpus: Option<CpuList>,
-    ) -> Result<(), Error> {
+    pub(super) fn ways_by_registers(&mut self, mask: u64, cpus: Option<CpuList>) -> Result<(), Error> {
         let Some(cpus) = cpus else {
             let limit = "registers bind ways to processors, not to processes";
-            return Err(Error::usage(setting, limit, "name processors: cache.ways=0-3@2"));
+            return Err(self.usage(limit, "name processors: cache.ways=0-3@2"));
         };
         let last = self.host.caches.iter().filter(|cache| cache.level == 3).find_map(|cache| cache.ways);
         let Some(ways) = last else {
-            return Err(Error::unsupported(
-                setting,
-                "the cache does not say how many ways it has",
-                "leave it out",
-            ));
+            return Err(self.unsupported("the cache does not say how many ways it has", "leave it out"));
         };
         let l3 = CacheAllocation { ways, min_bits: 2, closids: CLASSES, ..CacheAllocation::default() };
-        check_mask(setting, mask, &l3)?;
-        let in_use = self.classes_in_use(setting)?;
+        check_mask(&self.setting, mask, &l3)?;
+        let in_use = self.classes_in_use()?;
         let free = (1..CLASSES).find(|class| !in_use.contains(class) && *class > self.classes);
         let Some(class) = free else {
             let limit = format!("the {CLASSES} classes are all in use");
-            return Err(Error::unsupported(setting, limit, "use fewer settings"));
+            return Err(self.unsupported(limit, "use fewer settings"));
         };
         self.classes = class;
         for cpu in self.one_of_each_package(&cpus) {
-            self.push(setting, Step::Register { cpu, register: L3_QOS_MASK_0 + class, value: mask });
+            self.push(Step::Register { cpu, register: L3_QOS_MASK_0 + class, value: mask });
         }
         for cpu in cpus.as_slice().iter().copied() {
-            let before = self.register(setting, cpu, PQR_ASSOC)?;
+            let before = self.register(cpu, PQR_ASSOC)?;
             // The lower half counts the cache's use, and is not ours.
             let value = u64::from(class) << 32 | before & u64::from(u32::MAX);
-            self.push(setting, Step::Register { cpu, register: PQR_ASSOC, value });
+            self.push(Step::Register { cpu, register: PQR_ASSOC, value });
         }
         Ok(())
     }
 
-    fn register(&self, setting: &Setting, cpu: usize, register: u32) -> Result<u64, Error> {
+    fn register(&self, cpu: usize, register: u32) -> Result<u64, Error> {
         let value = self.here.register(cpu, register);
         value.map_err(|e| {
-            Error::of_io(setting, &format!("register {register:#x} of processor {cpu} cannot be read"), &e)
+            Error::of_io(
+                &self.setting,
+                &format!("register {register:#x} of processor {cpu} cannot be read"),
+                &e,
+            )
         })
     }
 
-    fn classes_in_use(&self, setting: &Setting) -> Result<Vec<u32>, Error> {
+    fn classes_in_use(&self) -> Result<Vec<u32>, Error> {
         let online = self.host.cpu.online.as_slice();
-        online.iter().map(|cpu| Ok((self.register(setting, *cpu, PQR_ASSOC)? >> 32) as u32)).collect()
+        online.iter().map(|cpu| Ok((self.register(*cpu, PQR_ASSOC)? >> 32) as u32)).collect()
     }
 
     fn one_of_each_package(&self, cpus: &CpuList) -> Vec<usize> {

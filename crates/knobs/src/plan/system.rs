@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Planner;
 use crate::action::Step;
-use crate::{Error, Reading, Setting, Syntax};
+use crate::{Error, Reading, Syntax};
 
 /// Of the network's parameters, those that the first namespace has for all. Source: `net/core/sysctl_net_core.c`.
 const OF_ALL_NAMESPACES: [&str; 3] =
@@ -12,32 +12,26 @@ const OF_ALL_NAMESPACES: [&str; 3] =
 
 impl Planner<'_> {
     /// A kernel parameter by its name with dots.
-    pub(super) fn sysctl(
-        &mut self,
-        setting: &Setting,
-        name: &str,
-        value: &str,
-        syntax: Syntax,
-    ) -> Result<(), Error> {
+    pub(super) fn sysctl(&mut self, name: &str, value: &str, syntax: Syntax) -> Result<(), Error> {
         let file = PathBuf::from(format!("/proc/sys/{}", name.replace('.', "/")));
         let of_namespace = name.starts_with("net.") && !OF_ALL_NAMESPACES.contains(&name);
-        let namespace = if of_namespace { self.namespace(setting)? } else { None };
-        self.write_in(setting, file, value, syntax, namespace)
+        let namespace = if of_namespace { self.namespace()? } else { None };
+        self.write_in(file, value, syntax, namespace)
     }
 
-    pub(super) fn transparent_huge_pages(&mut self, setting: &Setting, word: &str) -> Result<(), Error> {
+    pub(super) fn transparent_huge_pages(&mut self, word: &str) -> Result<(), Error> {
         const FILE: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
         let Some(offered) = self.text(FILE) else {
-            return Err(Error::unsupported(setting, "the kernel has none", "leave it out"));
+            return Err(self.unsupported("the kernel has none", "leave it out"));
         };
         let mut words = offered.split_whitespace().map(|word| word.trim_matches(['[', ']']));
         if !words.any(|offered| offered == word) {
-            return Err(Error::usage(setting, format!("the kernel takes {offered}"), "choose one of those"));
+            return Err(self.usage(format!("the kernel takes {offered}"), "choose one of those"));
         }
-        self.write(setting, FILE.into(), word, Syntax::Choice)
+        self.write(FILE.into(), word, Syntax::Choice)
     }
 
-    pub(super) fn swap_off(&mut self, setting: &Setting) -> Result<(), Error> {
+    pub(super) fn swap_off(&mut self) -> Result<(), Error> {
         let table = self.text("/proc/swaps").unwrap_or_default();
         for line in table.lines().skip(1) {
             let Some(device) = line.split_whitespace().next() else { continue };
@@ -49,25 +43,25 @@ impl Planner<'_> {
                 want: None,
                 namespace: None,
             };
-            self.push(setting, step);
+            self.push(step);
         }
         Ok(())
     }
 
-    pub(super) fn congestion_control(&mut self, setting: &Setting, name: &str) -> Result<(), Error> {
+    pub(super) fn congestion_control(&mut self, name: &str) -> Result<(), Error> {
         let offered = &self.host.network.congestion_controls;
         if !offered.iter().any(|control| control == name) {
             let limit = format!("the kernel offers {}", offered.join(", "));
             let hint = format!("choose one of those, or load it: modprobe tcp_{name}");
-            return Err(Error::unsupported(setting, limit, hint));
+            return Err(self.unsupported(limit, hint));
         }
-        self.sysctl(setting, "net.ipv4.tcp_congestion_control", name, Syntax::Text)
+        self.sysctl("net.ipv4.tcp_congestion_control", name, Syntax::Text)
     }
 
-    pub(super) fn busy_poll(&mut self, setting: &Setting, us: u64) -> Result<(), Error> {
+    pub(super) fn busy_poll(&mut self, us: u64) -> Result<(), Error> {
         // One for poll and select, one for reads that block.
         for name in ["net.core.busy_poll", "net.core.busy_read"] {
-            self.sysctl(setting, name, &us.to_string(), Syntax::Text)?;
+            self.sysctl(name, &us.to_string(), Syntax::Text)?;
         }
         Ok(())
     }
