@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::action::Step;
 use crate::engine::{Inner, Moment};
-use crate::journal::{self, Journal};
-use crate::restore::{PutBack, put_back};
+use crate::journal::{self, Entry, Journal};
+use crate::undo::{Undone, put_all_back};
 use crate::{Action, Drift, Error, Kernel, State};
 
 /// Settings in force. Dropping it reverts the host, also when a panic drops it.
@@ -14,16 +14,7 @@ use crate::{Action, Drift, Error, Kernel, State};
 pub struct Applied {
     inner: Arc<Inner>,
     journal: Option<Journal>,
-    made: Vec<Made>,
-}
-
-/// A change that was made.
-struct Made {
-    action: Action,
-    before: State,
-    /// `None`: it could not be read back.
-    after: Option<State>,
-    put_back: bool,
+    made: Vec<Entry>,
 }
 
 impl Applied {
@@ -62,7 +53,12 @@ impl Applied {
         let Some(journal) = &mut self.journal else { return Ok(()) };
         journal.intend(index, action, &before)?;
         // From here on it is reverted, whatever comes in between.
-        self.made.push(Made { action: action.clone(), before: before.clone(), after: None, put_back: false });
+        self.made.push(Entry {
+            action: action.clone(),
+            before: before.clone(),
+            after: None,
+            put_back: false,
+        });
         self.inner.moment(Moment::Announced(index));
         let same = step.same(&before, &step.wanted());
         // What is as it should be is left alone; processes are moved, since they may start others at any time.
@@ -110,7 +106,7 @@ impl Applied {
     /// Errors: a setting cannot be read. What no longer exists, such as a process, is not drift.
     pub fn check(&self) -> Result<Vec<Drift>, Error> {
         let mut drifts = Vec::new();
-        for Made { action, after, .. } in &self.made {
+        for Entry { action, after, .. } in &self.made {
             let found = match action.step.observe(&*self.inner.kernel, &self.inner.lock) {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 found => found.map_err(|e| Error::of_io(action, "cannot be read", &e))?,
@@ -156,38 +152,13 @@ impl Applied {
 
     fn put_all_back(&mut self) -> Result<Vec<Drift>, Error> {
         let Some(journal) = &mut self.journal else { return Ok(Vec::new()) };
-        let mut drifts = Vec::new();
-        let mut first_error = None;
-        for (index, made) in self.made.iter_mut().enumerate().rev() {
-            if made.put_back || made.action.scratch {
-                continue;
-            }
-            let (kernel, held, step) = (&*self.inner.kernel, &self.inner.lock, &made.action.step);
-            match put_back(kernel, held, step, &made.before, made.after.as_ref()) {
-                Ok(PutBack::Drifted(found)) => {
-                    let wrote = made.after.clone().unwrap_or_else(|| step.wanted());
-                    drifts.push(Drift::of(&made.action, &wrote, found));
-                }
-                Ok(PutBack::Done | PutBack::Gone) => {}
-                Err(error) => {
-                    let what = format!("{} (`{}`)", made.action.setting, made.action);
-                    first_error.get_or_insert(Error::of_putting_back(what, &error));
-                    continue;
-                }
-            }
-            made.put_back = true;
-            self.inner.moment(Moment::PutBack(index));
-            // Without the mark `tune undo` looks at it once more, and finds it as before.
-            let _ = journal.put_back(index);
-        }
-        if let Some(error) = first_error {
-            return Err(error);
-        }
+        let mut undone = Undone::default();
+        put_all_back(&self.inner, journal, &mut self.made, &mut undone)?;
         let path = journal.path().to_owned();
         self.journal = None;
         self.inner.own().remove(&path);
         journal::remove(&path)?;
-        Ok(drifts)
+        Ok(undone.drifts)
     }
 }
 

@@ -3,7 +3,8 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
-use crate::journal::{self, Journal, Story};
+use crate::engine::{Inner, Moment};
+use crate::journal::{self, Entry, Journal, Story};
 use crate::restore::{PutBack, put_back};
 use crate::{Drift, Engine, Error};
 
@@ -48,39 +49,51 @@ impl Engine {
     }
 
     fn undo_one(&self, path: &Path, undone: &mut Undone) -> Result<(), Error> {
-        let Some(story) = Story::read(path)? else { return journal::remove(path) };
+        let Some(mut story) = Story::read(path)? else { return journal::remove(path) };
         if story.begin.boot_id != self.inner.boot_id {
             undone.of_earlier_boots += 1;
             return journal::remove(path);
         }
         let mut journal = Journal::resume(path)?;
-        let (kernel, held) = (&*self.inner.kernel, &self.inner.lock);
-        let mut first_error = None;
-        for (index, entry) in story.entries.iter().enumerate().rev() {
-            let action = &entry.action;
-            if entry.put_back || action.scratch {
+        put_all_back(&self.inner, &mut journal, &mut story.entries, undone)?;
+        journal::remove(path)
+    }
+}
+
+/// Reverts the changes that a journal holds, the last one first.
+///
+/// Errors: something cannot be reverted; the rest is.
+pub(crate) fn put_all_back(
+    inner: &Inner,
+    journal: &mut Journal,
+    changes: &mut [Entry],
+    undone: &mut Undone,
+) -> Result<(), Error> {
+    let mut first_error = None;
+    for (index, Entry { action, before, after, put_back: over }) in changes.iter_mut().enumerate().rev() {
+        if *over || action.scratch {
+            continue;
+        }
+        let setting = action.setting.clone();
+        match put_back(&*inner.kernel, &inner.lock, &action.step, before, after.as_ref()) {
+            Ok(PutBack::Done) => undone.put_back.push(setting),
+            Ok(PutBack::Gone) => undone.gone.push(setting),
+            Ok(PutBack::Drifted(found)) => {
+                let wrote = after.clone().unwrap_or_else(|| action.step.wanted());
+                undone.drifts.push(Drift::of(action, &wrote, found));
+            }
+            Err(error) => {
+                let what = format!("{setting} (`{action}`)");
+                first_error.get_or_insert(Error::of_putting_back(what, &error));
                 continue;
             }
-            let setting = action.setting.clone();
-            match put_back(kernel, held, &action.step, &entry.before, entry.after.as_ref()) {
-                Ok(PutBack::Done) => undone.put_back.push(setting),
-                Ok(PutBack::Gone) => undone.gone.push(setting),
-                Ok(PutBack::Drifted(found)) => {
-                    let wrote = entry.after.clone().unwrap_or_else(|| action.step.wanted());
-                    undone.drifts.push(Drift::of(action, &wrote, found));
-                }
-                Err(error) => {
-                    let what = format!("{setting} (`{action}`)");
-                    first_error.get_or_insert(Error::of_putting_back(what, &error));
-                    continue;
-                }
-            }
-            self.inner.moment(crate::Moment::PutBack(index));
-            // Without the mark it is checked once more, and found as before.
-            let _ = journal.put_back(index);
         }
-        first_error.map_or_else(|| journal::remove(path), Err)
+        *over = true;
+        inner.moment(Moment::PutBack(index));
+        // Without the mark `tune undo` looks at it once more, and finds it as before.
+        let _ = journal.put_back(index);
     }
+    first_error.map_or(Ok(()), Err)
 }
 
 /// The contents of the folder of journals; nothing where there is none.
