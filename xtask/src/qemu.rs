@@ -22,26 +22,11 @@ const KERNEL: &str = "linux-image-amd64";
 /// The card's driver, which needs no other. Source: `modules.dep` of Debian's Linux 6.1.
 const DRIVER: &str = "kernel/drivers/net/ethernet/intel/e1000e/e1000e.ko";
 /// Two sockets of one core of two threads, each with its memory.
-const MACHINE: [&str; 18] = [
-    "-accel",
-    "tcg,thread=multi",
-    "-cpu",
-    "max,vendor=GenuineIntel",
-    "-smp",
-    "4,sockets=2,cores=1,threads=2",
-    "-m",
-    "1024",
-    "-object",
-    "memory-backend-ram,id=near,size=512M",
-    "-object",
-    "memory-backend-ram,id=far,size=512M",
-    "-numa",
-    "node,cpus=0-1,memdev=near",
-    "-numa",
-    "node,cpus=2-3,memdev=far",
-    "-nic",
-    "user,restrict=on,model=e1000e",
-];
+const MACHINE: &str = "-accel tcg,thread=multi -cpu max,vendor=GenuineIntel \
+    -smp 4,sockets=2,cores=1,threads=2 -m 1024 \
+    -object memory-backend-ram,id=near,size=512M -object memory-backend-ram,id=far,size=512M \
+    -numa node,cpus=0-1,memdev=near -numa node,cpus=2-3,memdev=far \
+    -nic user,restrict=on,model=e1000e";
 /// How long the guest may take; it takes about a minute.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -73,7 +58,12 @@ pub(crate) fn all(install: bool) -> Result<bool, String> {
     }
     let disk = gather(tools).map_err(|error| format!("the guest's files could not be gathered: {error}"))?;
     let mut guest = Command::new(emulator);
-    guest.args(MACHINE).args(["-nographic", "-no-reboot", "-kernel"]).arg(kernel).arg("-initrd").arg(disk);
+    guest
+        .args(MACHINE.split(' '))
+        .args(["-nographic", "-no-reboot", "-kernel"])
+        .arg(kernel)
+        .arg("-initrd")
+        .arg(disk);
     guest.args(["-append", "console=ttyS0 quiet panic=-1"]);
     let child = guest.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
     watch(child.map_err(|error| format!("{EMULATOR} does not start: {error}"))?)

@@ -8,56 +8,28 @@ use std::process::{Command, Stdio};
 use super::services::NoServices;
 use super::{Tier, client_tools, deploy_tools};
 
-/// A program that some tests need.
-struct Package {
-    program: &'static str,
-    /// Its name in Debian.
-    package: &'static str,
-    /// What is left out without it.
-    without: &'static str,
-}
-
-const PACKAGES: [Package; 18] = [
-    Package { program: "memcached", package: "memcached", without: "the tests against a real memcached" },
-    Package { program: "nginx", package: "nginx", without: "the tests against a real NGINX" },
-    Package { program: "lighttpd", package: "lighttpd", without: "the test against a real lighttpd" },
-    Package { program: "varnishd", package: "varnish", without: "the tests of Varnish in front of NGINX" },
-    Package { program: "curl", package: "curl", without: "the test that fetches files as a user would" },
-    Package {
-        program: "chromium",
-        package: "chromium",
-        without: "the test that opens the report in a browser",
-    },
-    Package {
-        program: "ip",
-        package: "iproute2",
-        without: "the tests of bridges and of agents on machines of their own",
-    },
-    Package { program: "lxc-start", package: "lxc", without: "the tests of servers in containers of LXC" },
+/// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
+const PACKAGES: [(&str, &str, &str); 18] = [
+    ("memcached", "memcached", "the tests against a real memcached"),
+    ("nginx", "nginx", "the tests against a real NGINX"),
+    ("lighttpd", "lighttpd", "the test against a real lighttpd"),
+    ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
+    ("curl", "curl", "the test that fetches files as a user would"),
+    ("chromium", "chromium", "the test that opens the report in a browser"),
+    ("ip", "iproute2", "the tests of bridges and of agents on machines of their own"),
+    ("lxc-start", "lxc", "the tests of servers in containers of LXC"),
     // The tests start a daemon of their own, which leaves the machine's network alone.
-    Package {
-        program: "dockerd",
-        package: "docker.io",
-        without: "the tests of servers in containers of docker",
-    },
-    Package { program: "podman", package: "podman", without: "the tests of servers in containers of podman" },
-    Package {
-        program: "runc",
-        package: "runc",
-        without: "podman where both versions of control groups are mounted",
-    },
-    Package {
-        program: "clang",
-        package: "clang",
-        without: "what follows a request in the kernel, and its tests",
-    },
+    ("dockerd", "docker.io", "the tests of servers in containers of docker"),
+    ("podman", "podman", "the tests of servers in containers of podman"),
+    ("runc", "runc", "podman where both versions of control groups are mounted"),
+    ("clang", "clang", "what follows a request in the kernel, and its tests"),
     // Ansible's machines are this one, reached through an SSH server that the tests start.
-    Package { program: "sshd", package: "openssh-server", without: "the tests of the Ansible playbook" },
-    Package { program: "ssh", package: "openssh-client", without: "the tests of the Ansible playbook" },
-    Package { program: "openssl", package: "openssl", without: "the tests of the Ansible playbook" },
-    Package { program: "python3", package: "python3", without: "Ansible, and the clients in Python" },
-    Package { program: "sysctl", package: "procps", without: "the tests of knobs on this machine" },
-    Package { program: "javac", package: "default-jdk-headless", without: "the test of a client in Java" },
+    ("sshd", "openssh-server", "the tests of the Ansible playbook"),
+    ("ssh", "openssh-client", "the tests of the Ansible playbook"),
+    ("openssl", "openssl", "the tests of the Ansible playbook"),
+    ("python3", "python3", "Ansible, and the clients in Python"),
+    ("sysctl", "procps", "the tests of knobs on this machine"),
+    ("javac", "default-jdk-headless", "the test of a client in Java"),
 ];
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
@@ -105,7 +77,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
         }
     }
     if install {
-        let programs = absent().into_iter().map(|package| package.package);
+        let programs = absent().map(|(_, package, _)| package);
         let libraries = absent_clients().into_iter().chain(absent_of(&FOR_BPF)).chain(absent_of(&FOR_PYTHON));
         install_packages(&programs.chain(libraries).collect::<Vec<_>>());
         if find("go").is_some() {
@@ -116,7 +88,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     if !clients.is_empty() {
         println!("not here, and left out of the tests of real clients: {}", clients.join(", "));
     }
-    for Package { program, package, without } in absent() {
+    for (program, package, without) in absent() {
         // The tests themselves say so once more, and are counted.
         println!("no {program} here, which leaves out {without}; `apt-get install {package}` brings it");
     }
@@ -128,8 +100,8 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
     Tools { deny: deny(build), bpf: bpf(), chart: deploy_tools::chart(Path::new(TOOLS)) }
 }
 
-fn absent() -> Vec<&'static Package> {
-    PACKAGES.iter().filter(|package| find(package.program).is_none()).collect()
+fn absent() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    PACKAGES.into_iter().filter(|(program, ..)| find(program).is_none())
 }
 
 fn absent_clients() -> Vec<&'static str> {
