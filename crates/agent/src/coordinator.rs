@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-pub(crate) use link::{Heard, Link, Opening};
+pub(crate) use link::{Heard, Link};
 use members::Members;
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
@@ -75,11 +75,10 @@ impl Coordinator {
         // A thread of its own, so that agents hear of the coordinator while it does something else.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let opening = Opening::of(config);
         let mut coordinator =
             Coordinator { links: Vec::new(), heard, gone: Vec::new(), first: Vec::new(), runtime };
         for (i, address) in config.agents.iter().enumerate() {
-            let link = coordinator.runtime.block_on(Link::open(i, address, &opening, tell.clone()))?;
+            let link = coordinator.runtime.block_on(Link::open(i, address, config, tell.clone()))?;
             coordinator.links.push(link);
         }
         drop(tell);

@@ -41,16 +41,16 @@ pub enum Order {
     Start(Start),
     /// Ends the task, keeping what it measured.
     #[prost(message, tag = "5")]
-    Stop(Stop),
+    Stop(()),
     /// Says that the coordinator is still there.
     #[prost(message, tag = "6")]
-    Beat(Beat),
+    Beat(()),
     /// Stops the server of the task and starts it again.
     #[prost(message, tag = "7")]
-    Restart(Restart),
+    Restart(()),
     /// Asks for facts about the agent's machine.
     #[prost(message, tag = "8")]
-    Facts(Facts),
+    Facts(()),
     /// Changes settings of the agent's machine, or says what would change.
     #[prost(message, tag = "9")]
     Tune(Tune),
@@ -111,14 +111,6 @@ pub struct Serve {
     pub connections: u32,
 }
 
-/// Restarts the server.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Restart {}
-
-/// Asks for the facts.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Facts {}
-
 /// What to do with settings of the machine.
 #[derive(Clone, PartialEq, Message)]
 pub struct Tune {
@@ -155,14 +147,6 @@ pub struct Start {
     pub at_ns: u64,
 }
 
-/// Ends the task.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Stop {}
-
-/// A sign of life.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Beat {}
-
 /// From the agent to the coordinator.
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
@@ -182,7 +166,7 @@ pub enum Event {
     Pong(Pong),
     /// The task can begin.
     #[prost(message, tag = "3")]
-    Ready(Ready),
+    Ready(()),
     /// What the generator says of itself while it runs: one line of JSON.
     #[prost(string, tag = "4")]
     Live(String),
@@ -194,7 +178,7 @@ pub enum Event {
     Failed(String),
     /// Says that the agent is still there.
     #[prost(message, tag = "7")]
-    Beat(Beat),
+    Beat(()),
     /// The server of the task accepts connections.
     #[prost(message, tag = "8")]
     Serving(Serving),
@@ -255,10 +239,6 @@ pub struct Pong {
     #[prost(uint64, tag = "3")]
     pub replied_ns: u64,
 }
-
-/// The task can begin.
-#[derive(Clone, Copy, PartialEq, Message)]
-pub struct Ready {}
 
 /// A piece of a file.
 #[derive(Clone, PartialEq, Message)]

@@ -5,8 +5,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use crate::Error;
-use crate::coordinator::{AgentConfig, Heard, Link, Opening};
-use crate::message::{Event, Facts, Order, Prepare, Restart, Serve, Serving, Stop, Task, Tune};
+use crate::coordinator::{AgentConfig, Heard, Link};
+use crate::message::{Event, Order, Prepare, Serve, Serving, Task, Tune};
 
 /// What was heard and not looked at yet.
 const INCOMING: usize = 64;
@@ -40,8 +40,7 @@ impl Tenant {
         // A thread of its own, so that the agent hears of this side while it does something else.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let (tell, heard) = mpsc::channel(INCOMING);
-        let opening = Opening::of(config);
-        let link = runtime.block_on(Link::open(0, address, &opening, tell))?;
+        let link = runtime.block_on(Link::open(0, address, config, tell))?;
         Ok(Tenant { label: link.label(), link: Some(link), heard, gone: None, runtime })
     }
 
@@ -61,13 +60,13 @@ impl Tenant {
 
     /// Has the server stopped and started again in the same place. Errors: as those of [`Tenant::serve`].
     pub fn restart(&mut self, within: Duration) -> Result<Serving, Error> {
-        self.say(Order::Restart(Restart {}));
+        self.say(Order::Restart(()));
         self.serving(within, "serving again")
     }
 
     /// Facts about the agent's machine, as JSON.
     pub fn facts(&mut self) -> Result<String, Error> {
-        self.say(Order::Facts(Facts {}));
+        self.say(Order::Facts(()));
         self.answer(FACTS_WAIT)
     }
 
@@ -87,7 +86,7 @@ impl Tenant {
 
     /// Has the server stopped and returns its log. The session stays.
     pub fn stop(&mut self) -> Result<String, Error> {
-        self.say(Order::Stop(Stop {}));
+        self.say(Order::Stop(()));
         let mut log = Vec::new();
         self.until(STOP_WAIT, "gone", |event| match event {
             Event::Recording(piece) => {

@@ -9,11 +9,11 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
 use super::AgentConfig;
+use crate::Error;
 use crate::clock::monotonic_ns;
-use crate::message::{Beat, Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent, Welcome};
+use crate::message::{Event, FromAgent, Hello, Order, PROGRAM, PROTOCOL, ToAgent, Welcome};
 use crate::rpc::agent_client::AgentClient;
 use crate::service::{BEATS_PER_LEASE, in_full, mismatch};
-use crate::{Credentials, Error};
 
 /// How long a machine that is there may take to accept a connection.
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
@@ -44,40 +44,19 @@ pub(crate) struct Link {
     beats: JoinHandle<()>,
 }
 
-/// How a session is to be opened.
-#[derive(Clone)]
-pub(crate) struct Opening {
-    pub(super) credentials: Credentials,
-    pub(super) insecure_token: bool,
-    pub(super) name: String,
-    pub(super) lease: Duration,
-}
-
-impl Opening {
-    /// How `config` opens its sessions.
-    pub(crate) fn of(config: &AgentConfig) -> Opening {
-        Opening {
-            credentials: config.credentials.clone(),
-            insecure_token: config.insecure_token,
-            name: config.name.clone(),
-            lease: config.lease,
-        }
-    }
-}
-
 impl Link {
     /// Opens a session with agent number `agent`, whose events go to `heard`; its clock's answers are waited for
     /// there, too.
     pub(crate) async fn open(
         agent: usize,
         address: &str,
-        opening: &Opening,
+        config: &AgentConfig,
         heard: mpsc::Sender<Heard>,
     ) -> Result<Link, Error> {
-        let channel = connect(address, opening).await?;
+        let channel = connect(address, config).await?;
         let asked = tokio::time::Instant::now();
         let (to, mut from, welcome) = loop {
-            match introduce(address, channel.clone(), opening).await {
+            match introduce(address, channel.clone(), config).await {
                 Err(status) if status.code() == Code::ResourceExhausted && asked.elapsed() < BUSY_WAIT => {
                     tokio::time::sleep(BUSY_POLL).await;
                 }
@@ -87,7 +66,7 @@ impl Link {
                 Ok(open) => break open,
             }
         };
-        let lease = opening.lease;
+        let lease = config.lease;
         let reader = tokio::spawn(async move {
             loop {
                 let what = match timeout(lease, from.message()).await {
@@ -113,7 +92,7 @@ impl Link {
         let beats = tokio::spawn(async move {
             let mut beat = interval(lease / BEATS_PER_LEASE);
             beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            while alive.send(Order::Beat(Beat {}).into()).await.is_ok() {
+            while alive.send(Order::Beat(()).into()).await.is_ok() {
                 beat.tick().await;
             }
         });
@@ -142,7 +121,7 @@ impl Link {
     }
 }
 
-async fn connect(address: &str, opening: &Opening) -> Result<Channel, Error> {
+async fn connect(address: &str, config: &AgentConfig) -> Result<Channel, Error> {
     let found = tokio::task::spawn_blocking({
         let address = address.to_owned();
         move || address.to_socket_addrs().map(Iterator::collect::<Vec<_>>)
@@ -150,8 +129,8 @@ async fn connect(address: &str, opening: &Opening) -> Result<Channel, Error> {
     let cannot = |why: String| Error::Connect { address: address.into(), why };
     let found = found.await.map_err(|e| cannot(e.to_string()))?.map_err(|e| cannot(e.to_string()))?;
     let loopback = !found.is_empty() && found.iter().all(|address| address.ip().is_loopback());
-    opening.credentials.may_connect(address, loopback, opening.insecure_token)?;
-    let tls = opening.credentials.client_tls();
+    config.credentials.may_connect(address, loopback, config.insecure_token)?;
+    let tls = config.credentials.client_tls();
     let scheme = if tls.is_some() { "https" } else { "http" };
     let no_address = |_| Error::Address { given: address.into() };
     let mut endpoint = Endpoint::from_shared(format!("{scheme}://{address}"))
@@ -168,17 +147,17 @@ async fn connect(address: &str, opening: &Opening) -> Result<Channel, Error> {
 
 type Open = (mpsc::Sender<ToAgent>, Streaming<FromAgent>, Welcome);
 
-async fn introduce(address: &str, channel: Channel, opening: &Opening) -> Result<Open, Status> {
+async fn introduce(address: &str, channel: Channel, config: &AgentConfig) -> Result<Open, Status> {
     let (to, orders) = mpsc::channel(OUTGOING);
     let hello = Hello {
         protocol: PROTOCOL,
         program: PROGRAM.into(),
-        name: opening.name.clone(),
-        lease_ms: u64::try_from(opening.lease.as_millis()).unwrap_or(u64::MAX),
+        name: config.name.clone(),
+        lease_ms: u64::try_from(config.lease.as_millis()).unwrap_or(u64::MAX),
     };
     let _ = to.send(Order::Hello(hello).into()).await;
     let mut request = Request::new(ReceiverStream::new(orders));
-    opening.credentials.sign(&mut request);
+    config.credentials.sign(&mut request);
     let mut client = AgentClient::new(channel).max_decoding_message_size(LARGEST_EVENT);
     let silent = |_| Status::deadline_exceeded(format!("{address} did not answer within {CONNECT_WAIT:?}"));
     let mut from = timeout(CONNECT_WAIT, client.session(request)).await.map_err(silent)??.into_inner();

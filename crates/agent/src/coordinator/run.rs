@@ -7,7 +7,7 @@ use super::link::Heard;
 use super::members::Members;
 use super::{ClockReport, Load, Outcome, Part};
 use crate::clock::monotonic_ns;
-use crate::message::{Event, Generate, Order, Prepare, Start, Stop, Task};
+use crate::message::{Event, Generate, Order, Prepare, Start, Task};
 use crate::service::LARGEST_RECORDING;
 use crate::{Comparison, Drift, Error};
 
@@ -162,7 +162,7 @@ impl<'a, 'b> Run<'a, 'b> {
     async fn say_stop(&self) {
         for (link, progress) in self.members.links.iter().zip(&self.progress) {
             if !progress.is_over() {
-                link.say(Order::Stop(Stop {})).await;
+                link.say(Order::Stop(())).await;
             }
         }
     }

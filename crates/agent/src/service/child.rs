@@ -56,24 +56,20 @@ impl Child {
             .map_err(|e| format!("cannot make a folder for its recording: {e}"))?;
         let file = folder.path().join("recording.json");
         let process = Process::spawn(spec(&file)?.input()).map_err(|e| e.to_string())?;
-        let (orders, to_do) = mpsc::channel();
-        let (tell, told) = channel::channel(LINES);
-        let worker = Worker { process, to_do, tell, file, _folder: folder, stop_by: None, started: false };
-        thread::Builder::new()
-            .name("generator".into())
-            .spawn(|| worker.run())
-            .map_err(|e| format!("cannot start a thread to watch it: {e}"))?;
-        Ok(Child { orders, told })
+        Child::work("generator", |to_do, tell| {
+            Worker { process, to_do, tell, file, _folder: folder, stop_by: None, started: false }.run();
+        })
     }
 
-    /// Runs `work` in a thread, which takes the orders and tells what there is to tell, its end last.
+    /// Runs `work` in a thread of this name, which takes the orders and tells what there is to tell, its end last.
     pub(super) fn work(
+        name: &str,
         work: impl FnOnce(mpsc::Receiver<Order>, channel::Sender<ChildEvent>) + Send + 'static,
     ) -> Result<Child, String> {
         let (orders, to_do) = mpsc::channel();
         let (tell, told) = channel::channel(LINES);
         thread::Builder::new()
-            .name("server".into())
+            .name(name.into())
             .spawn(|| work(to_do, tell))
             .map_err(|e| format!("cannot start a thread to watch it: {e}"))?;
         Ok(Child { orders, told })

@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Starts the server that `serve` asks for and keeps it until it is told to stop or the session ends.
 pub(super) fn keep(servers: Arc<dyn Servers>, session: u64, serve: Serve) -> Result<Child, String> {
-    Child::work(move |orders, tell| {
+    Child::work("server", move |orders, tell| {
         let end = run(|| servers.start(session, &serve), &orders, &tell);
         if let Some(end) = end {
             let _ = tell.blocking_send(ChildEvent::Ended(end));

@@ -9,9 +9,7 @@ use tonic::{Status, Streaming};
 use super::child::{Child, ChildEvent};
 use super::keeper;
 use crate::clock::Clock;
-use crate::message::{
-    Answer, Beat, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Ready, Serve, Task, ToAgent,
-};
+use crate::message::{Answer, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Serve, Task, ToAgent};
 use crate::{Generators, Servers};
 
 /// Bytes of a recording in one message, well below what the coordinator takes.
@@ -115,7 +113,7 @@ impl Session {
                 () = sleep_until(silent_until) => {
                     return Err(format!("the coordinator was silent for {:?}", self.lease));
                 }
-                _ = beat.tick() => self.send(Event::Beat(Beat {})).await?,
+                _ = beat.tick() => self.send(Event::Beat(())).await?,
             }
         }
     }
@@ -214,7 +212,7 @@ impl Session {
 
     async fn tell(&mut self, told: Option<ChildEvent>) -> Result<(), End> {
         match told {
-            Some(ChildEvent::Ready) => self.send(Event::Ready(Ready {})).await,
+            Some(ChildEvent::Ready) => self.send(Event::Ready(())).await,
             Some(ChildEvent::Live(line)) => self.send(Event::Live(line)).await,
             Some(ChildEvent::Serving(serving)) => self.send(Event::Serving(serving)).await,
             Some(ChildEvent::Ended(Ok(recording))) => {
