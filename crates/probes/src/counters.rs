@@ -1,6 +1,5 @@
 //! Counters of processor and kernel over the server's threads.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -10,7 +9,7 @@ use perf_event_open_sys::bindings as perf;
 use results::Probes;
 use results::probes::{Counter, Missing};
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::perf::{Counted, Event, READ_TIMES, hint};
 use crate::subject::Subject;
 use spec::Probe;
@@ -189,24 +188,15 @@ impl Instrument for Counters {
     }
 }
 
-impl Reading for Counts {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+impl Summed for Counts {
+    fn merge(&mut self, other: &Counts) {
         for (name, more) in &other.0 {
             let sum = self.0.entry(name).or_default();
             *sum = sum.plus(*more);
         }
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let of = |name: &str| self.0.get(name).and_then(|counted| counted.scaled());
         let mut enter = |name: String, value: f64| into.counters.push(Counter { name, value });
         let instructions = of(INSTRUCTIONS).filter(|count| *count > 0.0);

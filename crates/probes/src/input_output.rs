@@ -1,6 +1,5 @@
 //! Disks and page cache, as `/proc` counts them.
 
-use std::any::Any;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,7 +9,7 @@ use host::threads::field;
 use results::Probes;
 use results::probes::{InputOutput, Missing};
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::subject::Subject;
 use spec::Probe;
 
@@ -95,24 +94,15 @@ fn major_faults(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
 }
 
-impl Reading for Counts {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+impl Summed for Counts {
+    fn merge(&mut self, other: &Counts) {
         self.waiting += other.waiting;
         self.all += other.all;
         self.read = self.read.zip(other.read).map(|(a, b)| [a[0] + b[0], a[1] + b[1]]);
         self.major_faults += other.major_faults;
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let per_s = |count: u64| count as f64 / observed_s;
         let hit_ratio = |[calls, disk]: [u64; 2]| {
             // What a server of a cache reads are sockets: no file, no ratio.

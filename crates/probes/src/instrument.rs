@@ -1,3 +1,4 @@
+use std::any::Any;
 use std::io;
 
 use results::Probes;
@@ -27,8 +28,37 @@ pub(crate) trait Reading: Send {
     fn same(&self) -> Box<dyn Reading>;
 
     /// For [`Reading::add`].
-    fn as_any(&self) -> &dyn std::any::Any;
+    fn as_any(&self) -> &dyn Any;
 
     /// Writes the sum of the slots, `observed_s` together, into the record. Returns what was lost, where too much was.
     fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String>;
+}
+
+/// A [`Reading`] of one probe, which meets its like only.
+pub(crate) trait Summed: Clone + Send + 'static {
+    /// Adds what was seen in another slot.
+    fn merge(&mut self, other: &Self);
+
+    /// As [`Reading::enter`].
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String>;
+}
+
+impl<T: Summed> Reading for T {
+    fn add(&mut self, other: &dyn Reading) {
+        if let Some(other) = other.as_any().downcast_ref() {
+            self.merge(other);
+        }
+    }
+
+    fn same(&self) -> Box<dyn Reading> {
+        Box::new(self.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+        self.write_into(into, observed_s)
+    }
 }

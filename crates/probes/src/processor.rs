@@ -3,7 +3,6 @@
 mod ring;
 mod symbols;
 
-use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::path::Path;
@@ -13,7 +12,7 @@ use perf_event_open_sys::bindings as perf;
 use results::Probes;
 use results::probes::{CodeShare, Missing, Processor, Stack};
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::perf::{Event, hint};
 use crate::subject::Subject;
 use ring::Ring;
@@ -144,9 +143,8 @@ impl Instrument for Sampler {
     }
 }
 
-impl Reading for Samples {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Samples>() else { return };
+impl Summed for Samples {
+    fn merge(&mut self, other: &Samples) {
         other.stacks.iter().for_each(|(stack, more)| *self.stacks.entry(stack.clone()).or_insert(0) += more);
         self.lost += other.lost;
         self.refused.extend(&other.refused);
@@ -156,15 +154,7 @@ impl Reading for Samples {
         }
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let mut symbols = Symbols::default();
         let total: u64 = self.stacks.values().sum();
         let mut codes: HashMap<String, u64> = HashMap::new();

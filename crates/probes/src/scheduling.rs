@@ -2,7 +2,6 @@
 
 mod waits;
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
@@ -14,7 +13,7 @@ use host::threads;
 use results::Probes;
 use results::probes::{CoreActivity, Missing, Scheduling, ThreadScheduling};
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::proc;
 use crate::subject::Subject;
 use spec::Probe;
@@ -186,9 +185,8 @@ fn cores(root: &Path) -> BTreeMap<u32, Core> {
     Sample::read(root).unwrap_or_default().cpus.into_iter().map(core).collect()
 }
 
-impl Reading for Counts {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+impl Summed for Counts {
+    fn merge(&mut self, other: &Counts) {
         for (tid, more) in &other.threads {
             match self.threads.entry(*tid) {
                 Entry::Occupied(mut sum) => sum.get_mut().add(more),
@@ -204,15 +202,7 @@ impl Reading for Counts {
         }
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let per_s = |count: u64| count as f64 / observed_s;
         let thread = |(tid, thread): (&u32, &Thread)| {
             let counted = thread.counted;

@@ -9,7 +9,6 @@ mod counts;
 mod metrics;
 mod questioned;
 
-use std::any::Any;
 use std::io;
 use std::path::Path;
 
@@ -17,7 +16,7 @@ use host::threads::{self, Thread};
 use results::Probes;
 use results::probes::Missing;
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::subject::Subject;
 use counts::{Counts, Moment};
 use questioned::Questioned;
@@ -90,21 +89,12 @@ impl Instrument for Server {
     }
 }
 
-impl Reading for Counts {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+impl Summed for Counts {
+    fn merge(&mut self, other: &Counts) {
         self.plus(other);
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, _: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, _: f64) -> Option<String> {
         into.server = self.record();
         None
     }

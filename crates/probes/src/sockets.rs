@@ -7,14 +7,13 @@ mod diag;
 mod info;
 mod sampler;
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::io;
 
 use results::Probes;
 use results::probes::{Missing, Sockets as Record};
 
-use crate::instrument::{Instrument, Reading};
+use crate::instrument::{Instrument, Reading, Summed};
 use crate::subject::Subject;
 use diag::{Connection, Diag, Id};
 use info::Info;
@@ -113,24 +112,15 @@ impl Instrument for Sockets {
     }
 }
 
-impl Reading for Counts {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Counts>() else { return };
+impl Summed for Counts {
+    fn merge(&mut self, other: &Counts) {
         self.connections += other.connections;
         self.slots += other.slots;
         self.sum.add(&other.sum);
         self.queues.add(&other.queues);
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(*self)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         if self.connections == 0 {
             into.missing.push(missing(
                 "connections over TCP in this process's own network: the server has none, or runs behind a bridge or in a \

@@ -1,13 +1,11 @@
 //! What the programs in the kernel saw, and how it is written down.
 
-use std::any::Any;
-
 use results::Probes;
 use results::probes::{IndependentTime, Stage, Stages, Uncorrelated};
 
 use super::compared::Compared;
 use crate::histogram::Histogram;
-use crate::instrument::Reading;
+use crate::instrument::Summed;
 
 /// The kernel's histograms, in the order of `enum stage` in `src/bpf/stages.bpf.c`.
 pub(crate) const STAGES: [&str; 7] =
@@ -57,9 +55,8 @@ pub(crate) struct Seen {
     pub untimed: Option<String>,
 }
 
-impl Reading for Seen {
-    fn add(&mut self, other: &dyn Reading) {
-        let Some(other) = other.as_any().downcast_ref::<Seen>() else { return };
+impl Summed for Seen {
+    fn merge(&mut self, other: &Seen) {
         self.times.iter_mut().zip(&other.times).for_each(|(sum, more)| sum.add(more));
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
         self.under_way += other.under_way;
@@ -68,15 +65,7 @@ impl Reading for Seen {
         self.untimed = self.untimed.take().or_else(|| other.untimed.clone());
     }
 
-    fn same(&self) -> Box<dyn Reading> {
-        Box::new(self.clone())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn enter(&self, observed_s: f64, into: &mut Probes) -> Option<String> {
+    fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let correlated = self.counts[FINISHED];
         let (cut, beyond) = self.cut();
         let mut uncorrelated: Vec<Uncorrelated> = LOST
@@ -213,6 +202,7 @@ impl Seen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::instrument::Reading;
 
     fn seen(counts: [u64; COUNTS]) -> Seen {
         let histogram = |ns: u64| {
