@@ -4,7 +4,6 @@
 //! nothing left. A readiness costs one `recv`, a reply one `send`.
 
 mod datagrams;
-mod listener;
 mod socket;
 mod stamps;
 mod streams;
@@ -26,9 +25,9 @@ pub use stamps::Exchange;
 pub(crate) use table::KEEP_OUTPUT;
 
 use crate::address::of_ends;
-use crate::epoll::listener::Listener;
 use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
+use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
 use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker, monotonic_now, udp, unix};
 
@@ -53,7 +52,7 @@ pub struct Epoll {
     epoll: OwnedFd,
     wake: Arc<OwnedFd>,
     listeners: Vec<Listener>,
-    servers: Vec<datagrams::Server>,
+    servers: Vec<udp::Server>,
     table: Table,
     events: Vec<sys::Event>,
     /// Lent to the handler's `Data` events, hence taken out during a poll.
@@ -105,12 +104,12 @@ impl Epoll {
             table: Table::default(),
             events: Vec::with_capacity(EVENTS_PER_POLL),
             buffer: vec![0; RECEIVE_BUFFER],
-            spare: socket::spare(),
+            spare: listener::spare(),
             failed: Vec::new(),
             waiting: Vec::new(),
             datagrams: Datagrams::default(),
             waited: Nanos::ZERO,
-            backlog: socket::BACKLOG,
+            backlog: listener::BACKLOG,
             muted: Vec::new(),
             half_closes: false,
             receive: RECEIVE_BUFFER,
@@ -208,7 +207,7 @@ impl Epoll {
     fn remove(&mut self, conn: Conn) -> bool {
         let state = self.table.remove(conn);
         if let Some(State::Peer { server, peer }) = state {
-            self.servers[server as usize].forget(peer);
+            self.servers[server as usize].peers.remove(peer);
         }
         state.is_some()
     }

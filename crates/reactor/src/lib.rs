@@ -17,6 +17,7 @@ mod datagrams;
 mod doorbell;
 mod epoll;
 mod io;
+mod listener;
 mod loans;
 mod peers;
 mod pin;

@@ -1,24 +1,17 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
+
 use crate::unix;
 
+/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
+pub(crate) const BACKLOG: u32 = 4096;
+
 /// A listening socket of streams.
-pub(super) enum Listener {
+pub(crate) enum Listener {
     Tcp(OwnedFd),
     Unix(Arc<unix::Listener>),
-}
-
-impl Listener {
-    /// Clients accepted per readiness.
-    pub(super) fn turn(&self) -> usize {
-        match self {
-            // So that a flood of connections does not starve those that stand.
-            Listener::Tcp(_) => 16,
-            // So that reactors that share the socket share its clients: the kernel does not deal them out.
-            Listener::Unix(_) => 1,
-        }
-    }
 }
 
 impl AsFd for Listener {
@@ -28,4 +21,9 @@ impl AsFd for Listener {
             Listener::Unix(listener) => listener.fd.as_fd(),
         }
     }
+}
+
+/// A descriptor to give up when there are none left.
+pub(crate) fn spare() -> Option<OwnedFd> {
+    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }

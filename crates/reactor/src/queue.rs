@@ -89,11 +89,6 @@ impl<T> Producer<T> {
         }
         capacity - (self.tail - self.head_seen)
     }
-
-    /// Whether the consumer was dropped, so that what is pushed will not be taken.
-    pub fn is_abandoned(&self) -> bool {
-        Arc::strong_count(&self.ring) == 1
-    }
 }
 
 impl<T> Consumer<T> {

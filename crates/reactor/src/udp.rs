@@ -6,6 +6,9 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect as sys_connect, socket_with, sockopt,
 };
 
+use crate::Datagrams;
+use crate::peers::Peers;
+
 /// What is asked of the kernel as a socket's receive buffer.
 ///
 /// A reply of 1 MB comes as 750 datagrams of 1400 B at once, and the kernel books each at about 2300 B: 1.7 MB.
@@ -19,6 +22,12 @@ pub(crate) const LARGEST: usize = 64 * 1024;
 /// Peers that a server remembers per listening socket: more than the 10 000 connections that one generator is
 /// meant to open, and 2 MB of table when full.
 pub(crate) const PEERS: usize = 16 * 1024;
+
+/// A listening datagram socket and the peers that have written to it.
+pub(crate) struct Server {
+    pub(crate) fd: OwnedFd,
+    pub(crate) peers: Peers<SocketAddr>,
+}
 
 fn socket(addr: SocketAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -46,10 +55,14 @@ pub(crate) fn listen(addr: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// What the kernel gave as receive buffer, in bytes of data and bookkeeping.
-pub(crate) fn receive_buffer(fd: &OwnedFd) -> usize {
-    // Linux reports twice what it was asked for, the second half being for its bookkeeping.
-    sockopt::socket_recv_buffer_size(fd).unwrap_or(0)
+impl Datagrams {
+    /// Takes note of what the kernel gave as receive buffer, in bytes of data and bookkeeping.
+    pub(crate) fn note_receive_buffer(&mut self, fd: &OwnedFd) {
+        // Linux reports twice what it was asked for, the second half being for its bookkeeping.
+        let given = sockopt::socket_recv_buffer_size(fd).unwrap_or(0);
+        let least = &mut self.receive_buffer;
+        *least = if *least == 0 { given } else { given.min(*least) };
+    }
 }
 
 /// Why a pseudo-connection ended that made room for another.

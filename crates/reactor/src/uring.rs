@@ -39,13 +39,13 @@ use units::{Nanos, Time};
 
 use crate::address::of_ends;
 use crate::epoll::EventFd;
+use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
-use crate::uring::accept::Listener;
 use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, unix};
+use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, udp, unix};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -77,7 +77,7 @@ pub struct Uring {
     submit: Submit,
     table: ManuallyDrop<Table>,
     listeners: Vec<Listener>,
-    servers: Vec<datagrams::Server>,
+    servers: Vec<udp::Server>,
     wake: Arc<OwnedFd>,
     /// Given up for a moment to turn a client away when descriptors have run out.
     spare: Option<OwnedFd>,
@@ -128,7 +128,7 @@ impl Uring {
             listeners: Vec::new(),
             servers: Vec::new(),
             wake: Arc::new(eventfd(0, EventfdFlags::CLOEXEC)?),
-            spare: socket::spare(),
+            spare: listener::spare(),
             scratch: Vec::new(),
             datagrams: Datagrams::default(),
             greeted: VecDeque::new(),
@@ -136,7 +136,7 @@ impl Uring {
             resumed: VecDeque::new(),
             failed: VecDeque::new(),
             waited: Nanos::ZERO,
-            backlog: socket::BACKLOG,
+            backlog: listener::BACKLOG,
             muted: Vec::new(),
             closed: false,
             half_closes: false,
@@ -162,7 +162,7 @@ impl Uring {
         let Some(entry) = self.table.get(conn) else { return };
         let mut under_way = entry.under_way().peekable();
         if let State::Peer { server, peer } = entry.state {
-            self.servers[server as usize].forget(peer);
+            self.servers[server as usize].peers.remove(peer);
         } else if let (Some(_), State::Open, Some(fd)) = (under_way.peek(), entry.state, &entry.fd) {
             // The operations keep the socket open until they have ended, in the next poll; the peer shall see
             // the end now. It fails where the peer has ended the connection itself.

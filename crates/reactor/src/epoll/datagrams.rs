@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
 
 use rustix::event::epoll as sys;
 use rustix::event::epoll::{EventData, EventFlags};
@@ -18,39 +17,21 @@ use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
 /// next would slow down; the bound keeps one socket from starving the others.
 const DATAGRAMS_PER_EVENT: usize = 64;
 
-/// A listening datagram socket and the peers that have written to it.
-pub(super) struct Server {
-    fd: OwnedFd,
-    peers: Peers<SocketAddr>,
-}
-
-impl Server {
-    pub(super) fn forget(&mut self, peer: u32) {
-        self.peers.remove(peer);
-    }
-}
-
 impl Epoll {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
         let fd = udp::listen(addr)?;
         let taken = socket::local_address(&fd)?;
         let data = EventData::new_u64(LISTENER | DATAGRAMS | self.servers.len() as u64);
         sys::add(&self.epoll, &fd, data, EventFlags::IN)?;
-        self.note_receive_buffer(&fd);
-        self.servers.push(Server { fd, peers: Peers::new() });
+        self.datagrams.note_receive_buffer(&fd);
+        self.servers.push(udp::Server { fd, peers: Peers::new() });
         Ok(Address::Udp(taken))
     }
 
     pub(super) fn connect_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Conn> {
         let fd = udp::connect(addr)?;
-        self.note_receive_buffer(&fd);
+        self.datagrams.note_receive_buffer(&fd);
         self.add(fd, State::Greeting)
-    }
-
-    fn note_receive_buffer(&mut self, fd: &OwnedFd) {
-        let given = udp::receive_buffer(fd);
-        let least = &mut self.datagrams.receive_buffer;
-        *least = if *least == 0 { given } else { given.min(*least) };
     }
 
     /// Sends the output of a datagram connection, if it is one, as one datagram.

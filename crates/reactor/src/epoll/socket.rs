@@ -2,15 +2,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, accept_with, bind, connect as sys_connect, getsockname,
     listen as sys_listen, socket_with, sockopt,
 };
-
-/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
-pub(super) const BACKLOG: u32 = 4096;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
@@ -51,9 +47,4 @@ pub(super) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
 /// What came of a connect, once the kernel reports the socket writable or broken.
 pub(super) fn outcome_of_connect(fd: &OwnedFd) -> Result<(), Errno> {
     sockopt::socket_error(fd)?
-}
-
-/// A descriptor to give up when there are none left.
-pub(super) fn spare() -> Option<OwnedFd> {
-    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }

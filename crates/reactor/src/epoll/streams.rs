@@ -8,12 +8,24 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use units::Time;
 
-use crate::epoll::listener::Listener;
 use crate::epoll::table::State;
 use crate::epoll::{Epoll, LISTENER, socket};
+use crate::listener::{Listener, spare};
 use crate::room::{receive_into, received};
 use crate::unix::{self, Connecting};
 use crate::{Conn, Event, Handler, Reactor, monotonic_now};
+
+impl Listener {
+    /// Clients accepted per readiness.
+    pub(super) fn turn(&self) -> usize {
+        match self {
+            // So that a flood of connections does not starve those that stand.
+            Listener::Tcp(_) => 16,
+            // So that reactors that share the socket share its clients: the kernel does not deal them out.
+            Listener::Unix(_) => 1,
+        }
+    }
+}
 
 impl Epoll {
     /// Connects to a Unix socket under a connection that waits for it.
@@ -64,7 +76,7 @@ impl Epoll {
                     if matches!(error, Errno::MFILE | Errno::NFILE) {
                         self.spare = None;
                         drop(socket::accept(socket));
-                        self.spare = socket::spare();
+                        self.spare = spare();
                         if self.spare.is_none() {
                             self.mute(listener);
                         }
@@ -100,7 +112,7 @@ impl Epoll {
     /// Looks at muted listeners again, if there are descriptors meanwhile.
     #[cold]
     pub(super) fn watch_muted(&mut self) {
-        self.spare = self.spare.take().or_else(socket::spare);
+        self.spare = self.spare.take().or_else(spare);
         while self.spare.is_some()
             && let Some(listener) = self.muted.pop()
         {

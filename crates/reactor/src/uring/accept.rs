@@ -4,31 +4,16 @@
 //! need it not to block; on such a socket the ring does not wait, so that there it tells of a client only.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::sockopt;
 
+use crate::listener::{Listener, spare};
 use crate::uring::ring::Done;
 use crate::uring::table::{Entry, State};
 use crate::uring::{Uring, socket};
-use crate::{Event, Handler, unix};
-
-/// A listening socket of streams.
-pub(super) enum Listener {
-    Tcp(OwnedFd),
-    Unix(Arc<unix::Listener>),
-}
-
-impl AsFd for Listener {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Listener::Tcp(fd) => fd.as_fd(),
-            Listener::Unix(listener) => listener.fd.as_fd(),
-        }
-    }
-}
+use crate::{Event, Handler};
 
 impl Listener {
     /// Takes a client without waiting for one.
@@ -124,7 +109,7 @@ impl Uring {
     /// Looks at muted listeners again, if there are descriptors meanwhile.
     #[cold]
     pub(super) fn listen_again(&mut self) -> io::Result<()> {
-        self.spare = self.spare.take().or_else(socket::spare);
+        self.spare = self.spare.take().or_else(spare);
         while self.spare.is_some()
             && let Some(listener) = self.muted.pop()
         {
@@ -143,7 +128,7 @@ impl Uring {
     ) -> io::Result<usize> {
         self.spare = None;
         let turned_away = self.listeners[listener].accept_now().is_ok();
-        self.spare = socket::spare();
+        self.spare = spare();
         match self.spare {
             Some(_) => self.arm_backlog(listener)?,
             // A client that can be neither accepted nor turned away would be reported again and again without end.

@@ -20,24 +20,12 @@ use crate::{Address, Conn, Event, Handler, monotonic_now, udp};
 /// Datagrams taken per readiness, as with epoll: a burst at once, but no socket starves the others.
 const PER_EVENT: usize = 64;
 
-/// A listening datagram socket and the peers that have written to it.
-pub(super) struct Server {
-    pub(super) fd: OwnedFd,
-    peers: Peers<SocketAddr>,
-}
-
-impl Server {
-    pub(super) fn forget(&mut self, peer: u32) {
-        self.peers.remove(peer);
-    }
-}
-
 impl Uring {
     pub(super) fn listen_for_datagrams(&mut self, addr: SocketAddr) -> io::Result<Address> {
         let fd = udp::listen(addr)?;
         let taken = getsockname(&fd)?.try_into()?;
         self.prepare_for_datagrams(&fd);
-        self.servers.push(Server { fd, peers: Peers::new() });
+        self.servers.push(udp::Server { fd, peers: Peers::new() });
         self.arm_serve(self.servers.len() - 1)?;
         Ok(Address::Udp(taken))
     }
@@ -52,9 +40,7 @@ impl Uring {
 
     fn prepare_for_datagrams(&mut self, fd: &OwnedFd) {
         self.scratch.resize(udp::LARGEST, 0);
-        let given = udp::receive_buffer(fd);
-        let least = &mut self.datagrams.receive_buffer;
-        *least = if *least == 0 { given } else { given.min(*least) };
+        self.datagrams.note_receive_buffer(fd);
     }
 
     /// Sends the output of a datagram connection as one datagram.

@@ -4,15 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, accept_with, bind, getsockname, listen as sys_listen,
     socket_with, sockopt,
 };
-
-/// Connections that may wait to be accepted; the kernel caps it at `net.core.somaxconn` (4096 by default).
-pub(super) const BACKLOG: u32 = 4096;
 
 pub(super) fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
     let family = if addr.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
@@ -49,9 +46,4 @@ pub(super) fn accept_now(listener: &OwnedFd) -> Result<OwnedFd, Errno> {
     let client = accept(listener);
     fcntl_setfl(listener, flags)?;
     client
-}
-
-/// A descriptor to give up when there are none left.
-pub(super) fn spare() -> Option<OwnedFd> {
-    rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }
