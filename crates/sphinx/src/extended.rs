@@ -1,4 +1,4 @@
-//! memcached's `-o`: what each of its names does here. The table is also the one in `docs/reference/sphinx.md`.
+//! memcached's `-o`: what each of its names does here. `docs/reference/sphinx.md` lists them.
 
 use std::path::PathBuf;
 
@@ -58,26 +58,15 @@ enum Value {
 }
 
 /// What a name does here.
-#[cfg_attr(not(test), allow(dead_code, reason = "a test writes the texts into docs/reference/sphinx.md"))]
 pub(crate) enum Here {
-    /// It has an effect; the text says which.
-    Effect(&'static str),
+    /// It has an effect.
+    Effect,
     /// It is accepted: what it asks for is the case already, or memcached does nothing either.
-    Nothing(&'static str),
+    Nothing,
     /// It is accepted, has no effect, and is answered with a warning that gives this reason.
     NoEffect(&'static str),
     /// It is refused, for this reason.
     Refused(&'static str),
-}
-
-#[cfg(test)]
-impl Here {
-    /// Its text.
-    pub(crate) fn text(&self) -> &'static str {
-        match self {
-            Here::Effect(text) | Here::Nothing(text) | Here::NoEffect(text) | Here::Refused(text) => text,
-        }
-    }
 }
 
 use Here::{Effect, NoEffect, Nothing, Refused};
@@ -92,52 +81,12 @@ const NO_LISTS: Here = NoEffect("there are no LRU lists, memory is reclaimed by 
 const NO_CRAWLER: Here = NoEffect("there is no crawler, expired items are reclaimed with their segments");
 
 /// Source: memcached 1.6.45, the names that its `-o` parses, those of external storage and of the proxy included.
-pub(crate) const NAMES: [Names; 31] = [
-    names(
-        &["idle_timeout"],
-        Always,
-        Effect("seconds after which a silent connection is closed; 0, the default, never"),
-    ),
-    names(
-        &["reader_timeout"],
-        Always,
-        Effect(
-            "Sphinx's own: seconds after which a connection is closed that takes nothing of its replies; 60 by default, 0 never",
-        ),
-    ),
-    names(&["ssl_chain_cert"], Always, Effect("PEM file of the certificate and its chain, as `--tls-cert`")),
-    names(
-        &["ssl_key"],
-        Always,
-        Effect(
-            "PEM file of the private key, as `--tls-key`; by default it is in the file of the certificate",
-        ),
-    ),
-    names(&["ssl_ca_cert"], Always, Effect("PEM file of the authorities that issue certificates to clients")),
-    names(
-        &["ssl_verify_mode"],
-        Always,
-        Effect(
-            "0, the default: clients need no certificate; 1: one that a client shows must be valid; 2 and 3: each client must show one",
-        ),
-    ),
-    names(
-        &["ssl_min_version"],
-        Always,
-        Effect("2, the default: TLS 1.2; 3: TLS 1.3; 0 and 1 are raised to 2 with a warning"),
-    ),
-    names(&["ssl_keyformat"], Always, Effect("1, PEM; others are refused")),
-    names(
-        &["maxconns_fast"],
-        Never,
-        Nothing("a connection over the limit of `-c` is told so and closed at once"),
-    ),
-    names(
-        &["modern", "inline_ascii_resp", "no_inline_ascii_resp"],
-        Never,
-        Nothing("memcached does nothing either"),
-    ),
-    names(&["no_drop_privileges"], Never, Nothing("no system calls are blocked")),
+pub(crate) const NAMES: [Names; 25] = [
+    names(&["idle_timeout", "reader_timeout"], Always, Effect),
+    names(&["ssl_chain_cert", "ssl_key", "ssl_ca_cert", "ssl_keyformat"], Always, Effect),
+    names(&["ssl_verify_mode", "ssl_min_version"], Always, Effect),
+    names(&["maxconns_fast", "no_drop_privileges"], Never, Nothing),
+    names(&["modern", "inline_ascii_resp", "no_inline_ascii_resp"], Never, Nothing),
     names(
         &["drop_privileges"],
         Never,
@@ -239,14 +188,14 @@ impl Extended {
             ensure!(value.is_none() || row.value != Never, "-o {name} takes no value; write {name} alone");
             ensure!(value.is_some() || row.value != Always, "-o {name} needs a value; write {name}=VALUE");
             match row.here {
-                Effect(_) => extended.set(name, value.unwrap_or_default())?,
+                Effect => extended.set(name, value.unwrap_or_default())?,
                 NoEffect(why) => {
                     let warning = no_effect(&format!("-o {name}"), why);
                     if !extended.warnings.contains(&warning) {
                         extended.warnings.push(warning);
                     }
                 }
-                Nothing(_) | Refused(_) => {}
+                Nothing | Refused(_) => {}
             }
         }
         Ok(extended)
@@ -294,17 +243,15 @@ mod tests {
             for name in row.names {
                 let with = |value: &str| format!("{name}{value}");
                 let one = if row.value == Always { "=1" } else { "" };
-                match (row.here.text(), &row.here, read(&with(one))) {
-                    (_, Effect(_) | Nothing(_), Ok(extended)) => {
-                        assert!(extended.warnings.is_empty(), "{name}");
-                    }
-                    (why, NoEffect(_), Ok(extended)) => {
+                match (&row.here, read(&with(one))) {
+                    (Effect | Nothing, Ok(extended)) => assert!(extended.warnings.is_empty(), "{name}"),
+                    (NoEffect(why), Ok(extended)) => {
                         assert_eq!(extended.warnings, [format!("-o {name} has no effect: {why}")]);
                     }
-                    (why, Refused(_), Err(error)) => {
+                    (Refused(why), Err(error)) => {
                         assert_eq!(error.to_string(), format!("-o {name} is refused: {why}; leave it out"));
                     }
-                    (_, _, got) => panic!("{name}: {got:?}"),
+                    (_, got) => panic!("{name}: {got:?}"),
                 }
                 if row.value == Always && !matches!(row.here, Refused(_)) {
                     let error = read(&with("")).unwrap_err().to_string();

@@ -1,9 +1,6 @@
-//! The table of memcached's flags in `docs/reference/sphinx.md` is written from the tables that the server uses.
-//!
-//! `SPHINX_WRITE_DOCS=1 cargo test -p sphinx --lib documented` writes it.
+//! The tables of memcached's flags in `docs/reference/sphinx.md` say what the server does.
 
-use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 use clap::{Arg, Args, Command};
 
@@ -11,51 +8,17 @@ use super::Options;
 use crate::extended::{self, NAMES};
 use crate::memcached_flags::{FLAGS, Here};
 
-const FILE: &str = "docs/reference/sphinx.md";
-const BEGIN: &str = "<!-- made by `SPHINX_WRITE_DOCS=1 cargo test -p sphinx --lib documented` -->\n";
-const END: &str = "<!-- end of the flags -->\n";
+const FILE: &str = include_str!("../../../../docs/reference/sphinx.md");
 
-fn table() -> String {
-    let mut text = String::from("| flag of memcached | here |\n|---|---|\n");
-    for flag in &FLAGS {
-        let long = if flag.long.is_empty() { String::new() } else { format!(", `--{}`", flag.long) };
-        let value = flag.value.map_or(String::new(), |value| format!(" {value}"));
-        let here = match flag.here {
-            Here::Option(text) => text.to_owned(),
-            Here::NoEffect(why) => format!("accepted with a warning: {why}"),
-            Here::Refused(why) => format!("refused: {why}"),
-        };
-        writeln!(text, "| `-{}{value}`{long} | {here} |", flag.letter).unwrap();
-    }
-    text += "\n| name of `-o` | here |\n|---|---|\n";
-    for row in &NAMES {
-        let names: Vec<String> = row.names.iter().map(|name| format!("`{name}`")).collect();
-        let kind = match row.here {
-            extended::Here::Effect(_) => "",
-            extended::Here::Nothing(_) => "accepted: ",
-            extended::Here::NoEffect(_) => "accepted with a warning: ",
-            extended::Here::Refused(_) => "refused: ",
-        };
-        writeln!(text, "| {} | {kind}{} |", names.join(", "), row.here.text()).unwrap();
-    }
-    text
+/// The rows of the table with this heading: the words in backticks of the first cell, and the second.
+fn table(heading: &str) -> Vec<(Vec<&'static str>, &'static str)> {
+    let (_, rows) = FILE.split_once(&format!("| {heading} | here |\n|---|---|\n")).expect("it has the table");
+    let rows = rows.lines().map_while(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    rows.map(|(names, here)| (names.split('`').skip(1).step_by(2).collect(), here)).collect()
 }
 
-#[test]
-fn the_reference_has_the_table_of_flags() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(FILE);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = text.split_once(BEGIN).expect("the table has its beginning");
-    let (written, after) = rest.split_once(END).expect("the table has its end");
-    let expect = format!("\n{}\n", table());
-    if std::env::var_os("SPHINX_WRITE_DOCS").is_some() {
-        std::fs::write(&path, format!("{before}{BEGIN}{expect}{END}{after}")).unwrap();
-        return;
-    }
-    assert!(
-        written == expect,
-        "{FILE} is stale: write it with SPHINX_WRITE_DOCS=1 cargo test -p sphinx --lib documented\n{expect}"
-    );
+fn without_effect(here: &str) -> bool {
+    ["accepted with a warning: ", "refused: "].iter().any(|begin| here.starts_with(begin))
 }
 
 #[test]
@@ -63,36 +26,64 @@ fn every_flag_of_the_table_is_an_option_and_every_short_option_is_in_the_table()
     let mut command = Options::augment_args(Command::new("sphinxd").version("1"));
     command.build();
     let with_letter = |letter: char| command.get_arguments().find(|arg| arg.get_short() == Some(letter));
-    for flag in &FLAGS {
-        let arg = with_letter(flag.letter).unwrap_or_else(|| panic!("there is no -{}", flag.letter));
-        let is_called = |name: &str| {
-            arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name)
-        };
-        assert!(flag.long.is_empty() || is_called(flag.long), "-{} is not --{}", flag.letter, flag.long);
-        assert_eq!(arg.get_action().takes_values(), flag.value.is_some(), "-{}", flag.letter);
+    let mut rows = BTreeMap::new();
+    for (names, here) in table("flag of memcached") {
+        let (flag, value) = names[0].split_once(' ').map_or((names[0], None), |(f, v)| (f, Some(v)));
+        let letter = flag.chars().nth(1).unwrap();
+        let arg = with_letter(letter).unwrap_or_else(|| panic!("there is no {flag}"));
+        if let Some(long) = names.get(1) {
+            let is_called = |name: &str| {
+                arg.get_long() == Some(name) || arg.get_all_aliases().unwrap_or_default().contains(&name)
+            };
+            assert!(is_called(long.trim_start_matches('-')), "{flag} is not {long}");
+        }
+        assert_eq!(arg.get_action().takes_values(), value.is_some(), "{flag}");
+        assert!(rows.insert(letter, here).is_none(), "{flag} is there twice");
     }
     for letter in command.get_arguments().filter_map(Arg::get_short) {
-        assert!(FLAGS.iter().any(|flag| flag.letter == letter), "-{letter} is missing in the table");
+        let here = rows.remove(&letter).unwrap_or_else(|| panic!("-{letter} is missing in the table"));
+        match FLAGS.iter().find(|flag| flag.letter == letter).map(|flag| &flag.here) {
+            Some(Here::NoEffect(why)) => assert_eq!(here, format!("accepted with a warning: {why}")),
+            Some(Here::Refused(why)) => assert_eq!(here, format!("refused: {why}")),
+            None => assert!(!without_effect(here), "-{letter}"),
+        }
     }
+    assert!(rows.is_empty(), "{rows:?}");
+}
+
+#[test]
+fn the_table_of_o_has_the_names_that_are_read() {
+    let rows = table("name of `-o`");
+    let mut rows: BTreeMap<&str, &str> =
+        rows.iter().flat_map(|(names, here)| names.iter().map(|name| (*name, *here))).collect();
+    for (name, row) in NAMES.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))) {
+        let here = rows.remove(name).unwrap_or_else(|| panic!("{name} is missing in the table"));
+        match row.here {
+            extended::Here::Effect => {
+                assert!(!without_effect(here) && !here.starts_with("accepted"), "{name}")
+            }
+            extended::Here::Nothing => assert!(here.starts_with("accepted: "), "{name}"),
+            extended::Here::NoEffect(why) => assert_eq!(here, format!("accepted with a warning: {why}")),
+            extended::Here::Refused(why) => assert_eq!(here, format!("refused: {why}")),
+        }
+    }
+    assert!(rows.is_empty(), "{rows:?}");
 }
 
 #[test]
 fn every_flag_without_effect_is_accepted_with_its_warning() {
     for flag in &FLAGS {
-        let words = [format!("-{}", flag.letter)].into_iter().chain(flag.value.map(|_| "1".into()));
-        let read = || {
-            let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
-            Options::read(&command.try_get_matches_from(words)?)
-        };
+        let words = [format!("-{}", flag.letter)].into_iter().chain(flag.takes_value.then(|| "1".into()));
+        let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
+        let read = command.try_get_matches_from(words).and_then(|matches| Options::read(&matches));
         match flag.here {
             Here::NoEffect(why) => {
-                assert_eq!(read().unwrap().warnings, [format!("-{} has no effect: {why}", flag.letter)]);
+                assert_eq!(read.unwrap().warnings, [format!("-{} has no effect: {why}", flag.letter)]);
             }
             Here::Refused(why) => {
-                let error = read().unwrap_err().to_string();
+                let error = read.unwrap_err().to_string();
                 assert_eq!(error, format!("error: -{} is refused: {why}; leave it out\n", flag.letter));
             }
-            Here::Option(_) => {}
         }
     }
 }
