@@ -4,7 +4,23 @@ pub(crate) mod groups;
 pub(crate) mod prefixes;
 pub(crate) mod settings;
 
+use std::fmt::Display;
 use std::ops::AddAssign;
+
+/// Takes the name and the value of each line of an answer to `stats`.
+type Line<'a> = &'a mut dyn FnMut(&str, &dyn Display);
+
+/// A line for each of these fields, under its own name.
+macro_rules! fields {
+    ($line:ident, $of:expr; $($name:ident)*) => { $($line(stringify!($name), &$of.$name);)* };
+}
+
+/// A line for each of these names: what memcached counts and there is not here.
+macro_rules! zeros {
+    ($line:ident; $($name:ident)*) => { $($line(stringify!($name), &0);)* };
+}
+
+use {fields, zeros};
 
 macro_rules! core_stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {

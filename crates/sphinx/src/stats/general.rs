@@ -6,7 +6,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 use proto_memcache::server::reply;
 
-use super::CoreStats;
+use super::{CoreStats, Line, fields, zeros};
 use crate::config::Config;
 
 /// What only the server as a whole knows.
@@ -19,199 +19,114 @@ pub(crate) struct Moment {
     pub(crate) accepting: bool,
 }
 
-/// A figure's value.
-enum Value {
-    Number(u64),
-    Text(String),
-}
-
-use Value::{Number, Text};
-
 impl CoreStats {
     /// Appends the answer to `stats`.
     pub(crate) fn write(&self, config: &Config, moment: &Moment, out: &mut Vec<u8>) {
-        let lists = [
-            self.process(config, moment),
-            self.connections(config, moment),
-            self.commands(config),
-            self.memory(config),
-            self.items(),
-            self.own(config),
-        ];
-        for (name, value) in lists.into_iter().flatten() {
-            match value {
-                Number(number) => reply::stat(out, name, &number.to_string()),
-                Text(text) => reply::stat(out, name, &text),
-            }
-        }
+        let line: Line<'_> = &mut |name, value| reply::stat(out, name, &value.to_string());
+        process(config, moment, line);
+        self.connections(config, moment, line);
+        self.commands(config, line);
+        self.memory(config, line);
+        self.items(line);
+        self.own(config, line);
         out.extend_from_slice(reply::END);
     }
 
-    fn process(&self, config: &Config, moment: &Moment) -> Vec<(&'static str, Value)> {
-        // Of all threads of the process, as memcached's.
-        let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
-        let time = |of: fn(&nix::sys::resource::Usage) -> TimeVal| {
-            usage.as_ref().map_or("0.000000".into(), |usage| seconds(of(usage)))
-        };
-        vec![
-            ("pid", Number(u64::from(std::process::id()))),
-            ("uptime", Number(u64::from(moment.uptime))),
-            ("time", Number(u64::from(moment.now))),
-            ("version", Text(crate::VERSION.into())),
-            // The event loop's library, which is its own here.
-            ("libevent", Text(config.io.to_string())),
-            ("pointer_size", Number(u64::from(usize::BITS))),
-            ("rusage_user", Text(time(|usage| usage.user_time()))),
-            ("rusage_system", Text(time(|usage| usage.system_time()))),
-        ]
+    fn connections(&self, config: &Config, moment: &Moment, line: Line<'_>) {
+        line("max_connections", &config.connections);
+        line("curr_connections", &self.connections);
+        fields!(line, self; total_connections rejected_connections);
+        line("connection_structures", &self.connections);
+        zeros!(line; response_obj_oom response_obj_count response_obj_bytes);
+        zeros!(line; read_buf_count read_buf_bytes read_buf_bytes_free read_buf_oom);
+        line("reserved_fds", &config.reserved_descriptors());
+        line("accepting_conns", &u64::from(moment.accepting));
+        zeros!(line; listen_disabled_num time_in_listen_disabled_us);
+        line("threads", &config.cpus.len());
+        line("conn_yields", &self.yields);
+        line("idle_kicks", &self.idle_kicks);
+        zeros!(line; unexpected_napi_ids round_robin_fallback);
     }
 
-    fn connections(&self, config: &Config, moment: &Moment) -> Vec<(&'static str, Value)> {
-        vec![
-            ("max_connections", Number(config.connections as u64)),
-            ("curr_connections", Number(self.connections)),
-            ("total_connections", Number(self.total_connections)),
-            ("rejected_connections", Number(self.rejected_connections)),
-            ("connection_structures", Number(self.connections)),
-            ("response_obj_oom", Number(0)),
-            ("response_obj_count", Number(0)),
-            ("response_obj_bytes", Number(0)),
-            ("read_buf_count", Number(0)),
-            ("read_buf_bytes", Number(0)),
-            ("read_buf_bytes_free", Number(0)),
-            ("read_buf_oom", Number(0)),
-            ("reserved_fds", Number(config.reserved_descriptors() as u64)),
-            ("accepting_conns", Number(u64::from(moment.accepting))),
-            ("listen_disabled_num", Number(0)),
-            ("time_in_listen_disabled_us", Number(0)),
-            ("threads", Number(config.cpus.len() as u64)),
-            ("conn_yields", Number(self.yields)),
-            ("idle_kicks", Number(self.idle_kicks)),
-            ("unexpected_napi_ids", Number(0)),
-            ("round_robin_fallback", Number(0)),
-        ]
-    }
-
-    fn commands(&self, config: &Config) -> Vec<(&'static str, Value)> {
+    fn commands(&self, config: &Config, line: Line<'_>) {
         let store = &self.store;
-        vec![
-            ("cmd_get", Number(store.cmd_get)),
-            ("cmd_set", Number(store.cmd_set)),
-            ("cmd_flush", Number(store.cmd_flush / config.partitions() as u64)),
-            ("cmd_touch", Number(store.cmd_touch)),
-            ("cmd_meta", Number(self.cmd_meta)),
-            ("get_hits", Number(store.get_hits)),
-            ("get_misses", Number(store.get_misses)),
-            ("get_expired", Number(store.get_expired)),
-            ("get_flushed", Number(store.get_flushed)),
-            ("delete_misses", Number(store.delete_misses)),
-            ("delete_hits", Number(store.delete_hits)),
-            ("incr_misses", Number(store.incr_misses)),
-            ("incr_hits", Number(store.incr_hits)),
-            ("decr_misses", Number(store.decr_misses)),
-            ("decr_hits", Number(store.decr_hits)),
-            ("cas_misses", Number(store.cas_misses)),
-            ("cas_hits", Number(store.cas_hits)),
-            ("cas_badval", Number(store.cas_badval)),
-            ("touch_hits", Number(store.touch_hits)),
-            ("touch_misses", Number(store.touch_misses)),
-            ("store_too_large", Number(store.store_too_large)),
-            ("store_no_memory", Number(store.no_memory)),
-            ("auth_cmds", Number(self.auth_cmds)),
-            ("auth_errors", Number(self.auth_errors)),
-            ("bytes_read", Number(self.bytes_read)),
-            ("bytes_written", Number(self.bytes_written)),
-        ]
+        fields!(line, store; cmd_get cmd_set);
+        line("cmd_flush", &(store.cmd_flush / config.partitions() as u64));
+        line("cmd_touch", &store.cmd_touch);
+        line("cmd_meta", &self.cmd_meta);
+        fields!(line, store; get_hits get_misses get_expired get_flushed delete_misses delete_hits);
+        fields!(line, store; incr_misses incr_hits decr_misses decr_hits);
+        fields!(line, store; cas_misses cas_hits cas_badval touch_hits touch_misses store_too_large);
+        line("store_no_memory", &store.no_memory);
+        fields!(line, self; auth_cmds auth_errors bytes_read bytes_written);
     }
 
-    fn memory(&self, config: &Config) -> Vec<(&'static str, Value)> {
+    fn memory(&self, config: &Config, line: Line<'_>) {
         let store = &self.store;
-        vec![
-            ("limit_maxbytes", Number(config.memory.0)),
-            ("hash_power_level", Number(u64::from(store.index_buckets.checked_ilog2().unwrap_or(0)))),
-            ("hash_bytes", Number(store.index_bytes)),
-            // It grows by a bucket at a time, with the insert that needs it.
-            ("hash_is_expanding", Number(0)),
-            ("slab_reassign_rescues", Number(0)),
-            ("slab_reassign_chunk_rescues", Number(0)),
-            ("slab_reassign_inline_reclaim", Number(0)),
-            ("slab_reassign_busy_items", Number(0)),
-            ("slab_reassign_busy_deletes", Number(0)),
-            ("slab_reassign_busy_nomem", Number(0)),
-            ("slab_reassign_last_busy_status", Text("none".into())),
-            // Only memcached 1.6.18 has it.
-            ("slab_reassign_evictions_nomem", Number(0)),
-            ("slab_reassign_running", Number(0)),
-            ("slabs_moved", Number(0)),
-            ("slab_global_page_pool", Number(store.spare_segments)),
-            ("lru_crawler_running", Number(0)),
-            ("lru_crawler_starts", Number(0)),
-            ("lru_maintainer_juggles", Number(0)),
-            ("malloc_fails", Number(0)),
-            ("log_worker_dropped", Number(0)),
-            ("log_worker_written", Number(0)),
-            ("log_watcher_skipped", Number(0)),
-            ("log_watcher_sent", Number(0)),
-            ("log_watchers", Number(0)),
-        ]
+        line("limit_maxbytes", &config.memory.0);
+        line("hash_power_level", &store.index_buckets.checked_ilog2().unwrap_or(0));
+        line("hash_bytes", &store.index_bytes);
+        // It grows by a bucket at a time, with the insert that needs it.
+        zeros!(line; hash_is_expanding);
+        zeros!(line; slab_reassign_rescues slab_reassign_chunk_rescues slab_reassign_inline_reclaim);
+        zeros!(line; slab_reassign_busy_items slab_reassign_busy_deletes slab_reassign_busy_nomem);
+        line("slab_reassign_last_busy_status", &"none");
+        // Only memcached 1.6.18 has the first.
+        zeros!(line; slab_reassign_evictions_nomem slab_reassign_running slabs_moved);
+        line("slab_global_page_pool", &store.spare_segments);
+        zeros!(line; lru_crawler_running lru_crawler_starts lru_maintainer_juggles malloc_fails);
+        zeros!(line; log_worker_dropped log_worker_written log_watcher_skipped log_watcher_sent log_watchers);
     }
 
-    fn items(&self) -> Vec<(&'static str, Value)> {
+    fn items(&self, line: Line<'_>) {
         let store = &self.store;
-        vec![
-            ("bytes", Number(store.bytes)),
-            ("curr_items", Number(store.items)),
-            ("total_items", Number(store.total_items)),
-            ("expired_unfetched", Number(store.expired_unfetched)),
-            ("evicted_unfetched", Number(store.evicted_unfetched)),
-            ("evicted_active", Number(store.evicted_active)),
-            ("evictions", Number(store.evictions)),
-            ("reclaimed", Number(store.expired)),
-            ("crawler_reclaimed", Number(store.tended_away)),
-            ("crawler_items_checked", Number(store.tended)),
-            ("lrutail_reflocked", Number(0)),
-            ("moves_to_cold", Number(0)),
-            ("moves_to_warm", Number(store.kept)),
-            ("moves_within_lru", Number(0)),
-            ("direct_reclaims", Number(store.direct_reclaims)),
-            ("lru_bumps_dropped", Number(0)),
-        ]
+        line("bytes", &store.bytes);
+        line("curr_items", &store.items);
+        fields!(line, store; total_items expired_unfetched evicted_unfetched evicted_active evictions);
+        line("reclaimed", &store.expired);
+        line("crawler_reclaimed", &store.tended_away);
+        line("crawler_items_checked", &store.tended);
+        zeros!(line; lrutail_reflocked moves_to_cold);
+        line("moves_to_warm", &store.kept);
+        zeros!(line; moves_within_lru);
+        line("direct_reclaims", &store.direct_reclaims);
+        zeros!(line; lru_bumps_dropped);
     }
 
     /// What memcached has not.
-    fn own(&self, config: &Config) -> Vec<(&'static str, Value)> {
+    fn own(&self, config: &Config, line: Line<'_>) {
         let store = &self.store;
-        vec![
-            ("sharing", Text(config.sharing.to_string())),
-            ("kept", Number(store.kept)),
-            ("expired", Number(store.expired)),
-            ("segments", Number(store.segments)),
-            ("segments_reclaimed", Number(store.reclaimed_segments)),
-            ("segments_pinned", Number(store.pinned_segments)),
-            ("values_lent", Number(self.values_lent)),
-            ("values_placed", Number(self.values_placed)),
-            ("hugepages_pool_bytes", Number(store.pool_bytes)),
-            ("hugepages_thp_bytes", Number(store.thp_bytes)),
-            ("accept_failures", Number(self.accept_failures)),
-            ("tls_errors", Number(self.tls_errors)),
-            ("refused_binary", Number(self.refused_binary)),
-            ("refused_tls", Number(self.refused_tls)),
-            ("refused_http", Number(self.refused_http)),
-            ("slow_reader_kicks", Number(self.slow_reader_kicks)),
-            ("datagrams_dropped", Number(self.datagrams_dropped)),
-            ("messages", Number(self.asks)),
-            ("wakeups", Number(self.wakeups)),
-            ("spin_us", Number(self.spin_us)),
-            ("spin_found", Number(self.spin_found)),
-            ("sleeps", Number(self.sleeps)),
-            ("queue_waits", Number(self.queue_waits)),
-            ("output_waits", Number(self.output_waits)),
-            ("connection_memory", Number(self.connection_memory)),
-            ("connection_memory_limit", Number(config.connection_memory as u64)),
-            ("connection_memory_waits", Number(self.connection_memory_waits)),
-            ("connection_memory_kicks", Number(self.connection_memory_kicks)),
-        ]
+        line("sharing", &config.sharing);
+        fields!(line, store; kept expired segments);
+        line("segments_reclaimed", &store.reclaimed_segments);
+        line("segments_pinned", &store.pinned_segments);
+        fields!(line, self; values_lent values_placed);
+        line("hugepages_pool_bytes", &store.pool_bytes);
+        line("hugepages_thp_bytes", &store.thp_bytes);
+        fields!(line, self; accept_failures tls_errors refused_binary refused_tls refused_http);
+        fields!(line, self; slow_reader_kicks datagrams_dropped);
+        line("messages", &self.asks);
+        fields!(line, self; wakeups spin_us spin_found sleeps queue_waits output_waits connection_memory);
+        line("connection_memory_limit", &config.connection_memory);
+        fields!(line, self; connection_memory_waits connection_memory_kicks);
     }
+}
+
+fn process(config: &Config, moment: &Moment, line: Line<'_>) {
+    // Of all threads of the process, as memcached's.
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok();
+    let time = |of: fn(&nix::sys::resource::Usage) -> TimeVal| {
+        usage.as_ref().map_or("0.000000".into(), |usage| seconds(of(usage)))
+    };
+    line("pid", &std::process::id());
+    line("uptime", &moment.uptime);
+    line("time", &moment.now);
+    line("version", &crate::VERSION);
+    // The event loop's library, which is its own here.
+    line("libevent", &config.io);
+    line("pointer_size", &usize::BITS);
+    line("rusage_user", &time(|usage| usage.user_time()));
+    line("rusage_system", &time(|usage| usage.system_time()));
 }
 
 /// A time in seconds to the microsecond.

@@ -3,51 +3,36 @@
 use cache_store::Stats;
 use proto_memcache::server::reply;
 
+use super::{Line, fields, zeros};
 use crate::config::Config;
-
-fn write(lines: &[(&str, u64)], out: &mut Vec<u8>) {
-    for (name, number) in lines {
-        reply::stat(out, name, &number.to_string());
-    }
-}
 
 /// Appends the answer to `stats items`. Units: `now` in seconds of Unix time.
 pub(crate) fn items(stats: &Stats, now: u32, out: &mut Vec<u8>) {
     if stats.items > 0 {
-        let age = stats.oldest.map_or(0, |since| u64::from(now.saturating_sub(since)));
-        write(
-            &[
-                ("items:1:number", stats.items),
-                ("items:1:number_hot", 0),
-                ("items:1:number_warm", 0),
-                ("items:1:number_cold", stats.items),
-                ("items:1:age_hot", 0),
-                ("items:1:age_warm", 0),
-                ("items:1:age", age),
-                ("items:1:mem_requested", stats.bytes),
-                ("items:1:evicted", stats.evictions),
-                ("items:1:evicted_nonzero", stats.evicted_ending),
-                ("items:1:evicted_time", stats.evicted_idle),
-                ("items:1:outofmemory", stats.no_memory),
-                ("items:1:tailrepairs", 0),
-                ("items:1:reclaimed", stats.expired),
-                ("items:1:expired_unfetched", stats.expired_unfetched),
-                ("items:1:evicted_unfetched", stats.evicted_unfetched),
-                ("items:1:evicted_active", stats.evicted_active),
-                ("items:1:crawler_reclaimed", stats.tended_away),
-                ("items:1:crawler_items_checked", stats.tended),
-                ("items:1:lrutail_reflocked", 0),
-                ("items:1:moves_to_cold", 0),
-                ("items:1:moves_to_warm", stats.kept),
-                ("items:1:moves_within_lru", 0),
-                ("items:1:direct_reclaims", stats.direct_reclaims),
-                ("items:1:hits_to_hot", 0),
-                ("items:1:hits_to_warm", 0),
-                ("items:1:hits_to_cold", stats.get_hits),
-                ("items:1:hits_to_temp", 0),
-            ],
-            out,
-        );
+        let line: Line<'_> =
+            &mut |name, value| reply::stat(out, &format!("items:1:{name}"), &value.to_string());
+        line("number", &stats.items);
+        zeros!(line; number_hot number_warm);
+        line("number_cold", &stats.items);
+        zeros!(line; age_hot age_warm);
+        line("age", &stats.oldest.map_or(0, |since| now.saturating_sub(since)));
+        line("mem_requested", &stats.bytes);
+        line("evicted", &stats.evictions);
+        line("evicted_nonzero", &stats.evicted_ending);
+        line("evicted_time", &stats.evicted_idle);
+        line("outofmemory", &stats.no_memory);
+        zeros!(line; tailrepairs);
+        line("reclaimed", &stats.expired);
+        fields!(line, stats; expired_unfetched evicted_unfetched evicted_active);
+        line("crawler_reclaimed", &stats.tended_away);
+        line("crawler_items_checked", &stats.tended);
+        zeros!(line; lrutail_reflocked moves_to_cold);
+        line("moves_to_warm", &stats.kept);
+        zeros!(line; moves_within_lru);
+        fields!(line, stats; direct_reclaims);
+        zeros!(line; hits_to_hot hits_to_warm);
+        line("hits_to_cold", &stats.get_hits);
+        zeros!(line; hits_to_temp);
     }
     out.extend_from_slice(reply::END);
 }
@@ -58,31 +43,20 @@ pub(crate) fn items(stats: &Stats, now: u32, out: &mut Vec<u8>) {
 /// The class has no `mem_requested`: it is in [`items`], and memcached_exporter fails as a whole where both have it.
 pub(crate) fn slabs(stats: &Stats, config: &Config, out: &mut Vec<u8>) {
     let segment = config.store(0, 0).segment as u64;
-    let is_used = u64::from(stats.segments > 0);
     let all = stats.segments + stats.spare_segments;
-    if is_used > 0 {
-        write(
-            &[
-                ("1:chunk_size", segment),
-                ("1:chunks_per_page", 1),
-                ("1:total_pages", all),
-                ("1:total_chunks", all),
-                ("1:used_chunks", stats.segments),
-                ("1:free_chunks", stats.spare_segments),
-                ("1:free_chunks_end", 0),
-                ("1:get_hits", stats.get_hits),
-                ("1:cmd_set", stats.cmd_set),
-                ("1:delete_hits", stats.delete_hits),
-                ("1:incr_hits", stats.incr_hits),
-                ("1:decr_hits", stats.decr_hits),
-                ("1:cas_hits", stats.cas_hits),
-                ("1:cas_badval", stats.cas_badval),
-                ("1:touch_hits", stats.touch_hits),
-            ],
-            out,
-        );
+    if stats.segments > 0 {
+        let line: Line<'_> = &mut |name, value| reply::stat(out, &format!("1:{name}"), &value.to_string());
+        line("chunk_size", &segment);
+        line("chunks_per_page", &1);
+        line("total_pages", &all);
+        line("total_chunks", &all);
+        line("used_chunks", &stats.segments);
+        line("free_chunks", &stats.spare_segments);
+        zeros!(line; free_chunks_end);
+        fields!(line, stats; get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval touch_hits);
     }
-    write(&[("active_slabs", is_used), ("total_malloced", all * segment)], out);
+    reply::stat(out, "active_slabs", if stats.segments > 0 { "1" } else { "0" });
+    reply::stat(out, "total_malloced", &(all * segment).to_string());
     out.extend_from_slice(reply::END);
 }
 
