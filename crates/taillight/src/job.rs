@@ -14,14 +14,13 @@ use spec::{Pace, Spec, Workload};
 use units::{Nanos, Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
-use crate::lock::Lock;
+use crate::gate;
+use crate::lock::{Lock, newest};
 use crate::outputs::OutputArgs;
 use crate::progress::Teller;
 use crate::targets::ServerArgs;
 use crate::terminal::{say, table_width, tell, uses_color};
 
-/// A gate failed.
-const GATE: u8 = 99;
 /// Wrong usage, as clap exits.
 const USAGE: u8 = 2;
 /// The run was interrupted, as shells report it.
@@ -251,22 +250,18 @@ fn begin(job: &Job) -> Result<Begun> {
 }
 
 fn unfinished(job: &Job) -> Option<Begun> {
-    let mut folders: Vec<PathBuf> =
-        fs::read_dir(&job.result.out).ok()?.flatten().map(|entry| entry.path()).collect();
-    folders.retain(|folder| Lock::was_taken(folder));
-    folders.sort();
     let asked = |command: &[String]| -> Vec<String> {
         command.iter().skip(1).filter(|word| *word != "--fresh").cloned().collect()
     };
-    folders.into_iter().rev().find_map(|path| {
-        let folder = ResultFolder::open(&path).ok()?;
+    newest(&job.result.out, |path| {
+        let folder = ResultFolder::open(path).ok().filter(|_| Lock::was_taken(path))?;
         let experiment = folder.load().ok()?;
         let same = (experiment.kind, experiment.version.as_str(), asked(&experiment.command))
             == (job.kind, env!("CARGO_PKG_VERSION"), asked(&job.command));
         if experiment.complete || experiment.blocks == 0 || !same {
             return None;
         }
-        let lock = Lock::take(&path).ok()??;
+        let lock = Lock::take(path).ok()??;
         Some(Begun { folder, earlier: Some(experiment), lock })
     })
 }
@@ -329,10 +324,7 @@ impl Finished {
             failed
                 .extend(missed.map(|gate| format!("trial {} of {}: {}", trial.id, trial.target, gate.words)));
         }
-        for failure in &failed {
-            tell(&format!("taillight: gate failed: {failure}"));
-        }
-        if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(GATE) }
+        gate::code(&failed)
     }
 }
 

@@ -8,6 +8,13 @@ use anyhow::{Context, Result};
 /// The file in the result's folder.
 const NAME: &str = "lock";
 
+/// What `open` makes of the newest folder below `out` of which it makes anything, such as an interrupted result.
+pub(crate) fn newest<R>(out: &Path, open: impl Fn(&Path) -> Option<R>) -> Option<R> {
+    let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.into_iter().rev().find_map(|path| open(&path))
+}
+
 /// Held while a result is measured. The file of one that was interrupted stays, which tells it from a whole one.
 pub(crate) struct Lock {
     file: File,

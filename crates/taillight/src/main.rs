@@ -11,6 +11,7 @@ mod data_set;
 mod demo;
 mod explain;
 mod fileset;
+mod gate;
 mod host;
 mod job;
 mod load;

@@ -9,10 +9,8 @@ use lab::study::{Definition, Source, conclude};
 use results::Study;
 use results::study::{ClaimVerdict, StudyFolder};
 
-use crate::terminal::{say, table_width, tell, uses_color};
-
-/// A gate failed.
-const GATE: u8 = 99;
+use crate::gate;
+use crate::terminal::{say, table_width, uses_color};
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
@@ -41,14 +39,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
 
 /// Whether every claim is as it is expected; one that cannot be judged here fails nothing.
 pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
-    let mut code = ExitCode::SUCCESS;
-    for claim in &study.claims {
-        let expected =
-            definition.claims.iter().find(|known| known.id == claim.id).map(|known| known.expected);
-        if claim.verdict == ClaimVerdict::Differs && expected == Some(ClaimVerdict::Reproduced) {
-            tell(&format!("taillight: gate failed: {} differs: {}", claim.id, claim.measured));
-            code = ExitCode::from(GATE);
-        }
-    }
-    code
+    let expected =
+        |id: &str| definition.claims.iter().find(|known| known.id == id).map(|known| known.expected);
+    let differing = study.claims.iter().filter(|claim| {
+        claim.verdict == ClaimVerdict::Differs && expected(&claim.id) == Some(ClaimVerdict::Reproduced)
+    });
+    let failures = differing.map(|claim| format!("{} differs: {}", claim.id, claim.measured));
+    gate::code(&failures.collect::<Vec<_>>())
 }

@@ -17,7 +17,7 @@ use spec::Agents;
 use super::check::gate;
 use super::remote_host::Agent;
 use super::{FormArgs, OutArgs};
-use crate::lock::Lock;
+use crate::lock::{Lock, newest};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
 use crate::terminal::{say, table_width, tell, uses_color};
@@ -146,10 +146,8 @@ fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
 
 /// The newest run below `out` that was interrupted and would measure the same as `fresh`.
 fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
-    let mut folders: Vec<PathBuf> = fs::read_dir(out).ok()?.flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    folders.into_iter().rev().find_map(|path| {
-        let folder = StudyFolder::open(&path).ok().filter(StudyFolder::is_partial)?;
+    newest(out, |path| {
+        let folder = StudyFolder::open(path).ok().filter(StudyFolder::is_partial)?;
         let study = folder.load().ok()?;
         let same = (&study.name, study.form, study.seed, &study.version)
             == (&fresh.name, fresh.form, fresh.seed, &fresh.version);
