@@ -1,21 +1,31 @@
 //! Two results side by side: what is the ratio, how sure is it, and what else differs.
 //!
-//! Trials that ran in turn within one run are compared pair by pair, block by block: the machine's drift, which
-//! is often larger than what is to be found, cancels. Results of two runs can only be compared by their medians,
-//! and a reader is told so. Under 6 repeats there is a range and no judgement.
+//! However the two came about, what is made of them is one [`Comparison`], and every ratio is made in one place. What
+//! differs is where the figures are found: [`results`] takes loads and peaks of two targets, [`studies`] the figures and
+//! claims of two results of one study, [`rerun`] the measurements behind them. Trials that ran in turn within one run are
+//! compared pair by pair, block by block: the machine's drift, which is often larger than what is to be found, cancels.
+//! Results of two runs can only be compared by their medians, and a reader is told so. Under 6 repeats there is a range and
+//! no judgement.
 //!
 //! Try it: `taillight compare results/A results/B`, or `cargo test -p lab compare`.
 
+mod cells;
 mod differences;
+mod figures;
+mod loads;
 mod peaks;
-mod points;
 mod ratio;
 
-use results::{Comparison, Experiment, Side, Target};
+use results::study::{Axis, FigureKind};
+use results::{
+    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, machine,
+};
 
-use points::{Pair, Point};
+pub use cells::rerun;
+pub use figures::studies;
+use loads::{Load, Pair};
 
-/// One side of a comparison.
+/// One of two results that are compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<'a> {
     /// The result.
@@ -32,27 +42,64 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Compares `b` with `a`; every ratio is b/a.
+/// Compares the target `b` with `a`; every ratio is b/a.
 ///
 /// Trials count as paired where both sides are targets of one and the same run.
-pub fn compare(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
+pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let paired = a.experiment == b.experiment;
     let (label_a, label_b) = labels(a, b);
     let labels = [label_a.as_str(), label_b.as_str()];
-    let (points_a, points_b) = (Point::gather(a), Point::gather(b));
-    let pairs = points::pair(&points_a, &points_b);
-    let (peaks, peak_note) = peaks::compare(a, b);
-    let mut notes = notes(a, b, labels, paired, &pairs, [points_a.len(), points_b.len()]);
-    notes.extend(peak_note);
+    let (loads_a, loads_b) = (Load::gather(a), Load::gather(b));
+    let pairs = loads::pair(&loads_a, &loads_b);
+    let mut notes = notes(a, b, labels, paired, &pairs, [loads_a.len(), loads_b.len()]);
+    let mut figures = Vec::new();
+    if !pairs.is_empty() {
+        figures.push(response_times(&pairs, paired));
+    }
+    match peaks::figure(a, b) {
+        Ok(peaks) => figures.extend(peaks),
+        Err(why) => notes.push(why),
+    }
+    for (side, label) in [(a, &label_a), (b, &label_b)] {
+        if !side.experiment.complete {
+            notes.push(format!("{label} is a partial result."));
+        }
+    }
+    let side = |choice: &Choice<'_>, label: &str| Side {
+        label: label.into(),
+        folder: choice.folder.into(),
+        target: Some(choice.target.into()),
+        machine: machine(&choice.experiment.host),
+        created: choice.experiment.created.clone(),
+        form: None,
+    };
     Comparison {
-        a: Side { label: label_a.clone(), folder: a.folder.into(), target: a.target.into() },
-        b: Side { label: label_b.clone(), folder: b.folder.into(), target: b.target.into() },
+        schema: COMPARISON_SCHEMA,
+        a: side(a, &label_a),
+        b: side(b, &label_b),
         paired,
-        qos: a.experiment.qos,
         differences: differences::between(a, b, labels),
-        points: pairs.iter().map(|pair| pair.compare(paired)).collect(),
-        peaks,
+        figures,
         notes,
+        ..Comparison::default()
+    }
+}
+
+/// Every figure of the response time at every load.
+fn response_times(pairs: &[Pair<'_>], paired: bool) -> ComparedFigure {
+    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
+    let series = |metric: Metric| ComparedSeries {
+        name: metric.words().into(),
+        points: pairs.iter().map(|pair| pair.compare(metric, paired)).collect(),
+    };
+    ComparedFigure {
+        id: ComparedFigure::LOADS.into(),
+        title: "Response times".into(),
+        kind: FigureKind::Bars,
+        x: axis("load", "rps"),
+        y: axis("response time", "us"),
+        series: Metric::ALL.map(series).into(),
+        left_out: Vec::new(),
     }
 }
 

@@ -9,7 +9,7 @@
 //! Try it: `cargo test -p lab`, which runs whole sessions against a generator that only pretends.
 
 mod basis;
-mod compare;
+pub mod compare;
 mod error;
 mod generator;
 mod interrupt;
@@ -24,7 +24,6 @@ mod target;
 mod vote;
 
 pub use basis::choose_basis;
-pub use compare::{Choice, compare};
 pub use error::Error;
 pub use generator::{Generator, Load};
 pub use interrupt::Interrupt;

@@ -8,7 +8,6 @@
 //!
 //! Try it: `cargo run --release -- study list`.
 
-mod agreement;
 mod axis;
 mod claim;
 mod curve;
@@ -27,13 +26,15 @@ mod section;
 mod summary;
 mod variant;
 
-pub use agreement::{Agreement, AgreementPoint, agreement};
 pub use claim::Claim;
 pub use definition::{Definition, StudyKind};
 pub use facts::Facts;
 pub use library::{Embedded, STUDIES, Source};
 pub use record::{conclude, new_record};
 pub use run::run;
+pub(crate) use summary::Cells;
+#[cfg(test)]
+pub(crate) use summary::tests;
 
 /// A definition that cannot be used: the file, the place in it, and what to write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

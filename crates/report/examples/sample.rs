@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::{env, fs, io};
 
 use report::{
-    Found, IndexEntry, comparison_html, comparison_table, experiment_html, experiment_table, index_html,
-    study_comparison_html, study_html, study_table,
+    Found, IndexEntry, Sides, comparison_html, comparison_table, experiment_html, experiment_table,
+    index_html, study_html, study_table,
 };
-use results::study::StudyComparison;
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -20,8 +19,14 @@ fn main() -> io::Result<()> {
     let (sweep, live, long) = (sample::sweep(), sample::live(3), sample::live(8));
     fs::write(folder.join("sweep.html"), experiment_html(&sweep))?;
     fs::write(folder.join("live.html"), experiment_html(&live))?;
-    fs::write(folder.join("compare.html"), comparison_html(&sample::comparison(&live), &live, &live))?;
-    fs::write(folder.join("compare-8.html"), comparison_html(&sample::comparison(&long), &long, &long))?;
+    fs::write(
+        folder.join("compare.html"),
+        comparison_html(&sample::comparison(&live), Sides::Results(&live, &live)),
+    )?;
+    fs::write(
+        folder.join("compare-8.html"),
+        comparison_html(&sample::comparison(&long), Sides::Results(&long, &long)),
+    )?;
     for (name, experiment) in sample::degenerate() {
         fs::write(folder.join(format!("{}.html", name.replace(' ', "-"))), experiment_html(&experiment))?;
     }
@@ -41,8 +46,8 @@ fn main() -> io::Result<()> {
             *value *= 1.7;
         }
     }
-    let both = StudyComparison::of(&study, &other, ["a", "b"]);
-    fs::write(folder.join("study-compare.html"), study_comparison_html(&both, &study, &other))?;
+    let page = comparison_html(&sample::compared(&study, &other), Sides::Studies(&study, &other));
+    fs::write(folder.join("study-compare.html"), page)?;
     let entry = |folder: &str, found| IndexEntry { folder: folder.into(), has_page: true, found };
     let entries = [
         entry("study", Found::Study(Box::new(study.clone()))),
@@ -55,7 +60,7 @@ fn main() -> io::Result<()> {
     println!("{}", experiment_table(&sweep, 140, true));
     println!("{}", experiment_table(&load, 120, true));
     println!("{}", experiment_table(&closed, 140, true));
-    println!("{}", comparison_table(&sample::comparison(&long), &long, &long, 120, true));
+    println!("{}", comparison_table(&sample::comparison(&long), 120, true));
     println!("pages in {}", folder.display());
     Ok(())
 }

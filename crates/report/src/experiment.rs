@@ -53,7 +53,7 @@ fn header(experiment: &Experiment, target: &Target) -> Markup {
                 time { (experiment.created) }
             }
             (page::answer(&headline(experiment), &[]))
-            (page::strip(experiment.trials.iter(), &facts, &notes(experiment)))
+            (page::strip(experiment.trials.iter().map(|trial| &trial.verdict), &facts, &notes(experiment)))
         }
     }
 }

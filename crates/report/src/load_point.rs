@@ -76,11 +76,6 @@ impl<'a> LoadPoint<'a> {
         2 * self.overloads() > self.usable().count()
     }
 
-    /// Whether no usable trial found the server overloaded.
-    pub(crate) fn calm(&self) -> bool {
-        self.overloads() == 0
-    }
-
     /// The median and range of `figure` over the usable trials; `None` where no trial has it.
     pub(crate) fn spread(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<Spread> {
         spread(self.usable().filter_map(figure))

@@ -47,7 +47,7 @@ impl Measure {
             Metric::WindowedP99 => ("p99", Shape::Square),
             Metric::P999 => ("p999", Shape::Triangle),
         };
-        Measure::new(metric.words(), class, shape, move |trial| value(metric, trial))
+        Measure::new(metric.words(), class, shape, move |trial| metric.of(trial))
     }
 
     /// The five measures of a latency curve, from the tail down.
@@ -55,18 +55,6 @@ impl Measure {
         [Metric::P999, Metric::P99, Metric::WindowedP99, Metric::Mean, Metric::P50]
             .map(Measure::of_metric)
             .to_vec()
-    }
-}
-
-/// `metric` of `trial`. Units: µs.
-pub(crate) fn value(metric: Metric, trial: &Trial) -> Option<f64> {
-    let response_time = &trial.all.response_time;
-    match metric {
-        Metric::Mean => response_time.mean_us,
-        Metric::P50 => response_time.p50_us,
-        Metric::P99 => response_time.p99_us,
-        Metric::WindowedP99 => trial.windowed_p99_us,
-        Metric::P999 => response_time.p99_9_us,
     }
 }
 

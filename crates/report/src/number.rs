@@ -4,7 +4,7 @@
 pub(crate) const NONE: &str = "–";
 
 /// `value` with three significant digits: `0.87`, `14.2`, `1050`; "–" where it is not finite.
-pub fn three(value: f64) -> String {
+pub(crate) fn three(value: f64) -> String {
     if !value.is_finite() {
         return NONE.into();
     }

@@ -1,5 +1,7 @@
 //! A value with the unit that a study's record gives it, in the words of [`crate::number`].
 
+use results::study::{Axis, FigureKind, X};
+
 use crate::number;
 
 /// `value` in `unit`: `14.2 µs`, `112 krps`, `70 %`; an unknown unit stands behind the number.
@@ -21,7 +23,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
 /// [`quantity`] without trailing zeros, where the unit is a time: `1 ms`.
 pub(crate) fn short(value: f64, unit: &str) -> String {
     match unit {
-        "us" | "µs" | "ms" | "s" => tick(value, unit),
+        _ if is_time(unit) => tick(value, unit),
         _ => quantity(value, unit),
     }
 }
@@ -51,6 +53,31 @@ pub(crate) fn tick(value: f64, unit: &str) -> String {
         "items" | "keys" => number::thousands(value),
         _ => number::short(value),
     }
+}
+
+/// Whether values in `unit` are times.
+pub(crate) fn is_time(unit: &str) -> bool {
+    matches!(unit, "us" | "µs" | "ms" | "s")
+}
+
+/// What the place `x` of a figure is called, on an axis in `unit`: `70 %`, `p99`, a name.
+pub(crate) fn place(kind: FigureKind, unit: &str, x: &X) -> String {
+    match x {
+        X::Number(percentile) if kind == FigureKind::Percentiles => format!("p{percentile}"),
+        X::Number(number) => quantity(*number, unit),
+        X::Category(name) => name.clone(),
+    }
+}
+
+/// `found` once each, in the order of the axis: as it lists names, then by number or letters.
+pub(crate) fn places<'a>(axis: &Axis, found: impl Iterator<Item = &'a X>) -> Vec<&'a X> {
+    let mut places: Vec<&X> = found.collect();
+    places.sort_by(|a, b| {
+        let listed = |x: &X| axis.categories.iter().position(|name| *name == x.to_string());
+        listed(a).cmp(&listed(b)).then_with(|| a.total_cmp(b))
+    });
+    places.dedup();
+    places
 }
 
 /// An axis' title: its label, and the unit where the ticks do not say it.

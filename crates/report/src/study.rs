@@ -1,17 +1,14 @@
 //! The page of a study: what a publication says, what was measured here, and whether the two agree.
 
 mod claims;
-mod comparison;
 mod cost;
 mod measurements;
 mod setting;
 mod stages;
 mod tables;
 
-pub(crate) use claims::tally_words;
+pub(crate) use claims::{class, tally_words};
 pub(crate) use tables::entry;
-
-pub use comparison::study_comparison_html;
 
 use maud::{Markup, html};
 use results::Study;
@@ -32,7 +29,7 @@ pub fn study_html(study: &Study) -> String {
         .figures
         .iter()
         .enumerate()
-        .map(|(i, figure)| figure::study_figure(figure, i, &mut tips))
+        .map(|(i, figure)| figure::study_figure(figure, i, false, &mut tips))
         .collect();
     let body = html! {
         (header(study, cost::notes(&costs)))

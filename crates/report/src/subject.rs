@@ -1,6 +1,6 @@
 //! One target with its trials, as the figures and tables see it.
 
-use results::{Comparison, Experiment, Peak, Side, Target, Trial};
+use results::{Experiment, Peak, Target, Trial};
 
 use crate::load_point::{LoadPoint, spread};
 
@@ -41,18 +41,8 @@ impl<'a> Subject<'a> {
         names.iter().enumerate().map(|(slot, name)| Subject::new(experiment, name, name, slot)).collect()
     }
 
-    /// The two sides of `comparison`.
-    pub(crate) fn of_comparison(
-        comparison: &'a Comparison,
-        a: &'a Experiment,
-        b: &'a Experiment,
-    ) -> Vec<Subject<'a>> {
-        let side =
-            |side: &'a Side, experiment, slot| Subject::new(experiment, &side.target, &side.label, slot);
-        vec![side(&comparison.a, a, 0), side(&comparison.b, b, 1)]
-    }
-
-    fn new(experiment: &'a Experiment, target: &str, name: &'a str, slot: usize) -> Subject<'a> {
+    /// The target called `target` in `experiment`.
+    pub(crate) fn new(experiment: &'a Experiment, target: &str, name: &'a str, slot: usize) -> Subject<'a> {
         let of_target = experiment.trials.iter().enumerate().filter(|(_, trial)| trial.target == target);
         let trials: Vec<(String, &Trial)> =
             of_target.map(|(i, trial)| (format!("{slot}t{i}"), trial)).collect();

@@ -20,7 +20,7 @@ pub fn experiment_tables(experiment: &Experiment, comparison: Option<&Comparison
     if !experiment.trials.is_empty() {
         tables.push(terminal::loads_as_text(experiment));
     }
-    tables.extend(comparison.filter(|c| !c.points.is_empty()).map(terminal::ratios_as_text));
+    tables.extend(comparison.and_then(terminal::ratios_as_text));
     let verdicts = verdicts_in_all(experiment.trials.iter().map(|trial| &trial.verdict), "trial");
     Tables {
         schema: TABLES_SCHEMA,

@@ -13,7 +13,7 @@ pub(crate) use study::{figure_as_text, table_as_text};
 
 pub use comparison::comparison_table;
 pub use experiment::experiment_table;
-pub use study::{study_comparison_table, study_table};
+pub use study::study_table;
 
 /// `rows` under `head`, in columns as wide as what stands in them.
 pub fn words_table(head: &[&str], rows: &[Vec<String>], color: bool) -> String {

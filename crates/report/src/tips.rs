@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::figure::load_label;
 use crate::load_point::{LoadPoint, Spread};
-use crate::measure::{Measure, Target, value};
+use crate::measure::{Measure, Target};
 use crate::number;
 use crate::subject::Subject;
 
@@ -103,7 +103,7 @@ fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
         row("achieved", number::rate(achieved)),
     ];
     for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
-        rows.push(row(metric.words(), words(point.spread(|trial| value(metric, trial)))));
+        rows.push(row(metric.words(), words(point.spread(|trial| metric.of(trial)))));
     }
     if target.is_extra() {
         let measure: Measure = target.measure();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use std::{env, fs, thread};
 
-use report::{comparison_html, experiment_html, study_html};
+use report::{Sides, comparison_html, experiment_html, study_html};
 
 /// A browser that takes longer than this is stuck; it takes about 1 s here.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -78,7 +78,11 @@ fn the_script_runs_and_knows_every_trial() {
     };
     let (sweep, live) = (sample::sweep(), sample::live(3));
     check("sweep", experiment_html(&sweep), Some(sweep.trials.len()));
-    check("comparison", comparison_html(&sample::comparison(&live), &live, &live), Some(live.trials.len()));
+    check(
+        "comparison",
+        comparison_html(&sample::comparison(&live), Sides::Results(&live, &live)),
+        Some(live.trials.len()),
+    );
     check("study", study_html(&sample::study()), Some(0));
     for (name, study) in sample::studies_in_trouble() {
         check(name, study_html(&study), None);

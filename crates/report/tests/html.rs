@@ -4,10 +4,7 @@ mod sample;
 
 use std::collections::BTreeMap;
 
-use report::{
-    Found, IndexEntry, comparison_html, experiment_html, index_html, study_comparison_html, study_html,
-};
-use results::study::StudyComparison;
+use report::{Found, IndexEntry, Sides, comparison_html, experiment_html, index_html, study_html};
 use results::{
     AgentRecord, ErrorCount, Experiment, Gate, GateResult, Invalid, Reason, ServerFigures, Service,
     ServiceUsage, Verdict,
@@ -34,26 +31,24 @@ fn pages() -> Vec<(String, String)> {
         ("live".to_owned(), experiment_html(&live)),
         ("load".to_owned(), experiment_html(&sample::load())),
         ("closed".to_owned(), experiment_html(&sample::closed())),
-        ("comparison".to_owned(), comparison_html(&sample::comparison(&live), &live, &live)),
+        ("comparison".to_owned(), comparison_html(&sample::comparison(&live), Sides::Results(&live, &live))),
     ];
     let study = sample::study();
     pages.push(("study".to_owned(), study_html(&study)));
     for (name, other) in sample::studies_in_trouble() {
         pages.push((format!("study, {name}"), study_html(&other)));
-        let both = StudyComparison::of(&study, &other, ["a", "b"]);
-        pages.push((format!("study compared, {name}"), study_comparison_html(&both, &study, &other)));
+        let page = comparison_html(&sample::compared(&study, &other), Sides::Studies(&study, &other));
+        pages.push((format!("study compared, {name}"), page));
     }
     pages.push(("study, index".to_owned(), index_html("results", &index())));
     for (name, experiment) in sample::degenerate() {
         pages.push((name.to_owned(), experiment_html(&experiment)));
         let mut comparison = sample::comparison(&live);
-        pages.push((format!("comparison with {name}"), comparison_html(&comparison, &experiment, &live)));
-        comparison.points.clear();
-        comparison.peaks = None;
-        pages.push((
-            format!("{name}, nothing in common"),
-            comparison_html(&comparison, &experiment, &experiment),
-        ));
+        let page = comparison_html(&comparison, Sides::Results(&experiment, &live));
+        pages.push((format!("comparison with {name}"), page));
+        comparison.figures.clear();
+        let page = comparison_html(&comparison, Sides::Results(&experiment, &experiment));
+        pages.push((format!("{name}, nothing in common"), page));
     }
     pages
 }
@@ -265,8 +260,9 @@ fn hostile_text_stays_text() {
     comparison.differences.push(hostile.into());
     comparison.a.label = hostile.into();
     comparison.b.folder = hostile.into();
-    (comparison.a.target, comparison.b.target) = ("memcached".into(), hostile.into());
-    for page in [experiment_html(&experiment), comparison_html(&comparison, &experiment, &experiment)] {
+    (comparison.a.target, comparison.b.target) = (Some("memcached".into()), Some(hostile.into()));
+    let compared = comparison_html(&comparison, Sides::Results(&experiment, &experiment));
+    for page in [experiment_html(&experiment), compared] {
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script>").count(), 2);
         assert!(!page.contains("<img"));
@@ -344,8 +340,8 @@ fn two_machines_have_their_ratio_at_every_place() {
     {
         point.y = point.y.map(|y| 2.0 * y);
     }
-    let comparison = StudyComparison::of(&a, &b, ["a", "b"]);
-    let page = study_comparison_html(&comparison, &a, &b);
+    let comparison = sample::compared(&a, &b);
+    let page = comparison_html(&comparison, Sides::Studies(&a, &b));
     // Of three figures both sides and the ratio; the matrix twice.
     assert_eq!(page.matches("<svg class=\"w\"").count(), 8);
     let ratios = comparison.figures.iter().flat_map(|f| &f.series).flat_map(|s| &s.points);
@@ -376,7 +372,7 @@ fn several_targets_lie_over_each_other() {
 fn few_repeats_are_not_judged() {
     let check = |repeats: u32, too_few: bool| {
         let live = sample::live(repeats);
-        let page = comparison_html(&sample::comparison(&live), &live, &live);
+        let page = comparison_html(&sample::comparison(&live), Sides::Results(&live, &live));
         assert_eq!(page.contains("too few to judge a difference"), too_few, "{repeats}");
         assert_eq!(page.contains("sphinx is faster (p"), !too_few, "{repeats}");
     };

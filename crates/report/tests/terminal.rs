@@ -52,13 +52,21 @@ fn studies_in_trouble() {
 #[test]
 fn a_comparison_with_few_repeats() {
     let live = sample::live(3);
-    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), &live, &live, 120, false));
+    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), 120, false));
 }
 
 #[test]
 fn a_comparison_with_enough_repeats() {
     let live = sample::live(8);
-    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), &live, &live, 80, false));
+    insta::assert_snapshot!(comparison_table(&sample::comparison(&live), 80, false));
+}
+
+#[test]
+fn two_results_of_a_study() {
+    let a = sample::study();
+    let mut b = sample::study();
+    b.host = serde_json::json!({"name": "arm"});
+    insta::assert_snapshot!(comparison_table(&sample::compared(&a, &b), 120, false));
 }
 
 #[test]
@@ -96,7 +104,7 @@ fn lines_fit_the_terminal() {
             experiment_table(&live, width, false),
             experiment_table(&sample::load(), width, false),
             experiment_table(&sample::closed(), width, false),
-            comparison_table(&comparison, &live, &live, width, false),
+            comparison_table(&comparison, width, false),
         ] {
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();
             assert!(longest.chars().count() <= width, "{width}: {longest}");

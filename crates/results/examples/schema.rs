@@ -1,9 +1,11 @@
 //! Prints the JSON schema of results: `cargo run -p results --example schema > docs/reference/result-schema-v3.json`;
-//! with `study` behind it, that of studies: `cargo run -p results --example schema study > docs/reference/study-schema-v2.json`.
+//! with `study` behind it, that of studies: `cargo run -p results --example schema study > docs/reference/study-schema-v2.json`;
+//! with `comparison`, that of comparisons: `… comparison > docs/reference/comparison-schema-v1.json`.
 
 fn main() {
     let schema = match std::env::args().nth(1).as_deref() {
         Some("study") => results::study_json_schema(),
+        Some("comparison") => results::comparison_json_schema(),
         _ => results::json_schema(),
     };
     println!("{}", serde_json::to_string_pretty(&schema).expect("a schema is plain JSON"));

@@ -1,116 +1,202 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::Qos;
 
-use crate::Peak;
+use crate::study::{Axis, ClaimVerdict, FigureKind, Form, Point};
 
-/// Two targets side by side: figures at the same load, and their ratios.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// The version of the schema of a comparison's record.
+pub const COMPARISON_SCHEMA: u32 = 1;
+
+/// Two results side by side: two targets, one study on two machines, or a study and its rerun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
+    /// [`COMPARISON_SCHEMA`] when it was written.
+    pub schema: u32,
     /// The first side, the denominator of every ratio.
     pub a: Side,
     /// The second side.
     pub b: Side,
+    /// The title of the study that both are results of; `None` of results of single commands.
+    pub study: Option<String>,
     /// Whether the trials alternated within one run, so that the machine's drift cancels.
     pub paired: bool,
-    /// The quality-of-service target of both sides.
-    #[schemars(with = "crate::schema::Qos")]
-    pub qos: Qos,
-    /// What differs between the two besides the target, in words; reasons for doubt.
+    /// What differs between the two besides the target or the machine, in words; reasons for doubt.
     pub differences: Vec<String>,
-    /// One row per load, rising.
-    pub points: Vec<ComparisonPoint>,
-    /// The two peaks and their ratio.
-    pub peaks: Option<PeakPair>,
+    /// The figures that both have.
+    pub figures: Vec<ComparedFigure>,
+    /// The claims of a study that either side judged.
+    pub claims: Vec<ComparedClaim>,
     /// What the reader must know, such as that trials were invalid.
     pub notes: Vec<String>,
 }
 
 /// One side of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Side {
     /// How the tables call it.
     pub label: String,
     /// The folder that it came from.
     pub folder: String,
-    /// The name of its target.
-    pub target: String,
+    /// The name of its target; `None` of a study.
+    pub target: Option<String>,
+    /// The machine, in a line.
+    pub machine: String,
+    /// When it was measured: RFC 3339, UTC.
+    pub created: String,
+    /// How much of a study was measured.
+    pub form: Option<Form>,
 }
 
-/// The two sides at one load.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct ComparisonPoint {
-    /// The offered load of both, as a share of the reference maximum where they were run so.
-    pub load_share: Option<f64>,
-    /// The offered load of side a, median over its trials.
-    pub offered_rps_a: f64,
-    /// The offered load of side b, median over its trials.
-    pub offered_rps_b: f64,
-    /// One figure each, with the ratio b/a.
-    pub ratios: Vec<RatioInterval>,
-    /// Trials left out as invalid, on either side.
-    pub invalid_trials: u32,
+/// A figure of both sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedFigure {
+    /// The name that it has within the study; [`ComparedFigure::LOADS`] or [`ComparedFigure::PEAK`] of a single command.
+    pub id: String,
+    /// Its heading.
+    pub title: String,
+    /// How each side's is drawn.
+    pub kind: FigureKind,
+    /// The horizontal axis.
+    pub x: Axis,
+    /// The vertical axis.
+    pub y: Axis,
+    /// The measured series of both sides.
+    pub series: Vec<ComparedSeries>,
+    /// Series and points that one side alone has, in words.
+    pub left_out: Vec<String>,
 }
 
-/// Which figure of the response time is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "each variant is its name")]
-pub enum Metric {
-    Mean,
-    P50,
-    P99,
-    WindowedP99,
-    P999,
+/// A series of both sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedSeries {
+    /// Its name.
+    pub name: String,
+    /// The places that both have.
+    pub points: Vec<ComparedPoint>,
 }
 
-impl Metric {
-    /// The name that tables print.
-    pub fn words(self) -> &'static str {
-        match self {
-            Metric::Mean => "mean",
-            Metric::P50 => "p50",
-            Metric::P99 => "p99",
-            Metric::WindowedP99 => "windowed p99",
-            Metric::P999 => "p99.9",
-        }
-    }
+/// A point of both sides.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ComparedPoint {
+    /// Side a; its place is that of the point.
+    pub a: Point,
+    /// Side b; its place differs from that of a where loads were matched by their share of the maximum.
+    pub b: Point,
+    /// b over a; `None` where either is absent or not over 0.
+    pub ratio: Option<Ratio>,
+    /// The load as a share of the maximum throughput, where loads were matched by it.
+    pub share: Option<f64>,
+    /// Trials of either side that were invalid, and are left out.
+    pub invalid: u32,
+    /// Whether a trial behind it found its server overloaded: its response times are those of the trial's length.
+    pub overloaded: bool,
 }
 
 /// A ratio b/a with its spread over repeats.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RatioInterval {
-    /// The figure.
-    pub metric: Metric,
-    /// Side a: the median over its repeats.
-    pub a_us: f64,
-    /// Side b: the median over its repeats.
-    pub b_us: f64,
-    /// The median ratio b/a; below 1 means that b is faster.
-    pub ratio: f64,
-    /// Lower end: of the 95 % interval where `judged`, else the smallest ratio seen.
-    pub low: f64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ratio {
+    /// The median of the ratios of pairs, or the ratio of two medians.
+    pub value: f64,
+    /// Lower end: of the 95 % interval where `judged`, else the smallest ratio seen; `None` where nothing bounds it.
+    pub low: Option<f64>,
     /// Upper end, likewise.
-    pub high: f64,
+    pub high: Option<f64>,
     /// Pairs (or the smaller number of repeats) behind it.
     pub n: u32,
-    /// From 6 repeats on: the interval is a bootstrap interval and `p_value` a test. Below: too few to judge.
+    /// Whether there are enough repeats, 6, for an interval. Below: too few to judge.
     pub judged: bool,
-    /// Of the paired test of "no difference".
+    /// Of the paired test of "no difference"; `None` without pairs, or with too few.
     pub p_value: Option<f64>,
 }
 
-/// The two peaks and their ratio.
+/// A claim on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PeakPair {
-    /// Side a.
-    pub a: Peak,
-    /// Side b.
-    pub b: Peak,
-    /// b/a of the two lower ends.
-    pub ratio: f64,
-    /// The smallest ratio that the two intervals allow.
-    pub low: f64,
-    /// The largest; `None` where a peak has no upper end.
-    pub high: Option<f64>,
+pub struct ComparedClaim {
+    /// Its name within the study.
+    pub id: String,
+    /// What is claimed.
+    pub text: String,
+    /// Who claims it, and where.
+    pub source: String,
+    /// The verdict of side a and what was measured there; `None` where that side did not judge it.
+    pub a: Option<(ClaimVerdict, String)>,
+    /// The same of side b.
+    pub b: Option<(ClaimVerdict, String)>,
+}
+
+/// How many figures of side b lie in the intervals of side a.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Agreement {
+    /// Those that do.
+    pub agreeing: usize,
+    /// Those that side a has an interval for.
+    pub all: usize,
+    /// The widest half of an interval, as a share of its figure: any figure agrees with what is wide enough.
+    pub widest: f64,
+}
+
+impl Comparison {
+    /// The figure called `id`.
+    pub fn figure(&self, id: &str) -> Option<&ComparedFigure> {
+        self.figures.iter().find(|figure| figure.id == id)
+    }
+
+    /// Whether side b says what side a said; `None` where a has no interval.
+    pub fn agreement(&self) -> Option<Agreement> {
+        let points = || self.figures.iter().flat_map(|figure| &figure.series).flat_map(|s| &s.points);
+        let agreeing = points().filter(|point| point.agrees() == Some(true)).count();
+        let widest = points().filter_map(ComparedPoint::half_width).reduce(f64::max)?;
+        Some(Agreement { agreeing, all: points().filter_map(ComparedPoint::agrees).count(), widest })
+    }
+}
+
+impl ComparedFigure {
+    /// The response times of two targets, load by load.
+    pub const LOADS: &str = "loads";
+    /// The peak throughput under QoS of two targets.
+    pub const PEAK: &str = "peak";
+}
+
+impl ComparedPoint {
+    /// Whether side b's figure lies within side a's interval; `None` where a has none.
+    pub fn agrees(&self) -> Option<bool> {
+        let (low, high) = self.a.low.zip(self.a.high)?;
+        Some((low..=high).contains(&self.b.y?))
+    }
+
+    /// Half the width of side a's interval, as a share of its figure; `None` where it has none.
+    pub fn half_width(&self) -> Option<f64> {
+        self.agrees()?;
+        Some((self.a.high? - self.a.low?) / 2.0 / self.a.y?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_the_interval_agrees() {
+        let point = |(y, low, high): (f64, Option<f64>, Option<f64>), b: f64| ComparedPoint {
+            a: Point { y: Some(y), low, high, ..Point::default() },
+            b: Point { y: Some(b), ..Point::default() },
+            ..ComparedPoint::default()
+        };
+        let points = vec![
+            point((2.0, Some(1.0), Some(3.0)), 3.0),
+            point((4.0, Some(3.9), Some(4.1)), 4.2),
+            point((4.0, None, None), 4.0),
+        ];
+        assert_eq!(
+            points.iter().map(ComparedPoint::agrees).collect::<Vec<_>>(),
+            [Some(true), Some(false), None]
+        );
+        let series = vec![ComparedSeries { points, ..ComparedSeries::default() }];
+        let mut comparison = Comparison {
+            figures: vec![ComparedFigure { series, ..ComparedFigure::default() }],
+            ..Comparison::default()
+        };
+        assert_eq!(comparison.agreement(), Some(Agreement { agreeing: 1, all: 2, widest: 0.5 }));
+        comparison.figures.clear();
+        assert_eq!(comparison.agreement(), None);
+    }
 }

@@ -143,8 +143,8 @@ impl ResultFolder {
     }
 }
 
-/// Writes `bytes` to `path` by way of a file beside it, whole or not at all.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<PathBuf, Error> {
+/// Writes `bytes` to `path` by way of a file beside it, whole or not at all; returns `path`.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<PathBuf, Error> {
     let beside = path.with_extension("partial");
     let written = fs::File::create(&beside)
         .and_then(|mut file| file.write_all(bytes))

@@ -21,6 +21,7 @@ mod gate;
 mod generator;
 mod heat;
 mod latency;
+mod metric;
 mod operation;
 pub mod pack;
 pub mod probes;
@@ -37,19 +38,23 @@ mod within;
 
 pub use agent::AgentRecord;
 pub use closed_loop::{ClosedLoop, LoopKind};
-pub use comparison::{Comparison, ComparisonPoint, Metric, PeakPair, RatioInterval, Side};
+pub use comparison::{
+    Agreement, COMPARISON_SCHEMA, ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, Comparison,
+    Ratio, Side,
+};
 pub use connections::ConnectionSpread;
 pub use experiment::{Experiment, Kind, MaxThroughput, Peak, SCHEMA, Target};
 pub use failure::ErrorCount;
-pub use folder::{Error, ResultFolder};
+pub use folder::{Error, ResultFolder, write_whole};
 pub use found::{Body, Found};
 pub use gate::{Gate, GateResult};
 pub use generator::{Generator, Noise};
 pub use heat::{Heat, HeatColumn};
 pub use latency::LatencySummary;
+pub use metric::Metric;
 pub use operation::Operation;
 pub use probes::Probes;
-pub use schema::{json_schema, study_json_schema};
+pub use schema::{comparison_json_schema, json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};
 pub use study::Study;

@@ -1,6 +1,6 @@
 use schemars::JsonSchema;
 
-use crate::{Experiment, Study};
+use crate::{Comparison, Experiment, Study};
 
 /// The JSON schema of `result.json` as this version writes it, made from the types.
 ///
@@ -14,6 +14,13 @@ pub fn json_schema() -> serde_json::Value {
 /// Kept in `docs/reference/study-schema-v2.json`; a test compares the two.
 pub fn study_json_schema() -> serde_json::Value {
     schemars::schema_for!(Study).to_value()
+}
+
+/// The JSON schema of the record of a comparison as this version writes it, made from the types.
+///
+/// Kept in `docs/reference/comparison-schema-v1.json`; a test compares the two.
+pub fn comparison_json_schema() -> serde_json::Value {
+    schemars::schema_for!(Comparison).to_value()
 }
 
 /// A quality-of-service (QoS) target: a percentile of the response time and its limit.

@@ -5,7 +5,6 @@
 
 mod cell;
 mod claim;
-mod comparison;
 mod figure;
 mod folder;
 mod plan;
@@ -20,9 +19,6 @@ use spec::Agents;
 
 pub use cell::{Cell, X};
 pub use claim::{ClaimResult, ClaimVerdict};
-pub use comparison::{
-    ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, StudyComparison, StudySide,
-};
 pub use figure::{Axis, Figure, FigureKind, Point, Scale, Series};
 pub use folder::StudyFolder;
 pub use plan::{PlanRecord, PlannedPoint};

@@ -16,7 +16,11 @@ const OLD: [(&str, &str); 6] = [
 ];
 
 fn published() -> Value {
-    let path = format!("{}/../../docs/reference/result-schema-v{SCHEMA}.json", env!("CARGO_MANIFEST_DIR"));
+    of_file(&format!("result-schema-v{SCHEMA}"))
+}
+
+fn of_file(name: &str) -> Value {
+    let path = format!("{}/../../docs/reference/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     serde_json::from_str(&text).unwrap()
 }
@@ -28,6 +32,22 @@ fn the_published_schema_is_that_of_the_types() {
         "docs/reference/result-schema-v{SCHEMA}.json is stale: \
          cargo run -p results --example schema > docs/reference/result-schema-v{SCHEMA}.json"
     );
+}
+
+#[test]
+fn a_comparison_keeps_to_its_schema() {
+    let name = format!("comparison-schema-v{COMPARISON_SCHEMA}");
+    let schema = of_file(&name);
+    assert!(
+        schema == results::comparison_json_schema(),
+        "docs/reference/{name}.json is stale: \
+         cargo run -p results --example schema comparison > docs/reference/{name}.json"
+    );
+    let then: Value = serde_json::from_str(include_str!("fixtures/v1-comparison.json")).unwrap();
+    assert_eq!(problems(&schema, &then), Vec::<String>::new());
+    let mut bad = then;
+    bad["a"]["form"] = json!("quickly");
+    assert!(!problems(&schema, &bad).is_empty());
 }
 
 #[test]

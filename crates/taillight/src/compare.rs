@@ -1,16 +1,19 @@
 //! `taillight compare`: two results, or two servers in one run, side by side.
+//!
+//! What kind of results they are decides where the figures are found; what becomes of them is the same.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command};
-use lab::{Choice, Plan, Sweep, TargetName};
+use lab::compare::{Choice, results as compare_results, studies as compare_studies};
+use lab::{Plan, Sweep, TargetName};
+use report::Sides;
 use results::study::StudyFolder;
-use results::{Comparison, Experiment, Kind, ResultFolder};
+use results::{Comparison, Experiment, Kind, ResultFolder, Study, write_whole};
 
 use crate::args::{AnyWorkload, LoadOptions, Typed};
-use crate::compare_studies;
 use crate::job::{self, Job, ProbeArgs, Setting};
 use crate::percent::parse_percent;
 use crate::sweep::rising;
@@ -87,14 +90,7 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
     };
     let finished = job::run(&job)?;
     finished.tell()?;
-    if let Some(comparison) = of_one(&finished.experiment, &finished.folder) {
-        let page = report::comparison_html(&comparison, &finished.experiment, &finished.experiment);
-        let written = match &args.html {
-            Some(file) => write(file, &page)?,
-            None => finished.folder.write("compare.html", page.as_bytes())?,
-        };
-        tell(&comparison, &finished.experiment, &finished.experiment, &written)?;
-    }
+    tell_of_one(&finished.experiment, &finished.folder, args.html)?;
     Ok(finished.code(false))
 }
 
@@ -102,8 +98,31 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
 pub(crate) fn of_one(experiment: &Experiment, folder: &ResultFolder) -> Option<Comparison> {
     let [a, b] = &experiment.targets[..] else { return None };
     let folder = folder.path().display().to_string();
-    let side = |name| Choice { experiment, target: name, folder: &folder };
-    Some(lab::compare(&side(&a.name), &side(&b.name)))
+    let side = |target| Choice { experiment, target, folder: &folder };
+    Some(compare_results(&side(&a.name), &side(&b.name)))
+}
+
+/// Prints the comparison of the two targets of one run, where it has two, and writes it to `page` or into its folder.
+pub(crate) fn tell_of_one(
+    experiment: &Experiment,
+    folder: &ResultFolder,
+    page: Option<PathBuf>,
+) -> Result<()> {
+    let Some(comparison) = of_one(experiment, folder) else { return Ok(()) };
+    let page = page.unwrap_or_else(|| folder.path().join("compare.html"));
+    tell(&comparison, Sides::Results(experiment, experiment), &page)
+}
+
+/// Prints `comparison`, and writes its page and, beside it, its record.
+fn tell(comparison: &Comparison, sides: Sides<'_>, page: &Path) -> Result<()> {
+    say(&format!("\n{}", report::comparison_table(comparison, table_width(), uses_color())))?;
+    let write = |file: &Path, bytes: &[u8]| {
+        write_whole(file, bytes)
+            .with_context(|| format!("choose another file than {} with --html", page.display()))
+    };
+    write(page, report::comparison_html(comparison, sides).as_bytes())?;
+    let record = write(&page.with_extension("json"), &serde_json::to_vec_pretty(comparison)?)?;
+    say(&format!("\nComparison: {}, its record: {}\n", page.display(), record.display()))
 }
 
 fn folders(args: &CompareArgs) -> Result<ExitCode> {
@@ -113,62 +132,62 @@ fn folders(args: &CompareArgs) -> Result<ExitCode> {
             "--{option} says how to measure, but results that exist are compared; add --live to measure two targets"
         );
     }
+    let page = |name: &str| {
+        let plain = |c: char| if c.is_alphanumeric() || "-_.@".contains(c) { c } else { '-' };
+        let name: String = name.chars().map(plain).collect();
+        args.html.clone().unwrap_or_else(|| PathBuf::from(format!("compare-{name}.html")))
+    };
     if let Some(b) = &args.b
         && [&args.a, b].iter().all(|folder| StudyFolder::is_one(Path::new(folder)))
     {
-        return compare_studies::run(Path::new(&args.a), Path::new(b), args.html.as_deref());
+        let (study_a, study_b) = two_of_one_study(Path::new(&args.a), Path::new(b))?;
+        if study_a == study_b {
+            bail!("{} and {b} are the same result: there is nothing to compare", args.a);
+        }
+        let comparison = compare_studies(&study_a, &study_b, [&args.a, b]);
+        tell(&comparison, Sides::Studies(&study_a, &study_b), &page(&study_a.name))?;
+        return Ok(ExitCode::SUCCESS);
     }
     let a = Opened::open(&args.a)?;
     let Some(b) = &args.b else {
         let comparison = of_one(&a.experiment, &a.folder).with_context(|| {
-            format!(
-                "{} has {} targets, not two to compare; give a second folder",
-                args.a,
-                a.experiment.targets.len()
-            )
+            let targets = a.experiment.targets.len();
+            format!("{} has {targets} targets, not two to compare; give a second folder", args.a)
         })?;
-        return finish(args, &comparison, &a.experiment, &a.experiment, &a.name());
+        tell(&comparison, Sides::Results(&a.experiment, &a.experiment), &page(&a.name()))?;
+        return Ok(ExitCode::SUCCESS);
     };
     let b = Opened::open(b)?;
     let (target_a, target_b) = (a.target()?, b.target()?);
     if a.experiment == b.experiment && target_a == target_b {
-        bail!(
-            "{} and {} are the same result: there is nothing to compare",
-            args.a,
-            args.b.as_deref().unwrap_or_default()
-        );
+        let (a, b) = (a.folder.path().display(), b.folder.path().display());
+        bail!("{a} and {b} are the same result: there is nothing to compare");
     }
     let (folder_a, folder_b) = (a.folder.path().display().to_string(), b.folder.path().display().to_string());
-    let comparison = lab::compare(
+    let comparison = compare_results(
         &Choice { experiment: &a.experiment, target: &target_a, folder: &folder_a },
         &Choice { experiment: &b.experiment, target: &target_b, folder: &folder_b },
     );
-    let name = format!("{}-{}", a.name(), b.name());
-    finish(args, &comparison, &a.experiment, &b.experiment, &name)
-}
-
-fn finish(
-    args: &CompareArgs,
-    comparison: &Comparison,
-    a: &Experiment,
-    b: &Experiment,
-    name: &str,
-) -> Result<ExitCode> {
-    let file = args.html.clone().unwrap_or_else(|| PathBuf::from(format!("compare-{name}.html")));
-    let written = write(&file, &report::comparison_html(comparison, a, b))?;
-    tell(comparison, a, b, &written)?;
+    let page = page(&format!("{}-{}", a.name(), b.name()));
+    tell(&comparison, Sides::Results(&a.experiment, &b.experiment), &page)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(comparison: &Comparison, a: &Experiment, b: &Experiment, page: &Path) -> Result<()> {
-    say(&format!("\n{}", report::comparison_table(comparison, a, b, table_width(), uses_color())))?;
-    say(&format!("\nComparison: {}\n", page.display()))
-}
-
-fn write(file: &Path, page: &str) -> Result<PathBuf> {
-    std::fs::write(file, page)
-        .with_context(|| format!("cannot write {}; choose another file with --html", file.display()))?;
-    Ok(file.into())
+/// The results in the folders `a` and `b`.
+///
+/// Errors: they are not of one study.
+pub(crate) fn two_of_one_study(a: &Path, b: &Path) -> Result<(Study, Study)> {
+    let (study_a, study_b) = (StudyFolder::open(a)?.load()?, StudyFolder::open(b)?.load()?);
+    if study_a.name != study_b.name {
+        bail!(
+            "{} is of the study {}, {} of {}: two results of one study are compared",
+            a.display(),
+            study_a.name,
+            b.display(),
+            study_b.name
+        );
+    }
+    Ok((study_a, study_b))
 }
 
 /// A result as it was named: its folder, and which of its targets.
@@ -193,8 +212,7 @@ impl Opened {
 
     fn name(&self) -> String {
         let target = self.chosen.as_ref().map_or(String::new(), |target| format!("@{target}"));
-        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '@') { c } else { '-' };
-        format!("{}{target}", self.experiment.name).chars().map(plain).collect()
+        format!("{}{target}", self.experiment.name)
     }
 
     /// The target that is meant.

@@ -6,7 +6,6 @@ mod accuracy;
 mod agent;
 mod args;
 mod compare;
-mod compare_studies;
 mod data_set;
 mod demo;
 mod explain;

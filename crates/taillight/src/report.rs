@@ -9,7 +9,7 @@ use clap::Args;
 use results::study::StudyFolder;
 use results::{ResultFolder, Study};
 
-use crate::compare::of_one;
+use crate::compare::tell_of_one;
 use crate::terminal::{say, table_width, uses_color};
 
 /// Make report.html anew from a result's folder, and print its table.
@@ -39,16 +39,7 @@ fn experiment(folder: &Path) -> Result<()> {
     say(&::report::experiment_table(&experiment, table_width(), uses_color()))?;
     let page = folder.write("report.html", ::report::experiment_html(&experiment).as_bytes())?;
     say(&format!("\nReport: {}\n", page.display()))?;
-    if let Some(comparison) = of_one(&experiment, &folder) {
-        say(&format!(
-            "\n{}",
-            ::report::comparison_table(&comparison, &experiment, &experiment, table_width(), uses_color())
-        ))?;
-        let page = ::report::comparison_html(&comparison, &experiment, &experiment);
-        let page = folder.write("compare.html", page.as_bytes())?;
-        say(&format!("\nComparison: {}\n", page.display()))?;
-    }
-    Ok(())
+    tell_of_one(&experiment, &folder, None)
 }
 
 fn study(folder: &Path) -> Result<()> {

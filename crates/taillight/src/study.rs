@@ -1,7 +1,7 @@
 //! `taillight study`: published figures measured again, and `taillight run`: one experiment from its file.
 
-mod agreement;
 mod check;
+mod compare;
 mod list;
 mod remote_host;
 mod run;
@@ -37,7 +37,7 @@ enum Command {
     /// Judge the claims of a result again, and draw its figures anew.
     Check(check::CheckArgs),
     /// Compare two runs of a study: how many ratios of the second lie in the intervals of the first.
-    Compare(agreement::CompareArgs),
+    Compare(compare::CompareArgs),
 }
 
 /// Which form of a study.
@@ -72,7 +72,7 @@ pub(crate) fn run(args: StudyArgs, command: Vec<String>) -> Result<ExitCode> {
         Command::Show { name } => list::show(&name),
         Command::Run(args) => run::run_study(&args, command),
         Command::Check(args) => check::check(&args),
-        Command::Compare(args) => agreement::compare(&args),
+        Command::Compare(args) => compare::compare(&args),
     }
 }
 

@@ -1,34 +1,50 @@
 //! The two peaks and what their intervals allow to say of the ratio.
 
-use results::{Peak, PeakPair};
+use results::study::{Axis, FigureKind, Point, X};
+use results::{ComparedFigure, ComparedSeries, Ratio};
 
-use super::Choice;
+use super::{Choice, ratio};
 
-/// The peaks of both sides, or why they cannot be compared.
-pub(super) fn compare(a: &Choice<'_>, b: &Choice<'_>) -> (Option<PeakPair>, Option<String>) {
-    let peak = |side: &Choice<'_>| side.record().and_then(|target| target.peak.clone());
-    let (Some(peak_a), Some(peak_b)) = (peak(a), peak(b)) else { return (None, None) };
+/// The peaks of both sides; `None` where one was not searched for.
+///
+/// Errors: why they cannot be compared.
+pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFigure>, String> {
     let target = |side: &Choice<'_>| {
         (side.experiment.qos.percentile, side.experiment.qos.limit_ns, side.experiment.qos_basis)
     };
+    let (Some(peak_a), Some(peak_b)) = (peak(a), peak(b)) else { return Ok(None) };
     if target(a) != target(b) {
-        return (None, Some("The peaks are not compared: the two sides judged different targets.".into()));
+        return Err("The peaks are not compared: the two sides judged different targets.".into());
     }
-    let (above_a, above_b) = (upper_end(a, &peak_a), upper_end(b, &peak_b));
-    let pair = PeakPair {
-        ratio: peak_b.low_rps / peak_a.low_rps,
-        low: above_a.map_or(0.0, |above| peak_b.low_rps / above),
-        high: above_b.map(|above| above / peak_a.low_rps).filter(|ratio| ratio.is_finite()),
-        a: peak_a,
-        b: peak_b,
-    };
-    (Some(pair), None)
+    let mut point = ratio::compared(peak_a, peak_b, None);
+    // The ends are those of a search, not of repeats.
+    point.ratio = point.ratio.map(|ratio| Ratio { judged: true, ..ratio });
+    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
+    Ok(Some(ComparedFigure {
+        id: ComparedFigure::PEAK.into(),
+        title: "Peak throughput under QoS".into(),
+        kind: FigureKind::Bars,
+        x: axis("QoS target", ""),
+        y: axis("peak throughput", "rps"),
+        series: vec![ComparedSeries { name: "peak throughput".into(), points: vec![point] }],
+        left_out: Vec::new(),
+    }))
 }
 
-/// What the peak lies below: the lowest load that missed the target, or where none did, the rate that is not even
+/// The highest load that met the target, below the lowest that missed it, or where none did, the rate that is not even
 /// sustained.
-fn upper_end(side: &Choice<'_>, peak: &Peak) -> Option<f64> {
-    let blocks = side.record().map_or(&[][..], |target| &target.max_throughput);
-    let unsustained = blocks.iter().map(|block| block.high_rps).fold(0.0, f64::max);
-    peak.high_rps.or((unsustained > peak.low_rps).then_some(unsustained))
+fn peak(side: &Choice<'_>) -> Option<Point> {
+    let target = side.record()?;
+    let peak = target.peak.as_ref()?;
+    let unsustained = target.max_throughput.iter().map(|block| block.high_rps).fold(0.0, f64::max);
+    let high = peak.high_rps.or((unsustained > peak.low_rps).then_some(unsustained));
+    let x = X::Category(side.experiment.qos.to_string());
+    Some(Point {
+        x,
+        y: Some(peak.low_rps),
+        low: Some(peak.low_rps),
+        high,
+        n: peak.trials,
+        ..Point::default()
+    })
 }

@@ -1,4 +1,4 @@
-use results::{Invalid, MaxThroughput, Metric, Peak, Reason, Verdict};
+use results::{ComparedPoint, Invalid, MaxThroughput, Peak, Ratio, Reason, Verdict};
 
 use super::*;
 use crate::sample;
@@ -23,15 +23,21 @@ fn live(repeats: u32) -> Experiment {
 
 fn both(experiment: &Experiment) -> Comparison {
     let side = |target| Choice { experiment, target, folder: "results/x" };
-    compare(&side("memcached"), &side("sphinx"))
+    results(&side("memcached"), &side("sphinx"))
 }
 
 fn invalid() -> Verdict {
     Verdict::Invalid { reasons: vec![Invalid { reason: Reason::GeneratorLag, detail: "1 ms".into() }] }
 }
 
-fn p99(point: &results::ComparisonPoint) -> &results::RatioInterval {
-    point.ratios.iter().find(|ratio| ratio.metric == Metric::P99).unwrap()
+/// The p99 at every load.
+fn p99(comparison: &Comparison) -> &[ComparedPoint] {
+    let Some(figure) = comparison.figure(ComparedFigure::LOADS) else { return &[] };
+    &figure.series.iter().find(|series| series.name == "p99").unwrap().points
+}
+
+fn peaks(comparison: &Comparison) -> Option<&ComparedPoint> {
+    Some(&comparison.figure(ComparedFigure::PEAK)?.series[0].points[0])
 }
 
 #[test]
@@ -39,12 +45,14 @@ fn one_live_run_is_compared_pair_by_pair() {
     let comparison = both(&live(7));
     assert!(comparison.paired && comparison.differences.is_empty(), "{:?}", comparison.differences);
     assert_eq!((comparison.a.label.as_str(), comparison.b.label.as_str()), ("memcached", "sphinx"));
-    let shares: Vec<Option<f64>> = comparison.points.iter().map(|point| point.load_share).collect();
+    assert_eq!(comparison.figures[0].series.len(), 5);
+    let shares: Vec<Option<f64>> = p99(&comparison).iter().map(|point| point.share).collect();
     assert_eq!(shares, [Some(0.1), Some(0.5), Some(0.9)]);
-    for point in &comparison.points {
-        let ratio = p99(point);
-        assert_eq!((ratio.n, ratio.judged, point.ratios.len()), (7, true, 5));
-        assert!((ratio.ratio - 0.8).abs() < 1e-9 && ratio.high < 0.81 && ratio.low > 0.79, "{ratio:?}");
+    for point in p99(&comparison) {
+        let ratio = point.ratio.unwrap();
+        assert_eq!((ratio.n, ratio.judged, point.agrees()), (7, true, None));
+        assert!((ratio.value - 0.8).abs() < 1e-9, "{ratio:?}");
+        assert!(ratio.high.unwrap() < 0.81 && ratio.low.unwrap() > 0.79, "{ratio:?}");
     }
 }
 
@@ -55,10 +63,11 @@ fn a_pair_with_an_invalid_side_is_left_out_and_counted() {
         experiment.trials.iter_mut().filter(|t| t.load_share == Some(0.5) && t.target == "sphinx");
     invalidated.take(2).for_each(|trial| trial.verdict = invalid());
     let comparison = both(&experiment);
-    let counts: Vec<(u32, u32)> = comparison.points.iter().map(|p| (p.invalid_trials, p99(p).n)).collect();
+    let points = p99(&comparison);
+    let counts: Vec<(u32, u32)> = points.iter().map(|p| (p.invalid, p.ratio.unwrap().n)).collect();
     assert_eq!(counts, [(0, 6), (2, 4), (0, 6)]);
     // The pairs that are left are still those of one block.
-    assert!((p99(&comparison.points[1]).ratio - 0.8).abs() < 1e-9);
+    assert!((points[1].ratio.unwrap().value - 0.8).abs() < 1e-9);
     assert!(
         comparison.notes.iter().any(|note| note == "2 invalid trials were left out."),
         "{:?}",
@@ -76,15 +85,16 @@ fn two_runs_are_compared_by_their_medians_and_say_so() {
     }
     let mut c = a.clone();
     c.targets[0].max_throughput.push(MaxThroughput { block: 0, low_rps: 100e3, high_rps: 102e3 });
-    let comparison = compare(
+    let comparison = results(
         &Choice { experiment: &c, target: "memcached", folder: "c" },
         &Choice { experiment: &b, target: "sphinx", folder: "b" },
     );
     assert!(!comparison.paired);
-    assert_eq!(comparison.points.len(), 2);
-    let ratio = p99(&comparison.points[0]);
-    assert_eq!((ratio.judged, ratio.p_value), (true, None));
-    assert!(ratio.low < 0.4 && ratio.high > 1.5, "the drift of 6 × is part of it: {ratio:?}");
+    let points = p99(&comparison);
+    let ratio: Ratio = points[0].ratio.unwrap();
+    assert_eq!((points.len(), ratio.judged, ratio.p_value), (2, true, None));
+    let (low, high) = (ratio.low.unwrap(), ratio.high.unwrap());
+    assert!(low < 0.4 && high > 1.5, "the drift of 6 × is part of it: {ratio:?}");
     let notes = comparison.notes.join("\n");
     assert!(
         notes.contains("not run in turn") && notes.contains("memcached 100 krps, sphinx 90.0 krps"),
@@ -104,10 +114,9 @@ fn loads_without_shares_are_matched_by_the_nearest_rate() {
         let (mut a, b) = (with(a), with(b));
         a.name = "a".into();
         let side = |experiment| Choice { experiment, target: "x", folder: "" };
-        let comparison = compare(&side(&a), &side(&b));
-        let got: Vec<(f64, f64)> =
-            comparison.points.iter().map(|p| (p.offered_rps_a, p.offered_rps_b)).collect();
-        assert_eq!(got, expect);
+        let comparison = results(&side(&a), &side(&b));
+        let rates = |p: &ComparedPoint| p.a.x.number().zip(p.b.x.number()).unwrap();
+        assert_eq!(p99(&comparison).iter().map(rates).collect::<Vec<_>>(), expect);
         assert_eq!(
             (comparison.a.label.as_str(), comparison.b.label.as_str()),
             ("a", "20260314-092653-sweep")
@@ -121,20 +130,24 @@ fn loads_without_shares_are_matched_by_the_nearest_rate() {
 
 #[test]
 fn peaks_have_the_ratio_that_their_intervals_allow() {
-    let check = |a: (f64, Option<f64>), b: (f64, Option<f64>), ratio: f64, low: f64, high: Option<f64>| {
+    let check = |a: (f64, Option<f64>), b: (f64, Option<f64>), expect: Option<(f64, f64, Option<f64>)>| {
         let mut experiment = live(1);
         for (target, (low_rps, high_rps)) in experiment.targets.iter_mut().zip([a, b]) {
             target.max_throughput.push(MaxThroughput { block: 0, low_rps: 195.0, high_rps: 200.0 });
             target.peak = Some(Peak { low_rps, high_rps, share_of_max: None, trials: 9, note: None });
         }
-        let peaks = both(&experiment).peaks.unwrap();
-        assert_eq!((peaks.ratio, peaks.low, peaks.high), (ratio, low, high), "{a:?} {b:?}");
+        let comparison = both(&experiment);
+        let found =
+            peaks(&comparison).unwrap().ratio.map(|ratio| (ratio.value, ratio.low.unwrap(), ratio.high));
+        assert_eq!(found, expect, "{a:?} {b:?}");
     };
-    check((80.0, Some(100.0)), (120.0, Some(128.0)), 1.5, 1.2, Some(1.6));
+    check((80.0, Some(100.0)), (120.0, Some(128.0)), Some((1.5, 1.2, Some(1.6))));
     // A side that met the target at every load lies below what it cannot sustain.
-    check((80.0, Some(100.0)), (120.0, None), 1.5, 1.2, Some(2.5));
-    check((100.0, None), (50.0, Some(60.0)), 0.5, 0.25, Some(0.6));
-    check((0.0, Some(10.0)), (50.0, Some(60.0)), f64::INFINITY, 5.0, None);
+    check((80.0, Some(100.0)), (120.0, None), Some((1.5, 1.2, Some(2.5))));
+    check((100.0, None), (50.0, Some(60.0)), Some((0.5, 0.25, Some(0.6))));
+    check((80.0, Some(100.0)), (250.0, None), Some((3.125, 2.5, None)));
+    // Nothing is a multiple of a side that met it nowhere.
+    check((0.0, Some(10.0)), (50.0, Some(60.0)), None);
 }
 
 #[test]
@@ -144,11 +157,11 @@ fn peaks_of_different_targets_are_not_compared() {
     a.targets.iter_mut().for_each(|target| target.peak = Some(peak.clone()));
     let mut b = a.clone();
     b.qos_basis = units::QosBasis::Windowed;
-    let comparison = compare(
+    let comparison = results(
         &Choice { experiment: &a, target: "sphinx", folder: "" },
         &Choice { experiment: &b, target: "sphinx", folder: "" },
     );
-    assert_eq!(comparison.peaks, None);
+    assert_eq!(peaks(&comparison), None);
     assert!(comparison.notes.iter().any(|note| note.contains("different targets")));
     assert!(comparison.differences.iter().any(|difference| difference.contains("judged figure")));
 }
@@ -158,7 +171,7 @@ fn overload_is_compared_and_said() {
     let mut experiment = live(3);
     experiment.trials[1].verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 5.0 };
     let comparison = both(&experiment);
-    assert_eq!(p99(&comparison.points[0]).n, 3);
+    assert_eq!((p99(&comparison)[0].ratio.unwrap().n, p99(&comparison)[0].overloaded), (3, true));
     assert!(comparison.notes.iter().any(|note| note.starts_with("1 trials were overloaded")));
 }
 
@@ -166,5 +179,5 @@ fn overload_is_compared_and_said() {
 fn results_without_trials_have_no_points() {
     let experiment = sample::experiment(&["memcached", "sphinx"]);
     let comparison = both(&experiment);
-    assert!(comparison.points.is_empty() && comparison.peaks.is_none());
+    assert_eq!(comparison.figures, []);
 }

@@ -6,22 +6,22 @@ use stats::Spread;
 
 /// The repeats of one figure at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Summary {
-    pub(super) median: f64,
+pub(crate) struct Summary {
+    pub(crate) median: f64,
     /// The 95 % interval of the median, or the range where there were too few repeats for one.
-    pub(super) low: f64,
-    pub(super) high: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     /// Repeats behind it.
-    pub(super) n: u32,
+    pub(crate) n: u32,
     /// Further repeats that were invalid, and are left out unless there is no other.
-    pub(super) invalid: u32,
+    pub(crate) invalid: u32,
     /// Whether the repeats behind it are valid.
-    pub(super) valid: bool,
+    pub(crate) valid: bool,
 }
 
 impl Summary {
     /// The point of a figure at `x`.
-    pub(super) fn point(&self, x: X) -> Point {
+    pub(crate) fn point(&self, x: X) -> Point {
         let note = match (self.valid, self.invalid) {
             (false, _) => Some("no repeat was valid".to_owned()),
             (true, 0) => None,
@@ -42,15 +42,15 @@ impl Summary {
 
 /// The cells of one study, looked at point by point.
 #[derive(Clone, Copy)]
-pub(super) struct Cells<'a>(pub(super) &'a [Cell]);
+pub(crate) struct Cells<'a>(pub(crate) &'a [Cell]);
 
 impl<'a> Cells<'a> {
-    pub(super) fn at(self, series: &'a str, x: &'a X) -> impl Iterator<Item = &'a Cell> {
+    pub(crate) fn at(self, series: &'a str, x: &'a X) -> impl Iterator<Item = &'a Cell> {
         self.0.iter().filter(move |cell| cell.series == series && cell.x == *x)
     }
 
     /// The places where `series` was measured, rising.
-    pub(super) fn places(self, series: &str) -> Vec<X> {
+    pub(crate) fn places(self, series: &str) -> Vec<X> {
         let mut places: Vec<X> = Vec::new();
         for cell in self.0.iter().filter(|cell| cell.series == series) {
             if !places.contains(&cell.x) {
@@ -62,7 +62,7 @@ impl<'a> Cells<'a> {
     }
 
     /// The repeats of `value` at one point; `None` where there is none.
-    pub(super) fn summary(
+    pub(crate) fn summary(
         self,
         series: &str,
         x: &X,
@@ -109,7 +109,7 @@ pub(super) fn is_overloaded(cell: &Cell) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// How a server fares that cannot keep up.

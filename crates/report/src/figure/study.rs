@@ -10,17 +10,17 @@ mod matrix;
 mod percentiles;
 
 use maud::{Markup, PreEscaped, html};
-use results::study::{Figure, FigureKind, Point, Series, X};
+use results::study::{Figure, FigureKind, Point, Series};
 
 pub(crate) use matrix::key as matrix_key;
 
 use super::{Canvas, Size};
 use crate::number;
-use crate::quantity::{quantity, quantity_range};
+use crate::quantity::{self, quantity, quantity_range};
 use crate::tips::Tips;
 
-/// Draws `figure`, the `index`th of its page.
-pub(crate) fn study_figure(figure: &Figure, index: usize, tips: &mut Tips) -> Markup {
+/// Draws `figure`, whose `index` no other of its page has; `closed` where a closed loop stands behind it.
+pub(crate) fn study_figure(figure: &Figure, index: usize, closed: bool, tips: &mut Tips) -> Markup {
     for (i, series) in figure.series.iter().enumerate() {
         for (j, point) in series.points.iter().enumerate() {
             let title = format!("{} · {}", series.name, place(figure, point));
@@ -32,7 +32,7 @@ pub(crate) fn study_figure(figure: &Figure, index: usize, tips: &mut Tips) -> Ma
         (keys(figure))
         @if let Some(words) = &figure.overloaded { (words) ". " }
     };
-    super::wide(&figure.title, false, caption, |size| draw(figure, index, size))
+    super::wide(&figure.title, closed, caption, |size| draw(figure, index, size))
 }
 
 /// `figure` without text around it, as small as a stamp.
@@ -55,11 +55,7 @@ fn key(figure: usize, series: usize, point: usize) -> String {
 }
 
 fn place(figure: &Figure, point: &Point) -> String {
-    let at = match &point.x {
-        X::Number(x) if figure.kind == FigureKind::Percentiles => format!("p{}", number::short(*x)),
-        X::Number(x) => quantity(*x, &figure.x.unit),
-        X::Category(name) => name.clone(),
-    };
+    let at = quantity::place(figure.kind, &figure.x.unit, &point.x);
     if figure.x.label.is_empty() || figure.kind == FigureKind::Percentiles {
         at
     } else {
@@ -109,7 +105,7 @@ fn keys(figure: &Figure) -> Markup {
             @if !sources.is_empty() { " (" (sources.join("; ")) ")" }
             ". "
         }
-        @if whiskers { "Whiskers: the 95 % interval of the median, or the range where there were too few repeats for one. " }
+        @if whiskers { "Whiskers: the 95 % interval of the median, or dotted the range, where there were too few repeats for one. " }
         @if points().any(|point| !point.valid) { "Hatched: invalid, the note says why. " }
         @if figure.kind == FigureKind::Matrix { (matrix_key(figure)) " " }
         @if figure.kind == FigureKind::Matrix && points().any(|point| point.published.is_some()) {

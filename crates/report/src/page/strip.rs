@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::Trial;
+use results::Verdict;
 
 use crate::notes::verdict_counts;
 use crate::number;
@@ -7,11 +7,11 @@ use crate::page::unbroken;
 
 /// The counts of verdicts, and the notes that a reader must know.
 pub(crate) fn strip<'a>(
-    trials: impl Iterator<Item = &'a Trial>,
+    verdicts: impl Iterator<Item = &'a Verdict>,
     facts: &[String],
     notes: &[String],
 ) -> Markup {
-    let counts = verdict_counts(trials.map(|trial| &trial.verdict));
+    let counts = verdict_counts(verdicts);
     html! {
         p.strip {
             @for (label, count) in &counts {

@@ -2,7 +2,6 @@ use maud::{Markup, html};
 use results::{Metric, Purpose, Trial};
 
 use crate::load_point::LoadPoint;
-use crate::measure::value;
 use crate::notes::verdict_words;
 use crate::number;
 use crate::subject::{CLOSED, Subject, any_closed};
@@ -12,7 +11,7 @@ const LONG: usize = 16;
 
 /// The medians over the repeats of each load.
 pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
-    let median = |point: &LoadPoint, metric| point.spread(|trial| value(metric, trial)).map(|s| s.median);
+    let median = |point: &LoadPoint, metric: Metric| point.spread(|trial| metric.of(trial)).map(|s| s.median);
     let targets = targets(subjects);
     let loop_words = if any_closed(subjects) { format!(" ({CLOSED}, uncorrected)") } else { String::new() };
     html! {

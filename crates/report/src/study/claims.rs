@@ -57,7 +57,7 @@ fn row(claim: &ClaimResult) -> Markup {
     }
 }
 
-pub(super) fn class(verdict: ClaimVerdict) -> &'static str {
+pub(crate) fn class(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::Reproduced => "verdict-reproduced",
         ClaimVerdict::Differs => "verdict-differs",

@@ -4,7 +4,7 @@ use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::headline::headline;
 use crate::load_point::LoadPoint;
-use crate::measure::{Target, value};
+use crate::measure::Target;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
 use crate::page::{closed_loop, targets, verdicts, within};
@@ -92,7 +92,7 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
 
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec<String> {
     let median = |read: &dyn Fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
-    let metric = |metric| number::micros(median(&|trial| value(metric, trial)));
+    let metric = |metric: Metric| number::micros(median(&|trial| metric.of(trial)));
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),
         number::rate(Some(point.offered_rps)),

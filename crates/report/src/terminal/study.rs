@@ -1,11 +1,11 @@
-use results::study::{ClaimVerdict, Figure, FigureKind, Point, StudyComparison, Table, X};
+use results::study::{ClaimVerdict, Figure, FigureKind, Point, Table};
 use results::{Study, TextTable};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::figure::{matrix_key, nothing_at};
 use crate::number;
-use crate::quantity::{quantity, quantity_range};
+use crate::quantity::{self, quantity, quantity_range};
 use crate::study::{entry, tally_words};
 
 /// The claims, figures and tables of `study` for a terminal of `width` columns.
@@ -109,45 +109,6 @@ fn notes_of_figure(figure: &Figure) -> Vec<String> {
     notes
 }
 
-/// Every point of `comparison` with its ratio, for a terminal of `width` columns.
-pub fn study_comparison_table(comparison: &StudyComparison, width: usize, color: bool) -> String {
-    let ink = Ink { color };
-    let line = |text: &str| wrapped(&harmless(text), width, 2);
-    let (a, b) = (&comparison.a, &comparison.b);
-    let mut parts = vec![ink.bold(&line(&format!("{}: {} over {}", comparison.name, b.label, a.label)))];
-    parts.extend([a, b].map(|side| ink.dim(&line(&format!("{}: {}", side.label, side.machine)))));
-    parts.extend(
-        comparison.differences.iter().map(|difference| ink.warn(&line(&format!("differs: {difference}")))),
-    );
-    for figure in &comparison.figures {
-        let mut grid = Grid::default().words("series", 0).number(&figure.x.label, 0);
-        grid = grid.number(&a.label, 0).number(&b.label, 0).number("ratio", 0).number("interval", 1);
-        for series in &figure.series {
-            for point in &series.points {
-                let cell = |value: Option<f64>, label: &Option<String>| {
-                    let shown = label.clone().or_else(|| value.map(|value| quantity(value, &figure.y.unit)));
-                    shown.unwrap_or_else(|| nothing_at(figure.kind).into())
-                };
-                let place =
-                    point.x.number().map_or_else(|| point.x.to_string(), |x| quantity(x, &figure.x.unit));
-                let interval = point.low.zip(point.high).map(|(low, high)| number::ratio_range(low, high));
-                let cells = vec![
-                    series.name.clone(),
-                    place,
-                    cell(point.a, &point.label_a),
-                    cell(point.b, &point.label_b),
-                    point.ratio.map_or_else(|| number::NONE.into(), number::ratio),
-                    interval.unwrap_or_else(|| number::NONE.into()),
-                ];
-                grid.row(if point.valid { Tone::Plain } else { Tone::Bad }, cells);
-            }
-        }
-        parts.extend([String::new(), ink.bold(&line(&figure.title)), grid.render(width, ink)]);
-        parts.extend(figure.left_out.iter().map(|left_out| ink.dim(&line(&format!("· {left_out}")))));
-    }
-    parts.join("\n") + "\n"
-}
-
 /// Of a distribution, the places that a table has room for. Units: percentiles.
 const SHOWN: [f64; 6] = [50.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
@@ -158,22 +119,14 @@ fn grid_of_figure(figure: &Figure, intervals: bool) -> Grid {
         let name = if series.published { format!("[{}]", series.name) } else { series.name.clone() };
         grid = grid.number(&name, spare(series.published, i));
     }
-    let mut places: Vec<_> = figure.series.iter().flat_map(|s| &s.points).map(|point| &point.x).collect();
-    places.sort_by(|a, b| {
-        let listed = |x: &X| figure.x.categories.iter().position(|name| *name == x.to_string());
-        listed(a).cmp(&listed(b)).then_with(|| a.total_cmp(b))
-    });
-    places.dedup();
+    let points = figure.series.iter().flat_map(|series| &series.points);
+    let mut places = quantity::places(&figure.x, points.map(|point| &point.x));
     let percentiles = figure.kind == FigureKind::Percentiles;
     places.retain(|x| !percentiles || x.number().is_some_and(|x| SHOWN.contains(&x)));
     for x in places {
         let found: Vec<Option<&Point>> =
             figure.series.iter().map(|series| series.points.iter().find(|point| point.x == *x)).collect();
-        let name = match x.number() {
-            Some(x) if percentiles => format!("p{x}"),
-            Some(x) => quantity(x, &figure.x.unit),
-            None => x.to_string(),
-        };
+        let name = quantity::place(figure.kind, &figure.x.unit, x);
         let invalid = found.iter().flatten().any(|point| !point.valid);
         let missing = nothing_at(figure.kind);
         let cells =

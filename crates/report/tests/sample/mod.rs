@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use results::study::{Axis, FigureKind, Point};
 use results::*;
 use serde_json::json;
 use spec::{Load, Spec};
@@ -13,7 +14,8 @@ use units::{Nanos, Qos, QosBasis, Rate};
 
 mod study;
 
-pub use study::{studies_in_trouble, study};
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use study::{compared, studies_in_trouble, study};
 
 /// The shape of a server.
 pub struct Server {
@@ -460,69 +462,84 @@ pub fn closed() -> Experiment {
 
 /// The comparison of the two targets of [`live`].
 pub fn comparison(experiment: &Experiment) -> Comparison {
-    let side = |name: &str| Side { label: name.into(), folder: experiment.name.clone(), target: name.into() };
+    let side = |name: &str| Side {
+        label: name.into(),
+        folder: experiment.name.clone(),
+        target: Some(name.into()),
+        machine: machine(&experiment.host),
+        created: experiment.created.clone(),
+        form: None,
+    };
     let loads = |name: &str, share: f64| -> Vec<&Trial> {
         let of_load = |t: &&Trial| t.purpose == Purpose::LoadPoint && t.load_share == Some(share);
         experiment.trials.iter().filter(|t| t.target == name).filter(of_load).collect()
     };
-    let mut points = Vec::new();
-    for step in 1..=10 {
+    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
+    let point = |metric: Metric, step: u32| {
         let share = f64::from(step) / 10.0;
         let (a, b) = (loads("memcached", share), loads("sphinx", share));
         let usable = |trials: &[&Trial]| trials.iter().filter(|t| t.verdict.is_usable()).count() as u32;
         let n = usable(&a).min(usable(&b));
-        let metrics = [
-            (Metric::Mean, a[0].all.response_time.mean_us, b[0].all.response_time.mean_us),
-            (Metric::P50, a[0].all.response_time.p50_us, b[0].all.response_time.p50_us),
-            (Metric::P99, a[0].all.response_time.p99_us, b[0].all.response_time.p99_us),
-            (Metric::WindowedP99, a[0].windowed_p99_us, b[0].windowed_p99_us),
-            (Metric::P999, a[0].all.response_time.p99_9_us, b[0].all.response_time.p99_9_us),
-        ];
-        let ratios = metrics.into_iter().filter_map(|(metric, a_us, b_us)| {
-            let (a_us, b_us) = (a_us?, b_us?);
-            let wide = 0.04 + 0.3 * noise(step as u64, metric as u64);
-            let ratio = b_us / a_us;
-            Some(RatioInterval {
-                metric,
-                a_us,
-                b_us,
-                ratio,
-                low: ratio * (1.0 - wide),
-                high: ratio * (1.0 + wide),
-                n,
-                judged: n >= 6,
-                p_value: (n >= 6).then_some(if ratio * (1.0 + wide) < 1.0 { 0.016 } else { 0.31 }),
+        let of =
+            |trial: &Trial| Point { x: trial.offered_rps.into(), y: metric.of(trial), n, ..Point::default() };
+        let (one, two) = (of(a[0]), of(b[0]));
+        let wide = 0.04 + 0.3 * noise(step.into(), metric as u64);
+        let ratio = one.y.zip(two.y).map(|(a, b)| b / a).map(|value| Ratio {
+            value,
+            low: Some(value * (1.0 - wide)),
+            high: Some(value * (1.0 + wide)),
+            n,
+            judged: n >= 6,
+            p_value: (n >= 6).then_some(if value * (1.0 + wide) < 1.0 { 0.016 } else { 0.31 }),
+        });
+        let overloaded = a.iter().chain(&b).any(|t| matches!(t.verdict, Verdict::Overloaded { .. }));
+        let invalid = a.len() as u32 - usable(&a) + b.len() as u32 - usable(&b);
+        ComparedPoint { a: one, b: two, ratio, share: Some(share), invalid, overloaded }
+    };
+    let response_times = ComparedFigure {
+        id: ComparedFigure::LOADS.into(),
+        title: "Response times".into(),
+        kind: FigureKind::Bars,
+        x: axis("load", "rps"),
+        y: axis("response time", "us"),
+        series: Metric::ALL
+            .map(|metric| ComparedSeries {
+                name: metric.words().into(),
+                points: (1..=10).map(|step| point(metric, step)).collect(),
             })
-        });
-        points.push(ComparisonPoint {
-            load_share: Some(share),
-            offered_rps_a: a[0].offered_rps,
-            offered_rps_b: b[0].offered_rps,
-            ratios: ratios.collect(),
-            invalid_trials: a.len() as u32 - usable(&a) + b.len() as u32 - usable(&b),
-        });
-    }
-    let peak =
-        |name: &str| experiment.targets.iter().find(|t| t.name == name).and_then(|t| t.peak.clone()).unwrap();
+            .into(),
+        left_out: Vec::new(),
+    };
+    let peak = |name: &str| {
+        let found = experiment.targets.iter().find(|t| t.name == name).and_then(|t| t.peak.clone()).unwrap();
+        let (x, n, low) = ("p99 ≤ 1 ms".into(), found.trials, Some(found.low_rps));
+        Point { x, n, y: low, low, high: found.high_rps, ..Point::default() }
+    };
     let (a, b) = (peak("memcached"), peak("sphinx"));
-    let peaks = PeakPair {
-        ratio: b.low_rps / a.low_rps,
-        low: b.low_rps / a.high_rps.unwrap(),
-        high: b.high_rps.map(|high| high / a.low_rps),
-        a,
-        b,
+    let over = |b: Option<f64>, a: Option<f64>| b.zip(a).map(|(b, a)| b / a);
+    let (low, high) = (over(b.low, a.high), over(b.high, a.low));
+    let ratio = Ratio { value: over(b.y, a.y).unwrap(), low, high, n: 9, judged: true, p_value: None };
+    let points = vec![ComparedPoint { a, b, ratio: Some(ratio), ..ComparedPoint::default() }];
+    let peaks = ComparedFigure {
+        id: ComparedFigure::PEAK.into(),
+        title: "Peak throughput under QoS".into(),
+        kind: FigureKind::Bars,
+        x: axis("QoS target", ""),
+        y: axis("peak throughput", "rps"),
+        series: vec![ComparedSeries { name: "peak throughput".into(), points }],
+        left_out: Vec::new(),
     };
     Comparison {
+        schema: COMPARISON_SCHEMA,
         a: side("memcached"),
         b: side("sphinx"),
         paired: true,
-        qos: experiment.qos,
         differences: vec![
             "sphinx was started by this program, memcached 1.6.18 was found on the machine".into(),
         ],
-        points,
-        peaks: Some(peaks),
+        figures: vec![response_times, peaks],
         notes: vec!["2 invalid trials of memcached were left out.".into()],
+        ..Comparison::default()
     }
 }
 

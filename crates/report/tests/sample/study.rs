@@ -2,7 +2,10 @@
 //! never published.
 
 use results::study::*;
-use results::{Invalid, Reason, Verdict};
+use results::{
+    COMPARISON_SCHEMA, ComparedClaim, ComparedFigure, ComparedPoint, ComparedSeries, Comparison, Invalid,
+    Ratio, Reason, Side, Verdict, machine,
+};
 
 fn axis(label: &str, unit: &str, scale: Scale) -> Axis {
     Axis { label: label.into(), unit: unit.into(), scale, categories: Vec::new() }
@@ -217,6 +220,49 @@ pub fn study() -> Study {
         skipped: vec![Skipped { what: "SMT".into(), reason: "each core shows one thread".into() }],
         cells,
         ..Study::default()
+    }
+}
+
+/// Two results of [`study`] side by side: what their figures have at the same places of the same series.
+pub fn compared(a: &Study, b: &Study) -> Comparison {
+    let side = |study: &Study, label: &str| Side {
+        label: study.host["name"].as_str().unwrap_or(label).into(),
+        folder: label.into(),
+        machine: machine(&study.host),
+        form: Some(study.form),
+        ..Side::default()
+    };
+    let over = |b: Option<f64>, a: Option<f64>| b.zip(a).map(|(b, a)| b / a).filter(|ratio| *ratio > 0.0);
+    let point = |a: &Point, b: &Point| {
+        let (low, high, n) = (over(b.low, a.high), over(b.high, a.low), a.n.min(b.n));
+        let ratio = over(b.y, a.y).map(|value| Ratio { value, low, high, n, judged: n >= 6, p_value: None });
+        ComparedPoint { a: a.clone(), b: b.clone(), ratio, ..ComparedPoint::default() }
+    };
+    let series = |(a, b): (&Series, &Series)| ComparedSeries {
+        name: a.name.clone(),
+        points: a.points.iter().zip(&b.points).map(|(a, b)| point(a, b)).collect(),
+    };
+    let figure = |(a, b): (&Figure, &Figure)| {
+        let both = a.series.iter().zip(&b.series).filter(|(a, _)| !a.published);
+        let Figure { id, title, kind, x, y, .. } = a.clone();
+        let left_out = vec!["nginx: on side a alone".into()];
+        ComparedFigure { id, title, kind, x, y, series: both.map(series).collect(), left_out }
+    };
+    let claim = |claim: &ClaimResult| ComparedClaim {
+        id: claim.id.clone(),
+        text: claim.text.clone(),
+        source: claim.source.clone(),
+        a: Some((claim.verdict, claim.measured.clone())),
+        b: None,
+    };
+    Comparison {
+        schema: COMPARISON_SCHEMA,
+        a: side(a, "a"),
+        b: side(b, "b"),
+        study: Some(a.title.clone()),
+        figures: a.figures.iter().zip(&b.figures).map(figure).collect(),
+        claims: a.claims.iter().map(claim).collect(),
+        ..Comparison::default()
     }
 }
 

@@ -1,4 +1,5 @@
 use results::study::{Figure, Point, Series};
+use stats::MIN_TO_JUDGE;
 
 use super::ends::{Places, is_ratio, limit_of, vertical};
 use super::legend::Legend;
@@ -152,7 +153,9 @@ pub(super) fn whisker(canvas: &mut Canvas, frame: &Frame, class: &str, x: f64, p
     let Some((low, high)) = point.low.zip(point.high) else { return };
     let (low, high) = (frame.y.at(low), frame.y.at(high));
     if (low - high).abs() > 1.0 {
-        canvas.line(&format!("whisker {class}"), (x, low), (x, high));
+        let few = (1..MIN_TO_JUDGE as u32).contains(&point.n);
+        let seen = if few { " seen" } else { "" };
+        canvas.line(&format!("whisker{seen} {class}"), (x, low), (x, high));
         for end in [low, high] {
             canvas.line(&format!("whisker {class}"), (x - 3.0, end), (x + 3.0, end));
         }

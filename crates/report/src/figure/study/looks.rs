@@ -1,6 +1,8 @@
+use results::Metric;
 use results::study::{Figure, Series};
 
 use crate::figure::Shape;
+use crate::measure::Measure;
 
 /// How a series is drawn: its colour and dash, and its marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,11 @@ pub(super) fn looks(figure: &Figure) -> Vec<Looks> {
         .iter()
         .map(|series| {
             let slot = slot(series);
+            // A figure of the response time looks as on every page.
+            if let Some(metric) = Metric::ALL.into_iter().find(|metric| metric.words() == series.name) {
+                let Measure { class, shape, .. } = Measure::of_metric(metric);
+                return Looks { class: class.into(), shape };
+            }
             Looks { class: format!("s{}", slot % 5), shape: Shape::of_slot(slot) }
         })
         .collect()

@@ -1,6 +1,7 @@
 //! The loads of two results that belong together.
 
-use results::{ComparisonPoint, Metric, Purpose, Trial, Verdict};
+use results::study::Point;
+use results::{ComparedPoint, Metric, Purpose, Trial, Verdict};
 
 use super::{Choice, ratio};
 
@@ -8,7 +9,7 @@ use super::{Choice, ratio};
 const NEAR: f64 = 1.1;
 
 /// The trials of one target at one load.
-pub(super) struct Point<'a> {
+pub(super) struct Load<'a> {
     share: Option<f64>,
     rps: f64,
     trials: Vec<&'a Trial>,
@@ -16,13 +17,13 @@ pub(super) struct Point<'a> {
 
 /// The same load on both sides.
 pub(super) struct Pair<'a> {
-    a: &'a Point<'a>,
-    b: &'a Point<'a>,
+    a: &'a Load<'a>,
+    b: &'a Load<'a>,
 }
 
-impl<'a> Point<'a> {
+impl<'a> Load<'a> {
     /// The loads of a side, rising: those of its sweep, or where it has none, of its search for the peak.
-    pub(super) fn gather(side: &Choice<'a>) -> Vec<Point<'a>> {
+    pub(super) fn gather(side: &Choice<'a>) -> Vec<Load<'a>> {
         let of = |purposes: &[Purpose]| -> Vec<&'a Trial> {
             let trials = side.experiment.trials.iter().filter(|trial| trial.target == side.target);
             trials.filter(|trial| purposes.contains(&trial.purpose)).collect()
@@ -31,28 +32,26 @@ impl<'a> Point<'a> {
         if trials.is_empty() {
             trials = of(&[Purpose::PeakSearch]);
         }
-        let mut points: Vec<Point<'a>> = Vec::new();
+        let mut loads: Vec<Load<'a>> = Vec::new();
         for trial in trials {
-            let same = |point: &&mut Point<'a>| match (point.share, trial.load_share) {
+            let same = |load: &&mut Load<'a>| match (load.share, trial.load_share) {
                 (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-                (None, None) => (point.rps - trial.offered_rps).abs() <= 1e-3 * trial.offered_rps,
+                (None, None) => (load.rps - trial.offered_rps).abs() <= 1e-3 * trial.offered_rps,
                 _ => false,
             };
-            match points.iter_mut().find(same) {
-                Some(point) => point.trials.push(trial),
-                None => points.push(Point {
-                    share: trial.load_share,
-                    rps: trial.offered_rps,
-                    trials: vec![trial],
-                }),
+            match loads.iter_mut().find(same) {
+                Some(load) => load.trials.push(trial),
+                None => {
+                    loads.push(Load { share: trial.load_share, rps: trial.offered_rps, trials: vec![trial] })
+                }
             }
         }
-        for point in &mut points {
-            let rates: Vec<f64> = point.trials.iter().map(|trial| trial.offered_rps).collect();
-            point.rps = stats::median(&rates).unwrap_or(point.rps);
+        for load in &mut loads {
+            let rates: Vec<f64> = load.trials.iter().map(|trial| trial.offered_rps).collect();
+            load.rps = stats::median(&rates).unwrap_or(load.rps);
         }
-        points.sort_by(|a, b| a.rps.total_cmp(&b.rps));
-        points
+        loads.sort_by(|a, b| a.rps.total_cmp(&b.rps));
+        loads
     }
 
     fn usable(&self) -> impl Iterator<Item = &'a Trial> {
@@ -62,7 +61,7 @@ impl<'a> Point<'a> {
 
 /// Each load of `a` with the one of `b` at the same share of the maximum, or where there are no shares, at the
 /// nearest rate. None is used twice.
-pub(super) fn pair<'a>(a: &'a [Point<'a>], b: &'a [Point<'a>]) -> Vec<Pair<'a>> {
+pub(super) fn pair<'a>(a: &'a [Load<'a>], b: &'a [Load<'a>]) -> Vec<Pair<'a>> {
     let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
     for (i, left) in a.iter().enumerate() {
         for (j, right) in b.iter().enumerate() {
@@ -97,7 +96,7 @@ impl Pair<'_> {
 
     /// Trials of either side that say nothing.
     pub(super) fn invalid_trials(&self) -> u32 {
-        let invalid = |point: &Point<'_>| point.trials.len() - point.usable().count();
+        let invalid = |load: &Load<'_>| load.trials.len() - load.usable().count();
         (invalid(self.a) + invalid(self.b)) as u32
     }
 
@@ -107,33 +106,35 @@ impl Pair<'_> {
         trials.filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }
 
-    /// The figures of both and their ratios.
-    pub(super) fn compare(&self, paired: bool) -> ComparisonPoint {
-        let metrics = [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999];
-        let ratios = metrics.into_iter().filter_map(|metric| {
-            if paired {
-                ratio::paired(metric, &self.in_blocks(metric))
-            } else {
-                let of =
-                    |point: &Point<'_>| point.usable().filter_map(|t| value(metric, t)).collect::<Vec<f64>>();
-                ratio::unpaired(metric, &of(self.a), &of(self.b))
-            }
-        });
-        ComparisonPoint {
-            load_share: self.share(),
-            offered_rps_a: self.a.rps,
-            offered_rps_b: self.b.rps,
-            ratios: ratios.collect(),
-            invalid_trials: self.invalid_trials(),
+    /// The figure of both and its ratio; neither where no trials of both are usable.
+    pub(super) fn compare(&self, metric: Metric, paired: bool) -> ComparedPoint {
+        let at = |load: &Load<'_>, values: &[f64]| ratio::point(load.rps.into(), values);
+        let point = if paired {
+            let pairs = self.in_blocks(metric);
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+            // The drift of the machine is part of either side's spread, and not of the ratio's.
+            let bare = |point: Point| Point { low: None, high: None, ..point };
+            ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs))
+        } else {
+            let of = |load: &Load<'_>| {
+                at(load, &load.usable().filter_map(|trial| value(metric, trial)).collect::<Vec<f64>>())
+            };
+            ratio::compared(of(self.a), of(self.b), None)
+        };
+        ComparedPoint {
+            share: self.share(),
+            invalid: self.invalid_trials(),
+            overloaded: self.overloaded_trials() > 0,
+            ..point
         }
     }
 
     /// Figures of trials that ran next to each other: the n-th of a block with the other side's n-th.
     fn in_blocks(&self, metric: Metric) -> Vec<(f64, f64)> {
-        let nth = |point: &Point<'_>, i: usize| {
-            point.trials[..i].iter().filter(|t| t.block == point.trials[i].block).count()
+        let nth = |load: &Load<'_>, i: usize| {
+            load.trials[..i].iter().filter(|t| t.block == load.trials[i].block).count()
         };
-        let place = |point: &Point<'_>, i: usize| (point.trials[i].block, nth(point, i));
+        let place = |load: &Load<'_>, i: usize| (load.trials[i].block, nth(load, i));
         let mut pairs = Vec::new();
         for i in 0..self.a.trials.len() {
             let partner = (0..self.b.trials.len()).find(|j| place(self.b, *j) == place(self.a, i));
@@ -147,15 +148,6 @@ impl Pair<'_> {
     }
 }
 
-/// `metric` of `trial`, where it was measured. Units: µs.
 fn value(metric: Metric, trial: &Trial) -> Option<f64> {
-    let response_time = &trial.all.response_time;
-    let value = match metric {
-        Metric::Mean => response_time.mean_us,
-        Metric::P50 => response_time.p50_us,
-        Metric::P99 => response_time.p99_us,
-        Metric::WindowedP99 => trial.windowed_p99_us,
-        Metric::P999 => response_time.p99_9_us,
-    };
-    value.filter(|us| us.is_finite() && *us > 0.0)
+    metric.of(trial).filter(|us| us.is_finite() && *us > 0.0)
 }

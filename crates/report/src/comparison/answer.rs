@@ -1,0 +1,182 @@
+//! What a comparison says, in words that name the side and never say more than the repeats allow.
+
+use results::study::Point;
+use results::{ComparedFigure, ComparedPoint, Comparison, Metric};
+
+use super::rows::{bounds, place};
+use crate::headline::Sentence;
+use crate::number;
+use crate::quantity::{is_time, quantity};
+
+/// What the ratio of `point` says: which side is faster or higher, that no difference was seen, or that the repeats are
+/// too few to judge; nothing where nothing bounds it.
+pub(super) fn judgement(comparison: &Comparison, figure: &ComparedFigure, point: &ComparedPoint) -> String {
+    let Some(ratio) = point.ratio.filter(|ratio| ratio.low.is_some() || ratio.high.is_some()) else {
+        return String::new();
+    };
+    let p = ratio.p_value.map_or(String::new(), |p| format!(" (p {})", p_words(p)));
+    let significant = ratio.p_value.is_none_or(|p| p < 0.05);
+    // Of a time the lower side is the better one, of all else nothing is said but which is higher.
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    let says = |lower: &str, higher: &str| match is_time(&figure.y.unit) {
+        true => format!("{lower} is faster{p}"),
+        false => format!("{higher} is higher{p}"),
+    };
+    if !ratio.judged {
+        format!("too few to judge a difference ({})", number::plural(ratio.n as usize, "repeat"))
+    } else if significant && ratio.high.is_some_and(|high| high < 1.0) {
+        says(b, a)
+    } else if significant && ratio.low.is_some_and(|low| low > 1.0) {
+        says(a, b)
+    } else {
+        format!("no difference seen{p}")
+    }
+}
+
+/// `= 0.031`, `< 0.001`.
+fn p_words(p: f64) -> String {
+    if p < 0.001 {
+        "< 0.001".into()
+    } else {
+        format!("= {}", number::short(format!("{p:.1e}").parse().unwrap_or(p)))
+    }
+}
+
+/// How the ratios of `figure` are read; `None` where it has none.
+pub(crate) fn direction(comparison: &Comparison, figure: &ComparedFigure) -> Option<String> {
+    figure.series.iter().flat_map(|series| &series.points).find_map(|point| point.ratio)?;
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    let word = if is_time(&figure.y.unit) { "faster" } else { "lower" };
+    Some(format!("ratio = {b} / {a}; below 1× {b} is {word}"))
+}
+
+/// The answer first. Of a study, what is compared; of two targets the peaks and what they say of each other, then the
+/// tail at the highest load that overloads neither side. At least one sentence.
+pub(crate) fn answer(comparison: &Comparison) -> Vec<Sentence> {
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    if let Some(study) = &comparison.study {
+        return vec![Sentence::new(format!("{study}: {b} over {a}"))];
+    }
+    let sentences: Vec<Sentence> =
+        peaks(comparison).into_iter().chain(tail(comparison)).map(Sentence::new).collect();
+    if sentences.is_empty() {
+        return vec![Sentence::new(format!("{a} and {b} have no load in common: nothing can be compared"))];
+    }
+    sentences
+}
+
+fn peaks(comparison: &Comparison) -> Option<String> {
+    let figure = comparison.figure(ComparedFigure::PEAK)?;
+    let point = figure.series.first()?.points.first()?;
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    let words = |peak: &Point| match (peak.y?, peak.high) {
+        (low, _) if low <= 0.0 => Some("no load".to_owned()),
+        (low, Some(high)) => Some(number::rate_range(low, high)),
+        (low, None) => Some(format!("at least {}", quantity(low, &figure.y.unit))),
+    };
+    let rates = format!("{b} {}, {a} {}", words(&point.b)?, words(&point.a)?);
+    let Some(ratio) = point.ratio else { return Some(format!("Peak throughput under QoS: {rates}")) };
+    let range = bounds(ratio.low, ratio.high).map_or(String::new(), |range| format!(" ({range})"));
+    let times = format!("{}{range}", number::ratio(ratio.value));
+    let differs = ratio.low.is_some_and(|low| low > 1.0) || ratio.high.is_some_and(|high| high < 1.0);
+    Some(if differs {
+        format!("{b} has {times} the peak throughput under QoS of {a}: {rates}")
+    } else {
+        format!("No difference of the peak throughput under QoS was seen, {b} over {a} {times}: {rates}")
+    })
+}
+
+/// The tail at the highest load at which both have figures and neither is overloaded, where a response time
+/// would say more about the length of the window.
+fn tail(comparison: &Comparison) -> Option<String> {
+    let figure = comparison.figure(ComparedFigure::LOADS)?;
+    let series = |metric: Metric| figure.series.iter().find(|series| series.name == metric.words());
+    let order = [Metric::WindowedP99, Metric::P99, Metric::P50];
+    let found = (0..figure.series.first()?.points.len()).rev().find_map(|at| {
+        order.into_iter().find_map(|metric| {
+            let point = series(metric)?.points.get(at).filter(|point| !point.overloaded)?;
+            Some((metric, point, point.ratio?))
+        })
+    });
+    let (metric, point, ratio) = found?;
+    let (a, b) = (&comparison.a.label, &comparison.b.label);
+    let load = match point.share {
+        Some(share) => format!("{} of the maximum", number::percent(share)),
+        None => place(figure, point),
+    };
+    let (times, range) = (number::ratio(ratio.value), bounds(ratio.low, ratio.high)?);
+    let says = judgement(comparison, figure, point);
+    Some(format!("At {load} the {} of {b} is {times} ({range}) that of {a}: {says}", metric.words()))
+}
+
+#[cfg(test)]
+mod tests {
+    use results::study::Axis;
+    use results::{Ratio, Side};
+
+    use super::*;
+
+    fn comparison() -> Comparison {
+        let side = |label: &str| Side { label: label.into(), ..Side::default() };
+        Comparison { a: side("memcached"), b: side("sphinx"), paired: true, ..Comparison::default() }
+    }
+
+    #[test]
+    fn words_follow_the_interval_and_the_test() {
+        let check_in = |unit: &str, n: u32, (low, high): (f64, f64), p_value: Option<f64>, expect: &str| {
+            let y = Axis { unit: unit.into(), ..Axis::default() };
+            let figure = ComparedFigure { y, ..ComparedFigure::default() };
+            let (low, high) = (Some(low), Some(high));
+            let ratio = Ratio { value: 0.7, low, high, n, judged: n >= 6, p_value };
+            let point = ComparedPoint { ratio: Some(ratio), ..ComparedPoint::default() };
+            assert_eq!(judgement(&comparison(), &figure, &point), expect);
+        };
+        let check = |n, ends, p, expect| check_in("us", n, ends, p, expect);
+        check(3, (0.6, 0.8), None, "too few to judge a difference (3 repeats)");
+        check(1, (0.7, 0.7), None, "too few to judge a difference (1 repeat)");
+        check(8, (0.6, 0.8), Some(0.0312), "sphinx is faster (p = 0.031)");
+        check(8, (1.2, 1.8), Some(0.0001), "memcached is faster (p < 0.001)");
+        check(8, (0.6, 1.1), Some(0.2), "no difference seen (p = 0.2)");
+        check(8, (0.6, 0.9), Some(0.08), "no difference seen (p = 0.08)");
+        check_in("rps", 8, (0.6, 0.9), None, "memcached is higher");
+        check_in("rps", 8, (1.1, 1.2), None, "sphinx is higher");
+    }
+
+    #[test]
+    fn an_open_end_of_a_peak_is_said() {
+        let side = |low, high| Point { y: Some(low), low: Some(low), high, ..Point::default() };
+        let check = |a: Point, b: Point, ratio: Option<(f64, Option<f64>, Option<f64>)>, expect: &str| {
+            let ratio =
+                ratio.map(|(value, low, high)| Ratio { value, low, high, judged: true, ..Ratio::default() });
+            let points = vec![ComparedPoint { a, b, ratio, ..ComparedPoint::default() }];
+            let series = vec![results::ComparedSeries { points, ..Default::default() }];
+            let y = Axis { unit: "rps".into(), ..Axis::default() };
+            let figure =
+                ComparedFigure { id: ComparedFigure::PEAK.into(), y, series, ..ComparedFigure::default() };
+            let comparison = Comparison { figures: vec![figure], ..comparison() };
+            let said = answer(&comparison).iter().map(Sentence::to_string).collect::<Vec<_>>().join("; ");
+            assert!(said.contains(expect), "{said}");
+        };
+        let bounded = || side(80.0, Some(100.0));
+        check(
+            bounded(),
+            side(250.0, None),
+            Some((3.1, Some(2.5), None)),
+            "sphinx has 3.10× (at least 2.50×)",
+        );
+        check(bounded(), side(250.0, None), Some((3.1, Some(2.5), None)), "sphinx at least 250 rps");
+        check(side(90.0, None), bounded(), Some((0.9, None, Some(1.1))), "No difference");
+        check(
+            side(0.0, Some(1.0)),
+            bounded(),
+            None,
+            "Peak throughput under QoS: sphinx 80.0–100 rps, memcached no load",
+        );
+    }
+
+    #[test]
+    fn nothing_in_common_is_said() {
+        let expect = "memcached and sphinx have no load in common: nothing can be compared";
+        assert_eq!(answer(&comparison()).iter().map(Sentence::to_string).collect::<Vec<_>>(), [expect]);
+    }
+}

@@ -1,0 +1,132 @@
+use results::study::{Point, X};
+use results::{ComparedFigure, ComparedPoint, Comparison};
+
+use super::answer::judgement;
+use crate::figure::nothing_at;
+use crate::number;
+use crate::quantity::{self, quantity, quantity_range};
+
+/// A column of the table of a figure's ratios.
+pub(crate) struct Column {
+    pub head: String,
+    /// Whether it holds words rather than numbers.
+    pub words: bool,
+    /// How soon a narrow terminal leaves it out; 0 is never.
+    pub spare: u8,
+}
+
+/// The rows of one place.
+pub(crate) struct Place<'a> {
+    /// Side a's, behind the share of the maximum.
+    pub name: String,
+    /// Side b's, where it is another.
+    pub of_b: Option<String>,
+    /// Each series that has something there; none where no trials of both sides are valid.
+    pub points: Vec<(&'a str, &'a ComparedPoint)>,
+    /// What was left out there, in words.
+    pub left_out: Option<String>,
+}
+
+/// Which column holds the ratio.
+pub(crate) const RATIO: usize = 4;
+
+/// The columns of the table of `figure`, the place first.
+pub(crate) fn columns(comparison: &Comparison, figure: &ComparedFigure) -> Vec<Column> {
+    let column = |head: &str, words, spare| Column { head: head.into(), words, spare };
+    let mut columns = vec![
+        column(&figure.x.label, true, 0),
+        column("series", true, 0),
+        column(&comparison.a.label, false, 2),
+        column(&comparison.b.label, false, 2),
+        column("ratio", false, 0),
+        column("interval or range", false, 1),
+        column("n", false, 3),
+    ];
+    if has_intervals(comparison, figure) {
+        columns.push(column(&format!("interval of {}", comparison.a.label), false, 4));
+        columns.push(column("agrees", true, 0));
+    }
+    columns.push(column("what it says", true, 0));
+    columns
+}
+
+/// Whether it is asked if side b lies in the intervals of side a: of two results of one study.
+fn has_intervals(comparison: &Comparison, figure: &ComparedFigure) -> bool {
+    let is_rerun = comparison.study.is_some();
+    is_rerun && figure.series.iter().flat_map(|series| &series.points).any(|point| point.agrees().is_some())
+}
+
+/// What stands in the columns behind the place.
+pub(crate) fn cells(
+    comparison: &Comparison,
+    figure: &ComparedFigure,
+    series: &str,
+    point: &ComparedPoint,
+) -> Vec<String> {
+    let none = || number::NONE.to_owned();
+    let ratio = point.ratio;
+    let mut cells = vec![
+        series.to_owned(),
+        value(figure, &point.a),
+        value(figure, &point.b),
+        ratio.map_or_else(none, |ratio| number::ratio(ratio.value)),
+        ratio.and_then(|ratio| bounds(ratio.low, ratio.high)).unwrap_or_else(none),
+        ratio.map_or_else(none, |ratio| ratio.n.to_string()),
+    ];
+    if has_intervals(comparison, figure) {
+        let interval = point.a.low.zip(point.a.high).zip(point.half_width()).map(|((low, high), half)| {
+            format!("{} (± {})", quantity_range(low, high, &figure.y.unit), number::percent(half))
+        });
+        cells.push(interval.unwrap_or_else(none));
+        cells.push(point.agrees().map_or_else(none, |agrees| if agrees { "yes" } else { "NO" }.into()));
+    }
+    cells.push(judgement(comparison, figure, point));
+    cells
+}
+
+/// A ratio's interval, of which one end may be open.
+pub(super) fn bounds(low: Option<f64>, high: Option<f64>) -> Option<String> {
+    match (low, high) {
+        (Some(low), Some(high)) => Some(number::ratio_range(low, high)),
+        (Some(low), None) => Some(format!("at least {}", number::ratio(low))),
+        (None, Some(high)) => Some(format!("at most {}", number::ratio(high))),
+        (None, None) => None,
+    }
+}
+
+/// The places of `figure` in the order of its axis.
+pub(crate) fn places(figure: &ComparedFigure) -> Vec<Place<'_>> {
+    let points =
+        || figure.series.iter().flat_map(|s| s.points.iter().map(move |point| (s.name.as_str(), point)));
+    let is_there = |point: &Point| point.y.is_some() || point.label.is_some();
+    let at = |x: &X| {
+        let here = || points().filter(|(_, point)| point.a.x == *x);
+        let shown: Vec<_> = here().filter(|(_, point)| is_there(&point.a) || is_there(&point.b)).collect();
+        let nothing = (shown.is_empty()).then(|| "no valid trials on both sides".to_owned());
+        let most = here().max_by_key(|(_, point)| point.invalid)?.1;
+        let said: Vec<String> = nothing.into_iter().chain(left_out(most)).collect();
+        let left_out = (!said.is_empty()).then(|| said.join(", "));
+        let of_b = (most.b.x != most.a.x).then(|| quantity::place(figure.kind, &figure.x.unit, &most.b.x));
+        Some(Place { name: place(figure, most), of_b, points: shown, left_out })
+    };
+    let places = quantity::places(&figure.x, points().map(|(_, point)| &point.a.x));
+    places.into_iter().filter_map(at).collect()
+}
+
+/// What the place of `point` is called: side a's, behind the share of the maximum.
+pub(super) fn place(figure: &ComparedFigure, point: &ComparedPoint) -> String {
+    let share = point.share.map_or(String::new(), |share| format!("{} ", number::percent(share)));
+    format!("{share}{}", quantity::place(figure.kind, &figure.x.unit, &point.a.x))
+}
+
+/// `1 invalid trial left out`.
+pub(super) fn left_out(point: &ComparedPoint) -> Option<String> {
+    (point.invalid > 0)
+        .then(|| format!("{} left out", number::plural(point.invalid as usize, "invalid trial")))
+}
+
+/// The figure of one side.
+pub(super) fn value(figure: &ComparedFigure, point: &Point) -> String {
+    let shown = point.label.clone().or_else(|| point.y.map(|y| quantity(y, &figure.y.unit)));
+    shown.unwrap_or_else(|| nothing_at(figure.kind).into())
+}
