@@ -2,9 +2,14 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use crate::{Experiment, SCHEMA};
+
+/// The record.
+const FILE: &str = "result.json";
 
 /// A result that cannot be written or read.
 #[derive(Debug, Error)]
@@ -36,12 +41,14 @@ pub enum Error {
         problem: String,
     },
     /// The result was written by a later version.
-    #[error("{} has schema {found}; this program reads up to {SCHEMA}: use a newer taillight", path.display())]
+    #[error("{} has schema {found}; this program reads up to {known}: use a newer taillight", path.display())]
     TooNew {
         /// The file.
         path: PathBuf,
         /// Its schema.
         found: u64,
+        /// The latest that this version reads.
+        known: u32,
     },
 }
 
@@ -100,15 +107,7 @@ impl ResultFolder {
 
     /// The folder at `path`, which must hold a `result.json`; a path to that file itself will do.
     pub fn open(path: &Path) -> Result<ResultFolder, Error> {
-        let path = if path.file_name().is_some_and(|name| name == "result.json") {
-            path.parent().unwrap_or(Path::new("."))
-        } else {
-            path
-        };
-        let folder = ResultFolder { path: path.into() };
-        let file = folder.path.join("result.json");
-        fs::metadata(&file).map_err(|source| Error::Read { path: file, source })?;
-        Ok(folder)
+        Ok(ResultFolder { path: folder_of(path, FILE)? })
     }
 
     /// Where it is.
@@ -123,24 +122,44 @@ impl ResultFolder {
 
     /// Writes `result.json`.
     pub fn save(&self, experiment: &Experiment) -> Result<PathBuf, Error> {
-        let json = serde_json::to_vec_pretty(experiment)
-            .map_err(|e| Error::Damaged { path: self.path.join("result.json"), problem: e.to_string() })?;
-        self.write("result.json", &json)
+        save(&self.path.join(FILE), experiment)
     }
 
     /// Reads `result.json`.
     pub fn load(&self) -> Result<Experiment, Error> {
-        let path = self.path.join("result.json");
-        let text = fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let damaged = |problem: String| Error::Damaged { path: path.clone(), problem };
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-        match value.get("schema").and_then(serde_json::Value::as_u64) {
-            None => return Err(damaged("it has no schema number".into())),
-            Some(found) if found > u64::from(SCHEMA) => return Err(Error::TooNew { path, found }),
-            Some(_) => {}
-        }
-        serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
+        load(&self.path.join(FILE), SCHEMA)
     }
+}
+
+/// The folder at `path`, which must hold `file`; a path to that file itself will do.
+pub(crate) fn folder_of(path: &Path, file: &str) -> Result<PathBuf, Error> {
+    let is_file = path.file_name().is_some_and(|name| name == file);
+    let folder = if is_file { path.parent().unwrap_or(Path::new(".")) } else { path };
+    let file = folder.join(file);
+    fs::metadata(&file).map_err(|source| Error::Read { path: file, source })?;
+    Ok(folder.into())
+}
+
+/// Writes `record` to `path` as JSON, whole or not at all.
+pub(crate) fn save(path: &Path, record: &impl Serialize) -> Result<PathBuf, Error> {
+    let json = serde_json::to_vec_pretty(record)
+        .map_err(|e| Error::Damaged { path: path.into(), problem: e.to_string() })?;
+    write_whole(path, &json)
+}
+
+/// Reads the record at `path`, of a schema up to `known`.
+pub(crate) fn load<R: DeserializeOwned>(path: &Path, known: u32) -> Result<R, Error> {
+    let text = fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    let damaged = |problem: String| Error::Damaged { path: path.into(), problem };
+    let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
+    match value.get("schema").and_then(serde_json::Value::as_u64) {
+        None => return Err(damaged("it has no schema number".into())),
+        Some(found) if found > u64::from(known) => {
+            return Err(Error::TooNew { path: path.into(), found, known });
+        }
+        Some(_) => {}
+    }
+    serde_json::from_value(value).map_err(|e| damaged(e.to_string()))
 }
 
 /// Writes `bytes` to `path` by way of a file beside it, whole or not at all; returns `path`.

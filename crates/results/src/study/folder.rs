@@ -3,7 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{STUDY_SCHEMA, Study};
-use crate::folder::write_whole;
+use crate::folder::{folder_of, load, save, write_whole};
 use crate::{Error, earlier};
 
 /// What the folder of a study that is not whole yet ends in.
@@ -37,14 +37,7 @@ impl StudyFolder {
 
     /// The folder at `path`, which must hold a `study.json`; a path to that file itself will do.
     pub fn open(path: &Path) -> Result<StudyFolder, Error> {
-        let path = if path.file_name().is_some_and(|name| name == FILE) {
-            path.parent().unwrap_or(Path::new("."))
-        } else {
-            path
-        };
-        let file = path.join(FILE);
-        fs::metadata(&file).map_err(|source| Error::Read { path: file, source })?;
-        Ok(StudyFolder { path: path.into() })
+        Ok(StudyFolder { path: folder_of(path, FILE)? })
     }
 
     /// Whether there is a study at `path`.
@@ -69,29 +62,12 @@ impl StudyFolder {
 
     /// Writes `study.json`.
     pub fn save(&self, study: &Study) -> Result<PathBuf, Error> {
-        let path = self.path.join(FILE);
-        let json = serde_json::to_vec_pretty(study)
-            .map_err(|e| Error::Damaged { path: path.clone(), problem: e.to_string() })?;
-        write_whole(&path, &json)
+        save(&self.path.join(FILE), study)
     }
 
     /// Reads `study.json`.
     pub fn load(&self) -> Result<Study, Error> {
-        let path = self.path.join(FILE);
-        let text = fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
-        let damaged = |problem: String| Error::Damaged { path: path.clone(), problem };
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|e| damaged(e.to_string()))?;
-        match value.get("schema").and_then(serde_json::Value::as_u64) {
-            None => return Err(damaged("it has no schema number".into())),
-            Some(found) if found > u64::from(STUDY_SCHEMA) => {
-                return Err(damaged(format!(
-                    "its schema is {found} and this program reads studies up to {STUDY_SCHEMA}: use a newer taillight"
-                )));
-            }
-            Some(_) => {}
-        }
-        let study = serde_json::from_value(value).map_err(|e| damaged(e.to_string()))?;
-        Ok(earlier::study(study))
+        Ok(earlier::study(load(&self.path.join(FILE), STUDY_SCHEMA)?))
     }
 
     /// Renames it to its name without `.partial`: it is whole.
