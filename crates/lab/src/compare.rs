@@ -1,7 +1,7 @@
 //! Two results side by side: what is the ratio, how sure is it, and what else differs.
 //!
 //! However the two came about, what is made of them is one [`Comparison`], and every ratio is made in one place. What
-//! differs is where the figures are found: [`results`] takes loads and peaks of two targets, [`studies`] the figures and
+//! differs is where the figures are found: [`results()`] takes loads and peaks of two targets, [`studies`] the figures and
 //! claims of two results of one study, [`rerun`] the measurements behind them. Trials that ran in turn within one run are
 //! compared pair by pair, block by block: the machine's drift, which is often larger than what is to be found, cancels.
 //! Results of two runs can only be compared by their medians, and a reader is told so. Under 6 repeats there is a range and

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Command};
 use lab::compare::{Choice, results as compare_results, studies as compare_studies};
-use lab::{Plan, Sweep, TargetName};
+use lab::{Sweep, TargetName};
 use report::Sides;
 use results::study::StudyFolder;
 use results::{Comparison, Experiment, Kind, ResultFolder, Study, write_whole};
@@ -78,16 +78,7 @@ fn live(args: CompareArgs, command: Vec<String>) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     };
-    let job = Job {
-        kind: Kind::CompareLive,
-        suffix: "compare",
-        plan: Plan::of_sweep(&sweep, &spec, targets.len()),
-        targets,
-        spec,
-        command,
-        server: args.setting.server,
-        result: args.setting.result,
-    };
+    let job = Job::of_sweep((Kind::CompareLive, "compare"), targets, spec, &sweep, command, args.setting);
     let finished = job::run(&job)?;
     finished.tell()?;
     tell_of_one(&finished.experiment, &finished.folder, args.html)?;

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
-use lab::{Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Session, TargetName, Unkept};
+use lab::{
+    Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Session, Sweep, TargetName, Unkept,
+};
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
 use spec::{Pace, Spec, Workload};
@@ -142,6 +144,21 @@ pub(crate) struct Job {
     pub command: Vec<String>,
     pub server: ServerArgs,
     pub result: ResultArgs,
+}
+
+impl Job {
+    /// A sweep or a search of `targets` as `spec` says.
+    pub(crate) fn of_sweep(
+        (kind, suffix): (Kind, &'static str),
+        targets: Vec<TargetName>,
+        spec: Spec,
+        sweep: &Sweep,
+        command: Vec<String>,
+        Setting { result, server, .. }: Setting,
+    ) -> Job {
+        let plan = Plan::of_sweep(sweep, &spec, targets.len());
+        Job { kind, suffix, targets, spec, plan, command, server, result }
+    }
 }
 
 /// A run that is over, whole or not.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use lab::{Plan, Sweep, TargetName};
+use lab::{Sweep, TargetName};
 use results::Kind;
 
 use crate::args::On;
@@ -49,16 +49,7 @@ pub(crate) fn run(args: PeakArgs, command: Vec<String>) -> Result<ExitCode> {
         peak_tolerance: Some(args.tolerance),
         time: None,
     };
-    let job = Job {
-        kind: Kind::Peak,
-        suffix: "peak",
-        targets: vec![args.target],
-        plan: Plan::of_sweep(&sweep, &spec, 1),
-        spec,
-        command,
-        server: setting.server,
-        result: setting.result,
-    };
+    let job = Job::of_sweep((Kind::Peak, "peak"), vec![args.target], spec, &sweep, command, setting);
     let finished = job::run(&job)?;
     finished.tell()?;
     Ok(finished.code(args.gate))
