@@ -126,7 +126,7 @@ impl Running {
             files,
             root: User::is_root(),
             user: account(service).map(|user| user.name),
-            open_files: limits::open_files(self.places.form()),
+            open_files: limits::open_files(seat.placement.form),
             asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip())),
         })
     }

@@ -1,10 +1,9 @@
 //! A running application: its services in the order in which they started.
 
 use std::iter;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use launch::{Instance, OwnFolder, Places, Restart};
+use launch::{Instance, OwnFolder, Place, Places, Restart};
 
 use crate::Error;
 use crate::context::{Address, Seat};
@@ -41,6 +40,16 @@ pub(crate) struct Started {
     prepared: usize,
 }
 
+impl Started {
+    /// What each of its instances runs in.
+    fn places<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = Place<'a>> {
+        let placement = plan.placement(&plan.app().services[self.at].name).expect("it has one for each");
+        let place =
+            Place { form: placement.form, program: &self.found.path, image: placement.image.as_deref() };
+        iter::repeat_n(place, placement.instances.max(1))
+    }
+}
+
 impl Running {
     pub(crate) fn start(plan: Plan) -> Result<Running, Error> {
         let (mut services, mut places) = (Vec::new(), 0);
@@ -67,25 +76,8 @@ impl Running {
             });
             places += instances;
         }
-        let places = {
-            let placement = |at: usize| plan.placement(&plan.app().services[at].name).expect("it has one");
-            let first = placement(services[0].at);
-            let (form, image) = (first.form, first.image.clone());
-            let other = services
-                .iter()
-                .find(|one| placement(one.at).form != form || placement(one.at).image != image);
-            if let Some(other) = other {
-                return Err(Error::Unfit {
-                    service: plan.app().services[other.at].name.clone(),
-                    problem: format!(
-                        "its form or image differs from that of '{}'; services of one application run in the same form",
-                        plan.app().services[services[0].at].name
-                    ),
-                });
-            }
-            let programs: Vec<&Path> = services.iter().map(|one| one.found.path.as_path()).collect();
-            Places::prepare(form, places, &programs, image.as_deref())?
-        };
+        let wanted: Vec<Place<'_>> = services.iter().flat_map(|one| one.places(&plan)).collect();
+        let places = Places::prepare(&wanted)?;
         let mut running = Running { services, places, plan };
         running.start_all()?;
         running.fill()?;

@@ -44,20 +44,23 @@ impl Running {
     /// Where an instance is to listen.
     fn addresses(&self, seat: &Seat<'_>, place: usize) -> Result<Vec<Address>, Error> {
         let name = &seat.service.name;
+        // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
+        let bridge = self.places.bridge().filter(|_| self.plan.listen.is_loopback());
+        let bare = bridge.unwrap_or(self.plan.listen);
         let of = |listen: &Listen| match (listen.protocol, seat.folder) {
             (Protocol::Unix, Some(folder)) => {
                 Ok(Address::Unix(folder.path().join(format!("{}.sock", listen.name))))
             }
-            _ if self.places.has_all_ports() => {
+            _ if !self.places.is_bare(place) => {
                 Ok(Address::Tcp(SocketAddr::new(self.places.listen(place), listen.port)))
             }
-            _ if listen.prints_address => Ok(Address::Tcp(SocketAddr::new(self.plan.listen, 0))),
+            _ if listen.prints_address => Ok(Address::Tcp(SocketAddr::new(bare, 0))),
             _ => {
-                let port = free_port_at(self.plan.listen).map_err(|source| {
+                let port = free_port_at(bare).map_err(|source| {
                     let doing = "cannot find a free port";
                     launch::Error::Os { name: name.clone(), doing, source }
                 })?;
-                Ok(Address::Tcp(SocketAddr::new(self.plan.listen, port)))
+                Ok(Address::Tcp(SocketAddr::new(bare, port)))
             }
         };
         seat.service.listens.iter().map(of).collect()
@@ -193,7 +196,7 @@ impl Running {
                     ready::await_socket(instance, &path, left())?;
                     Address::Unix(path)
                 }
-                Address::Tcp(address) if self.places.has_all_ports() => {
+                Address::Tcp(address) if !self.places.is_bare(place) => {
                     let address = SocketAddr::new(self.places.address(place), address.port());
                     instance.await_answer(address, left())?;
                     Address::Tcp(address)

@@ -20,14 +20,14 @@ fn files() -> TempDir {
     folder
 }
 
-/// The application over `files`; `None` where a program is missing.
+/// The application over `files`; `None`, and says why, where a program or a form is unavailable.
 fn started(name: &str, words: &[&str], files: &Path) -> Option<Running> {
     let mut plan = Plan::new(Arc::new(app::of_name(name).unwrap()), Path::new("/no/such/taillight"));
     plan.files = Some(files.into());
     plan.set(words).unwrap();
     match plan.start() {
         Ok(running) => Some(running),
-        Err(Error::Launch(error @ launch::Error::NotFound { .. })) => {
+        Err(Error::Launch(error @ (launch::Error::NotFound { .. } | launch::Error::NoForm { .. }))) => {
             println!("skipped: {error}");
             None
         }
@@ -124,4 +124,31 @@ fn a_back_end_that_dies_is_named() {
         std::thread::yield_now();
     };
     assert_eq!(gone, "nginx");
+}
+
+#[test]
+fn services_of_different_forms_reach_each_other() {
+    let files = files();
+    let check = |words: &[&str], bare: &[&str]| {
+        let Some(running) = started("varnish-nginx", words, files.path()) else { return };
+        let names = running.places().names().into_iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(names.is_empty(), bare.len() == 2, "{words:?}");
+        for one in running.services() {
+            let own = fs::read_link("/proc/self/ns/net").unwrap();
+            let net = fs::read_link(format!("/proc/{}/ns/net", one.instances[0].pid())).unwrap();
+            assert_eq!(net == own, bare.contains(&one.service.name.as_str()), "{words:?}");
+            // Loopback is nowhere in a result of several forms: those behind the bridge do not reach it.
+            let loopback = one.addresses.iter().any(|address| address.starts_with("127."));
+            assert_eq!(loopback, bare.len() == 2, "{:?}", one.addresses);
+        }
+        serves(running, &["nginx", "varnish"]);
+        let left = std::process::Command::new("ip").args(["-o", "link", "show"]).output().unwrap();
+        let left = String::from_utf8_lossy(&left.stdout).into_owned();
+        assert!(!names.iter().any(|name| left.contains(name)), "{left}");
+    };
+    check(&[], &["nginx", "varnish"]);
+    check(&["nginx.form=bridged"], &["varnish"]);
+    check(&["nginx.form=lxc"], &["varnish"]);
+    check(&["varnish.form=bridged"], &["nginx"]);
+    check(&["varnish.form=bridged", "nginx.form=podman"], &[]);
 }

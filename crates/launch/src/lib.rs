@@ -46,7 +46,7 @@ pub use clean::clean_up;
 pub use error::Error;
 pub use netspace::network_note;
 pub use own_folder::OwnFolder;
-pub use place::{Image, Instance, Places};
+pub use place::{Image, Instance, Place, Places};
 pub use port::{free_port, free_port_at};
 pub use process::{Ended, Process};
 pub use program::find_program;

@@ -21,15 +21,18 @@ pub(crate) struct Network {
     name: String,
     subnet: Subnet,
     /// Of each place, where they are made here.
-    spaces: Vec<NetSpace>,
+    spaces: Vec<Option<NetSpace>>,
     _guardian: Guardian,
 }
 
 impl Network {
-    /// A bridge for so many `places`. With `spaces` each gets a namespace now, otherwise by [`Network::join`].
+    /// A bridge for a place of each of these `forms`. Each gets a namespace now, but a bare one, which needs none, and one of
+    /// docker, which makes it: see [`Network::join`].
     ///
     /// Errors: only root may, or there is no `ip`.
-    pub(crate) fn new(form: Form, places: usize, spaces: bool) -> Result<Network, Error> {
+    pub(crate) fn new(forms: &[Form]) -> Result<Network, Error> {
+        let places = forms.len();
+        let form = forms.iter().copied().find(|form| *form != Form::Bare).unwrap_or_default();
         let refused = |why: String, remedy| Error::NoForm { form, why, remedy };
         if !User::is_root() {
             return Err(refused(
@@ -51,9 +54,14 @@ impl Network {
         let subnet = take_range(&name, places)?;
         ip(&["link", "set", &name, "up"])?;
         let mut network = Network { name: name.clone(), subnet, spaces: Vec::new(), _guardian: guardian };
-        for place in 0..if spaces { places } else { 0 } {
-            let space = NetSpace::new().map_err(os("cannot make a network namespace"))?;
-            network.join(place, &space.path())?;
+        for (place, form) in forms.iter().enumerate() {
+            let space = match form {
+                Form::Bare | Form::Docker => None,
+                _ => Some(NetSpace::new().map_err(os("cannot make a network namespace"))?),
+            };
+            if let Some(space) = &space {
+                network.join(place, &space.path())?;
+            }
             network.spaces.push(space);
         }
         Ok(network)
@@ -81,14 +89,19 @@ impl Network {
         self.subnet.address(place + 1)
     }
 
+    /// The address of the bridge itself, which is one of this machine's.
+    pub(crate) fn bridge_address(&self) -> Ipv4Addr {
+        self.subnet.address(0)
+    }
+
     /// The namespace of a place, where it was made here.
     pub(crate) fn space(&self, place: usize) -> Option<PathBuf> {
-        self.spaces.get(place).map(NetSpace::path)
+        self.spaces[place].as_ref().map(NetSpace::path)
     }
 
     /// TCP's congestion control in the namespace of a place, where it was made here.
     pub(crate) fn control(&self, place: usize) -> Option<&str> {
-        self.spaces.get(place)?.control()
+        self.spaces[place].as_ref()?.control()
     }
 
     /// What everything of it is called.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, Engine, From};
 use crate::guardian::Guardian;
 use crate::network::Network;
-use crate::{Error, Form, Process, Spec, clean, lxc, netspace, root, tool};
+use crate::{Error, Form, Process, Spec, clean, lxc, netspace, owner, root, tool};
 
 /// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
@@ -18,20 +18,35 @@ const GONE_WAIT: Duration = Duration::from_secs(5);
 /// How often each is checked for.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Places for servers of one or several programs, all of one form. Dropping it removes whatever was made for them; the servers in
-/// them are to be dropped before.
+/// What one place is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// What stands around the server.
+    pub form: Form,
+    /// Its program, which a container finds at the path that it has here.
+    pub program: &'a Path,
+    /// The user's image that podman or docker runs it from.
+    pub image: Option<&'a str>,
+}
+
+/// Places for the servers of a target, each of its own form; those that are not bare share one bridge. Dropping it
+/// removes whatever was made for them; the servers in them are to be dropped before.
 ///
 /// What is removed is removed as well when this process is killed (see `guardian`), and what a guardian that was
 /// killed itself has left is removed by the next that is prepared here, or by [`crate::clean_up`].
 pub struct Places {
-    form: Form,
+    /// The form of each place, and which workshop its container is made in.
+    seats: Vec<(Form, Option<usize>)>,
     // Before the network: containers go before their links.
-    workshop: Option<Workshop>,
+    workshops: Vec<Workshop>,
     network: Option<Network>,
 }
 
-/// What containers are made in.
+/// What containers of one form, and from one image, are made in.
 struct Workshop {
+    form: Form,
+    /// What everything that is made in it is called, or begins with.
+    name: String,
     folder: PathBuf,
     engine: Option<Engine>,
     image: Option<Image>,
@@ -60,16 +75,14 @@ pub struct Instance {
 }
 
 impl Places {
-    /// Places for so many servers of `programs`, or of the user's `image`, in which they are found by their names.
+    /// The places that are asked for.
     ///
-    /// Errors: the form is unavailable here, with what would change that.
-    pub fn prepare(
-        form: Form,
-        count: usize,
-        programs: &[&Path],
-        image: Option<&str>,
-    ) -> Result<Places, Error> {
-        if let (Some(image), false) = (image, form.has_images()) {
+    /// Errors: a form is unavailable here, with what would change that.
+    pub fn prepare(wanted: &[Place<'_>]) -> Result<Places, Error> {
+        if let Some((form, image)) = wanted
+            .iter()
+            .find_map(|place| Some((place.form, place.image?)).filter(|(form, _)| !form.has_images()))
+        {
             let why = format!("there is no image in it, and '{image}' was given");
             return Err(Error::NoForm {
                 form,
@@ -77,72 +90,98 @@ impl Places {
                 remedy: "use --form podman or docker, or leave the image out",
             });
         }
-        if form == Form::Bare {
-            return Ok(Places { form, workshop: None, network: None });
-        }
-        clean::clean_up(&[form]);
-        let network = Network::new(form, count, form != Form::Docker)?;
-        let workshop = if form.is_container() {
-            Some(Workshop::new(form, network.name(), programs, image)?)
-        } else {
-            None
+        let forms: Vec<Form> = wanted.iter().map(|place| place.form).collect();
+        let mut places = Places {
+            seats: forms.iter().map(|form| (*form, None)).collect(),
+            workshops: Vec::new(),
+            network: None,
         };
-        Ok(Places { form, workshop, network: Some(network) })
+        if forms.iter().all(|form| *form == Form::Bare) {
+            return Ok(places);
+        }
+        clean::clean_up(&forms);
+        let network = Network::new(&forms)?;
+        let mut kinds: Vec<(Form, Option<&str>)> = Vec::new();
+        for (place, (_, workshop)) in wanted.iter().zip(&mut places.seats) {
+            let kind = (place.form, place.image);
+            if place.form.is_container() {
+                *workshop = kinds.iter().position(|known| *known == kind).or_else(|| {
+                    kinds.push(kind);
+                    Some(kinds.len() - 1)
+                });
+            }
+        }
+        for (form, image) in kinds {
+            let mut programs: Vec<&Path> = wanted
+                .iter()
+                .filter(|place| (place.form, place.image) == (form, image))
+                .map(|place| place.program)
+                .collect();
+            programs.dedup();
+            let name = if places.workshops.is_empty() { network.name().to_owned() } else { owner::fresh() };
+            places.workshops.push(Workshop::new(form, name, &programs, image)?);
+        }
+        Ok(Places { network: Some(network), ..places })
     }
 
-    /// Its form.
-    pub fn form(&self) -> Form {
-        self.form
+    /// What everything that is made for them is called, or begins with; none where all are bare.
+    pub fn names(&self) -> Vec<&str> {
+        let network = self.network.as_ref().map(Network::name);
+        network.into_iter().chain(self.workshops.iter().skip(1).map(|one| one.name.as_str())).collect()
     }
 
-    /// What everything that is made for it is called, or begins with; `None` for bare ones.
-    pub fn name(&self) -> Option<&str> {
-        self.network.as_ref().map(Network::name)
+    /// The bridge's address, at which those behind it reach bare ones; `None` where all are bare.
+    pub fn bridge(&self) -> Option<IpAddr> {
+        Some(self.network.as_ref()?.bridge_address().into())
     }
 
-    /// The address that the server in place number `place` is reached at; loopback for a bare one.
+    /// The address that the server in place number `place` is reached at. A bare one is reached at loopback, or at the
+    /// bridge's address where others are behind it.
     pub fn address(&self, place: usize) -> IpAddr {
-        self.network.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address(place)).into()
+        match &self.network {
+            None => Ipv4Addr::LOCALHOST.into(),
+            Some(network) if self.is_bare(place) => network.bridge_address().into(),
+            Some(network) => network.address(place).into(),
+        }
     }
 
     /// The address that it is to listen on. docker makes the namespace itself, and the address comes later.
     pub fn listen(&self, place: usize) -> IpAddr {
-        if self.form == Form::Docker { Ipv4Addr::UNSPECIFIED.into() } else { self.address(place) }
+        if self.seats[place].0 == Form::Docker { Ipv4Addr::UNSPECIFIED.into() } else { self.address(place) }
     }
 
-    /// Whether a server has all ports to itself, and need not look for a free one.
-    pub fn has_all_ports(&self) -> bool {
-        self.network.is_some()
+    /// Whether the server in place number `place` has this machine's network, and must look for a free port.
+    pub fn is_bare(&self, place: usize) -> bool {
+        self.seats[place].0 == Form::Bare
     }
 
-    /// The image that containers run from.
-    pub fn image(&self) -> Option<&Image> {
-        self.workshop.as_ref()?.image.as_ref()
+    /// The images that containers run from.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.workshops.iter().filter_map(|workshop| workshop.image.as_ref())
     }
 
-    /// The version of LXC, podman or docker.
-    pub fn version(&self) -> Option<String> {
-        let workshop = self.workshop.as_ref()?;
-        match &workshop.engine {
-            Some(engine) => engine.version().ok(),
-            None => tool::run(Spec::new("lxc-start", "lxc-start").arg("--version"), lxc::PACKAGE).ok(),
-        }
+    /// The versions of LXC, podman and docker, of those that are used.
+    pub fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> = self.workshops.iter().filter_map(Workshop::version).collect();
+        versions.dedup();
+        versions
     }
 
     /// Starts `spec` in place number `place`, which is free.
     ///
     /// Errors: as those of [`Process::spawn`], or the container did not come to be, with its last words.
     pub fn start(&self, place: usize, spec: Spec) -> Result<Instance, Error> {
-        let (Some(network), workshop) = (&self.network, &self.workshop) else {
-            return Ok(Instance::bare(Process::spawn(spec)?));
+        let network = match &self.network {
+            Some(network) if !self.is_bare(place) => network,
+            _ => return Ok(Instance::bare(Process::spawn(spec)?)),
         };
         let space = network.space(place);
         let control = network.control(place).map(str::to_owned);
-        let Some(workshop) = workshop else {
+        let Some(workshop) = self.seats[place].1.map(|at| &self.workshops[at]) else {
             let instance = Instance::bare(Process::spawn(Spec { net: space, ..spec })?);
             return Ok(Instance { control, ..instance });
         };
-        let name = format!("{}-{place}", network.name());
+        let name = format!("{}-{place}", workshop.name);
         let Some(engine) = &workshop.engine else {
             let root = workshop.folder.join("root");
             let space = space.unwrap_or_default();
@@ -155,7 +194,7 @@ impl Places {
         let root = workshop.folder.join("root");
         let from = workshop.image.as_ref().map_or(From::Folder(&root), |image| From::Image(&image.name));
         let container = engine::Container { name: &name, from, space: space.as_deref() };
-        let mut process = tool::start(engine.wrap(&spec, &container), self.form.name())?;
+        let mut process = tool::start(engine.wrap(&spec, &container), workshop.form.name())?;
         let pid = first_process(&mut process, |_| engine.pid(&name))?;
         match self.joined(network, engine, place, &name, space.is_none().then_some(pid)) {
             Ok((id, joined)) => {
@@ -195,16 +234,16 @@ impl Places {
 }
 
 impl Workshop {
-    fn new(form: Form, name: &str, programs: &[&Path], users: Option<&str>) -> Result<Workshop, Error> {
+    fn new(form: Form, name: String, programs: &[&Path], users: Option<&str>) -> Result<Workshop, Error> {
         let os = |doing| {
-            let name = name.to_owned();
+            let name = name.clone();
             move |source| Error::Os { name, doing, source }
         };
-        let folder = clean::folder(name);
+        let folder = clean::folder(&name);
         let engine =
             if form.has_images() { Some(Engine::find(form, &folder, users.is_some())?) } else { None };
         // Before anything is made, so that nothing is left whenever this process ends.
-        let undo = clean::containers(name, engine.as_ref());
+        let undo = clean::containers(&name, engine.as_ref());
         let guardian = Guardian::start(&undo).map_err(os("cannot start what removes containers"))?;
         let root = folder.join("root");
         fs::create_dir_all(&root).map_err(os("cannot make a folder for containers"))?;
@@ -228,7 +267,15 @@ impl Workshop {
                 }
             };
         }
-        Ok(Workshop { folder, engine, image, _guardian: guardian })
+        Ok(Workshop { form, name, folder, engine, image, _guardian: guardian })
+    }
+
+    /// The version of what makes its containers.
+    fn version(&self) -> Option<String> {
+        match &self.engine {
+            Some(engine) => engine.version().ok(),
+            None => tool::run(Spec::new("lxc-start", "lxc-start").arg("--version"), lxc::PACKAGE).ok(),
+        }
     }
 }
 

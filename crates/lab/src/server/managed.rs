@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use app::{App, Need, Restart, Running, RunningService};
+use app::{App, Need, Placement, Restart, Running, RunningService};
 use launch::Instance;
 
 use super::ServerOptions;
@@ -59,11 +59,11 @@ impl ManagedServer {
                 .map_or(Vec::new(), |first| first.process.spec().command_line()),
             configuration: front.and_then(|one| one.configuration).map(str::to_owned),
             cpus: self.options.cpus.clone(),
-            form: places.form().to_string(),
+            form: front.map_or_else(String::new, |one| self.placement(one).form.to_string()),
             instances: front.map_or(0, |one| one.instances.len() as u32),
             binary: front.map_or_else(String::new, |one| one.found.path.display().to_string()),
-            image: places.image().map(|image| format!("{} {}", image.name, image.id)),
-            engine: places.version(),
+            image: listed(places.images().map(|image| format!("{} {}", image.name, image.id)).collect()),
+            engine: listed(places.versions()),
             containers: containers.map(str::to_owned).collect(),
             congestion_control: self.congestion_control(),
             services: services.iter().map(|one| self.service(one)).collect(),
@@ -71,9 +71,13 @@ impl ManagedServer {
         }
     }
 
+    fn placement(&self, one: &RunningService<'_>) -> &Placement {
+        self.running.plan().placement(&one.service.name).expect("a plan has one for each service")
+    }
+
     fn service(&self, one: &RunningService<'_>) -> results::Service {
         let (plan, name) = (self.running.plan(), &one.service.name);
-        let placement = plan.placement(name).cloned().unwrap_or_default();
+        let placement = self.placement(one);
         let entrances = plan.app().entrances.iter().filter(|entrance| entrance.service == *name);
         results::Service {
             name: name.clone(),
@@ -85,7 +89,7 @@ impl ManagedServer {
             instances: one.instances.len() as u32,
             threads: placement.threads as u32,
             memory_bytes: placement.memory.0,
-            cpus: placement.cpus,
+            cpus: placement.cpus.clone(),
             addresses: one.addresses.clone(),
             restarts: 0,
         }
@@ -127,4 +131,9 @@ impl ManagedServer {
     pub(super) fn logs(&self) -> Vec<String> {
         self.running.logs()
     }
+}
+
+/// Several with commas between; `None` of none.
+fn listed(all: Vec<String>) -> Option<String> {
+    (!all.is_empty()).then(|| all.join(", "))
 }

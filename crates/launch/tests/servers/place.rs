@@ -2,13 +2,13 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use launch::memcached::{self, Memcached, Options};
-use launch::{Error, Form, Instance, Places, User};
+use launch::{Error, Form, Instance, Place, Places, User};
 use units::Bytes;
 
 use crate::{tenant, traces};
@@ -16,15 +16,16 @@ use crate::{tenant, traces};
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 const PORT: u16 = 11211;
 
-/// memcached and places for it; `None`, and says why, where that is unavailable here.
-pub(crate) fn places(form: Form, count: usize) -> Option<(Memcached, Places)> {
+/// memcached and places of these forms for it; `None`, and says why, where one is unavailable here.
+pub(crate) fn places(forms: &[Form]) -> Option<(Memcached, Places)> {
     let skip = |why: String| println!("skipped: {why}");
     if !User::is_root() {
         skip("needs root".into());
         return None;
     }
     let found = memcached::find().map_err(|error| skip(error.to_string())).ok()?;
-    match Places::prepare(form, count, &[&found.path], None) {
+    let wanted: Vec<Place<'_>> = forms.iter().map(|form| place(*form, &found.path)).collect();
+    match Places::prepare(&wanted) {
         Ok(places) => Some((found, places)),
         Err(error @ (Error::NotFound { .. } | Error::NoForm { .. })) => {
             skip(error.to_string());
@@ -32,6 +33,10 @@ pub(crate) fn places(form: Form, count: usize) -> Option<(Memcached, Places)> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+fn place(form: Form, program: &Path) -> Place<'_> {
+    Place { form, program, image: None }
 }
 
 /// Starts memcached in a place, pinned to the last processor, and returns where it answers.
@@ -94,8 +99,8 @@ fn groups(pid: u32) -> Vec<String> {
 fn role_of_one_that_serves() {
     let Some(form) = tenant::form() else { return };
     let before = tenant::files();
-    let Some((memcached, places)) = places(form, 2) else { return };
-    let name = places.name().unwrap().to_owned();
+    let Some((memcached, places)) = places(&[form; 2]) else { return };
+    let name = places.names()[0].to_owned();
     let (one, at_one) = start(&memcached, &places, 0);
     let (other, at_other) = start(&memcached, &places, 1);
     assert_ne!(at_one.ip(), at_other.ip());
@@ -122,7 +127,7 @@ fn role_of_one_that_serves() {
         assert_eq!(instance.congestion_control(), Some(congestion_control(pid).as_str()));
     }
     assert_ne!(namespace(&one.pid().to_string(), "net"), namespace(&other.pid().to_string(), "net"));
-    assert_eq!(places.version().is_some(), form.is_container());
+    assert_eq!((places.names().len(), places.versions().len()), (1, usize::from(form.is_container())));
     // One that was stopped is started again in its place.
     let pid = one.pid();
     assert!(!one.process.stop(LONG).unwrap().killed);
@@ -166,7 +171,7 @@ fn in_docker() {
 #[test]
 fn role_of_one_that_cannot_start() {
     let Some(form) = tenant::form() else { return };
-    let Some((memcached, places)) = places(form, 1) else { return };
+    let Some((memcached, places)) = places(&[form]) else { return };
     let address = SocketAddr::new(places.listen(0), PORT);
     let options = Options {
         threads: 1,
@@ -191,13 +196,62 @@ fn a_server_that_cannot_start_says_why() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
-    let error = Places::prepare(Form::Lxc, 1, &[Path::new("/bin/true")], Some("memcached:1")).err().unwrap();
-    assert!(error.to_string().contains("--form podman or docker"), "{error}");
+    let refused = |wanted: &[Place<'_>]| Places::prepare(wanted).err().unwrap().to_string();
+    let program = Path::new("/bin/true");
+    let with_image = Place { image: Some("memcached:1"), ..place(Form::Lxc, program) };
+    let error = refused(&[place(Form::Bare, program), with_image]);
+    assert!(error.contains("--form podman or docker"), "{error}");
     if User::is_root() {
-        let error = Places::prepare(Form::Bridged, 251, &[Path::new("/bin/true")], None).err().unwrap();
-        assert!(error.to_string().contains("fewer --server-instances"), "{error}");
+        let error = refused(&[place(Form::Bridged, program); 251]);
+        assert!(error.contains("fewer --server-instances"), "{error}");
     } else {
-        let error = Places::prepare(Form::Bridged, 1, &[Path::new("/bin/true")], None).err().unwrap();
-        assert!(error.to_string().contains("--form bare"), "{error}");
+        let error = refused(&[place(Form::Bridged, program)]);
+        assert!(error.contains("--form bare"), "{error}");
     }
+}
+
+/// Not a test by itself: servers of several forms, which share a bridge, as a tenant.
+#[test]
+fn role_of_several_forms() {
+    if tenant::form().is_none() {
+        return;
+    }
+    let before = tenant::files();
+    let forms = [Form::Bare, Form::Bridged, Form::Lxc, Form::Podman, Form::Lxc];
+    let Some((memcached, places)) = places(&forms) else { return };
+    let names: Vec<String> = places.names().into_iter().map(str::to_owned).collect();
+    assert_eq!((names.len(), places.versions().len()), (2, 2));
+    let mut running: Vec<(Instance, SocketAddr)> =
+        (1..forms.len()).map(|place| start(&memcached, &places, place)).collect();
+    // A bare one is reached at the bridge, also by those behind it.
+    assert!(places.is_bare(0) && !places.is_bare(1));
+    let options = Options { threads: 1, memory: Bytes(16 << 20), connections: 64, cpus: None, extra: vec![] };
+    let port = launch::free_port_at(places.listen(0)).unwrap();
+    let bare = SocketAddr::new(places.listen(0), port);
+    let mut instance = places.start(0, memcached.spec_at(bare, &options)).unwrap();
+    instance.await_answer(bare, LONG).unwrap();
+    assert_eq!(namespace(&instance.pid().to_string(), "net"), namespace("self", "net"));
+    let script = format!("exec 3<>/dev/tcp/{}/{port}; echo version >&3; head -1 <&3", bare.ip());
+    for (inside, address) in &running {
+        assert_eq!(ask(*address, "version"), format!("VERSION {}", memcached.version));
+        assert_eq!(inside.container().is_some(), inside.pid() != inside.process.pid());
+        let words = ["--target", &inside.pid().to_string(), "--net", "bash", "-c", &script];
+        let output = Command::new("nsenter").args(words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        assert_eq!(said, format!("VERSION {}", memcached.version), "{output:?}");
+    }
+    running.push((instance, bare));
+    let distinct: BTreeSet<IpAddr> = running.iter().map(|(_, address)| address.ip()).collect();
+    assert_eq!(distinct.len(), forms.len());
+    drop((running, places));
+    for name in names {
+        assert_eq!(traces::of(&name, None), BTreeSet::new());
+    }
+    let left: BTreeSet<String> = tenant::files().difference(&before).cloned().collect();
+    assert_eq!(left, BTreeSet::new());
+}
+
+#[test]
+fn several_forms_behind_one_bridge() {
+    tenant::run(Form::Podman, "place::role_of_several_forms");
 }
