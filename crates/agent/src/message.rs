@@ -10,8 +10,9 @@ use prost::{Message, Oneof};
 
 /// The version of what is said here. Both sides must have the same.
 ///
-/// 2 added the role of a server, 3 the device that settings act on, 4 describes generators and servers by specifications.
-pub const PROTOCOL: u32 = 4;
+/// 2 added the role of a server, 3 the device that settings act on, 4 describes generators and servers by specifications,
+/// 5 has single services served, halted, resumed and asked for what they use.
+pub const PROTOCOL: u32 = 5;
 
 /// The version of this program, which is told to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -20,7 +21,7 @@ pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
     /// What it is; `None` where its kind is unknown here.
-    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
     pub order: Option<Order>,
 }
 
@@ -45,15 +46,21 @@ pub enum Order {
     /// Says that the coordinator is still there.
     #[prost(message, tag = "6")]
     Beat(()),
-    /// Stops the server of the task and starts it again.
+    /// Starts the server of the task again, which is halted.
     #[prost(message, tag = "7")]
-    Restart(()),
+    Resume(Resume),
     /// Asks for facts about the agent's machine.
     #[prost(message, tag = "8")]
     Facts(()),
     /// Changes settings of the agent's machine, or says what would change.
     #[prost(message, tag = "9")]
     Tune(Tune),
+    /// Stops the server of the task, which keeps its places.
+    #[prost(message, tag = "10")]
+    Halt(()),
+    /// Asks for what the server of the task has used so far.
+    #[prost(message, tag = "11")]
+    Usage(()),
 }
 
 /// Introduces the coordinator.
@@ -109,6 +116,20 @@ pub struct Serve {
     /// Connections that will be made to it.
     #[prost(uint32, tag = "2")]
     pub connections: u32,
+    /// The services of the target that are to run here; all where it is empty.
+    #[prost(string, repeated, tag = "3")]
+    pub services: Vec<String>,
+    /// Where the services listen that they call and that run elsewhere, as JSON; empty where there are none.
+    #[prost(string, tag = "4")]
+    pub called: String,
+}
+
+/// Starts the server again.
+#[derive(Clone, PartialEq, Message)]
+pub struct Resume {
+    /// As [`Serve::called`].
+    #[prost(string, tag = "1")]
+    pub called: String,
 }
 
 /// What to do with settings of the machine.
@@ -151,7 +172,7 @@ pub struct Start {
 #[derive(Clone, PartialEq, Message)]
 pub struct FromAgent {
     /// What it is; `None` where its kind is unknown here.
-    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "Event", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10")]
     pub event: Option<Event>,
 }
 
@@ -182,9 +203,12 @@ pub enum Event {
     /// The server of the task accepts connections.
     #[prost(message, tag = "8")]
     Serving(Serving),
-    /// The answer to [`Order::Facts`] and [`Order::Tune`].
+    /// The answer to [`Order::Facts`], [`Order::Tune`] and [`Order::Usage`].
     #[prost(message, tag = "9")]
     Answer(Answer),
+    /// The server of the task is halted.
+    #[prost(message, tag = "10")]
+    Halted(Halted),
 }
 
 /// A server that runs.
@@ -193,12 +217,17 @@ pub struct Serving {
     /// What a result records of it, as JSON; its address is in it.
     #[prost(string, tag = "1")]
     pub record: String,
-    /// How long it took to stop before, where it was restarted. Units: ns.
-    #[prost(uint64, tag = "2")]
-    pub stop_ns: u64,
     /// How long it took to start. Units: ns.
     #[prost(uint64, tag = "3")]
     pub start_ns: u64,
+}
+
+/// A server that was stopped for a while.
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Halted {
+    /// How long that took. Units: ns.
+    #[prost(uint64, tag = "1")]
+    pub stop_ns: u64,
 }
 
 /// An answer.

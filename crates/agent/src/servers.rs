@@ -33,8 +33,15 @@ pub trait Served {
     /// The last lines that it wrote.
     fn logs(&self) -> Vec<String>;
 
-    /// Stops it and starts it again in the same place; returns how long each took.
-    fn restart(&mut self) -> Result<(Duration, Duration), String>;
+    /// What its services have used so far, as JSON.
+    fn usage(&self) -> String;
+
+    /// Stops it; what it was given stays. Returns how long that took.
+    fn halt(&mut self) -> Result<Duration, String>;
+
+    /// Starts it again in the same place; `called` is where services listen that run elsewhere, as in [`Serve::called`].
+    /// Returns how long that took.
+    fn resume(&mut self, called: &str) -> Result<Duration, String>;
 
     /// Shuts it down cleanly.
     fn stop(self: Box<Self>);

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::Error;
 use crate::coordinator::{AgentConfig, Heard, Link};
-use crate::message::{Event, Order, Prepare, Serve, Serving, Task, Tune};
+use crate::message::{Event, Order, Prepare, Resume, Serve, Serving, Task, Tune};
 
 /// What was heard and not looked at yet.
 const INCOMING: usize = 64;
@@ -58,10 +58,33 @@ impl Tenant {
         self.serving(within, "serving")
     }
 
-    /// Has the server stopped and started again in the same place. Errors: as those of [`Tenant::serve`].
-    pub fn restart(&mut self, within: Duration) -> Result<Serving, Error> {
-        self.say(Order::Restart(()));
+    /// Has the server stopped for a while, which keeps its places; returns how long that took. Units: ns.
+    ///
+    /// Errors: there is none, or the agent disconnected.
+    pub fn halt(&mut self) -> Result<u64, Error> {
+        self.say(Order::Halt(()));
+        self.until(STOP_WAIT, "halted", |event| match event {
+            Event::Halted(halted) => Some(Ok(halted.stop_ns)),
+            Event::Failed(why) => Some(Err(why)),
+            _ => None,
+        })
+    }
+
+    /// Has a server that is halted started again; `called` as in [`Serve::called`]. Errors: as those of [`Tenant::serve`].
+    pub fn resume(&mut self, called: String, within: Duration) -> Result<Serving, Error> {
+        self.say(Order::Resume(Resume { called }));
         self.serving(within, "serving again")
+    }
+
+    /// What the server has used so far, as JSON.
+    pub fn usage(&mut self) -> Result<String, Error> {
+        self.say(Order::Usage(()));
+        self.until(FACTS_WAIT, "answering", |event| match event {
+            Event::Answer(answer) => Some(Ok(answer.text)),
+            // A server that has ended does not answer.
+            Event::Failed(why) => Some(Err(why)),
+            _ => None,
+        })
     }
 
     /// Facts about the agent's machine, as JSON.
@@ -129,26 +152,23 @@ impl Tenant {
         mut take: impl FnMut(Event) -> Option<Result<T, String>>,
     ) -> Result<T, Error> {
         let deadline = Instant::now() + within;
-        let agent = || self.label.clone();
         loop {
             let queue = &mut self.heard;
             // A time-out is made within the runtime whose timer it uses.
             let heard = self.runtime.block_on(async { timeout_at(deadline, queue.recv()).await });
             let Ok(heard) = heard else {
-                return Err(Error::Late { agent: agent(), what, within_s: within.as_secs() });
+                return Err(Error::Late { agent: self.label.clone(), what, within_s: within.as_secs() });
             };
             let Some(heard) = heard else {
                 let why = self.gone.clone().unwrap_or_else(|| "its session is over".into());
-                return Err(Error::Failed { agent: agent(), why });
+                return Err(Error::Failed { agent: self.label.clone(), why });
             };
+            self.note(&heard);
             match heard.what {
-                Err(why) => {
-                    self.gone.get_or_insert_with(|| why.clone());
-                    return Err(Error::Failed { agent: agent(), why });
-                }
+                Err(why) => return Err(Error::Failed { agent: self.label.clone(), why }),
                 Ok(event) => match take(event) {
                     Some(Ok(taken)) => return Ok(taken),
-                    Some(Err(why)) => return Err(Error::Failed { agent: agent(), why }),
+                    Some(Err(why)) => return Err(Error::Failed { agent: self.label.clone(), why }),
                     None => {}
                 },
             }

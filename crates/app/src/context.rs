@@ -2,34 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use launch::{OwnFolder, User, asked_from};
 use serde::Serialize;
 
 use crate::description::{Account, Need, Service};
+use crate::elsewhere::Address;
 use crate::plan::Placement;
 use crate::program::Found;
-use crate::running::Started;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
-
-/// Where an instance listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Address {
-    Tcp(SocketAddr),
-    Unix(PathBuf),
-}
-
-impl Address {
-    /// As `--target` takes it.
-    pub(crate) fn text(&self) -> String {
-        match self {
-            Address::Tcp(address) => address.to_string(),
-            Address::Unix(path) => format!("unix:{}", path.display()),
-        }
-    }
-}
 
 /// What templates see of an address.
 #[derive(Clone, Serialize)]
@@ -65,7 +47,7 @@ pub(crate) struct Context<'a> {
     instances: usize,
     settings: BTreeMap<&'a str, &'a Value>,
     settings_line: String,
-    services: BTreeMap<&'a str, Vec<Peer>>,
+    services: BTreeMap<String, Vec<Peer>>,
     pub(crate) files: Option<Files>,
     root: bool,
     user: Option<String>,
@@ -95,10 +77,7 @@ impl Running {
         addresses: &[Address],
     ) -> Result<Context<'a>, Error> {
         let service = seat.service;
-        let tcp = addresses.iter().find_map(|address| match address {
-            Address::Tcp(address) => Some(*address),
-            Address::Unix(_) => None,
-        });
+        let tcp = tcp(addresses);
         let values = self.plan.values(&service.name).expect("it has some for each");
         let files = match &self.plan.files {
             Some(folder) if service.needs.contains(&Need::Files) => Some(Files {
@@ -122,7 +101,7 @@ impl Running {
             instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
             settings: values.map(),
             settings_line: values.to_string(),
-            services: self.services.iter().map(|one| (self.name(one), self.peers(one))).collect(),
+            services: self.peers(),
             files,
             root: User::is_root(),
             user: account(service).map(|user| user.name),
@@ -131,20 +110,24 @@ impl Running {
         })
     }
 
-    fn peers(&self, started: &Started) -> Vec<Peer> {
-        let service = &self.plan.app().services[started.at];
-        let peer = |addresses: &Vec<Address>| {
-            let first = addresses.iter().map(fields).next();
-            let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
-                ip: String::new(),
-                port: 0,
-                address: String::new(),
-                path: String::new(),
-            });
-            Peer { ip, port, address, listen: listen_fields(service, addresses) }
+    fn peers(&self) -> BTreeMap<String, Vec<Peer>> {
+        let of = |(name, instances): (String, Vec<Vec<Address>>)| {
+            let service = self.plan.app().service(&name)?;
+            Some((name, instances.iter().map(|addresses| peer(service, addresses)).collect()))
         };
-        started.addresses.iter().map(peer).collect()
+        self.listening().into_iter().filter_map(of).collect()
     }
+}
+
+fn peer(service: &Service, addresses: &[Address]) -> Peer {
+    let first = addresses.first().map(fields);
+    let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
+        ip: String::new(),
+        port: 0,
+        address: String::new(),
+        path: String::new(),
+    });
+    Peer { ip, port, address, listen: listen_fields(service, addresses) }
 }
 
 /// The account that a service runs under, where root starts it.
@@ -156,10 +139,7 @@ pub(crate) fn account(service: &Service) -> Option<User> {
 }
 
 pub(crate) fn tcp(addresses: &[Address]) -> Option<SocketAddr> {
-    addresses.iter().find_map(|address| match address {
-        Address::Tcp(address) => Some(*address),
-        Address::Unix(_) => None,
-    })
+    addresses.iter().find_map(Address::tcp)
 }
 
 fn fields(address: &Address) -> AddressFields {
@@ -173,7 +153,7 @@ fn fields(address: &Address) -> AddressFields {
         Address::Unix(path) => AddressFields {
             ip: String::new(),
             port: 0,
-            address: address.text(),
+            address: address.to_string(),
             path: path.display().to_string(),
         },
     }

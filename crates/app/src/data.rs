@@ -21,7 +21,7 @@ impl Running {
         self.stores("fill", |store| store.fill.as_ref())
     }
 
-    /// Brings the stores back to the state after their fill; those that say how.
+    /// Brings the stores back to the state after their fill; those that say how and are of this machine.
     ///
     /// Errors: the first that cannot be.
     pub fn reset(&self) -> Result<(), Error> {
@@ -30,7 +30,7 @@ impl Running {
 
     fn stores(&self, doing: &str, action: impl Fn(&Store) -> Option<&StoreAction>) -> Result<(), Error> {
         for (kept, action) in self.plan.app().stores.iter().filter_map(|one| Some((one, action(one)?))) {
-            let of = self.services.iter().filter(|started| self.name(started) == kept.service);
+            let of = self.here().filter(|started| self.name(started) == kept.service);
             for (started, number) in
                 of.flat_map(|one| (0..one.instances.len()).map(move |number| (one, number)))
             {
@@ -48,11 +48,11 @@ impl Running {
         Ok(())
     }
 
-    /// The counters of the service `name`, summed over its instances; `None` where it has none.
+    /// The counters of the service `name`, summed over its instances; `None` where it has none or runs elsewhere.
     ///
     /// Errors: one does not answer, or not as described.
     pub fn counters(&self, name: &str) -> Result<Option<BTreeMap<String, f64>>, Error> {
-        let Some(started) = self.services.iter().find(|one| self.name(one) == name) else { return Ok(None) };
+        let Some(started) = self.here().find(|one| self.name(one) == name) else { return Ok(None) };
         let service = &self.plan.app().services[started.at];
         let Some(wanted) = &service.counters else { return Ok(None) };
         let mut sum = BTreeMap::new();

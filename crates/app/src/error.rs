@@ -69,6 +69,14 @@ pub enum Error {
         /// The outcome.
         problem: String,
     },
+    /// Services that an agent is to run do not run there.
+    #[error("{services}: {problem}")]
+    Elsewhere {
+        /// Their names.
+        services: String,
+        /// What the agent said.
+        problem: String,
+    },
     /// A process could not be started, did not become ready, or did not end.
     #[error(transparent)]
     Launch(#[from] launch::Error),

@@ -6,7 +6,7 @@
 //! application is added by a folder; no code changes ([`docs/reference/apps.md`]).
 //!
 //! [`App`] is a description that was read and checked. A [`Plan`] adds what differs from run to run: settings, threads,
-//! memory, processors, instances, form. [`Plan::start`] gives a [`Running`] application; dropping it ends all of its
+//! memory, processors, instances, form, machine. [`Plan::start`] gives a [`Running`] application; dropping it ends all of its
 //! processes and removes what they wrote.
 //!
 //! [`docs/reference/apps.md`]: ../../../docs/reference/apps.md
@@ -18,12 +18,14 @@ mod context;
 mod counters;
 mod data;
 mod description;
+mod elsewhere;
 mod error;
 mod library;
 mod limits;
 mod parts;
 mod plan;
 mod program;
+mod reach;
 mod ready;
 mod running;
 mod settings;
@@ -35,10 +37,11 @@ pub use description::{
     Account, App, Argument, Arguments, Check, Command, Counters, Entrance, File, Listen, Need, Program,
     Protocol, Ready, Send, Service, Signal, Stop, Store, StoreAction, Version, WhenArguments, Workload,
 };
+pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told};
 pub use error::Error;
 pub use launch::Restart;
 pub use library::{names, of_folder, of_name};
 pub use plan::{Placement, Plan};
 pub use program::Found;
-pub use running::{Running, RunningService};
+pub use running::{Gone, Running, RunningPart, RunningService};
 pub use settings::{Kind, Setting, Value, Values};

@@ -10,11 +10,15 @@ use units::{Bytes, CpuList};
 
 use crate::check::near;
 use crate::description::{App, Service};
+use crate::elsewhere::{Addresses, Machines};
 use crate::settings::Values;
 use crate::{Error, Running};
 
 /// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
-pub(crate) const FIELDS: [&str; 7] = ["threads", "memory", "cpus", "instances", "form", "binary", "image"];
+pub(crate) const FIELDS: [&str; 9] =
+    ["threads", "memory", "cpus", "instances", "form", "binary", "image", "agent", "listen"];
+/// What names this machine among agents.
+const HERE: &str = "here";
 
 /// Where a service runs and how large it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,10 @@ pub struct Placement {
     pub instances: usize,
     /// What it runs in.
     pub form: Form,
+    /// The agent that runs it on another machine, as `HOST:PORT`; `None`: it runs here.
+    pub agent: Option<String>,
+    /// The address of this machine that a bare one listens on, in place of that of [`Plan::listen`].
+    pub listen: Option<IpAddr>,
     /// A build of the user's in place of the program that is found.
     pub binary: Option<PathBuf>,
     /// An image that podman or docker runs in its place.
@@ -45,6 +53,8 @@ impl Default for Placement {
             cpus: Vec::new(),
             instances: 1,
             form: Form::Bare,
+            agent: None,
+            listen: None,
             binary: None,
             image: None,
             args: Vec::new(),
@@ -66,6 +76,10 @@ pub struct Plan {
     pub connections: usize,
     /// The folder of the files that are to be served.
     pub files: Option<PathBuf>,
+    /// The services that are to be started; all where it is empty. The others run elsewhere.
+    pub only: Vec<String>,
+    /// Where those of the others listen that are called.
+    pub called: Addresses,
 }
 
 impl Plan {
@@ -80,12 +94,27 @@ impl Plan {
             listen: Ipv4Addr::LOCALHOST.into(),
             connections: 1024,
             files: None,
+            only: Vec::new(),
+            called: Addresses::new(),
         }
     }
 
     /// The application.
     pub fn app(&self) -> &App {
         &self.app
+    }
+
+    /// Whether the service `name` is to be started, here or by an agent.
+    pub fn starts(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|one| one == name)
+    }
+
+    /// The services that are to be started on this machine.
+    pub fn here(&self) -> impl Iterator<Item = &Service> {
+        let services = self.app.services.iter().zip(&self.services);
+        let here = services
+            .filter(|(service, (placement, _))| self.starts(&service.name) && placement.agent.is_none());
+        here.map(|(service, _)| service)
     }
 
     /// Places every service alike.
@@ -248,17 +277,30 @@ impl Plan {
             "memory" => placement.memory = value.parse()?,
             "cpus" => placement.cpus = value.parse::<CpuList>()?.as_slice().to_vec(),
             "form" => placement.form = value.parse()?,
+            "agent" => placement.agent = (value != HERE).then(|| value.into()),
+            "listen" => match value.parse::<IpAddr>() {
+                Ok(ip) if !ip.is_unspecified() => placement.listen = Some(ip),
+                _ => {
+                    let problem = format!("listen={value}: it is not one address, such as 10.0.0.5");
+                    return Err(Error::Setting { service: name.clone(), problem });
+                }
+            },
             "binary" => placement.binary = Some(value.into()),
             _ => placement.image = Some(value.into()),
         }
         Ok(())
     }
 
-    /// Starts it: each service once those that it calls are ready.
+    /// Starts it on this machine: each service once those that it calls are ready.
     ///
     /// Errors: the first that cannot be started, by name; nothing runs then.
     pub fn start(self) -> Result<Running, Error> {
-        Running::start(self)
+        self.start_with(None)
+    }
+
+    /// As [`Plan::start`], with those services that an agent is to run on other machines.
+    pub fn start_with(self, machines: Option<&dyn Machines>) -> Result<Running, Error> {
+        Running::start(self, machines)
     }
 }
 
@@ -344,7 +386,14 @@ mod tests {
         placed.set(&["nginx.threads=3", "nginx.cpus=0,2-3", "form=lxc", "nginx.memory=64MiB"]).unwrap();
         let found = placed.placement("nginx").unwrap();
         assert_eq!((found.threads, &found.cpus[..], found.form), (3, &[0, 2, 3][..], Form::Lxc));
-        assert_eq!(found.memory, Bytes(64 << 20));
+        assert_eq!((found.memory, &found.agent), (Bytes(64 << 20), &None));
+        assert_eq!(placed.here().count(), 1);
+        placed.set(&["nginx.agent=10.0.0.5:7070"]).unwrap();
+        assert_eq!(placed.placement("nginx").unwrap().agent.as_deref(), Some("10.0.0.5:7070"));
+        assert_eq!(placed.here().count(), 0);
+        placed.set(&["agent=here", "listen=::1"]).unwrap();
+        let found = placed.placement("nginx").unwrap();
+        assert_eq!((&found.agent, found.listen), (&None, Some("::1".parse().unwrap())));
         let refused = |word: &str, says: &str| {
             let error = plan().set(&[word]).unwrap_err().to_string();
             assert!(error.contains(says), "{word}: {error}");
@@ -357,5 +406,7 @@ mod tests {
         refused("gzp=4", "did you mean 'gzip'?");
         refused("ngnix.gzip=4", "there is no service 'ngnix'; did you mean 'nginx'?");
         refused("threads=0", "not a number from 1 to 256");
+        refused("listen=0.0.0.0", "not one address");
+        refused("nginx.listen=here", "not one address");
     }
 }

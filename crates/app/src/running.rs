@@ -3,23 +3,31 @@
 use std::iter;
 use std::time::{Duration, Instant};
 
-use launch::{Instance, OwnFolder, Place, Places, Restart};
+use launch::{Form, Instance, OwnFolder, Place, Places, Restart};
 
-use crate::Error;
-use crate::context::{Address, Seat};
+use crate::context::Seat;
 use crate::description::{Entrance, Listen, Need, Service, Workload};
+use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
 use crate::program::Found;
+use crate::{Error, reach};
 
 /// What to do where a service has nothing to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
 /// An application that runs. Dropping it ends all of its processes and removes what they wrote.
 pub struct Running {
-    pub(crate) services: Vec<Started>,
+    /// In the order in which they started.
+    parts: Vec<Part>,
     // Behind the services that are in them.
     pub(crate) places: Places,
     pub(crate) plan: Plan,
+}
+
+/// What starts as a whole.
+enum Part {
+    Here(Started),
+    Elsewhere(Away),
 }
 
 /// A service whose instances run.
@@ -48,21 +56,39 @@ impl Started {
             Place { form: placement.form, program: &self.found.path, image: placement.image.as_deref() };
         iter::repeat_n(place, placement.instances.max(1))
     }
+
+    /// Ends its instances; those that wait for requests for `grace`.
+    fn stop(&mut self, grace: Duration) {
+        self.addresses.clear();
+        self.instances.iter_mut().for_each(|instance| instance.process.terminate());
+        for instance in self.instances.drain(..) {
+            // That it had to be killed changes nothing about what was measured.
+            let _ = instance.process.stop(grace);
+        }
+    }
 }
 
 impl Running {
-    pub(crate) fn start(plan: Plan) -> Result<Running, Error> {
-        let (mut services, mut places) = (Vec::new(), 0);
-        let order = plan.app().start_order().expect("a description is checked");
-        for service in order {
+    pub(crate) fn start(plan: Plan, machines: Option<&dyn Machines>) -> Result<Running, Error> {
+        reach::check(&plan)?;
+        let (mut parts, mut places) = (Vec::new(), 0);
+        let placement = |service: &Service| plan.placement(&service.name).expect("it has one for each");
+        let agent = |service: &Service| placement(service).agent.as_deref();
+        let mut order = plan.app().start_order().expect("a description is checked");
+        order.retain(|service| plan.starts(&service.name));
+        for group in order.chunk_by(|one, next| agent(one).is_some() && agent(one) == agent(next)) {
+            if let Some(agent) = agent(group[0]) {
+                parts.push(Part::Elsewhere(Away::open(agent, group, machines)?));
+                continue;
+            }
+            let service = group[0];
             let at = plan.app().services.iter().position(|one| one.name == service.name);
-            let placement = plan.placement(&service.name).expect("it has one for each");
-            fits(service, placement, &plan)?;
-            let instances = placement.instances.max(1);
+            fits(service, placement(service), &plan)?;
+            let instances = placement(service).instances.max(1);
             let folder = || OwnFolder::make(&std::env::temp_dir());
-            services.push(Started {
+            parts.push(Part::Here(Started {
                 at: at.expect("it is one of them"),
-                found: service.program.find(placement, &plan.exe)?,
+                found: service.program.find(placement(service), &plan.exe)?,
                 first_place: places,
                 instances: Vec::new(),
                 addresses: Vec::new(),
@@ -73,12 +99,12 @@ impl Running {
                     Vec::new()
                 },
                 prepared: 0,
-            });
+            }));
             places += instances;
         }
-        let wanted: Vec<Place<'_>> = services.iter().flat_map(|one| one.places(&plan)).collect();
+        let wanted: Vec<Place<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
         let places = Places::prepare(&wanted)?;
-        let mut running = Running { services, places, plan };
+        let mut running = Running { parts, places, plan };
         running.start_all()?;
         running.fill()?;
         Ok(running)
@@ -88,57 +114,125 @@ impl Running {
         &self.plan.app().services[started.at].name
     }
 
-    /// Starts each service once those before it are ready.
-    fn start_all(&mut self) -> Result<(), Error> {
-        for place in 0..self.services.len() {
-            let service = self.plan.app().services[self.services[place].at].clone();
-            let whole = self.plan.placement(&service.name).expect("it has one").clone();
-            for number in 0..whole.instances.max(1) {
-                let started = &self.services[place];
-                let seat = Seat {
-                    service: &service,
-                    found: &started.found,
-                    placement: whole.of_instance(number),
-                    number,
-                    folder: started.folders.get(number),
-                };
-                let prepare = started.prepared <= number;
-                let (instance, addresses, configuration) =
-                    self.start_one(&seat, started.first_place + number, prepare)?;
-                let started = &mut self.services[place];
-                started.prepared = started.prepared.max(number + 1);
-                started.instances.push(instance);
-                started.addresses.push(addresses);
-                started.configuration = started.configuration.take().or(configuration);
+    /// The services that run on this machine.
+    pub(crate) fn here(&self) -> impl Iterator<Item = &Started> {
+        here(&self.parts)
+    }
+
+    /// Starts each part once those before it are ready; returns how long they took, each by the clock of its machine.
+    fn start_all(&mut self) -> Result<Duration, Error> {
+        let mut took = Duration::ZERO;
+        for at in 0..self.parts.len() {
+            let mut called = self.listening();
+            if let Part::Elsewhere(away) = &mut self.parts[at] {
+                // A socket of the file system is nothing on another machine.
+                called
+                    .retain(|_, all| !all.is_empty() && all.iter().flatten().all(|one| one.tcp().is_some()));
+                took += away.start(&called)?;
+                continue;
             }
+            let begun = Instant::now();
+            self.start_here(at)?;
+            took += begun.elapsed();
+        }
+        Ok(took)
+    }
+
+    /// Starts the instances of a service on this machine, one after the other.
+    fn start_here(&mut self, at: usize) -> Result<(), Error> {
+        let mut number = 0;
+        while let Part::Here(started) = &self.parts[at] {
+            let service = self.plan.app().services[started.at].clone();
+            let whole = self.plan.placement(&service.name).expect("it has one").clone();
+            if number == whole.instances.max(1) {
+                break;
+            }
+            let seat = Seat {
+                service: &service,
+                found: &started.found,
+                placement: whole.of_instance(number),
+                number,
+                folder: started.folders.get(number),
+            };
+            let prepare = started.prepared <= number;
+            let (instance, addresses, configuration) =
+                self.start_one(&seat, started.first_place + number, prepare)?;
+            let Part::Here(started) = &mut self.parts[at] else { break };
+            number += 1;
+            started.prepared = started.prepared.max(number);
+            started.instances.push(instance);
+            started.addresses.push(addresses);
+            started.configuration = started.configuration.take().or(configuration);
         }
         Ok(())
+    }
+
+    /// Where all services listen that run so far, wherever they are; those that do not run yet have no instances.
+    pub fn listening(&self) -> Addresses {
+        let mut all = self.plan.called.clone();
+        for part in &self.parts {
+            match part {
+                Part::Here(started) => {
+                    all.insert(self.name(started).to_owned(), started.addresses.clone());
+                }
+                Part::Elsewhere(away) => all.extend(away.told().addresses.clone()),
+            }
+        }
+        all
     }
 
     /// Stops all services and starts them again in the same places; what they hold in memory is lost.
     ///
     /// Errors: one does not come back; all are stopped then.
     pub fn restart(&mut self) -> Result<Restart, Error> {
-        let begun = Instant::now();
-        self.stop();
-        let stopped = Instant::now();
-        if let Err(error) = self.start_all() {
-            self.stop();
-            return Err(error);
+        let stop = self.halt()?;
+        Ok(Restart { stop, start: self.resume(None)? })
+    }
+
+    /// Stops all services, each before those that it calls, and keeps their places; returns how long they took.
+    ///
+    /// Errors: a machine was lost; all are stopped then.
+    pub fn halt(&mut self) -> Result<Duration, Error> {
+        let mut took = Duration::ZERO;
+        for at in (0..self.parts.len()).rev() {
+            match &mut self.parts[at] {
+                Part::Here(started) => {
+                    let begun = Instant::now();
+                    started.stop(self.plan.app().services[started.at].stop.grace);
+                    took += begun.elapsed();
+                }
+                Part::Elsewhere(away) => match away.halt() {
+                    Ok(there) => took += there,
+                    Err(error) => {
+                        self.stop();
+                        return Err(error);
+                    }
+                },
+            }
         }
-        Ok(Restart { stop: stopped - begun, start: stopped.elapsed() })
+        Ok(took)
+    }
+
+    /// Starts all services again that are halted; `called` is where those of other machines listen now. Returns how long
+    /// they took.
+    ///
+    /// Errors: one does not come back; all are stopped then.
+    pub fn resume(&mut self, called: Option<Addresses>) -> Result<Duration, Error> {
+        self.plan.called = called.unwrap_or_else(|| self.plan.called.clone());
+        let started = self.start_all();
+        if started.is_err() {
+            self.stop();
+        }
+        started
     }
 
     /// Ends all services, each before those that it calls.
     pub fn stop(&mut self) {
-        let Running { services, plan, .. } = self;
-        for started in services.iter_mut().rev() {
-            let grace = plan.app().services[started.at].stop.grace;
-            started.addresses.clear();
-            started.instances.iter_mut().for_each(|instance| instance.process.terminate());
-            for instance in started.instances.drain(..) {
-                // That it had to be killed changes nothing about what was measured.
-                let _ = instance.process.stop(grace);
+        let Running { parts, plan, .. } = self;
+        for part in parts.iter_mut().rev() {
+            match part {
+                Part::Here(started) => started.stop(plan.app().services[started.at].stop.grace),
+                Part::Elsewhere(away) => away.stop(),
             }
         }
     }
@@ -160,23 +254,33 @@ impl Running {
     }
 
     fn addresses_of(&self, entrance: &Entrance) -> Vec<String> {
-        let Some(started) = self.services.iter().find(|one| self.name(one) == entrance.service) else {
-            return Vec::new();
-        };
-        let listens = &self.plan.app().services[started.at].listens;
+        let Some(service) = self.plan.app().service(&entrance.service) else { return Vec::new() };
         let named = |listen: &Listen| entrance.listen.as_ref().is_none_or(|name| *name == listen.name);
-        let at = listens.iter().position(named).unwrap_or(0);
-        started.addresses.iter().filter_map(|all| all.get(at)).map(Address::text).collect()
+        let at = service.listens.iter().position(named).unwrap_or(0);
+        let listening = self.listening();
+        let instances = listening.get(&service.name).into_iter().flatten();
+        instances.filter_map(|all| all.get(at)).map(Address::to_string).collect()
     }
 
-    /// The services, in the order in which they started.
-    pub fn services(&self) -> impl Iterator<Item = RunningService<'_>> {
-        self.services.iter().map(|started| RunningService {
-            service: &self.plan.app().services[started.at],
-            found: &started.found,
-            instances: &started.instances,
-            addresses: started.addresses.iter().flatten().map(Address::text).collect(),
-            configuration: started.configuration.as_deref(),
+    /// All parts, in the order in which they started.
+    pub fn parts(&self) -> impl DoubleEndedIterator<Item = RunningPart<'_>> {
+        self.parts.iter().map(|part| match part {
+            Part::Here(started) => RunningPart::Here(RunningService {
+                service: &self.plan.app().services[started.at],
+                found: &started.found,
+                instances: &started.instances,
+                addresses: started.addresses.iter().flatten().map(Address::to_string).collect(),
+                configuration: started.configuration.as_deref(),
+            }),
+            Part::Elsewhere(away) => RunningPart::Elsewhere(away),
+        })
+    }
+
+    /// The services of this machine, in the order in which they started.
+    pub fn services(&self) -> impl DoubleEndedIterator<Item = RunningService<'_>> {
+        self.parts().filter_map(|part| match part {
+            RunningPart::Here(service) => Some(service),
+            RunningPart::Elsewhere(_) => None,
         })
     }
 
@@ -185,26 +289,29 @@ impl Running {
         self.services().flat_map(|service| service.pids()).collect()
     }
 
-    /// The first service that ended without being told to, with the last lines that it wrote; `None` while all run.
-    pub fn gone(&mut self) -> Option<(String, Vec<String>)> {
-        let Running { services, plan, .. } = self;
-        for started in services {
-            let gone =
-                started.instances.iter_mut().find_map(|one| (!one.process.is_running()).then_some(one));
-            if let Some(instance) = gone {
+    /// What ended first without being told to; `None` while all run.
+    pub fn gone(&mut self) -> Option<Gone> {
+        let Running { parts, plan, .. } = self;
+        parts.iter_mut().find_map(|part| match part {
+            Part::Here(started) => {
+                let mut instances = started.instances.iter_mut();
+                let instance = instances.find_map(|one| (!one.process.is_running()).then_some(one))?;
                 let last = match instance.process.wait_success(Duration::ZERO) {
                     Err(launch::Error::Died { stderr, .. }) => stderr,
                     _ => instance.process.stderr_tail(),
                 };
-                return Some((plan.app().services[started.at].name.clone(), last));
+                Some(Gone::Service { name: plan.app().services[started.at].name.clone(), last })
             }
-        }
-        None
+            Part::Elsewhere(away) => {
+                let why = away.gone()?;
+                Some(Gone::Elsewhere { name: away.name().into(), why })
+            }
+        })
     }
 
     /// The last lines that each instance wrote to standard error; behind the name of its service where there are several.
     pub fn logs(&self) -> Vec<String> {
-        let several = self.services.len() > 1;
+        let several = self.plan.app().services.len() > 1;
         let of = |service: RunningService<'_>| -> Vec<String> {
             let before = if several { format!("{}: ", service.service.name) } else { String::new() };
             let lines = service.instances.iter().flat_map(|instance| instance.process.stderr_tail());
@@ -217,8 +324,39 @@ impl Running {
 impl Drop for Running {
     /// Those that call go before those that are called; what they ran in goes last.
     fn drop(&mut self) {
-        while self.services.pop().is_some() {}
+        while self.parts.pop().is_some() {}
     }
+}
+
+fn here(parts: &[Part]) -> impl Iterator<Item = &Started> {
+    parts.iter().filter_map(|part| if let Part::Here(started) = part { Some(started) } else { None })
+}
+
+/// What ended without being told to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gone {
+    /// A service of this machine.
+    Service {
+        /// Its name.
+        name: String,
+        /// The last lines that it wrote to standard error.
+        last: Vec<String>,
+    },
+    /// Services of another machine.
+    Elsewhere {
+        /// What the machine is called.
+        name: String,
+        /// What it said, or that it was lost.
+        why: String,
+    },
+}
+
+/// A part of a running application.
+pub enum RunningPart<'a> {
+    /// A service of this machine.
+    Here(RunningService<'a>),
+    /// Services of another one.
+    Elsewhere(&'a Away),
 }
 
 /// A service of a running application.
@@ -259,6 +397,11 @@ fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Err
     if !service.forms.is_empty() && !service.forms.contains(&form) {
         let problem =
             format!("it does not run in the form {form}; use --form {}", service.forms.join(" or "));
+        return Err(Error::Unfit { service: service.name.clone(), problem });
+    }
+    if let (Some(ip), true) = (placement.listen, placement.form != Form::Bare) {
+        let problem =
+            format!("in the form {form} it has an address of its own, and not {ip}; leave its listen out");
         return Err(Error::Unfit { service: service.name.clone(), problem });
     }
     if plan.files.is_none() && service.needs.contains(&Need::Files) {

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use launch::{Instance, Spec, StopSignal, free_port_at};
 
-use crate::context::{Address, Context, Seat, account, tcp};
+use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Protocol, Signal};
+use crate::elsewhere::Address;
 use crate::{Error, Running, ready, template};
 
 /// How often other ports are tried because another process took one between the choice and the start.
@@ -46,7 +47,7 @@ impl Running {
         let name = &seat.service.name;
         // Those behind a bridge reach a bare one at the bridge's address, and not at loopback.
         let bridge = self.places.bridge().filter(|_| self.plan.listen.is_loopback());
-        let bare = bridge.unwrap_or(self.plan.listen);
+        let bare = seat.placement.listen.or(bridge).unwrap_or(self.plan.listen);
         let of = |listen: &Listen| match (listen.protocol, seat.folder) {
             (Protocol::Unix, Some(folder)) => {
                 Ok(Address::Unix(folder.path().join(format!("{}.sock", listen.name))))

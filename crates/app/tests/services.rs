@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use app::{Placement, Plan, Running};
+use app::{Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told};
 use tempfile::TempDir;
 
 /// An application of the services in `text`, each a shell that runs a script.
@@ -91,7 +91,7 @@ fn a_service_that_dies_is_named_with_its_last_words() {
         gone = running.gone();
         gone.is_some()
     });
-    assert_eq!(gone.unwrap(), ("back".into(), vec!["last words".into()]));
+    assert_eq!(gone, Some(Gone::Service { name: "back".into(), last: vec!["last words".into()] }));
 }
 
 #[test]
@@ -186,4 +186,111 @@ fn an_embedded_server_prints_its_address() {
     let expect = "serve sphinx --port 0 --cpus 0 -t 2 -m 64 -c 1024 --sharing read --io=epoll";
     assert_eq!(service.instances[0].process.spec().args.join(" "), expect);
     assert!(service.version().starts_with("sphinx "));
+}
+
+/// Another machine, which only pretends and notes what it is told.
+#[derive(Clone, Default)]
+struct Pretend {
+    told: Arc<Mutex<Vec<String>>>,
+    gone: Arc<Mutex<Option<String>>>,
+}
+
+impl Pretend {
+    fn note(&self, what: String) {
+        self.told.lock().unwrap().push(what);
+    }
+
+    /// What it was told since it was asked last.
+    fn told(&self) -> Vec<String> {
+        std::mem::take(&mut *self.told.lock().unwrap())
+    }
+}
+
+impl Machines for Pretend {
+    fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String> {
+        self.note(format!("open {agent}: {}", services.join(" ")));
+        if agent.starts_with("lost") { Err("it does not answer".into()) } else { Ok(Box::new(self.clone())) }
+    }
+}
+
+impl Elsewhere for Pretend {
+    fn name(&self) -> &str {
+        "b (h:1)"
+    }
+
+    fn start(&mut self, called: &Addresses) -> Result<Told, String> {
+        self.note(format!("start with {}", serde_json::to_string(called).unwrap()));
+        let instances = [1, 2].map(|port| vec![Address::Tcp(([10, 0, 0, 5], port).into())]);
+        let addresses = Addresses::from([("back".into(), instances.to_vec())]);
+        Ok(Told { addresses, record: "record".into(), took: Duration::from_secs(7) })
+    }
+
+    fn halt(&mut self) -> Result<Duration, String> {
+        self.note("halt".into());
+        Ok(Duration::from_secs(5))
+    }
+
+    fn usage(&self) -> Result<String, String> {
+        Ok("usage".into())
+    }
+
+    fn gone(&mut self) -> Option<String> {
+        self.gone.lock().unwrap().clone()
+    }
+
+    fn stop(&mut self) {
+        self.note("stop".into());
+    }
+}
+
+#[test]
+fn a_service_of_another_machine_starts_before_its_caller_and_stops_after_it() {
+    let machine = Pretend::default();
+    let (mut plan, _folder) = plan(&TWO.replace("own-folder = true", "listen = [{ port = 80 }]"));
+    plan.set(&["back.agent=h:1"]).unwrap();
+    let mut running = plan.clone().start_with(Some(&machine)).unwrap();
+    assert_eq!(machine.told(), ["open h:1: back", "start with {}"]);
+    // The caller knows both instances.
+    let list = running.services().next().unwrap().configuration.unwrap().to_owned();
+    assert!(list.starts_with("2 of "), "{list}");
+    let parts: Vec<String> = running
+        .parts()
+        .map(|part| match part {
+            RunningPart::Here(one) => one.service.name.clone(),
+            RunningPart::Elsewhere(away) => format!("{:?} on {}", away.services(), away.name()),
+        })
+        .collect();
+    assert_eq!(parts, ["[\"back\"] on b (h:1)", "front"]);
+    assert_eq!(running.gone(), None);
+    // Its times are those of the other machine's clock.
+    let pids = running.pids();
+    let restart = running.restart().unwrap();
+    assert!(restart.stop >= Duration::from_secs(5) && restart.start >= Duration::from_secs(7));
+    assert_eq!(machine.told(), ["halt", "start with {}"]);
+    assert!(running.pids().iter().all(|pid| !pids.contains(pid)));
+    *machine.gone.lock().unwrap() = Some("it was lost".into());
+    assert_eq!(running.gone(), Some(Gone::Elsewhere { name: "b (h:1)".into(), why: "it was lost".into() }));
+    running.stop();
+    assert_eq!(machine.told(), ["stop"]);
+    // Without such a machine, and with one that does not answer.
+    let error = plan.clone().start().err().unwrap().to_string();
+    assert!(error.contains("back: the agent at h:1 is to run it"), "{error}");
+    plan.set(&["back.agent=lost:1"]).unwrap();
+    let error = plan.start_with(Some(&machine)).err().unwrap().to_string();
+    assert!(error.contains("back: it does not answer"), "{error}");
+}
+
+#[test]
+fn one_service_alone_is_told_where_the_others_are() {
+    let (mut plan, _folder) = plan(TWO);
+    plan.only = vec!["front".into()];
+    let back = vec![vec!["10.0.0.5:80".parse().unwrap()]];
+    plan.called = Addresses::from([("back".into(), back)]);
+    let mut running = plan.start().unwrap();
+    assert_eq!(names(&running), ["front"]);
+    let list = |running: &Running| running.services().next().unwrap().configuration.unwrap().to_owned();
+    assert!(list(&running).starts_with("1 of "), "{}", list(&running));
+    running.halt().unwrap();
+    assert!(running.pids().is_empty() && running.gone().is_none());
+    running.resume(Some(Addresses::new())).unwrap_err();
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use app::{Error, Plan, Running};
+use app::{Error, Gone, Plan, Running};
 use tempfile::TempDir;
 
 /// A folder that every account may read, with one file to serve and one that is not to be.
@@ -117,13 +117,13 @@ fn a_back_end_that_dies_is_named() {
     .unwrap();
     let begun = std::time::Instant::now();
     let gone = loop {
-        if let Some((name, _)) = running.gone() {
-            break name;
+        if let Some(gone) = running.gone() {
+            break gone;
         }
         assert!(begun.elapsed().as_secs() < 60);
         std::thread::yield_now();
     };
-    assert_eq!(gone, "nginx");
+    assert!(matches!(&gone, Gone::Service { name, .. } if name == "nginx"), "{gone:?}");
 }
 
 #[test]

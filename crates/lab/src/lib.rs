@@ -33,7 +33,7 @@ pub use run::{
     Sweep, Tracker, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
-pub use server::{Files, FilesPlace, Remote, Restart, Server, ServerOptions, restart_times, this_program};
+pub use server::{Files, FilesPlace, Machines, Restart, Server, ServerOptions, restart_times, this_program};
 pub use spec::TargetName;
 pub use target::{address, addresses, application, needs_files, read_spec, refuses, target_name, workloads};
 pub use vote::{met, sustained};

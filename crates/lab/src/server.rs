@@ -13,6 +13,7 @@ use std::time::Duration;
 use reactor::Address;
 
 pub use app::Restart;
+use app::{Addresses, Elsewhere};
 pub use files::Files;
 use managed::ManagedServer;
 pub use options::ServerOptions;
@@ -34,44 +35,48 @@ pub struct Server {
 
 /// What runs it.
 enum Keeper {
-    /// This process.
+    /// This process, or agents that it asks.
     Managed(Box<ManagedServer>),
-    /// An agent on another machine.
-    Remote(Box<dyn Remote>),
     /// Something outside the laboratory.
     External,
 }
 
-/// A server that was started on another machine. Dropping it ends it.
-pub trait Remote: Send {
-    /// Why it ended without being asked to; `None` while it runs.
-    fn gone(&mut self) -> Option<String>;
-
-    /// Stops it and starts it again in the same place; what a result records of it then.
-    fn restart(&mut self) -> Result<(results::Target, Restart), String>;
-
-    /// Ends it in good order; returns the last lines that it wrote.
-    fn stop(self: Box<Self>) -> Vec<String>;
+/// Other machines whose agents start services.
+pub trait Machines: Send + Sync {
+    /// Prepares for these services of `target` on the machine of the agent at `agent`; nothing is started yet.
+    ///
+    /// Errors: it is unavailable, or the target cannot be described to it.
+    fn open(
+        &self,
+        agent: &str,
+        target: &TargetName,
+        options: &ServerOptions,
+        services: &[String],
+    ) -> Result<Box<dyn Elsewhere>, String>;
 }
 
 impl Server {
-    /// Starts the server `name`, or looks whether it runs.
+    /// Starts the server `name` on this machine, or looks whether it runs.
     ///
     /// Errors: there is no such program or form, it does not become ready, or no server listens at the address.
     pub fn start(name: &TargetName, options: &ServerOptions) -> Result<Server, Error> {
+        Server::start_with(name, options, None)
+    }
+
+    /// As [`Server::start`], with those services that agents are to run on other `machines`.
+    pub fn start_with(
+        name: &TargetName,
+        options: &ServerOptions,
+        machines: Option<&dyn Machines>,
+    ) -> Result<Server, Error> {
         match (name, target::application(name)?) {
             (_, Some(app)) => {
-                let own = ManagedServer::start(&app, options)?;
+                let own = ManagedServer::start(name, &app, options, machines)?;
                 let record = own.record(&app.name);
                 Ok(Server { name: name.clone(), record, keeper: Keeper::Managed(Box::new(own)) })
             }
             (TargetName::App(host_port) | TargetName::External(host_port), None) => Self::external(host_port),
         }
-    }
-
-    /// A server that was started on another machine.
-    pub fn remote(record: results::Target, remote: Box<dyn Remote>) -> Server {
-        Server { name: TargetName::app(&record.name), record, keeper: Keeper::Remote(remote) }
     }
 
     /// A server that runs, or several of a cluster.
@@ -121,11 +126,6 @@ impl Server {
         &self.record.address
     }
 
-    /// Whether it was started here and may use the same processors as its neighbour.
-    pub fn is_managed(&self) -> bool {
-        matches!(self.keeper, Keeper::Managed(_))
-    }
-
     /// Whether it was started for this, here or on another machine.
     pub fn is_started(&self) -> bool {
         !matches!(self.keeper, Keeper::External)
@@ -136,24 +136,25 @@ impl Server {
         if let Keeper::Managed(own) = &self.keeper { own.pids() } else { Vec::new() }
     }
 
-    /// What its services have used so far; `None` where they are not of this machine.
+    /// Whether a part of it was started on another machine.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        matches!(&self.keeper, Keeper::Managed(own) if !own.is_here())
+    }
+
+    /// What its services have used so far, as JSON: what a coordinator asks an agent.
+    pub fn usage_json(&self) -> String {
+        serde_json::to_string(&self.usage().unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// What its services have used so far; `None` where they already ran.
     pub(crate) fn usage(&self) -> Option<Usage> {
         if let Keeper::Managed(own) = &self.keeper { Some(own.usage()) } else { None }
     }
 
     /// That it ended without being asked to; `None` while it runs or where that is not known here.
     pub fn gone(&mut self) -> Option<Error> {
-        let message = match &mut self.keeper {
-            Keeper::Managed(own) => match own.gone()? {
-                (None, last) if last.is_empty() => String::new(),
-                (None, last) => format!("; its last words: {}", last.join("\n  ")),
-                (Some(service), last) => {
-                    format!(": its service {service} ended; the last words of that: {}", last.join("\n  "))
-                }
-            },
-            Keeper::Remote(remote) => format!(": {}", remote.gone()?),
-            Keeper::External => return None,
-        };
+        let Keeper::Managed(own) = &mut self.keeper else { return None };
+        let message = own.gone()?;
         Some(Error::ServerGone { name: self.record.name.clone(), message })
     }
 
@@ -167,39 +168,49 @@ impl Server {
     ///
     /// Errors: it is not ours to restart, or does not come back.
     pub fn restart(&mut self) -> Result<Restart, Error> {
-        let name = self.record.name.clone();
+        let restart = self.ours()?.restart()?;
+        self.started_again();
+        Ok(restart)
+    }
+
+    /// Stops it and keeps its places; returns how long that took.
+    ///
+    /// Errors: it is not ours to stop.
+    pub fn halt(&mut self) -> Result<Duration, Error> {
+        self.ours()?.halt()
+    }
+
+    /// Starts one again that is halted; `called` is where services of other machines listen now. Returns how long that took.
+    ///
+    /// Errors: it is not ours to start, or does not come back.
+    pub fn resume(&mut self, called: Addresses) -> Result<Duration, Error> {
+        let took = self.ours()?.resume(called)?;
+        self.started_again();
+        Ok(took)
+    }
+
+    fn ours(&mut self) -> Result<&mut ManagedServer, Error> {
         match &mut self.keeper {
-            Keeper::Managed(own) => {
-                let restart = own.restart()?;
-                self.record.address = own.address();
-                for (service, addresses) in self.record.services.iter_mut().zip(own.addresses()) {
-                    service.addresses = addresses;
-                    service.restarts += 1;
-                }
-                self.record.congestion_control = own.congestion_control();
-                Ok(restart)
-            }
-            Keeper::Remote(remote) => {
-                let (record, restart) = remote
-                    .restart()
-                    .map_err(|why| Error::ServerGone { name, message: format!(": {why}") })?;
-                self.record.address = record.address;
-                for (service, now) in self.record.services.iter_mut().zip(record.services) {
-                    service.addresses = now.addresses;
-                    service.restarts += 1;
-                }
-                self.record.congestion_control = record.congestion_control;
-                Ok(restart)
-            }
-            Keeper::External => Err(Error::NotOurs { name }),
+            Keeper::Managed(own) => Ok(own),
+            Keeper::External => Err(Error::NotOurs { name: self.record.name.clone() }),
         }
+    }
+
+    /// Records what differs after a restart.
+    fn started_again(&mut self) {
+        let Keeper::Managed(own) = &self.keeper else { return };
+        self.record.address = own.address();
+        for service in &mut self.record.services {
+            service.addresses = own.addresses(&service.name);
+            service.restarts += 1;
+        }
+        self.record.congestion_control = own.congestion_control().or(self.record.congestion_control.take());
     }
 
     /// Ends it in good order, if it was started for this.
     pub fn stop(self) {
         match self.keeper {
             Keeper::Managed(mut own) => own.stop(),
-            Keeper::Remote(remote) => drop(remote.stop()),
             Keeper::External => {}
         }
     }
@@ -248,7 +259,7 @@ mod tests {
         let name: TargetName = host_port.parse().unwrap();
         let mut server = Server::start(&name, &options()).unwrap();
         assert_eq!((server.record().name.as_str(), server.pids()), (host_port.as_str(), vec![]));
-        assert!(server.record().command.is_empty() && server.gone().is_none() && !server.is_managed());
+        assert!(server.record().command.is_empty() && server.gone().is_none() && !server.is_started());
         assert!(server.restart().unwrap_err().to_string().contains("not started here"));
         server.stop();
         assert!(listener.accept().is_ok());

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// A service of a target that was started for the run, and where it was placed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +27,13 @@ pub struct Service {
     pub memory_bytes: u64,
     /// The processors that it was pinned to; empty where it was not.
     pub cpus: Vec<usize>,
+    /// The agent that ran it on another machine.
+    #[serde(default)]
+    pub agent: Option<String>,
+    /// Facts about that machine, where it is not the one that the target's entrance ran on: as `taillight host --json`
+    /// prints them.
+    #[serde(default)]
+    pub host: Option<Value>,
     /// Where its instances listened.
     pub addresses: Vec<String>,
     /// How often it was restarted during the run.

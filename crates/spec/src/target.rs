@@ -40,7 +40,8 @@ pub struct Target {
     #[arg(id = "server_instances", long = "server-instances", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=250))]
     #[serde(deserialize_with = "count::deserialize")]
     pub instances: u32,
-    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only.
+    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only. One of its
+    /// services: --server-set SERVICE.agent=HOST:PORT.
     #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
     pub agent: Option<String>,
     /// Threads, or worker processes, of a server that is started here.
@@ -60,7 +61,8 @@ pub struct Target {
     #[arg(skip)]
     pub device: Option<String>,
     /// A setting of the target: NAME=VALUE, or SERVICE.NAME=VALUE where several services have it. SERVICE.threads, memory,
-    /// cpus, instances, binary and image place one service apart from the others. May be given more than once.
+    /// cpus, instances, form, agent (or here), listen, binary and image place one service apart from the others. May be given
+    /// more than once.
     #[arg(id = "server_set", long = "server-set", value_name = "NAME=VALUE")]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]

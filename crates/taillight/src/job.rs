@@ -185,7 +185,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let placement = job.server.placement(spec.generator.cpus.as_ref());
     let mut teller = Teller::new(!job.result.no_live);
     let started = job.targets.iter().any(|target| !target.is_external());
-    if started && job.server.is_here() && placement.is_shared() {
+    if started && job.server.is_here(&job.targets) && placement.is_shared() {
         // A generator that spins on a core that it shares would starve the server.
         spec.generator.pace.get_or_insert(Pace::Sleep);
     }
@@ -196,7 +196,7 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let generator = Generator::new(&lab::this_program()?, spec, teller.shows_ticks())?;
     let Begun { folder, earlier, lock } = begin(job)?;
     let first = earlier.as_ref().map_or(0, |earlier| earlier.blocks);
-    let servers = match server.start(&job.targets, &placement, generator.connections(), Some(&agents)) {
+    let servers = match server.start(&job.targets, &placement, generator.connections(), &agents) {
         Ok(servers) => servers,
         Err(error) => {
             if earlier.is_none() {

@@ -215,7 +215,7 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
             let targets = [name.clone()];
             server.serve(&targets, &mut spec.workload)?;
             let connections = spec.generator.connections as usize;
-            let agents = Some(&spec.generator.agents);
+            let agents = &spec.generator.agents;
             let mut started = server.start(&targets, &placement, connections, agents)?;
             spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());
             let started = started.pop().context("the server did not start")?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod remote;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -10,6 +11,8 @@ use lab::{Files, Placement, Server, ServerOptions, TargetName, allowed_cpus};
 use launch::Form;
 use spec::{Agents, Cpus, Spec, Workload};
 use units::CpuList;
+
+use remote::{FromAgents, tune};
 
 /// How the servers that are started here are set up.
 #[derive(Args, Clone, Debug)]
@@ -44,9 +47,23 @@ impl ServerArgs {
         Placement::new(&allowed_cpus(), threads, server, generator.map(|list| list.as_slice()))
     }
 
-    /// Whether servers that are started run on this machine, beside the generator.
-    pub(crate) fn is_here(&self) -> bool {
-        self.target.agent.is_none()
+    /// Whether a service that is started for these targets runs on this machine, beside the generator.
+    pub(crate) fn is_here(&self, targets: &[TargetName]) -> bool {
+        self.services(targets).iter().any(|(_, placement)| placement.agent.is_none())
+    }
+
+    /// The services that are started for these targets, each with its place. What cannot be placed so is told when it is
+    /// started.
+    fn services(&self, targets: &[TargetName]) -> Vec<(String, app::Placement)> {
+        let of = |target: &TargetName| {
+            let app = lab::application(target).ok()??;
+            let options = ServerOptions::of(&self.target(target), Path::new(""), Vec::new(), 0);
+            let plan = options.plan(&app).ok()?;
+            let place =
+                |service: &app::Service| Some((service.name.clone(), plan.placement(&service.name)?.clone()));
+            Some(app.services.iter().filter_map(place).collect::<Vec<_>>())
+        };
+        targets.iter().filter_map(of).flatten().collect()
     }
 
     /// The processors that were listed for the server.
@@ -106,25 +123,18 @@ impl ServerArgs {
         targets: &[TargetName],
         placement: &Placement,
         connections: usize,
-        agents: Option<&Agents>,
+        agents: &Agents,
     ) -> Result<Vec<Server>> {
         let exe = lab::this_program()?;
         self.check(targets)?;
         let mut servers = Vec::new();
         for (i, target) in targets.iter().enumerate() {
-            let mut server = match (&self.target.agent, agents) {
-                (Some(agent), Some(agents)) if !target.is_external() => {
-                    // Which processors that machine has is not known here.
-                    let cpus = self.list().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
-                    let options = self.options(target, &exe, cpus, connections);
-                    remote::start(agent, agents, (target, &options), &self.server_knob)?
-                }
-                (Some(_), None) => bail!("--server-agent is for load, sweep, peak and compare; leave it out"),
-                _ => {
-                    let options = self.options(target, &exe, placement.server.clone(), connections);
-                    Server::start(target, &options)?
-                }
-            };
+            let machines = FromAgents::new(agents, self.target.cpus.clone());
+            let options = self.options(target, &exe, placement.server.clone(), connections);
+            let mut server = Server::start_with(target, &options, Some(&machines))?;
+            if !self.server_knob.is_empty() && !target.is_external() {
+                tune(&machines.only_session()?, "apply", &self.server_knob, None)?;
+            }
             let before = targets[..i].iter().filter(|other| *other == target).count();
             if before > 0 {
                 server.rename(format!("{target} ({})", before + 1));
@@ -192,13 +202,25 @@ impl ServerArgs {
     /// What a reader must know of where the servers of these targets ran.
     pub(crate) fn notes(&self, targets: &[TargetName], placement: &Placement) -> Vec<String> {
         let mut notes = notes(targets, placement);
-        if let Some(agent) = &self.target.agent {
+        let services = self.services(targets);
+        if !services.is_empty() && services.iter().all(|(_, placement)| placement.agent.is_some()) {
             // Whose processors are whose on one machine is beside the point.
             notes.retain(|note| *note != placement.note());
-            notes.push(format!("The server ran on another machine, started by the agent at {agent}."));
-            if !self.server_knob.is_empty() {
-                notes.push(format!("Settings of that machine: {}.", self.server_knob.join(", ")));
-            }
+        }
+        let agents: BTreeSet<&str> =
+            services.iter().filter_map(|(_, placement)| placement.agent.as_deref()).collect();
+        for agent in agents {
+            let is_there = |placement: &app::Placement| placement.agent.as_deref() == Some(agent);
+            let there: Vec<&str> = services
+                .iter()
+                .filter(|(_, placement)| is_there(placement))
+                .map(|(name, _)| &name[..])
+                .collect();
+            let who = if there.len() == services.len() { "The server".into() } else { there.join(", ") };
+            notes.push(format!("{who} ran on another machine, started by the agent at {agent}."));
+        }
+        if !self.server_knob.is_empty() {
+            notes.push(format!("Settings of that machine: {}.", self.server_knob.join(", ")));
         }
         if self.target.instances > 1 {
             notes.push(format!(
@@ -211,16 +233,25 @@ impl ServerArgs {
                 }
             ));
         }
-        notes.extend(match self.target.form {
-            Form::Bare => None,
-            Form::Bridged => Some(
-                "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
+        let forms: Vec<(&str, Form)> =
+            services.iter().map(|(name, placement)| (&name[..], placement.form)).collect();
+        notes.extend(match forms.first() {
+            None | Some((_, Form::Bare)) if forms.iter().all(|(_, form)| *form == Form::Bare) => None,
+            Some((_, first)) if forms.iter().all(|(_, form)| form == first) => Some(match first {
+                Form::Bridged => "The server ran bare behind a bridge and a veth, as a container does: the baseline of a container."
                     .into(),
-            ),
-            form => Some(format!(
-                "The server ran in a container of {form} behind a bridge and a veth; compare with --form bridged, which \
-                 differs by the container alone."
-            )),
+                form => format!(
+                    "The server ran in a container of {form} behind a bridge and a veth; compare with --form bridged, \
+                     which differs by the container alone."
+                ),
+            }),
+            _ => {
+                let each: Vec<String> = forms.iter().map(|(name, form)| format!("{name} {form}")).collect();
+                Some(format!(
+                    "Services ran in different forms: {}. Those that are not bare are reached over a bridge and a veth.",
+                    each.join(", ")
+                ))
+            }
         });
         notes
     }

@@ -32,7 +32,9 @@ pub(super) struct Child {
 
 pub(super) enum Order {
     Start(u64),
-    Restart,
+    Halt,
+    Resume(String),
+    Usage,
     Stop,
 }
 
@@ -43,6 +45,10 @@ pub(super) enum ChildEvent {
     Live(String),
     /// A server accepts connections.
     Serving(Serving),
+    /// It was stopped for a while, and how long that took. Units: ns.
+    Halted(u64),
+    /// What it has used so far.
+    Usage(String),
     /// It ended and was reaped: its recording, or why there is none.
     Ended(Result<Vec<u8>, String>),
 }
@@ -75,20 +81,10 @@ impl Child {
         Ok(Child { orders, told })
     }
 
-    /// Has a server stop and start again.
-    pub(super) fn restart(&self) {
-        let _ = self.orders.send(Order::Restart);
-    }
-
-    /// Has it begin at this moment of `CLOCK_MONOTONIC`.
-    pub(super) fn begin(&self, at_ns: u64) {
+    /// Has it do so: begin at a moment of `CLOCK_MONOTONIC`, end and keep what it measured, halt, resume, or tell.
+    pub(super) fn order(&self, order: Order) {
         // A worker that has ended has said so, or will by `next`.
-        let _ = self.orders.send(Order::Start(at_ns));
-    }
-
-    /// Has it end and keep what it measured.
-    pub(super) fn stop(&self) {
-        let _ = self.orders.send(Order::Stop);
+        let _ = self.orders.send(order);
     }
 
     /// What it tells next; `None` after the end.
@@ -159,7 +155,7 @@ impl Worker {
                 let _ = self.process.write_line(&start_line(at_ns));
             }
             // There is no server in it.
-            Order::Restart => {}
+            Order::Halt | Order::Resume(_) | Order::Usage => {}
             Order::Stop => {
                 self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);
                 // Before the start it waits for a line, afterwards only a signal reaches it.

@@ -35,11 +35,11 @@ fn run(
         Err(why) => return Some(Err(why)),
     };
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let serving = |server: &dyn Served, stop: Duration, start: Duration| {
-        let serving = Serving { record: server.record(), stop_ns: nanos(stop), start_ns: nanos(start) };
+    let serving = |server: &dyn Served, start: Duration| {
+        let serving = Serving { record: server.record(), start_ns: nanos(start) };
         let _ = tell.blocking_send(ChildEvent::Serving(serving));
     };
-    serving(&*server, Duration::ZERO, begun.elapsed());
+    serving(&*server, begun.elapsed());
     loop {
         match orders.recv_timeout(LOOK) {
             Ok(Order::Stop) => {
@@ -47,10 +47,15 @@ fn run(
                 server.stop();
                 return Some(Ok(log));
             }
-            Ok(Order::Restart) => match server.restart() {
-                Ok((stop, start)) => serving(&*server, stop, start),
+            Ok(Order::Halt) => match server.halt() {
+                Ok(stop) => drop(tell.blocking_send(ChildEvent::Halted(nanos(stop)))),
                 Err(why) => return Some(Err(why)),
             },
+            Ok(Order::Resume(called)) => match server.resume(&called) {
+                Ok(start) => serving(&*server, start),
+                Err(why) => return Some(Err(why)),
+            },
+            Ok(Order::Usage) => drop(tell.blocking_send(ChildEvent::Usage(server.usage()))),
             // A server runs already.
             Ok(Order::Start(_)) => {}
             Err(RecvTimeoutError::Disconnected) => {

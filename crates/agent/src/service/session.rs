@@ -6,10 +6,12 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 use tonic::{Status, Streaming};
 
-use super::child::{Child, ChildEvent};
+use super::child::{Child, ChildEvent, Order as ToDo};
 use super::keeper;
 use crate::clock::Clock;
-use crate::message::{Answer, Event, FromAgent, Generate, Order, Piece, Pong, Prepare, Serve, Task, ToAgent};
+use crate::message::{
+    Answer, Event, FromAgent, Generate, Halted, Order, Piece, Pong, Prepare, Serve, Task, ToAgent,
+};
 use crate::{Generators, Servers};
 
 /// Bytes of a recording in one message, well below what the coordinator takes.
@@ -147,7 +149,7 @@ impl Session {
                         self.send(Event::Failed(format!("the order to start came {late:?} too late"))).await
                     }
                     Some(ready) => {
-                        ready.begin(self.clock.to_monotonic(start.at_ns));
+                        ready.order(ToDo::Start(self.clock.to_monotonic(start.at_ns)));
                         *child = Some(ready);
                         Ok(())
                     }
@@ -155,17 +157,13 @@ impl Session {
             }
             Order::Stop(_) => {
                 if let Some(child) = child {
-                    child.stop();
+                    child.order(ToDo::Stop);
                 }
                 Ok(())
             }
-            Order::Restart(_) => match child {
-                Some(child) => {
-                    child.restart();
-                    Ok(())
-                }
-                None => self.send(Event::Failed("there is no server to restart".into())).await,
-            },
+            Order::Halt(_) => self.have(child, ToDo::Halt).await,
+            Order::Resume(resume) => self.have(child, ToDo::Resume(resume.called)).await,
+            Order::Usage(_) => self.have(child, ToDo::Usage).await,
             Order::Facts(_) => self.ask(|servers| servers.facts()).await,
             Order::Tune(tune) => {
                 let number = self.number;
@@ -188,6 +186,17 @@ impl Session {
     fn serve(&self, serve: Serve) -> Result<Child, String> {
         let servers = self.servers.as_ref().ok_or(NO_SERVER)?;
         keeper::keep(Arc::clone(servers), self.number, serve)
+    }
+
+    /// Has the server do so.
+    async fn have(&self, child: &Option<Child>, what: ToDo) -> Result<(), End> {
+        match child {
+            Some(child) => {
+                child.order(what);
+                Ok(())
+            }
+            None => self.send(Event::Failed("there is no server that could do so".into())).await,
+        }
     }
 
     /// Has `work` done in a thread where it may wait, while the session goes on; what it says is sent then.
@@ -215,6 +224,8 @@ impl Session {
             Some(ChildEvent::Ready) => self.send(Event::Ready(())).await,
             Some(ChildEvent::Live(line)) => self.send(Event::Live(line)).await,
             Some(ChildEvent::Serving(serving)) => self.send(Event::Serving(serving)).await,
+            Some(ChildEvent::Halted(stop_ns)) => self.send(Event::Halted(Halted { stop_ns })).await,
+            Some(ChildEvent::Usage(usage)) => self.answer(Ok(usage)).await,
             Some(ChildEvent::Ended(Ok(recording))) => {
                 self.loads += 1;
                 let pieces = recording.len().div_ceil(PIECE).max(1);

@@ -29,7 +29,7 @@ impl Servers for Pretend {
             return Err(format!("there is no server '{}' here", serve.spec));
         }
         let logs = serve.spec.split(' ').skip(1).map(str::to_owned).collect();
-        Ok(Box::new(Sleeper { process: Some(sleeper()), logs }))
+        Ok(Box::new(Sleeper { process: Some(sleeper()), halted: false, logs }))
     }
 
     fn facts(&self) -> Result<String, String> {
@@ -54,6 +54,7 @@ fn sleeper() -> Process {
 
 struct Sleeper {
     process: Option<Process>,
+    halted: bool,
     logs: Vec<String>,
 }
 
@@ -64,17 +65,29 @@ impl Served for Sleeper {
 
     fn gone(&mut self) -> Option<String> {
         let runs = self.process.as_mut().is_some_and(Process::is_running);
-        (!runs).then(|| "it was killed".into())
+        (!runs && !self.halted).then(|| "it was killed".into())
     }
 
     fn logs(&self) -> Vec<String> {
         self.logs.clone()
     }
 
-    fn restart(&mut self) -> Result<(Duration, Duration), String> {
+    fn usage(&self) -> String {
+        "{\"used\":1}".into()
+    }
+
+    fn halt(&mut self) -> Result<Duration, String> {
+        self.halted = true;
         self.process = None;
-        self.process = Some(sleeper());
-        Ok((Duration::from_millis(3), Duration::from_millis(4)))
+        Ok(Duration::from_millis(3))
+    }
+
+    fn resume(&mut self, called: &str) -> Result<Duration, String> {
+        if called == "nothing" {
+            return Err("it calls something".into());
+        }
+        (self.halted, self.process) = (false, Some(sleeper()));
+        Ok(Duration::from_millis(4))
     }
 
     fn stop(self: Box<Self>) {}
@@ -90,7 +103,7 @@ fn server_agent() -> (Here, Receiver<String>) {
 }
 
 fn serve(target: &str) -> Serve {
-    Serve { spec: format!("{target} some words"), connections: 8 }
+    Serve { spec: format!("{target} some words"), connections: 8, ..Serve::default() }
 }
 
 fn tune(settings: &[&str]) -> Tune {
@@ -108,7 +121,7 @@ fn await_gone(pid: u32) {
 }
 
 #[test]
-fn a_server_is_started_restarted_and_stopped() {
+fn a_server_is_started_halted_resumed_and_stopped() {
     let (agent, _) = server_agent();
     let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     assert_eq!(tenant.label(), format!("s ({})", agent.address()));
@@ -119,18 +132,27 @@ fn a_server_is_started_restarted_and_stopped() {
     assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
     assert_eq!(tenant.tune(tune(&["cpu.set=0", "smt=off"])).unwrap(), "cpu.set=0 smt=off");
     assert!(tenant.tune(tune(&[])).unwrap_err().to_string().contains("nothing to set"));
-    let again = tenant.restart(LONG).unwrap();
-    assert_eq!((again.stop_ns, again.start_ns), (3_000_000, 4_000_000));
+    assert_eq!(tenant.usage().unwrap(), "{\"used\":1}");
+    assert_eq!(tenant.halt().unwrap(), 3_000_000);
+    assert!(!is_child(first) && tenant.gone().is_none());
+    let again = tenant.resume("{}".into(), LONG).unwrap();
+    assert_eq!(again.start_ns, 4_000_000);
     let second: u32 = again.record.parse().unwrap();
-    assert!(!is_child(first) && is_child(second));
+    assert!(is_child(second));
     assert_eq!(tenant.gone(), None);
     assert_eq!(tenant.stop().unwrap(), "some\nwords");
     assert!(!is_child(second));
     // The same session serves again.
     let third: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     assert!(is_child(third));
+    // One that does not come back has ended.
+    tenant.halt().unwrap();
+    let error = tenant.resume("nothing".into(), LONG).unwrap_err().to_string();
+    assert!(error.contains("it calls something"), "{error}");
+    let fourth: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
+    assert!(!is_child(third) && is_child(fourth));
     drop(tenant);
-    assert!(!is_child(third));
+    assert!(!is_child(fourth));
 }
 
 #[test]
@@ -186,6 +208,9 @@ fn a_server_that_dies_is_told() {
         tenant.gone()
     });
     assert_eq!(gone.as_deref(), Some("it was killed"));
+    // Asked for what it used, it is still known why it ended.
+    assert!(tenant.usage().is_err());
+    assert_eq!(tenant.gone().as_deref(), Some("it was killed"));
     // It was the server, not the agent.
     tenant.serve(serve("pretend"), LONG).unwrap();
     assert_eq!(tenant.gone(), None);
@@ -207,5 +232,11 @@ fn each_role_refuses_the_others_tasks() {
     let mut tenant = Tenant::open(&agent_config(&[&server])).unwrap();
     let error = tenant.serve(serve("sh"), LONG).unwrap_err().to_string();
     assert!(error.contains("no server 'sh some words' here"), "{error}");
-    assert!(tenant.restart(LONG).unwrap_err().to_string().contains("no server to restart"));
+    for error in [
+        tenant.halt().unwrap_err(),
+        tenant.resume(String::new(), LONG).unwrap_err(),
+        tenant.usage().unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("no server that could do so"), "{error}");
+    }
 }

@@ -16,8 +16,8 @@ use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Session, Span, metrics, processors};
 use crate::{
-    Error, Files, Generator, Interrupt, MaxSearch, Outcome, PeakSearch, Search, Server, ServerOptions, Vote,
-    allowed_cpus, met, needs_files, sustained,
+    Error, Files, Generator, Interrupt, Machines, MaxSearch, Outcome, PeakSearch, Search, Server,
+    ServerOptions, Vote, allowed_cpus, met, needs_files, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -38,6 +38,8 @@ pub struct Setup {
     pub host: Value,
     /// Where servers are started, if not here.
     pub remote_host: Option<Box<dyn RemoteHost>>,
+    /// The machines of single services, whose agents are spoken to so; services get these processors there.
+    pub machines: fn(&Agents, &Cpus) -> Option<Box<dyn Machines>>,
     /// Which machines generate, and how they are spoken to.
     pub agents: Agents,
     /// Whether generators print what they do while they run.
@@ -112,18 +114,20 @@ impl Bench {
             }
             _ => None,
         };
+        let agents = spec.generator.agents.clone();
         let generator = Generator::new(&setup.exe, spec, setup.live)?;
-        let cpus = match (remote_host, &cpus) {
+        let listed = match (remote_host, &cpus) {
             (None, _) => placement.server.clone(),
             (Some(_), Cpus::List(list)) => list.as_slice().to_vec(),
             // Which they are is not known here.
             (Some(_), _) => Vec::new(),
         };
         let options =
-            ServerOptions { files, ..ServerOptions::of(target, &setup.exe, cpus, generator.connections()) };
+            ServerOptions { files, ..ServerOptions::of(target, &setup.exe, listed, generator.connections()) };
         let (server, hold) = match remote_host {
             None => {
-                let server = Server::start(&target.server, &options)?;
+                let machines = (setup.machines)(&agents, &cpus);
+                let server = Server::start_with(&target.server, &options, machines.as_deref())?;
                 let hold = KnobGuard::here(experiment, &plan.name, &server, &placement, engine)?;
                 (server, hold)
             }

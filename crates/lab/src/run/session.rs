@@ -29,6 +29,9 @@ pub struct Session {
     before_s: f64,
 }
 
+/// What the generator finds of the processor time of the servers on its machine.
+const CPU_PER_REQUEST: &str = "server_cpu_us_per_request";
+
 /// What a result says of searches that were observed.
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
                         server while it is observed.";
@@ -230,6 +233,10 @@ impl Session {
             trial.probes = None;
         }
         trial.services = used.unwrap_or_default();
+        if server.is_elsewhere() {
+            // The generator saw the processes of this machine only.
+            trial.counters.remove(CPU_PER_REQUEST);
+        }
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);

@@ -1,14 +1,17 @@
-//! An application that is started here, with the files that it serves.
+//! An application that is started for a run, with the files that it serves: here, and by agents on other machines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use app::{App, Need, Placement, Restart, Running, RunningService};
+use app::{
+    Addresses, App, Away, Elsewhere, Gone, Need, Placement, Restart, Running, RunningPart, RunningService,
+};
 use launch::Instance;
 
-use super::ServerOptions;
 use super::files::Served;
 use super::usage::Usage;
-use crate::Error;
+use super::{Machines, ServerOptions};
+use crate::{Error, TargetName};
 
 /// An application that runs, and what a result records of it. Dropping it ends it and removes what it ran in.
 pub(super) struct ManagedServer {
@@ -18,14 +21,35 @@ pub(super) struct ManagedServer {
     options: ServerOptions,
 }
 
+/// Machines whose agents start services of one target.
+struct OfTarget<'a> {
+    machines: &'a dyn Machines,
+    name: &'a TargetName,
+    options: &'a ServerOptions,
+}
+
+impl app::Machines for OfTarget<'_> {
+    fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String> {
+        self.machines.open(agent, self.name, self.options, services)
+    }
+}
+
 impl ManagedServer {
     /// Errors: it cannot be started so, with the service that is in the way.
-    pub(super) fn start(app: &Arc<App>, options: &ServerOptions) -> Result<ManagedServer, Error> {
+    pub(super) fn start(
+        name: &TargetName,
+        app: &Arc<App>,
+        options: &ServerOptions,
+        machines: Option<&dyn Machines>,
+    ) -> Result<ManagedServer, Error> {
         let mut plan = options.plan(app)?;
-        let files = options.files.as_ref().filter(|_| app.needs(Need::Files));
+        let needs_files = plan.here().any(|service| service.needs.contains(&Need::Files));
+        let files = options.files.as_ref().filter(|_| needs_files);
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
         plan.files = served.as_ref().map(|served| served.folder().into());
-        Ok(ManagedServer { running: plan.start()?, _served: served, options: options.clone() })
+        let machines = machines.map(|machines| OfTarget { machines, name, options });
+        let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
+        Ok(ManagedServer { running, _served: served, options: options.clone() })
     }
 
     /// Stops all services and starts them again in the same places.
@@ -35,38 +59,79 @@ impl ManagedServer {
         Ok(self.running.restart()?)
     }
 
+    /// Stops all services, which keep their places; returns how long that took.
+    pub(super) fn halt(&mut self) -> Result<Duration, Error> {
+        Ok(self.running.halt()?)
+    }
+
+    /// Starts them again; `called` is where those of other machines listen now. Returns how long that took.
+    pub(super) fn resume(&mut self, called: Addresses) -> Result<Duration, Error> {
+        Ok(self.running.resume(Some(called))?)
+    }
+
     /// Ends all in good order.
     pub(super) fn stop(&mut self) {
         self.running.stop();
     }
 
-    /// What a result records of it. Of several services the command and the program are those of its entrance.
+    /// What a result records of it. Of several services the command, the program and the machine are those of its
+    /// entrance.
     pub(super) fn record(&self, name: &str) -> results::Target {
         let app = self.running.plan().app();
         let entrance = app.entrance(None).map(|entrance| entrance.service.as_str());
-        let services: Vec<_> = self.running.services().collect();
-        let front = services.iter().rev().find(|one| entrance.is_none_or(|name| one.service.name == name));
-        let versions: Vec<String> =
-            services.iter().rev().map(|one| one.version()).filter(|version| !version.is_empty()).collect();
-        let places = self.running.places();
-        let containers = services.iter().flat_map(|one| one.instances).filter_map(Instance::container);
+        let is_front = |name: &str| entrance.is_none_or(|entrance| entrance == name);
+        let of_part = |part: RunningPart<'_>| match part {
+            RunningPart::Here(one) => is_front(&one.service.name).then(|| self.front(&one)),
+            RunningPart::Elsewhere(away) => {
+                away.services().iter().any(|name| is_front(name)).then(|| elsewhere(away))
+            }
+        };
+        let front = self.running.parts().rev().find_map(of_part).unwrap_or_default();
+        let mut services: Vec<results::Service> = Vec::new();
+        for part in self.running.parts() {
+            match part {
+                RunningPart::Here(one) => services.push(self.service(&one)),
+                RunningPart::Elsewhere(away) => {
+                    let there = elsewhere(away);
+                    let host = there.host.filter(|_| there.agent != front.agent);
+                    services.extend(there.services.into_iter().map(|one| results::Service {
+                        agent: there.agent.clone(),
+                        host: host.clone(),
+                        ..one
+                    }));
+                }
+            }
+        }
+        let versions: Vec<&str> = services
+            .iter()
+            .rev()
+            .map(|one| one.version.as_str())
+            .filter(|version| !version.is_empty())
+            .collect();
         results::Target {
             name: name.into(),
             version: versions.join(", "),
             address: self.address(),
-            command: front
-                .and_then(|one| one.instances.first())
-                .map_or(Vec::new(), |first| first.process.spec().command_line()),
-            configuration: front.and_then(|one| one.configuration).map(str::to_owned),
+            services,
+            ..front
+        }
+    }
+
+    /// What is recorded of a target whose entrance is a service of this machine.
+    fn front(&self, one: &RunningService<'_>) -> results::Target {
+        let places = self.running.places();
+        let instances = || self.running.services().flat_map(|one| one.instances);
+        results::Target {
+            command: one.instances.first().map_or(Vec::new(), |first| first.process.spec().command_line()),
+            configuration: one.configuration.map(str::to_owned),
             cpus: self.options.cpus.clone(),
-            form: front.map_or_else(String::new, |one| self.placement(one).form.to_string()),
-            instances: front.map_or(0, |one| one.instances.len() as u32),
-            binary: front.map_or_else(String::new, |one| one.found.path.display().to_string()),
+            form: self.placement(one).form.to_string(),
+            instances: one.instances.len() as u32,
+            binary: one.found.path.display().to_string(),
             image: listed(places.images().map(|image| format!("{} {}", image.name, image.id)).collect()),
             engine: listed(places.versions()),
-            containers: containers.map(str::to_owned).collect(),
+            containers: instances().filter_map(Instance::container).map(str::to_owned).collect(),
             congestion_control: self.congestion_control(),
-            services: services.iter().map(|one| self.service(one)).collect(),
             ..results::Target::default()
         }
     }
@@ -92,6 +157,7 @@ impl ManagedServer {
             cpus: placement.cpus.clone(),
             addresses: one.addresses.clone(),
             restarts: 0,
+            ..results::Service::default()
         }
     }
 
@@ -100,9 +166,15 @@ impl ManagedServer {
         Usage::of(&self.running)
     }
 
-    /// Where the services listen, in the order of the record.
-    pub(super) fn addresses(&self) -> Vec<Vec<String>> {
-        self.running.services().map(|one| one.addresses).collect()
+    /// Where the service `name` listens.
+    pub(super) fn addresses(&self, name: &str) -> Vec<String> {
+        let listening = self.running.listening();
+        listening.get(name).into_iter().flatten().flatten().map(ToString::to_string).collect()
+    }
+
+    /// Whether all of its services run on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        self.running.parts().all(|part| matches!(part, RunningPart::Here(_)))
     }
 
     /// TCP's congestion control behind the bridge.
@@ -120,17 +192,29 @@ impl ManagedServer {
         self.running.pids()
     }
 
-    /// The first service that ended, by its name where there are several, with its last words; `None` while all run.
-    pub(super) fn gone(&mut self) -> Option<(Option<String>, Vec<String>)> {
-        let (name, last) = self.running.gone()?;
+    /// How what ended first did so, as the end of a sentence; `None` while all run.
+    pub(super) fn gone(&mut self) -> Option<String> {
         let several = self.running.plan().app().services.len() > 1;
-        Some((several.then_some(name), last))
+        Some(match self.running.gone()? {
+            Gone::Service { last, .. } if !several && last.is_empty() => String::new(),
+            Gone::Service { last, .. } if !several => format!("; its last words: {}", last.join("\n  ")),
+            Gone::Service { name, last } => {
+                format!(": its service {name} ended; the last words of that: {}", last.join("\n  "))
+            }
+            Gone::Elsewhere { name, why } => format!(": on {name}: {why}"),
+        })
     }
 
     /// The last lines that each wrote to standard error.
     pub(super) fn logs(&self) -> Vec<String> {
         self.running.logs()
     }
+}
+
+/// What the agent of these services recorded of them.
+fn elsewhere(away: &Away) -> results::Target {
+    let record: results::Target = serde_json::from_str(&away.told().record).unwrap_or_default();
+    results::Target { agent: Some(away.name().into()), ..record }
 }
 
 /// Several with commas between; `None` of none.

@@ -2,7 +2,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use app::{App, Placement, Plan};
+use app::{Addresses, App, Placement, Plan};
 use launch::Form;
 use units::Bytes;
 
@@ -15,6 +15,12 @@ pub struct ServerOptions {
     pub exe: PathBuf,
     /// What it runs in.
     pub form: Form,
+    /// The agent that starts it on another machine, as `HOST:PORT`; `None`: it is started here.
+    pub agent: Option<String>,
+    /// The services of it that are started; all where it is empty. The others run elsewhere.
+    pub only: Vec<String>,
+    /// Where those of the others listen that are called.
+    pub called: Addresses,
     /// The address that a bare one listens on; the others have addresses of their own.
     pub listen: IpAddr,
     /// A build of the user's in place of the program that is found, or of the embedded server.
@@ -45,6 +51,9 @@ impl ServerOptions {
         ServerOptions {
             exe: exe.into(),
             form: Form::Bare,
+            agent: None,
+            only: Vec::new(),
+            called: Addresses::new(),
             listen: Ipv4Addr::LOCALHOST.into(),
             binary: None,
             image: None,
@@ -63,6 +72,7 @@ impl ServerOptions {
     pub fn of(target: &spec::Target, exe: &Path, cpus: Vec<usize>, connections: usize) -> ServerOptions {
         ServerOptions {
             form: target.form,
+            agent: target.agent.clone(),
             binary: target.binary.clone(),
             image: target.image.clone(),
             instances: target.instances as usize,
@@ -76,8 +86,8 @@ impl ServerOptions {
         }
     }
 
-    /// What is to be started of `app`. Every service gets the threads, memory, processors, instances and form of all, but
-    /// where a setting `SERVICE.threads` and the like says otherwise. The files are still to be given.
+    /// What is to be started of `app`. Every service gets the threads, memory, processors, instances, form and machine of
+    /// all, but where a setting `SERVICE.threads` and the like says otherwise. The files are still to be given.
     ///
     /// Errors: a setting that `app` does not have; arguments or a program that none of its services takes.
     pub fn plan(&self, app: &Arc<App>) -> Result<Plan, app::Error> {
@@ -88,8 +98,11 @@ impl ServerOptions {
             cpus: self.cpus.clone(),
             instances: self.instances.max(1),
             form: self.form,
+            agent: self.agent.clone(),
             ..Placement::default()
         });
+        plan.only.clone_from(&self.only);
+        plan.called.clone_from(&self.called);
         plan.listen = self.listen;
         plan.connections = self.connection_limit();
         plan.program(self.binary.clone(), self.image.clone())?;

@@ -4,26 +4,27 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use app::{Running, RunningService};
+use app::{Running, RunningPart, RunningService};
 use host::cpu_time::{ProcessTicks, ticks_per_second};
 use results::ServiceUsage;
+use serde::{Deserialize, Serialize};
 
-/// A reading of all services.
-#[derive(Debug, Default)]
+/// A reading of all services. As JSON it is what an agent says of its own.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Usage(Vec<Reading>);
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Reading {
     name: String,
-    /// Processor time so far, of each process.
+    /// Processor time so far, of each process, in ticks: 100 in a second on every machine that this program runs on.
     ticks: BTreeMap<u32, u64>,
     resident_bytes: Option<u64>,
     counters: BTreeMap<String, f64>,
 }
 
 impl Usage {
-    /// Reads what the services have used so far. Cost: about 20 µs a process, and one request to each service that has
-    /// counters.
+    /// Reads what the services have used so far. Cost: about 20 µs a process, one request to each service that has
+    /// counters, and one to each other machine.
     pub(super) fn of(running: &Running) -> Usage {
         let reading = |one: RunningService<'_>| {
             let pids = one.pids();
@@ -36,7 +37,15 @@ impl Usage {
                 counters: running.counters(&one.service.name).ok().flatten().unwrap_or_default(),
             }
         };
-        Usage(running.services().map(reading).collect())
+        let readings = |part: RunningPart<'_>| match part {
+            RunningPart::Here(one) => vec![reading(one)],
+            // A machine that does not answer is found out by the trial, too.
+            RunningPart::Elsewhere(away) => {
+                let said = away.usage().ok().and_then(|said| serde_json::from_str::<Usage>(&said).ok());
+                said.unwrap_or_default().0
+            }
+        };
+        Usage(running.parts().flat_map(readings).collect())
     }
 
     /// What was used since `before`.

@@ -73,7 +73,7 @@ fn table(target: &Target, sums: &BTreeMap<&str, Sum>, shares: &BTreeMap<&str, f6
                         tr {
                             th.text scope="row" { (service.name) }
                             td.text { (service.version) }
-                            td.text { (service.form) }
+                            td.text { (service.form) @if let Some(agent) = &service.agent { " on " (agent) } }
                             td { (service.instances) }
                             td { (service.threads) }
                             td.text { (processors(service)) }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune};
+use app::Addresses;
 use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cpus};
 use launch::Form;
 use serde_json::Value;
@@ -44,17 +45,24 @@ impl Launches {
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         options.listen = self.listen;
         options.files = files_of(&target, workload)?;
+        options.only.clone_from(&serve.services);
+        options.called = called(&serve.called)?;
         self.check(&target.server, &options)?;
         Ok((target.server, options))
     }
 
-    /// Errors: what a coordinator may not ask for: other programs, processors and forms, and arguments that touch files,
-    /// ports or accounts. Settings may say all of that of one service, so that every service of the plan is checked.
+    /// Errors: what a coordinator may not ask for: other programs, processors, forms, addresses and machines, and arguments
+    /// that touch files, ports or accounts. Settings may say all of that of one service, so that each that is to be started
+    /// is checked.
     fn check(&self, target: &TargetName, options: &ServerOptions) -> Result<(), String> {
         let app = lab::application(target).map_err(|error| error.to_string())?;
         let app = app.ok_or_else(|| not_started(&target.to_string()))?;
         let plan = options.plan(&app).map_err(|error| error.to_string())?;
-        for placement in app.services.iter().filter_map(|service| plan.placement(&service.name)) {
+        if let Some(unknown) = options.only.iter().find(|name| app.service(name).is_none()) {
+            return Err(format!("there is no service '{unknown}' in {}", app.name));
+        }
+        let started = app.services.iter().filter(|service| plan.starts(&service.name));
+        for placement in started.filter_map(|service| plan.placement(&service.name)) {
             if let Some(binary) = &placement.binary
                 && !self.allowed.contains(binary)
             {
@@ -70,6 +78,15 @@ impl Launches {
                     "a server of the form {} can be reached from its own machine only; use --form bare",
                     placement.form
                 ));
+            }
+            if let Some(ip) = placement.listen {
+                return Err(format!(
+                    "its services listen on {}, which its operator chose by --serve-on, and not on {ip}",
+                    self.listen
+                ));
+            }
+            if placement.agent.is_some() {
+                return Err("an agent cannot ask further agents".into());
             }
             if let Some(cpu) = placement.cpus.iter().find(|cpu| !allowed_cpus().contains(cpu)) {
                 return Err(format!(
@@ -92,6 +109,21 @@ fn named_here(whole: &Value) -> Result<(), String> {
 
 fn not_started(name: &str) -> String {
     format!("it starts {}, not '{name}'", app::names().collect::<Vec<_>>().join(", "))
+}
+
+/// Where services of other machines listen, as a coordinator says.
+///
+/// Errors: it is damaged, or names a file of this machine: templates of configurations hold these addresses.
+fn called(text: &str) -> Result<Addresses, String> {
+    if text.is_empty() {
+        return Ok(Addresses::new());
+    }
+    let called: Addresses = serde_json::from_str(text)
+        .map_err(|e| format!("the addresses of the services that are called are damaged: {e}"))?;
+    match called.values().flatten().flatten().find(|one| one.tcp().is_none()) {
+        Some(file) => Err(format!("{file} is not the address of a service of another machine")),
+        None => Ok(called),
+    }
 }
 
 /// What a web server serves: a set that is made here.
@@ -171,10 +203,18 @@ impl Served for Kept {
         self.server.logs()
     }
 
-    fn restart(&mut self) -> Result<(Duration, Duration), String> {
-        let restart = self.server.restart().map_err(|error| error.to_string())?;
+    fn usage(&self) -> String {
+        self.server.usage_json()
+    }
+
+    fn halt(&mut self) -> Result<Duration, String> {
+        self.server.halt().map_err(|error| error.to_string())
+    }
+
+    fn resume(&mut self, text: &str) -> Result<Duration, String> {
+        let took = self.server.resume(called(text)?).map_err(|error| error.to_string())?;
         self.note();
-        Ok((restart.stop, restart.start))
+        Ok(took)
     }
 
     fn stop(self: Box<Self>) {
@@ -216,7 +256,29 @@ mod tests {
         target.server = TargetName::App(name.into());
         let workload = if name == "nginx" { Workload::Web(Box::new(web)) } else { Workload::default() };
         let spec = Spec { target, workload, ..Spec::default() };
-        Serve { spec: spec.to_json().to_string(), connections: 8 }
+        Serve { spec: spec.to_json().to_string(), connections: 8, ..Serve::default() }
+    }
+
+    #[test]
+    fn one_service_is_started_and_told_where_the_others_are() {
+        let check = |line: &str, services: &[&str], called: &str, says: Option<&str>| {
+            let services = services.iter().map(|name| (*name).to_owned()).collect();
+            let serve = Serve { services, called: called.into(), ..message("varnish-nginx", line) };
+            match (launches().options(&serve), says) {
+                (Ok((_, options)), None) => assert_eq!(options.called.len(), usize::from(!called.is_empty())),
+                (Err(error), Some(says)) => assert!(error.contains(says), "{line}: {error}"),
+                (found, _) => panic!("{line}: {found:?}"),
+            }
+        };
+        let at = r#"{"nginx":[["10.0.0.9:8080"]]}"#;
+        check("", &["nginx"], "", None);
+        check("", &["varnish"], at, None);
+        check("--server-set varnish.form=bridged", &["nginx"], "", None);
+        check("--server-set varnish.form=bridged", &["varnish"], at, Some("own machine only"));
+        check("", &["apache"], "", Some("no service 'apache' in varnish-nginx"));
+        check("", &["varnish"], r#"{"nginx":[["unix:/run/docker.sock"]]}"#, Some("is not the address"));
+        check("", &["varnish"], r#"{"nginx":[["10.0.0.9:80; include /x"]]}"#, Some("is not an address"));
+        check("", &["varnish"], "nginx", Some("are damaged"));
     }
 
     #[test]
@@ -240,6 +302,12 @@ mod tests {
         check("memcached", "--server-set memcached.binary=/bin/sh", Some("--allow /bin/sh"));
         check("memcached", "--server-set form=lxc", Some("own machine only"));
         check("memcached", "--server-set cpus=1000", Some("no processor 1000"));
+        check(
+            "memcached",
+            "--server-set listen=0.0.0.1",
+            Some("listen on 10.0.0.5, which its operator chose"),
+        );
+        check("memcached", "--server-set memcached.agent=10.0.0.9:7070", Some("further agents"));
         check("nginx", "--files 10x4KiB --files-seed 3 --server-set=gzip=6 --files-in disk", None);
         check("nginx", "--files 10x4KiB --files-in /etc/x", Some("may not choose folders"));
         check("nginx", "--server-set=include=/x", Some("no setting 'include'"));

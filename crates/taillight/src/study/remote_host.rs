@@ -6,10 +6,10 @@ use anyhow::{Context, Result};
 use host::Host;
 use lab::{Error, Server, ServerOptions, TargetName};
 use lab::{RemoteHost, Tuner};
-use spec::Agents;
+use spec::{Agents, Cpus};
 use trial::agent_config;
 
-use crate::targets::remote::{Session, tenanted, tune};
+use crate::targets::remote::{FromAgents, Session, tune};
 
 /// The agent that starts them.
 pub(super) struct Agent {
@@ -32,8 +32,13 @@ impl Agent {
 
 impl RemoteHost for Agent {
     fn start(&self, target: &TargetName, options: &ServerOptions) -> Result<(Server, Arc<dyn Tuner>), Error> {
-        let (server, session) = tenanted(&self.address, &self.credentials, (target, options))
-            .map_err(|error| failed(&target.to_string(), &error))?;
+        let listed = || Cpus::List(options.cpus.iter().copied().collect());
+        let cpus = if options.cpus.is_empty() { Cpus::Apart } else { listed() };
+        let machines = FromAgents::new(&self.credentials, cpus);
+        let options = ServerOptions { agent: Some(self.address.clone()), ..options.clone() };
+        let server = Server::start_with(target, &options, Some(&machines))
+            .map_err(|error| failed(&target.to_string(), &error.into()))?;
+        let session = machines.only_session().map_err(|error| failed(&target.to_string(), &error))?;
         Ok((server, Arc::new(Settings { session })))
     }
 

@@ -20,6 +20,7 @@ use super::{FormArgs, OutArgs};
 use crate::lock::{Lock, newest};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
+use crate::targets::remote::FromAgents;
 use crate::terminal::{say, table_width, tell, uses_color};
 
 /// The run was interrupted, as shells report it.
@@ -139,6 +140,7 @@ fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         host: serde_json::to_value(host::Host::here())?,
         remote_host: None,
+        machines: |agents, cpus| Some(Box::new(FromAgents::new(agents, cpus.clone()))),
         agents: Agents::default(),
         live: false,
     })

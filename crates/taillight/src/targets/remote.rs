@@ -1,11 +1,12 @@
-//! A server that an agent on another machine runs: the coordinator's side.
+//! Services that agents on other machines run: the coordinator's side.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::agent::{Serve, Serving, Tenant, Tune};
-use anyhow::{Context, Result, bail};
-use lab::{Files, Remote, Restart, Server, ServerOptions, TargetName};
+use ::agent::{Serve, Tenant, Tune};
+use anyhow::{Result, bail};
+use app::{Addresses, Elsewhere, Told};
+use lab::{Files, Machines, ServerOptions, TargetName};
 use spec::workload::Web;
 use spec::{Agents, Cpus, Spec, Target, Workload};
 use trial::agent_config;
@@ -13,38 +14,55 @@ use trial::agent_config;
 /// How long a server on another machine may take to start; those of the other forms take longer than bare ones.
 const START: Duration = Duration::from_secs(120);
 
-/// Has the agent at `address` start a server, with these settings of its machine for as long as it runs.
-///
-/// Errors: it is unavailable, or will not or cannot start it.
-pub(super) fn start(
-    address: &str,
-    credentials: &Agents,
-    server: (&TargetName, &ServerOptions),
-    settings: &[String],
-) -> Result<Server> {
-    let (server, tenant) = tenanted(address, credentials, server)?;
-    if !settings.is_empty() {
-        tune(&tenant, "apply", settings, None)?;
-    }
-    Ok(server)
+/// Machines with agents that are spoken to alike.
+pub(crate) struct FromAgents {
+    credentials: Agents,
+    /// The processors of the services; which those are by default is known to their machine only.
+    cpus: Cpus,
+    /// One for each group of services.
+    sessions: Mutex<Vec<Session>>,
 }
 
-/// The server that the agent at `address` starts, and the session that keeps it.
-///
-/// Errors: as those of [`start`].
-pub(crate) fn tenanted(
-    address: &str,
-    credentials: &Agents,
-    (target, options): (&TargetName, &ServerOptions),
-) -> Result<(Server, Session)> {
-    let spec = told(target, options)?.to_json().to_string();
-    let mut tenant = Tenant::open(&agent_config(credentials, vec![address.into()])?)?;
-    let connections = options.connections as u32;
-    let serving = tenant.serve(Serve { spec, connections }, START)?;
-    let mut record = record(&serving)?;
-    record.agent = Some(tenant.label().into());
-    let tenant = Arc::new(Mutex::new(tenant));
-    Ok((Server::remote(record, Box::new(Tenanted { tenant: Arc::clone(&tenant) })), tenant))
+impl FromAgents {
+    /// Agents with these `credentials`, which run services on these processors.
+    pub(crate) fn new(credentials: &Agents, cpus: Cpus) -> FromAgents {
+        FromAgents { credentials: credentials.clone(), cpus, sessions: Mutex::default() }
+    }
+
+    /// The session with the one agent that runs all services.
+    ///
+    /// Errors: there are several, or none.
+    pub(crate) fn only_session(&self) -> Result<Session> {
+        match &self.sessions.lock().unwrap_or_else(PoisonError::into_inner)[..] {
+            [one] => Ok(Arc::clone(one)),
+            all => bail!(
+                "settings of a server's machine are for one agent that runs all services, and there are {}; leave them out",
+                all.len()
+            ),
+        }
+    }
+}
+
+impl Machines for FromAgents {
+    fn open(
+        &self,
+        agent: &str,
+        target: &TargetName,
+        options: &ServerOptions,
+        services: &[String],
+    ) -> Result<Box<dyn Elsewhere>, String> {
+        let open = || {
+            let spec = told(target, options, services, &self.cpus)?.to_json().to_string();
+            let (connections, services) = (options.connections as u32, services.to_vec());
+            let tenant = Tenant::open(&agent_config(&self.credentials, vec![agent.into()])?)?;
+            let name = tenant.label().to_owned();
+            let tenant = Arc::new(Mutex::new(tenant));
+            self.sessions.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&tenant));
+            let serve = Serve { spec, connections, services, called: String::new() };
+            anyhow::Ok(Tenanted { name, tenant, serve, begun: false })
+        };
+        open().map(|tenanted| Box::new(tenanted) as Box<dyn Elsewhere>).map_err(|error| format!("{error:#}"))
+    }
 }
 
 /// A session with an agent: of its server, and of its machine's settings.
@@ -66,10 +84,10 @@ fn locked(session: &Session) -> MutexGuard<'_, Tenant> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What an agent is told of a server: its target, and the files of its workload.
+/// What an agent is told of a server: its target as far as it is about these services, and the files of its workload.
 ///
 /// Errors: it is to serve a folder, or is described by one, which is of this machine; it already runs.
-fn told(name: &TargetName, options: &ServerOptions) -> Result<Spec> {
+fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &Cpus) -> Result<Spec> {
     match name {
         TargetName::App(app) if app.contains('/') => {
             bail!(
@@ -79,7 +97,17 @@ fn told(name: &TargetName, options: &ServerOptions) -> Result<Spec> {
         TargetName::App(_) => {}
         TargetName::External(_) => bail!("{name} already runs, so that no agent starts it"),
     }
-    let cpus = options.cpus.iter().copied().collect();
+    let app = lab::application(name)?;
+    let theirs = || app.iter().flat_map(|app| &app.services).filter(|one| services.contains(&one.name));
+    // Which machine each service is on is not theirs to know, nor is what is said of the others.
+    let is_theirs = |word: &&String| {
+        let name = word.split('=').next().unwrap_or_default();
+        match name.split_once('.') {
+            Some((service, field)) => field != "agent" && theirs().any(|one| one.name == service),
+            None => name != "agent",
+        }
+    };
+    let args = if theirs().any(|one| one.arguments.is_some()) { options.args.clone() } else { Vec::new() };
     let mut spec = Spec {
         target: Target {
             server: name.clone(),
@@ -89,9 +117,9 @@ fn told(name: &TargetName, options: &ServerOptions) -> Result<Spec> {
             instances: options.instances as u32,
             threads: options.threads as u32,
             memory: options.memory,
-            cpus: if options.cpus.is_empty() { Cpus::Apart } else { Cpus::List(cpus) },
-            set: options.set.clone(),
-            args: options.args.clone(),
+            cpus: cpus.clone(),
+            set: options.set.iter().filter(is_theirs).cloned().collect(),
+            args,
             ..Target::default()
         },
         ..Spec::default()
@@ -115,29 +143,58 @@ fn told(name: &TargetName, options: &ServerOptions) -> Result<Spec> {
     Ok(spec)
 }
 
-fn record(serving: &Serving) -> Result<results::Target> {
-    serde_json::from_str(&serving.record).context("the agent's record of the server is damaged")
-}
-
+/// Services of one agent.
 struct Tenanted {
+    name: String,
     tenant: Session,
+    serve: Serve,
+    /// Whether they were started before, and are halted.
+    begun: bool,
 }
 
-impl Remote for Tenanted {
+impl Elsewhere for Tenanted {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self, called: &Addresses) -> Result<Told, String> {
+        let called = serde_json::to_string(called).map_err(|error| error.to_string())?;
+        let mut tenant = locked(&self.tenant);
+        let serving = match self.begun {
+            true => tenant.resume(called, START),
+            false => tenant.serve(Serve { called, ..self.serve.clone() }, START),
+        };
+        let serving = serving.map_err(|error| error.to_string())?;
+        self.begun = true;
+        let record: results::Target = serde_json::from_str(&serving.record)
+            .map_err(|error| format!("the agent's record of the server is damaged: {error}"))?;
+        let of_instances = |one: &results::Service| {
+            let each = one.addresses.len() / one.instances.max(1) as usize;
+            let addresses = one.addresses.iter().map(|text| text.parse()).collect::<Result<Vec<_>, _>>();
+            Ok((one.name.clone(), addresses?.chunks(each.max(1)).map(<[_]>::to_vec).collect()))
+        };
+        let addresses = record.services.iter().map(of_instances).collect::<Result<_, String>>()?;
+        Ok(Told { addresses, record: serving.record, took: Duration::from_nanos(serving.start_ns) })
+    }
+
+    fn halt(&mut self) -> Result<Duration, String> {
+        locked(&self.tenant).halt().map(Duration::from_nanos).map_err(|error| error.to_string())
+    }
+
+    fn usage(&self) -> Result<String, String> {
+        locked(&self.tenant).usage().map_err(|error| error.to_string())
+    }
+
     fn gone(&mut self) -> Option<String> {
         locked(&self.tenant).gone()
     }
 
-    fn restart(&mut self) -> Result<(results::Target, Restart), String> {
-        let serving = locked(&self.tenant).restart(START).map_err(|error| error.to_string())?;
-        let record = record(&serving).map_err(|error| error.to_string())?;
-        let (stop, start) = (Duration::from_nanos(serving.stop_ns), Duration::from_nanos(serving.start_ns));
-        Ok((record, Restart { stop, start }))
-    }
-
-    fn stop(self: Box<Self>) -> Vec<String> {
-        // One that has ended has no log.
-        locked(&self.tenant).stop().unwrap_or_default().lines().map(str::to_owned).collect()
+    fn stop(&mut self) {
+        let mut tenant = locked(&self.tenant);
+        // One that has ended would not answer. What the others wrote last is of no interest here.
+        if tenant.gone().is_none() {
+            let _ = tenant.stop();
+        }
     }
 }
 
@@ -152,7 +209,15 @@ mod tests {
             let mut options = ServerOptions { cpus: Vec::new(), ..ServerOptions::new(Path::new("/x")) };
             change(&mut options);
             let name: TargetName = name.parse().unwrap();
-            match (told(&name, &options), expect) {
+            let services = lab::application(&name).ok().flatten().map_or(Vec::new(), |app| {
+                app.services.iter().map(|one| one.name.clone()).filter(|one| one != "varnish").collect()
+            });
+            let cpus = if options.cpus.is_empty() {
+                Cpus::Apart
+            } else {
+                Cpus::List(options.cpus.iter().copied().collect())
+            };
+            match (told(&name, &options, &services, &cpus), expect) {
                 (Ok(found), Ok(expect)) => {
                     assert!(found.target.server == name && expect(&found), "{found:?}");
                     assert_eq!(lab::read_spec(found.to_json()).unwrap(), found);
@@ -174,6 +239,11 @@ mod tests {
                 && spec.target.set == ["gzip=6"]
         };
         check("nginx", set, Ok(is_web));
+        let two = |o: &mut ServerOptions| {
+            let words = ["nginx.agent=h:1", "agent=h:2", "nginx.threads=2", "varnish.ttl=1", "memory=1MiB"];
+            o.set = words.map(str::to_owned).to_vec();
+        };
+        check("varnish-nginx", two, Ok(|spec| spec.target.set == ["nginx.threads=2", "memory=1MiB"]));
         check("lighttpd", |_| (), Ok(|spec| spec.workload.name() == "web"));
         let folder = |o: &mut ServerOptions| o.files = Some(Files::Folder("/srv".into()));
         check("nginx", folder, Err("--file-set /srv"));

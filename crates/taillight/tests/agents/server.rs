@@ -10,6 +10,8 @@ use crate::net::Net;
 use crate::program::{LONG, agent, await_end, kill, serve, start};
 
 const SERVER: usize = 0;
+/// The switch's own address, at which the others reach this machine.
+const HERE: usize = 250;
 
 /// An agent in the role of a server on a machine of its own; the coordinator and its generator are here.
 struct Lab {
@@ -205,6 +207,82 @@ fn pages_are_served_from_files_that_are_made_there() {
     let error =
         load("--files 50x1KiB --files-in /etc/none", "place").wait_success(LONG).unwrap_err().to_string();
     assert!(error.contains("may not choose folders"), "{error}");
+}
+
+/// Loads of Varnish in front of NGINX with services on the agent's machine and on this one.
+struct Pair {
+    lab: Lab,
+}
+
+impl Pair {
+    /// `None`, and says why, where that is unavailable.
+    fn new() -> Option<Pair> {
+        let lab = Lab::new()?;
+        match ["varnishd", "nginx"].into_iter().find(|program| launch::find_program(program).is_none()) {
+            None => Some(Pair { lab }),
+            Some(missing) => {
+                println!("skipped: there is no {missing} here");
+                None
+            }
+        }
+    }
+
+    fn load(&self, name: &str, words: &str) -> Process {
+        let out = self.lab.folder.path().display();
+        let words = format!(
+            "load web --target varnish-nginx --files 20x1KiB --warmup 100ms --rate 200 --pace sleep --no-live \
+             --agents-insecure-token --out {out} --name {name} {words}"
+        );
+        start(&[], &words.split_whitespace().collect::<Vec<_>>())
+    }
+}
+
+#[test]
+fn each_service_has_its_machine() {
+    let Some(pair) = Pair::new() else { return };
+    let (lab, there) = (&pair.lab, format!("s ({})", pair.lab.address));
+    let check = |name: &str, words: &str, nginx: bool, varnish: bool| {
+        // Varnish compiles its configuration, which takes its time on a busy machine.
+        pair.load(name, &format!("--window 500ms {words}")).wait_success(3 * LONG).unwrap();
+        let result = lab.result(name);
+        let (target, trial) = (&result.targets[0], &result.trials[0]);
+        let names: Vec<&str> = target.services.iter().map(|one| &one.name[..]).collect();
+        assert_eq!(names, ["nginx", "varnish"]);
+        for (service, is_there) in target.services.iter().zip([nginx, varnish]) {
+            assert_eq!(service.agent.as_deref(), is_there.then_some(&there[..]), "{name}: {service:?}");
+            let at_agent = service.addresses[0].starts_with(&format!("{}:", lab.net.address(SERVER)));
+            assert_eq!(at_agent, is_there, "{name}: {service:?}");
+        }
+        assert_eq!(target.agent.as_deref(), varnish.then_some(&there[..]), "{name}");
+        assert_eq!(target.address, target.services[1].addresses[0]);
+        assert!(target.version.contains("varnish") && target.version.contains("nginx"), "{}", target.version);
+        assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{name}: {:?}", trial.errors);
+        // What each used is known, wherever it ran.
+        assert_eq!(trial.services.iter().map(|one| &one.name[..]).collect::<Vec<_>>(), names);
+        for used in &trial.services {
+            assert!(used.cpu_s.is_some() && used.resident_bytes.is_some_and(|bytes| bytes > 0), "{used:?}");
+        }
+        let asked = trial.services[0].counters.get("requests").copied();
+        assert!(asked.is_none_or(|asked| asked >= 5.0), "{asked:?}");
+        assert!(!trial.counters.contains_key("server_cpu_us_per_request"));
+        assert!(
+            result.notes.iter().any(|note| note.contains("started by the agent at")),
+            "{:?}",
+            result.notes
+        );
+        assert_eq!(lab.servers(), BTreeSet::new(), "{name}");
+    };
+    let agent = &lab.address;
+    check("back", &format!("--server-set nginx.agent={agent}"), true, false);
+    let here = lab.net.address(HERE);
+    let front = format!("--server-set varnish.agent={agent} --server-set nginx.listen={here}");
+    check("front", &front, false, true);
+    check("both", &format!("--server-set agent={agent}"), true, true);
+    // Nothing listens beyond loopback unless that is asked for.
+    let error = pair.load("closed", &format!("--window 500ms --server-set varnish.agent={agent}"));
+    let error = { error }.wait_success(LONG).unwrap_err().to_string();
+    assert!(error.contains("--server-set nginx.listen=IP"), "{error}");
+    assert_eq!(lab.servers(), BTreeSet::new());
 }
 
 /// Two series that differ by a setting of the server's machine.

@@ -25,7 +25,7 @@ fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
     let refused = plan(&mut tenant).unwrap_err().to_string();
     assert!(refused.contains("it acts on processes"), "{refused}");
     let spec = r#"{ "target": { "server": "sphinx", "memory": "64MiB", "cpus": "0" } }"#.into();
-    tenant.serve(Serve { spec, connections: 8 }, LONG).unwrap();
+    tenant.serve(Serve { spec, connections: 8, ..Serve::default() }, LONG).unwrap();
     // The last action moves the server: `echo PID > …/cgroup.procs`.
     let moved = |typed: &str| -> u32 {
         let last = typed.lines().last().unwrap();
@@ -42,7 +42,8 @@ fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
         typed.lines().any(|line| line.starts_with("echo 0 > ") && line.ends_with("cpuset.cpus")),
         "{typed}"
     );
-    tenant.restart(LONG).unwrap();
+    tenant.halt().unwrap();
+    tenant.resume(String::new(), LONG).unwrap();
     let second = moved(&plan(&mut tenant).unwrap());
     let runs = |pid: u32| Path::new(&format!("/proc/{pid}")).exists();
     assert!(first != second && !runs(first) && runs(second), "{first} {second}");

@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use launch::User;
+use launch::{User, find_program};
 use results::ResultFolder;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -29,8 +29,11 @@ fn lacks(text: &str) -> Option<String> {
 /// One short load on `target` in this form; the target as the result has it.
 fn measured(target: &str, options: &[&str], docker: Option<&Docker>) -> Option<results::Target> {
     let out = TempDir::new().unwrap();
-    let (workload, asked) =
-        if target == "nginx" { ("web", ["--files", "50x1KiB"]) } else { ("cache", ["--keys", "500"]) };
+    let (workload, asked) = if target.ends_with("nginx") {
+        ("web", ["--files", "50x1KiB"])
+    } else {
+        ("cache", ["--keys", "500"])
+    };
     let mut program = taillight(&["load", workload, "--target", target, "--rate", "1k"]);
     program.envs(docker.map(|docker| ("DOCKER_HOST", docker.host())));
     program.args(["--warmup", "50ms", "--window", "300ms", "--pace", "sleep", "--connections", "8"]);
@@ -101,6 +104,30 @@ fn in_podman() {
 fn in_docker() {
     let Some(docker) = Docker::start() else { return };
     in_form("docker", Some(&docker));
+}
+
+#[test]
+fn each_service_in_a_form_of_its_own() {
+    if let Some(missing) = ["varnishd", "nginx"].into_iter().find(|program| find_program(program).is_none()) {
+        return println!("skipped: there is no {missing} here");
+    }
+    let check = |set: &str, forms: [&str; 2]| {
+        let Some(target) = measured("varnish-nginx", &["--server-set", set], None) else { return };
+        let [nginx, varnish] = &target.services[..] else { panic!("{target:?}") };
+        assert_eq!(([&*nginx.form, &*varnish.form], &*target.form), (forms, forms[1]), "{set}");
+        let container = nginx.form == "lxc";
+        assert_eq!((target.containers.len(), target.engine.is_some()), (usize::from(container), container));
+        // The bare one is at the bridge's address, which went with the bridge.
+        let bare = if varnish.form == "bare" { varnish } else { nginx };
+        let (ip, _) = bare.addresses[0].rsplit_once(':').unwrap();
+        assert!(ip.starts_with("198.19."), "{target:?}");
+        let left = std::process::Command::new("ip").args(["-o", "-4", "addr", "show"]).output().unwrap();
+        let left = String::from_utf8_lossy(&left.stdout).into_owned();
+        assert!(!left.contains(&format!(" {ip}/")), "{left}");
+    };
+    check("nginx.form=lxc", ["lxc", "bare"]);
+    check("nginx.form=bridged", ["bridged", "bare"]);
+    check("varnish.form=bridged", ["bare", "bridged"]);
 }
 
 /// `taillight serve …`, and the address that it says.

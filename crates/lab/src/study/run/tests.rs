@@ -136,6 +136,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         now: || "2026-03-14T09:26:53Z".into(),
         host: Value::Null,
         remote_host: None,
+        machines: |_, _| None,
         agents: spec::Agents::default(),
         live: false,
     };

@@ -1,0 +1,203 @@
+//! Services of an application that run on other machines, and where services listen.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::description::Service;
+
+/// Where an instance listens. As text it is what `--target` takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum Address {
+    /// A TCP address.
+    Tcp(SocketAddr),
+    /// A socket of the file system.
+    Unix(PathBuf),
+}
+
+/// The beginning of the text of a socket of the file system.
+const UNIX: &str = "unix:";
+
+impl Address {
+    /// The TCP address, of one that is.
+    pub fn tcp(&self) -> Option<SocketAddr> {
+        if let Address::Tcp(address) = self { Some(*address) } else { None }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => address.fmt(f),
+            Address::Unix(path) => write!(f, "{UNIX}{}", path.display()),
+        }
+    }
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Address, String> {
+        match text.strip_prefix(UNIX) {
+            Some(path) => Ok(Address::Unix(path.into())),
+            None => text.parse().map(Address::Tcp).map_err(|_| format!("'{text}' is not an address")),
+        }
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Address, String> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> String {
+        address.to_string()
+    }
+}
+
+/// Where services listen: of each by name its instances, and of those their addresses in the order of the description.
+pub type Addresses = BTreeMap<String, Vec<Vec<Address>>>;
+
+/// Other machines, each with an agent.
+pub trait Machines {
+    /// Prepares for these services on the machine of the agent at `agent`; nothing is started yet.
+    ///
+    /// Errors: it is unavailable.
+    fn open(&self, agent: &str, services: &[String]) -> Result<Box<dyn Elsewhere>, String>;
+}
+
+/// Services of one application that run on another machine. Dropping it ends them.
+pub trait Elsewhere: Send {
+    /// What its machine is called: `b (10.0.0.5:7070)`.
+    fn name(&self) -> &str;
+
+    /// Starts the services, or starts them again in the same places; `called` is where those listen that run already.
+    ///
+    /// Errors: why they do not run.
+    fn start(&mut self, called: &Addresses) -> Result<Told, String>;
+
+    /// Stops them; their places stay. Returns how long that took.
+    fn halt(&mut self) -> Result<Duration, String>;
+
+    /// What they have used so far, in the words of the program there.
+    fn usage(&self) -> Result<String, String>;
+
+    /// Why one of them ended without being asked to, or the machine was lost; `None` while all run.
+    fn gone(&mut self) -> Option<String>;
+
+    /// Ends them in good order.
+    fn stop(&mut self);
+}
+
+/// What another machine tells of the services that it has started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Where they listen.
+    pub addresses: Addresses,
+    /// What a result records of them, in the words of the program there.
+    pub record: String,
+    /// How long they took to start, by the clock there.
+    pub took: Duration,
+}
+
+/// Services that follow each other in the order of starting and run on one other machine.
+pub struct Away {
+    services: Vec<String>,
+    link: Box<dyn Elsewhere>,
+    told: Told,
+}
+
+impl Away {
+    /// Prepares for these services on the machine of the agent at `agent`.
+    pub(crate) fn open(
+        agent: &str,
+        services: &[&Service],
+        machines: Option<&dyn Machines>,
+    ) -> Result<Away, Error> {
+        let services: Vec<String> = services.iter().map(|service| service.name.clone()).collect();
+        let open = machines.map_or_else(
+            || Err(format!("the agent at {agent} is to run it, and this command asks none; leave agent out")),
+            |machines| machines.open(agent, &services),
+        );
+        match open {
+            Ok(link) => Ok(Away { services, link, told: Told::default() }),
+            Err(problem) => Err(Error::Elsewhere { services: services.join(", "), problem }),
+        }
+    }
+
+    /// Starts them; returns how long they took.
+    pub(crate) fn start(&mut self, called: &Addresses) -> Result<Duration, Error> {
+        self.told = self.link.start(called).map_err(|problem| self.error(problem))?;
+        Ok(self.told.took)
+    }
+
+    pub(crate) fn halt(&mut self) -> Result<Duration, Error> {
+        self.link.halt().map_err(|problem| self.error(problem))
+    }
+
+    pub(crate) fn stop(&mut self) {
+        self.link.stop();
+    }
+
+    pub(crate) fn gone(&mut self) -> Option<String> {
+        self.link.gone()
+    }
+
+    fn error(&self, problem: String) -> Error {
+        Error::Elsewhere { services: self.services.join(", "), problem }
+    }
+
+    /// What their machine is called: `b (10.0.0.5:7070)`.
+    pub fn name(&self) -> &str {
+        self.link.name()
+    }
+
+    /// Their names, in the order in which they started.
+    pub fn services(&self) -> &[String] {
+        &self.services
+    }
+
+    /// What their machine told when it had started them.
+    pub fn told(&self) -> &Told {
+        &self.told
+    }
+
+    /// What they have used so far, in the words of the program there.
+    ///
+    /// Errors: the machine does not answer.
+    pub fn usage(&self) -> Result<String, String> {
+        self.link.usage()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_reads_back() {
+        let check = |text: &str, is_tcp: bool| {
+            let address: Address = text.parse().unwrap();
+            assert_eq!((address.to_string().as_str(), address.tcp().is_some()), (text, is_tcp));
+            let json = serde_json::to_string(&address).unwrap();
+            assert_eq!(serde_json::from_str::<Address>(&json).unwrap(), address);
+        };
+        check("127.0.0.1:80", true);
+        check("[::1]:80", true);
+        check("unix:/tmp/a b", false);
+        for text in ["", "localhost:80", "127.0.0.1", "1.2.3.4:80; include /x"] {
+            assert!(text.parse::<Address>().is_err(), "{text}");
+        }
+    }
+}
