@@ -59,6 +59,8 @@ pub enum Reason {
     AgentLost,
     /// A probe lost events.
     ProbeLoss,
+    /// A service of the target ended during the trial.
+    ServiceEnded,
 }
 
 impl Reason {
@@ -75,6 +77,7 @@ impl Reason {
             Reason::NotSteady => "not steady",
             Reason::AgentLost => "agent lost",
             Reason::ProbeLoss => "probe loss",
+            Reason::ServiceEnded => "service ended",
         }
     }
 }
@@ -104,7 +107,8 @@ impl Verdict {
             | Reason::FillFailed
             | Reason::VerifyFailed
             | Reason::KnobDrift
-            | Reason::AgentLost => false,
+            | Reason::AgentLost
+            | Reason::ServiceEnded => false,
         };
         let Verdict::Invalid { reasons } = self else { return false };
         !reasons.is_empty() && reasons.iter().all(|invalid| passes(invalid.reason))

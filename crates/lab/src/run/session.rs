@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use probes::{Observer, Probe, ProbeSet, Subject};
 use reactor::Address;
-use results::{Experiment, Purpose, ResultFolder, Trial};
+use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
 use spec::Spec;
 
 use super::progress::{Event, Step, Tracker};
@@ -167,8 +167,8 @@ impl Session {
 
     /// Runs one trial, keeps and saves it.
     ///
-    /// Errors: no trial was possible, the run was interrupted, or the result cannot be written. What was measured
-    /// before stays.
+    /// Errors: no trial was possible, the run was interrupted, or the result cannot be written; the server ended meanwhile,
+    /// and the trial is kept as invalid. What was measured before stays.
     pub fn run(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         self.run_instead(request, None, track)
     }
@@ -238,6 +238,11 @@ impl Session {
             trial.counters.remove(CPU_PER_REQUEST);
         }
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
+        let gone = server.gone();
+        if let Some(gone) = &gone {
+            let ended = Invalid { reason: Reason::ServiceEnded, detail: gone.to_string() };
+            trial.verdict = std::mem::take(&mut trial.verdict).against(ended);
+        }
         (trial.id, trial.target, trial.purpose) = (id, name, purpose);
         (trial.block, trial.load_share, trial.instead_of) = (request.block, load_share, instead_of);
         self.learn_version(request.target, &trial);
@@ -246,7 +251,7 @@ impl Session {
         self.save()?;
         let trial = self.experiment.trials.last().expect("it was pushed just now");
         track.tell(&Event::Ended(trial));
-        Ok(trial)
+        gone.map_or(Ok(trial), Err)
     }
 
     /// Ends the run, its servers too, and writes what came of it: complete, or partial with the reason.

@@ -285,6 +285,32 @@ fn each_service_has_its_machine() {
     assert_eq!(lab.servers(), BTreeSet::new());
 }
 
+#[test]
+fn a_service_that_dies_on_another_machine_is_named_and_ends_the_trial() {
+    let Some(pair) = Pair::new() else { return };
+    let lab = &pair.lab;
+    let set = format!("--window 5s --server-set nginx.agent={}", lab.address);
+    let mut load = pair.load("dies", &set);
+    // Written when all services run.
+    let written = lab.folder.path().join("dies/result.json");
+    while !written.exists() {
+        assert!(load.is_running(), "{:?}", load.wait_success(LONG));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let nginx = lab.servers();
+    assert!(nginx.len() >= 2, "{nginx:?}");
+    // The first is the one that started the others.
+    kill(*nginx.first().unwrap(), Signal::KILL);
+    let error = load.wait_success(LONG).unwrap_err().to_string();
+    assert!(error.contains("its service nginx ended") && error.contains(&lab.address), "{error}");
+    let result = lab.result("dies");
+    let results::Verdict::Invalid { reasons } = &result.trials[0].verdict else { panic!("{result:?}") };
+    assert_eq!(reasons[0].reason, results::Reason::ServiceEnded);
+    assert!(reasons[0].detail.contains("its service nginx ended"), "{reasons:?}");
+    assert_eq!((result.trials.len(), result.complete), (1, false));
+    assert_eq!(lab.servers(), BTreeSet::new());
+}
+
 /// Two series that differ by a setting of the server's machine.
 const STUDY: &str = "\
 title = 'Elsewhere'
