@@ -10,7 +10,7 @@ use prost::{Message, Oneof};
 
 /// The version of what is said here. Both sides must have the same.
 ///
-/// 2 added the role of a server, 3 the device that settings act on, 4 describes generators and servers by specifications,
+/// 2 added the role of a server, 3 the device that knobs act on, 4 describes generators and servers by specifications,
 /// 5 has single services served, halted, resumed and asked for what they use.
 pub const PROTOCOL: u32 = 5;
 
@@ -52,7 +52,7 @@ pub enum Order {
     /// Asks for facts about the agent's machine.
     #[prost(message, tag = "8")]
     Facts(()),
-    /// Changes settings of the agent's machine, or says what would change.
+    /// Changes knobs of the agent's machine, or says what would change.
     #[prost(message, tag = "9")]
     Tune(Tune),
     /// Stops the server of the task, which keeps its places.
@@ -132,15 +132,15 @@ pub struct Resume {
     pub called: String,
 }
 
-/// What to do with settings of the machine.
+/// What to do with knobs of the machine.
 #[derive(Clone, PartialEq, Message)]
 pub struct Tune {
     /// `plan`, `apply`, `status` or `undo`.
     #[prost(string, tag = "1")]
     pub action: String,
-    /// The settings, as on the command line: `cpu.set=0`.
+    /// The knobs, as on the command line: `cpu.set=0`.
     #[prost(string, repeated, tag = "2")]
-    pub settings: Vec<String>,
+    pub knobs: Vec<String>,
     /// The network device that they act on; empty: the machine's only card.
     #[prost(string, tag = "3")]
     pub device: String,

@@ -15,10 +15,10 @@ pub trait Servers: Send + Sync + 'static {
     /// Facts about this machine, as JSON.
     fn facts(&self) -> Result<String, String>;
 
-    /// Plans, applies, shows or undoes settings of this machine for the session's server; returns what there is to say.
+    /// Plans, applies, shows or undoes knobs of this machine for the session's server; returns what there is to say.
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String>;
 
-    /// The coordinator disconnected or finished: its settings are to be reverted. Its server has ended already.
+    /// The coordinator disconnected or finished: its knobs are to be reverted. Its server has ended already.
     fn leave(&self, session: u64);
 }
 

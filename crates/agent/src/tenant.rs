@@ -14,7 +14,7 @@ const INCOMING: usize = 64;
 const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// How long facts may take; they take some ms.
 const FACTS_WAIT: Duration = Duration::from_secs(30);
-/// How long settings may take; each takes some ms, a daemon that ends or starts up to 15 s.
+/// How long knobs may take; each takes some ms, a daemon that ends or starts up to 15 s.
 const TUNE_WAIT: Duration = Duration::from_secs(60);
 /// How long a server may take to end, its containers and its log included.
 const STOP_WAIT: Duration = Duration::from_secs(60);
@@ -93,7 +93,7 @@ impl Tenant {
         self.answer(FACTS_WAIT)
     }
 
-    /// Plans, applies, shows or undoes settings of the agent's machine; returns what it says.
+    /// Plans, applies, shows or undoes knobs of the agent's machine; returns what it says.
     pub fn tune(&mut self, tune: Tune) -> Result<String, Error> {
         self.say(Order::Tune(tune));
         self.answer(TUNE_WAIT)

@@ -142,7 +142,9 @@ impl Away {
         Ok(self.told.took)
     }
 
+    /// Stops them; where they listened is nothing that others may be told any more.
     pub(crate) fn halt(&mut self) -> Result<Duration, Error> {
+        self.told.addresses.clear();
         self.link.halt().map_err(|problem| self.error(problem))
     }
 

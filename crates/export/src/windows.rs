@@ -4,7 +4,7 @@ use crate::table::{Reader, Table, Type};
 
 type Row<'a> = (&'a Experiment, &'a Trial, &'a WindowPoint);
 
-/// The course over time of every trial of `experiment`, a row for each window.
+/// The time series of every trial of `experiment`, a row for each window.
 pub fn windows(experiment: &Experiment) -> Table {
     let rows = experiment
         .trials

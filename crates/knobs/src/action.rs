@@ -8,8 +8,9 @@ use crate::{Namespace, Reading, Syntax};
 /// One change of the host, as plain data: it can be printed, stored in a journal, and undone from there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Action {
-    /// The setting that it serves, as a reader writes it.
-    pub setting: String,
+    /// The knob that it serves, as a reader writes it.
+    #[serde(alias = "setting")]
+    pub knob: String,
     /// The change.
     pub step: Step,
     /// Whether it goes with a folder that an earlier action made, so that it need not be reverted by itself.
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn is_shown_as_it_would_be_typed() {
         let check = |step: Step, expect: [&str; 3]| {
-            let action = Action { setting: "x=1".into(), step, scratch: false };
+            let action = Action { knob: "x=1".into(), step, scratch: false };
             assert_eq!([action.typed(), action.read_back(), action.undone()], expect);
         };
         let write = |value: &str, namespace| Step::Write {

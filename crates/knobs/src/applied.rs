@@ -8,7 +8,7 @@ use crate::journal::{self, Entry, Journal};
 use crate::undo::{Undone, put_all_back};
 use crate::{Action, Drift, Error, Kernel, State};
 
-/// Settings in force. Dropping it reverts the host, also when a panic drops it.
+/// Knobs in force. Dropping it reverts the host, also when a panic drops it.
 ///
 /// What a drop could not revert stays in the journal, for `taillight tune undo`.
 pub struct Applied {
@@ -44,10 +44,10 @@ impl Applied {
     fn make(&mut self, action: &Action) -> Result<(), Error> {
         let (kernel, held) = (&*self.inner.kernel, &self.inner.lock);
         let step = &action.step;
-        let doing = || format!("{} (`{action}`)", action.setting);
+        let doing = || format!("{} (`{action}`)", action.knob);
         let before = step.observe(kernel, held).map_err(|e| Error::of_io(doing(), "cannot be read", &e))?;
         if let Some(why) = step.cannot_restore(&before) {
-            return Err(Error::failed(doing(), why, "remove it, or leave the setting out"));
+            return Err(Error::failed(doing(), why, "remove it, or leave the knob out"));
         }
         let index = self.made.len();
         let Some(journal) = &mut self.journal else { return Ok(()) };
@@ -80,7 +80,7 @@ impl Applied {
             return Ok(());
         }
         let limit = format!("it reads back as {}", after.as_deref().map_or("nothing", str::trim));
-        Err(Error::failed(doing(), limit, "choose a value that the kernel takes, or leave the setting out"))
+        Err(Error::failed(doing(), limit, "choose a value that the kernel takes, or leave the knob out"))
     }
 
     /// The actions that are in force.
@@ -103,7 +103,7 @@ impl Applied {
 
     /// What another process has changed since: the verdict `KnobDrift` of a trial.
     ///
-    /// Errors: a setting cannot be read. What no longer exists, such as a process, is not drift.
+    /// Errors: a knob cannot be read. What no longer exists, such as a process, is not drift.
     pub fn check(&self) -> Result<Vec<Drift>, Error> {
         let mut drifts = Vec::new();
         for Entry { action, after, .. } in &self.made {
@@ -139,9 +139,9 @@ impl Applied {
         self.put_all_back()
     }
 
-    /// Leaves the settings in force after this process, until `taillight tune undo`.
+    /// Leaves the knobs in force after this process, until `taillight tune undo`.
     ///
-    /// Errors: the journal cannot be written; the settings are reverted then.
+    /// Errors: the journal cannot be written; the knobs are reverted then.
     pub fn keep(mut self) -> Result<(), Error> {
         if let Some(journal) = &mut self.journal {
             journal.keep()?;
@@ -182,12 +182,12 @@ impl Drop for Applied {
 fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
     if action.step.is_for_ended_processes(&*inner.kernel) {
         let limit = "none of the processes that it is for runs";
-        return Err(Error::failed(&action.setting, limit, "name one that does: --pid PID"));
+        return Err(Error::failed(&action.knob, limit, "name one that does: --pid PID"));
     }
     if action.scratch {
         return Ok(());
     }
-    let what = || format!("{} (`{action}`)", action.setting);
+    let what = || format!("{} (`{action}`)", action.knob);
     if let Some(file) = action.step.writes_to() {
         // A folder that an earlier action makes is not there yet.
         match inner.kernel.may_write(&file) {
@@ -198,7 +198,7 @@ fn check_beforehand(inner: &Inner, action: &Action) -> Result<(), Error> {
     let found = action.step.observe(&*inner.kernel, &inner.lock);
     let before = found.map_err(|e| Error::of_io(what(), "cannot be read", &e))?;
     match action.step.cannot_restore(&before) {
-        Some(why) => Err(Error::failed(what(), why, "remove it, or leave the setting out")),
+        Some(why) => Err(Error::failed(what(), why, "remove it, or leave the knob out")),
         None => Ok(()),
     }
 }

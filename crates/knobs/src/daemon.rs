@@ -1,4 +1,4 @@
-//! Daemons that a setting starts and stops: irqbalance.
+//! Daemons that a knob starts and stops: irqbalance.
 
 use std::fs;
 use std::io;

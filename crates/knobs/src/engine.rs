@@ -108,13 +108,13 @@ impl Engine {
     /// Applies a plan: each action is announced in the journal, made and read back.
     ///
     /// Errors: something cannot be set, or reads back as something else; what had been set before is reverted then.
-    /// Nothing is touched where an earlier run's settings were not reverted, or a right is missing.
+    /// Nothing is touched where an earlier run's knobs were not reverted, or a right is missing.
     pub fn apply(&self, plan: &[Action]) -> Result<Applied, Error> {
         self.refuse_leftovers()?;
         Applied::apply(&self.inner, plan)
     }
 
-    /// Looks whether an earlier run's settings are still in force, other than those of `taillight tune apply`.
+    /// Looks whether an earlier run's knobs are still in force, other than those of `taillight tune apply`.
     ///
     /// Errors: they are ([`Error::Unfinished`]); a journal is damaged.
     pub fn refuse_leftovers(&self) -> Result<(), Error> {

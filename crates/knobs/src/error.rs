@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use thiserror::Error as ThisError;
 
-/// Why a setting is not in force.
+/// Why a knob is not in force.
 ///
-/// The first three are what a host can answer, and each asks for something else: an unsupported setting is skipped,
+/// The first three are what a host can answer, and each asks for something else: an unsupported knob is skipped,
 /// a denied one needs more rights, a failed one stops the measurement.
 #[derive(Debug, ThisError)]
 pub enum Error {
@@ -19,12 +19,12 @@ pub enum Error {
     /// The kernel refused, or took something else.
     #[error("{0}")]
     Failed(Problem),
-    /// It is not a setting, or lacks what it acts on.
+    /// It is not a knob, or lacks what it acts on.
     #[error("{0}")]
     Usage(Problem),
     /// An earlier run ended without putting the host back.
     #[error(
-        "the settings of process {pid} were not reverted ({}); `taillight tune undo` does",
+        "the knobs of process {pid} were not reverted ({}); `taillight tune undo` does",
         journal.display()
     )]
     Unfinished {
@@ -33,9 +33,9 @@ pub enum Error {
         /// Their journal.
         journal: PathBuf,
     },
-    /// Another run has its settings in force.
+    /// Another run has its knobs in force.
     #[error(
-        "another run{} holds the settings of this host ({}); wait for its end, or stop it",
+        "another run{} holds the knobs of this host ({}); wait for its end, or stop it",
         pid.map_or(String::new(), |pid| format!(", process {pid},")),
         lock.display()
     )]
@@ -60,7 +60,7 @@ pub enum Error {
 /// What could not be done: the thing, what was given, the limit, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The setting or the action: `cache.ways=0-3`.
+    /// The knob or the action: `cache.ways=0-3`.
     pub what: String,
     /// The limit that was hit.
     pub limit: String,
@@ -133,7 +133,7 @@ impl Error {
         }
     }
 
-    /// Whether the host lacks what was asked for, so that a list of settings may go on without it.
+    /// Whether the host lacks what was asked for, so that a list of knobs may go on without it.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported(_))
     }

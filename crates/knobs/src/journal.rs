@@ -224,7 +224,7 @@ mod tests {
     use crate::Step;
 
     fn action(path: &str) -> Action {
-        Action { setting: "x=1".into(), step: Step::Directory { path: path.into() }, scratch: false }
+        Action { knob: "x=1".into(), step: Step::Directory { path: path.into() }, scratch: false }
     }
 
     fn written(folder: &Path) -> PathBuf {

@@ -1,6 +1,6 @@
 //! Changes the host for a measurement, and reverts it.
 //!
-//! A knob is data. A [`Setting`] is what a person writes (`cpu.set=0-3`); [`plan`] makes of it a list of
+//! A knob is data. A [`Knob`] is what a person writes (`cpu.set=0-3`); [`plan`] makes of it a list of
 //! [`Action`]s, each of which can be printed as a reader would type it; an [`Engine`] applies them. It announces each
 //! action in a journal on disk before it makes it, reads it back, and reverts all of them in reverse order when the
 //! [`Applied`] is dropped. After a crash another process reads the journal and does the same ([`Engine::undo`]).
@@ -18,6 +18,7 @@ mod engine;
 mod error;
 mod journal;
 mod kernel;
+mod knob;
 mod moved;
 mod namespace;
 pub mod overhead;
@@ -25,7 +26,6 @@ mod plan;
 mod profile;
 mod reading;
 mod restore;
-mod setting;
 mod state;
 mod subject;
 mod syntax;
@@ -37,12 +37,12 @@ pub use engine::{Engine, Moment, Watcher, state_folder};
 pub use error::{Error, Problem};
 pub use journal::{Begin, Entry, Story};
 pub use kernel::{Kernel, LocalKernel};
+pub use knob::{Balancing, Cpus, Knob, Shaper, Switch};
 pub use namespace::Namespace;
 pub use plan::{Planned, Skipped, plan, plan_what_can_be};
 pub use profile::{Line, Profile};
 pub use reading::Reading;
 pub use restore::Drift;
-pub use setting::{Balancing, Cpus, Setting, Shaper, Switch};
 pub use state::State;
 pub use subject::Subject;
 pub use syntax::Syntax;

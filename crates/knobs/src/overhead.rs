@@ -1,4 +1,4 @@
-//! What it costs to apply a setting: the paper's Table IV for this host.
+//! What it costs to apply a knob: the paper's Table IV for this host.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::applied::Applied;
 use crate::{Action, Engine, Error};
 
-/// The time that one application of a setting takes, over many.
+/// The time that one application of a knob takes, over many.
 ///
 /// Units: µs. The journal is written once for all, and putting back is not counted, as the paper counts applications.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

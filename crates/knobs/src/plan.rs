@@ -1,4 +1,4 @@
-//! From settings to actions: what each setting means on this host.
+//! From knobs to actions: what each knob means on this host.
 
 mod cache;
 mod cgroup;
@@ -18,66 +18,66 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, Step};
 use crate::kernel::LocalKernel;
-use crate::{Error, Kernel, Namespace, Setting, Subject, Syntax};
+use crate::{Error, Kernel, Knob, Namespace, Subject, Syntax};
 
-/// What a host's settings come to.
+/// What a host's knobs come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// The actions, in the order in which they are made.
     pub actions: Vec<Action>,
-    /// The settings that the host does not support.
+    /// The knobs that the host does not support.
     pub skipped: Vec<Skipped>,
 }
 
-/// A setting that the host does not support.
+/// A knob that the host does not support.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
-    /// The setting.
-    pub setting: String,
+    /// The knob.
+    pub knob: String,
     /// Why, and what to do about it.
     pub reason: String,
 }
 
-/// What `settings` mean on `host` for `subject`, as a list of actions. Nothing is changed.
+/// What `knobs` mean on `host` for `subject`, as a list of actions. Nothing is changed.
 ///
-/// Errors: the first setting that the host does not support, or that lacks what it acts on.
-pub fn plan(settings: &[Setting], host: &Host, subject: &Subject) -> Result<Vec<Action>, Error> {
-    check_names(settings)?;
-    let mut planner = Planner::new(settings, host, subject);
-    for setting in settings {
-        planner.add(setting)?;
+/// Errors: the first knob that the host does not support, or that lacks what it acts on.
+pub fn plan(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Vec<Action>, Error> {
+    check_names(knobs)?;
+    let mut planner = Planner::new(knobs, host, subject);
+    for knob in knobs {
+        planner.add(knob)?;
     }
     Ok(planner.finish())
 }
 
 /// The same for a list that is meant for many hosts: what this one does not support is left out and named.
 ///
-/// Errors: a setting lacks what it acts on.
-pub fn plan_what_can_be(settings: &[Setting], host: &Host, subject: &Subject) -> Result<Planned, Error> {
-    check_names(settings)?;
-    let mut planner = Planner::new(settings, host, subject);
+/// Errors: a knob lacks what it acts on.
+pub fn plan_what_can_be(knobs: &[Knob], host: &Host, subject: &Subject) -> Result<Planned, Error> {
+    check_names(knobs)?;
+    let mut planner = Planner::new(knobs, host, subject);
     let mut skipped = Vec::new();
-    for setting in settings {
+    for knob in knobs {
         let before = planner.clone();
-        if let Err(error) = planner.add(setting) {
+        if let Err(error) = planner.add(knob) {
             if !error.is_unsupported() {
                 return Err(error);
             }
             planner = before;
-            skipped.push(Skipped { setting: setting.to_string(), reason: error.to_string() });
+            skipped.push(Skipped { knob: knob.to_string(), reason: error.to_string() });
         }
     }
     Ok(Planned { actions: planner.finish(), skipped })
 }
 
-/// Settings of one name would undo each other, unless each is for something else.
-fn check_names(settings: &[Setting]) -> Result<(), Error> {
+/// Knobs of one name would undo each other, unless each is for something else.
+fn check_names(knobs: &[Knob]) -> Result<(), Error> {
     let mut seen = BTreeSet::new();
-    for setting in settings {
-        let several = matches!(setting, Setting::CacheWays { .. } | Setting::NicSteer { .. });
-        if !seen.insert(setting.name()) && !several {
-            let limit = format!("{} is set twice", setting.name());
-            return Err(Error::usage(setting, limit, "leave one of the two out"));
+    for knob in knobs {
+        let several = matches!(knob, Knob::CacheWays { .. } | Knob::NicSteer { .. });
+        if !seen.insert(knob.name()) && !several {
+            let limit = format!("{} is set twice", knob.name());
+            return Err(Error::usage(knob, limit, "leave one of the two out"));
         }
     }
     Ok(())
@@ -88,9 +88,9 @@ struct Planner<'a> {
     here: LocalKernel,
     host: &'a Host,
     subject: &'a Subject,
-    settings: &'a [Setting],
+    knobs: &'a [Knob],
     /// The one that is being planned.
-    setting: String,
+    knob: String,
     actions: Vec<Action>,
     /// Processes are moved at the end, when their groups are complete.
     moves: Vec<Action>,
@@ -100,13 +100,13 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(settings: &'a [Setting], host: &'a Host, subject: &'a Subject) -> Planner<'a> {
+    fn new(knobs: &'a [Knob], host: &'a Host, subject: &'a Subject) -> Planner<'a> {
         Planner {
             here: LocalKernel::new(&subject.root),
             host,
             subject,
-            settings,
-            setting: String::new(),
+            knobs,
+            knob: String::new(),
             actions: Vec::new(),
             moves: Vec::new(),
             made: BTreeSet::new(),
@@ -114,39 +114,39 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn add(&mut self, setting: &Setting) -> Result<(), Error> {
-        self.setting = setting.to_string();
-        match setting {
-            Setting::CpuSet(cpus) => self.cpu_set(cpus),
-            Setting::CpuQuota(quota) => self.cpu_quota(*quota),
-            Setting::MemoryLimit(limit) => self.memory_limit(*limit),
-            Setting::NetRate { bits, by } => self.net_rate(*bits, *by),
-            Setting::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
-            Setting::IrqAffinity(cpus) => self.irq_affinity(cpus),
-            Setting::Irqbalance(balancing) => self.irqbalance(*balancing),
-            Setting::Rps(cpus) => self.rps(cpus.as_ref()),
-            Setting::Xps(cpus) => self.xps(cpus.as_ref()),
-            Setting::Rfs(flows) => self.rfs(*flows),
-            Setting::NicQueues(queues) => self.nic_queues(*queues),
-            Setting::NicSpread(queues) => self.nic_spread(*queues),
-            Setting::NicFilters(switch) => self.nic_filters(*switch),
-            Setting::NicSteer { port, queue } => self.nic_steer(*port, *queue),
-            Setting::Smt(switch) => self.smt(*switch),
-            Setting::Governor(name) => self.governor(name),
-            Setting::Frequency(khz) => self.frequency(*khz),
-            Setting::Turbo(switch) => self.turbo(*switch),
-            Setting::PowerCap(cap) => self.power_cap(*cap),
-            Setting::HugePages(pages) => self.sysctl("vm.nr_hugepages", &pages.to_string(), Syntax::Count),
-            Setting::TransparentHugePages(word) => self.transparent_huge_pages(word),
-            Setting::SwapOff => self.swap_off(),
-            Setting::Aslr(switch) => {
+    fn add(&mut self, knob: &Knob) -> Result<(), Error> {
+        self.knob = knob.to_string();
+        match knob {
+            Knob::CpuSet(cpus) => self.cpu_set(cpus),
+            Knob::CpuQuota(quota) => self.cpu_quota(*quota),
+            Knob::MemoryLimit(limit) => self.memory_limit(*limit),
+            Knob::NetRate { bits, by } => self.net_rate(*bits, *by),
+            Knob::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
+            Knob::IrqAffinity(cpus) => self.irq_affinity(cpus),
+            Knob::Irqbalance(balancing) => self.irqbalance(*balancing),
+            Knob::Rps(cpus) => self.rps(cpus.as_ref()),
+            Knob::Xps(cpus) => self.xps(cpus.as_ref()),
+            Knob::Rfs(flows) => self.rfs(*flows),
+            Knob::NicQueues(queues) => self.nic_queues(*queues),
+            Knob::NicSpread(queues) => self.nic_spread(*queues),
+            Knob::NicFilters(switch) => self.nic_filters(*switch),
+            Knob::NicSteer { port, queue } => self.nic_steer(*port, *queue),
+            Knob::Smt(switch) => self.smt(*switch),
+            Knob::Governor(name) => self.governor(name),
+            Knob::Frequency(khz) => self.frequency(*khz),
+            Knob::Turbo(switch) => self.turbo(*switch),
+            Knob::PowerCap(cap) => self.power_cap(*cap),
+            Knob::HugePages(pages) => self.sysctl("vm.nr_hugepages", &pages.to_string(), Syntax::Count),
+            Knob::TransparentHugePages(word) => self.transparent_huge_pages(word),
+            Knob::SwapOff => self.swap_off(),
+            Knob::Aslr(switch) => {
                 // 2 draws stack, mappings and heap; 1, without the heap, is of the year 2005. Source: proc(5).
                 let value = if switch.is_on() { "2" } else { "0" };
                 self.sysctl("kernel.randomize_va_space", value, Syntax::Text)
             }
-            Setting::CongestionControl(name) => self.congestion_control(name),
-            Setting::BusyPoll(us) => self.busy_poll(*us),
-            Setting::Sysctl { name, value } => self.sysctl(name, value, Syntax::Text),
+            Knob::CongestionControl(name) => self.congestion_control(name),
+            Knob::BusyPoll(us) => self.busy_poll(*us),
+            Knob::Sysctl { name, value } => self.sysctl(name, value, Syntax::Text),
         }
     }
 
@@ -156,16 +156,16 @@ impl<'a> Planner<'a> {
     }
 
     fn unsupported(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
-        Error::unsupported(&self.setting, limit, hint)
+        Error::unsupported(&self.knob, limit, hint)
     }
 
     fn usage(&self, limit: impl Into<String>, hint: impl Into<String>) -> Error {
-        Error::usage(&self.setting, limit, hint)
+        Error::usage(&self.knob, limit, hint)
     }
 
     /// Refuses to change a thing together with what is planned by how it is now.
     fn goes_before(&self, what: &str, others: &[&str]) -> Result<(), Error> {
-        match self.settings.iter().find(|other| others.contains(&other.name().as_str())) {
+        match self.knobs.iter().find(|other| others.contains(&other.name().as_str())) {
             None => Ok(()),
             Some(other) => {
                 let limit = format!("{what} change with it, and {other} is planned by those of now");
@@ -176,7 +176,7 @@ impl<'a> Planner<'a> {
 
     /// Adds an action.
     fn push(&mut self, step: Step) {
-        self.actions.push(Action { setting: self.setting.clone(), step, scratch: false });
+        self.actions.push(Action { knob: self.knob.clone(), step, scratch: false });
     }
 
     /// Adds the writing of a file, which must be there.
@@ -194,7 +194,7 @@ impl<'a> Planner<'a> {
         namespace: Option<Namespace>,
     ) -> Result<(), Error> {
         let read = self.here.read(&file, namespace.as_ref());
-        read.map_err(|e| Error::of_io(&self.setting, &format!("{} cannot be read", file.display()), &e))?;
+        read.map_err(|e| Error::of_io(&self.knob, &format!("{} cannot be read", file.display()), &e))?;
         self.push(Step::Write { file, value: value.into(), syntax, namespace });
         Ok(())
     }
@@ -202,7 +202,7 @@ impl<'a> Planner<'a> {
     /// Adds the writing of a file in a folder that the plan makes.
     fn write_inside(&mut self, folder: &Path, name: &str, value: &str, syntax: Syntax) {
         let step = Step::Write { file: folder.join(name), value: value.into(), syntax, namespace: None };
-        self.actions.push(Action { setting: self.setting.clone(), step, scratch: true });
+        self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
     }
 
     /// The text of a file; `None` where there is none.
@@ -214,7 +214,7 @@ impl<'a> Planner<'a> {
         let Some(file) = &self.subject.net_namespace else { return Ok(None) };
         let namespace = Namespace::of(file);
         namespace.map(Some).map_err(|e| {
-            Error::of_io(&self.setting, &format!("{} is not a network namespace", file.display()), &e)
+            Error::of_io(&self.knob, &format!("{} is not a network namespace", file.display()), &e)
         })
     }
 

@@ -3,7 +3,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Setting};
+use crate::{Error, Knob};
 
 /// The profiles of this program, by name.
 const BUILT_IN: &[(&str, &str)] = &[
@@ -12,22 +12,23 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("cache-server-apart", include_str!("../profiles/cache-server-apart.toml")),
 ];
 
-/// A list of settings for many hosts, each line with its reason; a TOML file.
+/// A list of knobs for many hosts, each line with its reason; a TOML file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// What it is for, in a sentence.
     pub title: String,
     /// Its lines, in the order in which they are applied.
-    pub setting: Vec<Line>,
+    #[serde(alias = "setting")]
+    pub knob: Vec<Line>,
 }
 
-/// A setting and why it is made.
+/// A knob and why it is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The setting.
-    pub set: Setting,
+    /// The knob.
+    pub set: Knob,
     /// The reason.
     pub why: String,
     /// Where it is recommended.
@@ -58,13 +59,13 @@ impl Profile {
     fn parse(name: &str, text: &str) -> Result<Profile, Error> {
         toml::from_str(text).map_err(|e| {
             let message = e.to_string();
-            Error::usage(name, message.trim(), "each [[setting]] has the keys set, why and source")
+            Error::usage(name, message.trim(), "each [[knob]] has the keys set, why and source")
         })
     }
 
-    /// Its settings alone.
-    pub fn settings(&self) -> Vec<Setting> {
-        self.setting.iter().map(|line| line.set.clone()).collect()
+    /// Its knobs alone.
+    pub fn knobs(&self) -> Vec<Knob> {
+        self.knob.iter().map(|line| line.set.clone()).collect()
     }
 }
 
@@ -76,8 +77,8 @@ mod tests {
     fn the_built_in_ones_are_justified_line_by_line() {
         for name in Profile::names() {
             let profile = Profile::find(name).unwrap();
-            assert!(!profile.setting.is_empty() && !profile.title.is_empty(), "{name}");
-            for line in &profile.setting {
+            assert!(!profile.knob.is_empty() && !profile.title.is_empty(), "{name}");
+            for line in &profile.knob {
                 assert!(line.why.len() > 20 && !line.source.is_empty(), "{name}: {}", line.set);
             }
         }
@@ -90,8 +91,8 @@ mod tests {
             assert!(error.contains(expect), "{error}");
         };
         check("title = 1", "x.toml");
-        check("title = 'x'\n[[setting]]\nset = 'rpss=1'\nwhy = 'x'\nsource = 'y'", "the nearest is 'rps'");
-        check("title = 'x'\n[[setting]]\nset = 'rps=1'\nwhy = 'x'\nwho = 'y'", "who");
+        check("title = 'x'\n[[knob]]\nset = 'rpss=1'\nwhy = 'x'\nsource = 'y'", "the nearest is 'rps'");
+        check("title = 'x'\n[[knob]]\nset = 'rps=1'\nwhy = 'x'\nwho = 'y'", "who");
         let missing = Profile::find("no-such-profile").unwrap_err().to_string();
         assert!(missing.contains("cache-client, cache-server"), "{missing}");
     }

@@ -49,7 +49,7 @@ impl Reading {
                 Some(bits(words.get(at + 1)?)?.to_string())
             }
             Reading::Channels => {
-                let (_, now) = text.split_once("Current hardware settings:")?;
+                let (_, now) = text.split_once("Current hardware knobs:")?;
                 now.lines().find_map(|line| Some(line.trim().strip_prefix("Combined:")?.trim().to_owned()))
             }
             Reading::Feature { name } => text.lines().find_map(|line| {
@@ -152,7 +152,7 @@ Channel parameters for eth0:
 Pre-set maximums:
 RX:\t\tn/a
 Combined:\t63
-Current hardware settings:
+Current hardware knobs:
 RX:\t\tn/a
 Combined:\t8
 ";

@@ -1,4 +1,4 @@
-//! Reverts one change, unless another process has changed the setting since.
+//! Reverts one change, unless another process has changed the knob since.
 
 use std::fmt;
 use std::fs::File;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::kernel::Kernel;
 use crate::{Action, State, Step};
 
-/// A setting that another process changed while it was in force: what was measured is not what was intended.
+/// A knob that another process changed while it was in force: what was measured is not what was intended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drift {
-    /// The setting.
-    pub setting: String,
+    /// The knob.
+    pub knob: String,
     /// The action that set it, as a reader would type it.
     pub action: String,
     /// What was set.
@@ -24,7 +24,7 @@ pub struct Drift {
 
 impl Drift {
     pub(crate) fn of(action: &Action, wrote: &State, found: State) -> Drift {
-        Drift { setting: action.setting.clone(), action: action.typed(), wrote: wrote.clone(), found }
+        Drift { knob: action.knob.clone(), action: action.typed(), wrote: wrote.clone(), found }
     }
 }
 
@@ -34,11 +34,7 @@ impl fmt::Display for Drift {
             state.as_deref().map_or("nothing".to_owned(), |text| format!("'{}'", text.trim()))
         };
         let (wrote, found) = (shown(&self.wrote), shown(&self.found));
-        write!(
-            f,
-            "{}: changed by another process: `{}` wrote {wrote}, found {found}",
-            self.setting, self.action
-        )
+        write!(f, "{}: changed by another process: `{}` wrote {wrote}, found {found}", self.knob, self.action)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
-/// What settings act on: processes, a network device, processors.
+/// What knobs act on: processes, a network device, processors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Subject {
@@ -21,7 +21,7 @@ pub struct Subject {
     ///
     /// `None`: that of this process.
     pub net_namespace: Option<PathBuf>,
-    /// The processors that it works on, which `subject` and `others` in a setting mean.
+    /// The processors that it works on, which `subject` and `others` in a knob mean.
     pub cpus: CpuList,
 }
 

@@ -11,11 +11,11 @@ use crate::{Drift, Engine, Error};
 /// What `taillight tune undo` did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Undone {
-    /// Changes that are as they were before, by the settings that they served.
+    /// Changes that are as they were before, by the knobs that they served.
     pub put_back: Vec<String>,
     /// Changes of what no longer exists: processes, devices, namespaces.
     pub gone: Vec<String>,
-    /// Settings that another process has changed since; they keep that value.
+    /// Knobs that another process has changed since; they keep that value.
     pub drifts: Vec<Drift>,
     /// Journals of an earlier boot, whose changes went with it.
     pub of_earlier_boots: usize,
@@ -74,16 +74,16 @@ pub(crate) fn put_all_back(
         if *over || action.scratch {
             continue;
         }
-        let setting = action.setting.clone();
+        let knob = action.knob.clone();
         match put_back(&*inner.kernel, &inner.lock, &action.step, before, after.as_ref()) {
-            Ok(PutBack::Done) => undone.put_back.push(setting),
-            Ok(PutBack::Gone) => undone.gone.push(setting),
+            Ok(PutBack::Done) => undone.put_back.push(knob),
+            Ok(PutBack::Gone) => undone.gone.push(knob),
             Ok(PutBack::Drifted(found)) => {
                 let wrote = after.clone().unwrap_or_else(|| action.step.wanted());
                 undone.drifts.push(Drift::of(action, &wrote, found));
             }
             Err(error) => {
-                let what = format!("{setting} (`{action}`)");
+                let what = format!("{knob} (`{action}`)");
                 first_error.get_or_insert(Error::of_putting_back(what, &error));
                 continue;
             }

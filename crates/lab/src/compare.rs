@@ -71,7 +71,7 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
         target: Some(choice.target.into()),
         machine: machine(&choice.experiment.host),
         created: choice.experiment.created.clone(),
-        form: None,
+        effort: None,
     };
     Comparison {
         schema: COMPARISON_SCHEMA,

@@ -1,12 +1,12 @@
 //! Trials, searches, sweeps and comparisons: the laboratory proper.
 //!
-//! A [`Session`] runs trials, each in a [`Generator`] process of its own against a [`Server`], and keeps the
+//! A [`Trials`] runs trials, each in a [`Generator`] process of its own against a [`Server`], and keeps the
 //! [`results::Experiment`] on disk as it grows. A [`Plan`], of a command or of a [`study`], says which trials: it
 //! searches for the maximum throughput ([`MaxSearch`]), measures points in interleaved blocks, and searches for the peak
 //! under QoS ([`PeakSearch`]); a [`Runner`] runs it. [`compare`] sets two results side by side. Generators and servers are
 //! met through processes and files only, so that the embedded server, memcached and any other are treated alike.
 //!
-//! Try it: `cargo test -p lab`, which runs whole sessions against a generator that only pretends.
+//! Try it: `cargo test -p lab`, which runs whole runs against a generator that only pretends.
 
 mod basis;
 pub mod compare;
@@ -29,8 +29,8 @@ pub use generator::{Generator, Load};
 pub use interrupt::Interrupt;
 pub use placement::{Placement, allowed_cpus};
 pub use run::{
-    Bench, Ended, Event, Plan, Progress, Record, RemoteHost, Request, Runner, Session, Setup, Span, Step,
-    Sweep, Tracker, Tuner, Unkept, Unwatched, Where,
+    Bench, Ended, Event, Plan, Progress, Record, RemoteHost, Request, Runner, Setup, Span, Step, Sweep,
+    Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
 pub use server::{Files, FilesPlace, Machines, Restart, Server, ServerOptions, restart_times, this_program};

@@ -1,6 +1,6 @@
 //! Runs a [`Plan`], of a command and of a study alike.
 //!
-//! A [`Bench`] is a generator with its servers, kept running from block to block; its [`Session`] runs trials and keeps
+//! A [`Bench`] is a generator with its servers, kept running from block to block; its [`Trials`] runs trials and keeps
 //! their result on disk. The [`Runner`] goes through the blocks of a plan: it searches maxima, measures references and
 //! points in an order of each block, measures once more what the host disturbed, and searches the peaks at the end. A
 //! [`Record`] keeps what it measures beside the benches' own results, [`Progress`] shows it meanwhile.
@@ -17,8 +17,8 @@ mod record;
 mod remote_host;
 mod runner;
 mod seeds;
-mod session;
 mod step;
+mod trials;
 
 pub use bench::{Bench, Setup};
 pub(crate) use knob_guard::names as knob_names;
@@ -30,6 +30,6 @@ pub use progress::{Event, Progress, Step, Tracker, Unwatched, Where};
 pub use record::{Record, Unkept};
 pub use remote_host::{RemoteHost, Tuner};
 pub use runner::{Ended, Runner};
-pub use session::{Request, Session, Span};
 #[cfg(test)]
 pub(crate) use step::Step as BlockStep;
+pub use trials::{Request, Span, Trials};

@@ -116,8 +116,9 @@ fn header<'a>(
     }
     notes.extend(comparison.notes.iter().cloned());
     let side = |letter: &str, side: &Side| {
-        let form = side.form.map(|form| format!("{} form", form.words()));
-        let facts = [Some(side.machine.clone()), form, Some(side.created.clone()), Some(side.folder.clone())];
+        let effort = side.effort.map(|effort| format!("{} run", effort.words()));
+        let facts =
+            [Some(side.machine.clone()), effort, Some(side.created.clone()), Some(side.folder.clone())];
         html! { div { dt { (letter) ": " (side.label) } dd { (facts.into_iter().flatten().collect::<Vec<_>>().join(" · ")) } } }
     };
     html! {

@@ -48,7 +48,7 @@ impl IndexEntry {
 /// The index of `entries`, which lie in the folder called `title`, as one HTML file; the newest first.
 pub fn index_html(title: &str, entries: &[IndexEntry]) -> String {
     let mut entries: Vec<&IndexEntry> = entries.iter().collect();
-    // Times are written in one zone and form, so that they sort as text.
+    // Times are written in one zone and effort, so that they sort as text.
     entries.sort_by(|a, b| b.created().cmp(a.created()).then_with(|| a.folder.cmp(&b.folder)));
     let part = |wanted: fn(&Found) -> bool| -> Vec<&IndexEntry> {
         entries.iter().copied().filter(|entry| wanted(&entry.found)).collect()
@@ -86,7 +86,7 @@ fn card(entry: &IndexEntry) -> Markup {
             (named(&study.title))
             @if let Some(first) = study.figures.first() { (figure::study_stamp(first)) }
             p { b { (tally_words(study)) } }
-            p.muted { (study.source) " · " (study.form.words()) " form · " (invalid(study)) (study.created) }
+            p.muted { (study.source) " · " (study.effort.words()) " run · " (invalid(study)) (study.created) }
             @if !study.complete { p { "Partial: " (study.interrupted.as_deref().unwrap_or("it is not finished")) } }
             p.muted { (entry.folder) }
         },

@@ -82,7 +82,7 @@ impl<'a> LoadPoint<'a> {
     }
 
     /// The usable trial whose `figure` is the median; one repeat stands for all where a figure cannot
-    /// average them, such as a course over time. Without usable trials, the first one.
+    /// average them, such as a time series. Without usable trials, the first one.
     pub(crate) fn representative(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<&'a Trial> {
         let mut ranked: Vec<&Trial> = self.usable().collect();
         ranked.sort_by(|a, b| figure(a).unwrap_or(f64::MAX).total_cmp(&figure(b).unwrap_or(f64::MAX)));

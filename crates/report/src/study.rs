@@ -53,7 +53,7 @@ pub fn study_html(study: &Study) -> String {
 
 fn header(study: &Study, looking: Vec<String>) -> Markup {
     let facts = [
-        format!("{} form", study.form.words()),
+        format!("{} run", study.effort.words()),
         number::plural(study.blocks as usize, "block"),
         number::plural(study.cells.len(), "measurement"),
         format!("took {}", number::micros(Some(1e6 * study.elapsed_s))),
@@ -64,8 +64,8 @@ fn header(study: &Study, looking: Vec<String>) -> Markup {
         let why = study.interrupted.as_deref().unwrap_or("it is not finished");
         notes.push(format!("Partial: {why}. What follows is what was measured until then."));
     }
-    if study.form == results::study::Form::Smoke {
-        notes.push("The smoke form only shows that the study runs: its figures mean nothing.".into());
+    if study.effort == results::study::Effort::Smoke {
+        notes.push("The smoke run only shows that the study runs: its figures mean nothing.".into());
     }
     notes.extend(looking);
     notes.extend(study.notes.iter().cloned());

@@ -43,11 +43,11 @@ pub fn study_tables(study: &Study) -> Tables {
     }
     tables.extend(study.figures.iter().map(terminal::figure_as_text));
     tables.extend(study.tables.iter().map(terminal::table_as_text));
-    let form = format!("{} form, {}", study.form.words(), number::plural(study.blocks as usize, "block"));
-    let mut validity = vec![form, tally_words(study)];
+    let effort = format!("{} run, {}", study.effort.words(), number::plural(study.blocks as usize, "block"));
+    let mut validity = vec![effort, tally_words(study)];
     validity.push(verdicts_in_all(study.cells.iter().map(|cell| &cell.verdict), "measurement"));
-    if study.form == results::study::Form::Smoke {
-        validity.push("The smoke form only shows that the study runs: its figures mean nothing".into());
+    if study.effort == results::study::Effort::Smoke {
+        validity.push("The smoke run only shows that the study runs: its figures mean nothing".into());
     }
     if !study.complete {
         validity.push(format!("Partial: {}", study.interrupted.as_deref().unwrap_or("it is not finished")));

@@ -406,7 +406,7 @@ fn a_closed_loop_is_named_wherever_it_is_seen() {
 }
 
 #[test]
-fn a_load_shows_its_course_and_its_parts() {
+fn a_load_shows_its_time_series_and_its_parts() {
     let page = experiment_html(&sample::load());
     for expected in [
         "99.9\u{a0}% within 500\u{a0}µs",

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::study::{Axis, ClaimVerdict, FigureKind, Form, Point};
+use crate::study::{Axis, ClaimVerdict, Effort, FigureKind, Point};
 
 /// The version of the schema of a comparison's record.
 pub const COMPARISON_SCHEMA: u32 = 1;
@@ -43,7 +43,7 @@ pub struct Side {
     /// When it was measured: RFC 3339, UTC.
     pub created: String,
     /// How much of a study was measured.
-    pub form: Option<Form>,
+    pub effort: Option<Effort>,
 }
 
 /// A figure of both sides.

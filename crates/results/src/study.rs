@@ -48,7 +48,8 @@ pub struct Study {
     #[serde(default)]
     pub deviations: Vec<String>,
     /// How much was measured.
-    pub form: Form,
+    #[serde(rename = "form")]
+    pub effort: Effort,
     /// When it started: RFC 3339, UTC.
     pub created: String,
     /// How long it took in all, interruptions not counted.
@@ -105,7 +106,7 @@ pub struct Study {
 /// How much of a study is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Form {
+pub enum Effort {
     /// Seconds: whether it runs at all. Its figures mean nothing.
     Smoke,
     /// Minutes: few repeats and points.
@@ -115,13 +116,13 @@ pub enum Form {
     Full,
 }
 
-impl Form {
+impl Effort {
     /// As options and tables call it.
     pub fn words(self) -> &'static str {
         match self {
-            Form::Smoke => "smoke",
-            Form::Quick => "quick",
-            Form::Full => "full",
+            Effort::Smoke => "smoke",
+            Effort::Quick => "quick",
+            Effort::Full => "full",
         }
     }
 }

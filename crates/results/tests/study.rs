@@ -5,7 +5,7 @@ mod validator;
 use std::fs;
 
 use results::Study;
-use results::study::{ClaimVerdict, Entry, FigureKind, Form, STUDY_SCHEMA, StudyFolder, X};
+use results::study::{ClaimVerdict, Effort, Entry, FigureKind, STUDY_SCHEMA, StudyFolder, X};
 use serde_json::{Value, json};
 use validator::problems;
 
@@ -82,7 +82,7 @@ fn an_old_configuration_is_read_into_its_fields() {
 #[test]
 fn an_old_study_means_what_it_meant() {
     let study = study();
-    assert_eq!((study.form, study.blocks, study.complete), (Form::Quick, 6, false));
+    assert_eq!((study.effort, study.blocks, study.complete), (Effort::Quick, 6, false));
     assert_eq!(study.figures[1].kind, FigureKind::Matrix);
     assert_eq!(study.claims[2].verdict, ClaimVerdict::NotMeasurable);
     assert_eq!(study.tables[0].rows[1].cells[1], Entry::from("672 krps"));

@@ -1,7 +1,7 @@
 //! `taillight agent`: generates load on this machine for a coordinator on another, or runs its server.
 
+mod host_knobs;
 mod servers;
-mod settings;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -41,10 +41,10 @@ pub(crate) struct AgentArgs {
     /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
     #[arg(long, value_name = "FILE")]
     allow: Vec<PathBuf>,
-    /// With --role server: let coordinators change settings of this machine (taillight tune), which are reverted when
+    /// With --role server: let coordinators change knobs of this machine (taillight tune), which are reverted when
     /// they disconnect.
     #[arg(long)]
-    allow_settings: bool,
+    allow_knobs: bool,
     /// With --role server: the address that servers listen on; any host that can reach it can use them [default: that
     /// of --listen].
     #[arg(long, value_name = "IP")]
@@ -77,9 +77,9 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let mut generators: Option<Arc<dyn Generators>> = None;
     let mut servers: Option<Arc<dyn Servers>> = None;
     match args.role {
-        Role::Client if !args.allow.is_empty() || args.allow_settings || args.serve_on.is_some() => {
+        Role::Client if !args.allow.is_empty() || args.allow_knobs || args.serve_on.is_some() => {
             bail!(
-                "--allow, --allow-settings and --serve-on are for an agent that starts servers; add --role server"
+                "--allow, --allow-knobs and --serve-on are for an agent that starts servers; add --role server"
             );
         }
         Role::Client => generators = Some(Arc::new(Loads { exe })),
@@ -94,7 +94,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                 exe,
                 allowed: args.allow,
                 listen,
-                settings: args.allow_settings.then(|| settings::Settings::new(knobs::state_folder())),
+                knobs: args.allow_knobs.then(|| host_knobs::HostKnobs::new(knobs::state_folder())),
                 running: Arc::default(),
             }));
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::{
-    Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Session, Sweep, TargetName, Unkept,
+    Bench, Generator, Interrupt, Placement, Plan, Progress, Runner, Sweep, TargetName, Trials, Unkept,
 };
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
@@ -207,9 +207,9 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     };
     let experiment = earlier.unwrap_or_else(|| experiment(job, &placement, &folder));
     let path = folder.path().to_owned();
-    let mut session = Session::begin(experiment, folder, generator, servers, interrupt.clone())?;
-    session.observe(job.spec.probes.clone());
-    let benches = vec![Some(Bench::of(session, &job.spec, interrupt))];
+    let mut trials = Trials::begin(experiment, folder, generator, servers, interrupt.clone())?;
+    trials.observe(job.spec.probes.clone());
+    let benches = vec![Some(Bench::of(trials, &job.spec, interrupt))];
     let mut unkept = Unkept::default();
     let ended = Runner::new(&job.plan, job.spec.seed, benches, first, &mut unkept, &mut teller).run();
     drop(teller);

@@ -13,7 +13,7 @@ use units::{Nanos, Rate};
 
 use crate::terminal::{takes_color, tell};
 use crate::view::{
-    Course, HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, WIDEST, one_line, restore_on_panic,
+    HIGHEST, LOWEST, NARROWEST, Picture, Screen, State, TimeSeries, WIDEST, one_line, restore_on_panic,
 };
 
 /// Columns of a terminal that does not say how many it has.
@@ -102,9 +102,9 @@ impl Progress for Teller {
                 self.step = step_words(step);
                 self.state.subject = subject(step);
                 self.state.closed = step.closed;
-                self.state.course = Course::default();
+                self.state.series = TimeSeries::default();
             }
-            Event::Tick(lines) => lines.iter().for_each(|line| self.state.course.read(line)),
+            Event::Tick(lines) => lines.iter().for_each(|line| self.state.series.read(line)),
             Event::Ended(trial) => {
                 self.last = format!("last {}", outcome_words(trial));
                 if self.screen.is_none() {

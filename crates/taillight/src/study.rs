@@ -40,10 +40,10 @@ enum Command {
     Compare(compare::CompareArgs),
 }
 
-/// Which form of a study.
+/// How thorough a run of a study is.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[group(multiple = false)]
-pub(crate) struct FormArgs {
+pub(crate) struct EffortArgs {
     /// Minutes: few points and repeats; the default.
     #[arg(long)]
     quick: bool,
@@ -55,13 +55,13 @@ pub(crate) struct FormArgs {
     full: bool,
 }
 
-impl FormArgs {
-    fn form(self) -> results::study::Form {
-        use results::study::Form;
+impl EffortArgs {
+    fn effort(self) -> results::study::Effort {
+        use results::study::Effort;
         match self {
-            FormArgs { full: true, .. } => Form::Full,
-            FormArgs { smoke: true, .. } => Form::Smoke,
-            _ => Form::Quick,
+            EffortArgs { full: true, .. } => Effort::Full,
+            EffortArgs { smoke: true, .. } => Effort::Smoke,
+            _ => Effort::Quick,
         }
     }
 }

@@ -20,7 +20,7 @@ use remote::{FromAgents, tune};
 pub(crate) struct ServerArgs {
     #[command(flatten)]
     target: spec::Target,
-    /// With --server-agent: a setting of that machine for the time of the run, such as cpu.set=0; its agent must allow it.
+    /// With --server-agent: a knob of that machine for the time of the run, such as cpu.set=0; its agent must allow it.
     /// May be given more than once.
     #[arg(long, value_name = "NAME=VALUE", requires = "server_agent")]
     server_knob: Vec<String>,
@@ -100,7 +100,7 @@ impl ServerArgs {
         }
     }
 
-    /// Settings of the machine of the server.
+    /// Knobs of the machine of the server.
     pub(crate) fn knobs(&self) -> &[String] {
         &self.server_knob
     }
@@ -220,7 +220,7 @@ impl ServerArgs {
             notes.push(format!("{who} ran on another machine, started by the agent at {agent}."));
         }
         if !self.server_knob.is_empty() {
-            notes.push(format!("Settings of that machine: {}.", self.server_knob.join(", ")));
+            notes.push(format!("Knobs of that machine: {}.", self.server_knob.join(", ")));
         }
         if self.target.instances > 1 {
             notes.push(format!(

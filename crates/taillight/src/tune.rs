@@ -1,4 +1,4 @@
-//! `taillight tune`: settings of this machine, applied, read back, and reverted.
+//! `taillight tune`: knobs of this machine, applied, read back, and reverted.
 
 mod command;
 mod overhead;
@@ -18,12 +18,12 @@ use request::Request;
 
 /// Change this machine for a measurement, and revert it.
 ///
-/// Settings are written NAME=VALUE (docs/reference/knobs.md lists all); a profile is a list of them, each line with
+/// Knobs are written NAME=VALUE (docs/reference/knobs.md lists all); a profile is a list of them, each line with
 /// its reason. Each action is in a journal before it is made, is read back, and is reverted in reverse order.
 ///
-/// Exit codes: 0 done, 1 the kernel refused or another process has changed a setting meanwhile, 2 wrong usage,
-/// 3 this machine lacks it, 4 a right is missing, 5 another run's settings are in force, 130 interrupted; with a
-/// COMMAND, its own where the settings stood.
+/// Exit codes: 0 done, 1 the kernel refused or another process has changed a knob meanwhile, 2 wrong usage,
+/// 3 this machine lacks it, 4 a right is missing, 5 another run's knobs are in force, 130 interrupted; with a
+/// COMMAND, its own where the knobs stood.
 #[derive(Args, Debug)]
 pub(crate) struct TuneArgs {
     #[command(subcommand)]
@@ -32,11 +32,11 @@ pub(crate) struct TuneArgs {
 
 #[derive(Subcommand, Debug)]
 enum Tune {
-    /// Print the actions that settings come to on this machine, and change nothing.
+    /// Print the actions that knobs come to on this machine, and change nothing.
     Plan(PlanArgs),
-    /// Apply settings: until `tune undo`, or while COMMAND runs.
+    /// Apply knobs: until `tune undo`, or while COMMAND runs.
     Apply(ApplyArgs),
-    /// Print which settings are in force, and whose.
+    /// Print which knobs are in force, and whose.
     Status {
         /// As JSON.
         #[arg(long)]
@@ -51,7 +51,7 @@ enum Tune {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Measure how long settings take to apply (IISWC'17, Table IV).
+    /// Measure how long knobs take to apply (IISWC'17, Table IV).
     Overhead(overhead::OverheadArgs),
 }
 
@@ -74,16 +74,16 @@ struct ApplyArgs {
     /// Print what was done as JSON.
     #[arg(long)]
     json: bool,
-    /// A command that the settings act on and that they last for.
+    /// A command that the knobs act on and that they last for.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-/// Settings that this machine lacks.
+/// Knobs that this machine lacks.
 const UNSUPPORTED: u8 = 3;
 /// Rights that this process lacks.
 const DENIED: u8 = 4;
-/// Settings of another run.
+/// Knobs of another run.
 const IN_FORCE: u8 = 5;
 
 pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {

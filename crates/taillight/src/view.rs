@@ -5,11 +5,11 @@
 //!
 //! Try it: `cargo run --release -- load cache --rate 20k --window 20s`.
 
-mod course;
 mod heat;
 mod picture;
 mod screen;
+mod time_series;
 
-pub(crate) use course::Course;
 pub(crate) use picture::{HIGHEST, LOWEST, NARROWEST, Picture, State, WIDEST, one_line};
 pub(crate) use screen::{Screen, restore_on_panic};
+pub(crate) use time_series::TimeSeries;

@@ -2,7 +2,7 @@ use super::*;
 
 const JSON: &str = r#"{
   "schema": 1, "created": "2026-11-23T03:14:08Z", "command": "taillight study run x --quick", "version": "0.1.0",
-  "machine": "X, 2 cores", "targets": ["sphinx"], "validity": ["quick form", "3 measurements: 2 valid, 1 overloaded."],
+  "machine": "X, 2 cores", "targets": ["sphinx"], "validity": ["quick run", "3 measurements: 2 valid, 1 overloaded."],
   "tables": [
     {"id": "claims", "title": "Claims", "columns": ["claim", "verdict"], "rows": [["a|b", "reproduced"]]},
     {"id": "p99", "title": "p99", "columns": ["load", "sphinx"], "rows": [["10 %", "14 µs"]], "notes": ["!: invalid"]}
@@ -51,7 +51,7 @@ const EMPTY: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n<!-- en
 
 const FULL: &str = "# X\n\n<!-- generated: quick.taillight.tgz p99 -->\n\n| load | sphinx |\n|---|---|\n\
     | 10 % | 14 µs |\n\n!: invalid\n\nMeasured on 2026-11-23 by `taillight study run x --quick`, Taillight 0.1.0, on X, 2 \
-    cores.\nQuick form. 3 measurements: 2 valid, 1 overloaded.\n\n<!-- end generated -->\n\nend\n";
+    cores.\nQuick run. 3 measurements: 2 valid, 1 overloaded.\n\n<!-- end generated -->\n\nend\n";
 
 #[test]
 fn a_region_is_written_once_and_for_all() {

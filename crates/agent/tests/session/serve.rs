@@ -37,10 +37,10 @@ impl Servers for Pretend {
     }
 
     fn tune(&self, _session: u64, tune: &Tune) -> Result<String, String> {
-        if tune.settings == ["slow"] {
+        if tune.knobs == ["slow"] {
             thread::sleep(2 * LEASE);
         }
-        if tune.settings.is_empty() { Err("nothing to set".into()) } else { Ok(tune.settings.join(" ")) }
+        if tune.knobs.is_empty() { Err("nothing to set".into()) } else { Ok(tune.knobs.join(" ")) }
     }
 
     fn leave(&self, _session: u64) {
@@ -106,9 +106,9 @@ fn serve(target: &str) -> Serve {
     Serve { spec: format!("{target} some words"), connections: 8, ..Serve::default() }
 }
 
-fn tune(settings: &[&str]) -> Tune {
-    let settings = settings.iter().map(|text| (*text).into()).collect();
-    Tune { action: "apply".into(), settings, device: String::new() }
+fn tune(knobs: &[&str]) -> Tune {
+    let knobs = knobs.iter().map(|text| (*text).into()).collect();
+    Tune { action: "apply".into(), knobs, device: String::new() }
 }
 
 /// Waits until process `pid` is no longer a child of this one.
@@ -128,7 +128,7 @@ fn a_server_is_started_halted_resumed_and_stopped() {
     assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
     let first: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
     assert!(is_child(first));
-    // Facts and settings while it serves.
+    // Facts and knobs while it serves.
     assert_eq!(tenant.facts().unwrap(), "{\"processors\":3}");
     assert_eq!(tenant.tune(tune(&["cpu.set=0", "smt=off"])).unwrap(), "cpu.set=0 smt=off");
     assert!(tenant.tune(tune(&[])).unwrap_err().to_string().contains("nothing to set"));
@@ -156,7 +156,7 @@ fn a_server_is_started_halted_resumed_and_stopped() {
 }
 
 #[test]
-fn settings_may_take_longer_than_the_lease() {
+fn knobs_may_take_longer_than_the_lease() {
     let (agent, _) = server_agent();
     let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let pid: u32 = tenant.serve(serve("pretend"), LONG).unwrap().record.parse().unwrap();
@@ -166,7 +166,7 @@ fn settings_may_take_longer_than_the_lease() {
 }
 
 #[test]
-fn a_coordinator_that_goes_takes_its_server_and_its_settings_along() {
+fn a_coordinator_that_goes_takes_its_server_and_its_knobs_along() {
     let (agent, told) = server_agent();
     let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
     let mut other = Tenant::open(&agent_config(&[&agent])).unwrap();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::Planner;
 use crate::action::{Action, Step};
-use crate::setting::Cpus;
+use crate::knob::Cpus;
 use crate::{Error, Kernel, Syntax};
 use host::CacheAllocation;
 use units::CpuList;
@@ -13,14 +13,14 @@ const FOLDER: &str = "/sys/fs/resctrl";
 
 impl Planner<'_> {
     pub(super) fn cache_ways(&mut self, ways: &CpuList, cpus: Option<&Cpus>) -> Result<(), Error> {
-        let cpus = cpus.map(|cpus| cpus.resolve(&self.setting, self.host, self.subject)).transpose()?;
+        let cpus = cpus.map(|cpus| cpus.resolve(&self.knob, self.host, self.subject)).transpose()?;
         if cpus.is_none() {
             self.need_processes("name them: --pid PID; or name processors: cache.ways=0-3@2")?;
         }
         let mask = ways.as_slice().iter().fold(0_u64, |bits, way| bits | 1 << way);
         let resctrl = &self.host.resctrl;
         if let (Some(mount), Some(l3)) = (&resctrl.mount, &resctrl.l3) {
-            check_mask(&self.setting, mask, l3)?;
+            check_mask(&self.knob, mask, l3)?;
             return self.group_of_ways(mask, cpus, &PathBuf::from(mount), l3);
         }
         if resctrl.offered && resctrl.mount.is_none() {
@@ -48,7 +48,7 @@ impl Planner<'_> {
         let room = l3.closids.saturating_sub(1 + groups.len() as u32);
         if self.classes >= room {
             let limit = format!("the cache has {} classes, and all are in use", l3.closids);
-            return Err(self.unsupported(limit, "remove a group of resctrl, or use fewer settings"));
+            return Err(self.unsupported(limit, "remove a group of resctrl, or use fewer knobs"));
         }
         // A processor belongs to one group; removing ours would give it to the root's, not to the one before.
         if let Some(cpus) = &cpus {
@@ -56,7 +56,7 @@ impl Planner<'_> {
                 if let Some(cpu) = cpus.as_slice().iter().find(|cpu| own.contains(**cpu)) {
                     let limit = format!("processor {cpu} belongs to {} already", group.display());
                     return Err(Error::failed(
-                        &self.setting,
+                        &self.knob,
                         limit,
                         "remove that group, or choose other processors",
                     ));
@@ -75,7 +75,7 @@ impl Planner<'_> {
         match cpus {
             Some(cpus) => self.write_inside(&folder, "cpus_list", &cpus.to_string(), Syntax::Text),
             None => self.moves.push(Action {
-                setting: self.setting.clone(),
+                knob: self.knob.clone(),
                 step: Step::Tasks { pids: self.subject.pids.clone(), group: folder },
                 scratch: true,
             }),
@@ -98,8 +98,8 @@ impl Planner<'_> {
 }
 
 /// Holds a mask against what the hardware takes.
-pub(super) fn check_mask(setting: &str, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
-    let unsupported = |limit: String, hint: &str| Err(Error::unsupported(setting, limit, hint));
+pub(super) fn check_mask(knob: &str, mask: u64, l3: &CacheAllocation) -> Result<(), Error> {
+    let unsupported = |limit: String, hint: &str| Err(Error::unsupported(knob, limit, hint));
     if l3.code_and_data {
         return unsupported(
             "code and data have masks of their own here".into(),
@@ -130,17 +130,17 @@ fn is_contiguous(mask: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Setting;
+    use crate::Knob;
 
     #[test]
     fn holds_masks_against_the_hardware() {
         let check = |ways: &str, sparse: bool, expect: Result<(), &str>| {
-            let setting = format!("cache.ways={ways}");
-            let Setting::CacheWays { ways, .. } = setting.parse().unwrap() else { unreachable!() };
+            let knob = format!("cache.ways={ways}");
+            let Knob::CacheWays { ways, .. } = knob.parse().unwrap() else { unreachable!() };
             let mask = ways.as_slice().iter().fold(0, |bits, way| bits | 1 << way);
             let l3 =
                 CacheAllocation { ways: 20, min_bits: 2, closids: 16, sparse, ..CacheAllocation::default() };
-            let found = check_mask(&setting, mask, &l3).map_err(|e| e.to_string());
+            let found = check_mask(&knob, mask, &l3).map_err(|e| e.to_string());
             match expect {
                 Ok(()) => assert_eq!(found, Ok(())),
                 Err(text) => assert!(found.as_ref().is_err_and(|e| e.contains(text)), "{found:?}"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Planner;
 use crate::action::{Action, Step};
-use crate::setting::Cpus;
+use crate::knob::Cpus;
 use crate::{Error, Kernel, Syntax};
 
 /// Over which a quota counts. The kernel's own default; shorter costs more timer interrupts, longer lets a process that
@@ -22,7 +22,7 @@ struct Group {
 
 impl Planner<'_> {
     pub(super) fn cpu_set(&mut self, cpus: &Cpus) -> Result<(), Error> {
-        let cpus = cpus.resolve(&self.setting, self.host, self.subject)?;
+        let cpus = cpus.resolve(&self.knob, self.host, self.subject)?;
         let group = self.group("cpuset")?;
         if group.version == 1 {
             // A group of version 1 begins without any memory node, and takes no process before it has one.
@@ -30,7 +30,7 @@ impl Planner<'_> {
             let nodes = self
                 .here
                 .read(&all, None)
-                .map_err(|e| Error::of_io(&self.setting, "the memory nodes cannot be read", &e))?;
+                .map_err(|e| Error::of_io(&self.knob, "the memory nodes cannot be read", &e))?;
             self.write_inside(&group.folder, "cpuset.mems", nodes.trim(), Syntax::Text);
         }
         self.write_inside(&group.folder, "cpuset.cpus", &cpus.to_string(), Syntax::Text);
@@ -84,7 +84,7 @@ impl Planner<'_> {
             if !enabled && !tree.delegated.iter().any(|name| name == controller) {
                 // Before the group is made, so that its files are there.
                 let at = self.actions.iter().position(|a| a.step == Step::Directory { path: folder.clone() });
-                let action = Action { setting: self.setting.clone(), step: enable, scratch: false };
+                let action = Action { knob: self.knob.clone(), step: enable, scratch: false };
                 self.actions.insert(at.unwrap_or(self.actions.len()), action);
             }
         }
@@ -97,7 +97,7 @@ impl Planner<'_> {
                 controller: key.into(),
                 group: format!("/{name}"),
             };
-            self.moves.push(Action { setting: self.setting.clone(), step, scratch: false });
+            self.moves.push(Action { knob: self.knob.clone(), step, scratch: false });
         }
         Ok(group)
     }

@@ -1,7 +1,7 @@
 //! Clock frequency, turbo, power and SMT.
 
 use super::Planner;
-use crate::setting::Switch;
+use crate::knob::Switch;
 use crate::{Error, Syntax};
 
 const CPUS: &str = "/sys/devices/system/cpu";

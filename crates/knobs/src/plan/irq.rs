@@ -2,16 +2,16 @@
 
 use super::Planner;
 use crate::action::Step;
-use crate::setting::{Balancing, Cpus};
-use crate::{Error, Kernel, Setting, Syntax};
+use crate::knob::{Balancing, Cpus};
+use crate::{Error, Kernel, Knob, Syntax};
 
 const DAEMON: &str = "irqbalance";
 
 impl Planner<'_> {
     pub(super) fn irq_affinity(&mut self, cpus: &Cpus) -> Result<(), Error> {
-        let cpus = cpus.resolve(&self.setting, self.host, self.subject)?;
-        let kept_off = |s: &Setting| matches!(s, Setting::Irqbalance(Balancing::Off | Balancing::Exclude));
-        if self.daemon()?.is_some() && !self.settings.iter().any(kept_off) {
+        let cpus = cpus.resolve(&self.knob, self.host, self.subject)?;
+        let kept_off = |s: &Knob| matches!(s, Knob::Irqbalance(Balancing::Off | Balancing::Exclude));
+        if self.daemon()?.is_some() && !self.knobs.iter().any(kept_off) {
             let limit = "irqbalance runs, and would move the interrupts again within 10 s";
             return Err(self.usage(limit, "add irqbalance=off or irqbalance=exclude"));
         }

@@ -1,8 +1,8 @@
 //! What a card does by itself: queues, hashing and filters, by `ethtool`.
 
 use super::Planner;
-use crate::setting::Switch;
-use crate::{Error, Reading, Setting};
+use crate::knob::Switch;
+use crate::{Error, Knob, Reading};
 use host::ethtool::Ethtool;
 
 /// The place of our first rule in the card's table; it is refused where that place is taken.
@@ -58,10 +58,10 @@ impl Planner<'_> {
             return Err(self.unsupported(limit, "leave it out, or use rps"));
         };
         let on = self.card()?.has_on("rx-ntuple-filter");
-        if !on && !self.settings.contains(&Setting::NicFilters(Switch::On)) {
+        if !on && !self.knobs.contains(&Knob::NicFilters(Switch::On)) {
             return Err(self.usage("the card's filters are off", "add nic.filters=on"));
         }
-        let earlier = self.actions.iter().filter(|action| action.setting.starts_with("nic.steer="));
+        let earlier = self.actions.iter().filter(|action| action.knob.starts_with("nic.steer="));
         let place = FIRST_RULE + earlier.count() as u32;
         if rules.most != 0 && place >= rules.most {
             let limit = format!("{device} has room for {} rules", rules.most);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::Planner;
-use crate::setting::Cpus;
+use crate::knob::Cpus;
 use crate::{Error, Kernel, Namespace, Syntax};
 use units::CpuList;
 
@@ -13,7 +13,7 @@ const MOST_QUEUES: usize = 4096;
 impl Planner<'_> {
     pub(super) fn rps(&mut self, cpus: Option<&Cpus>) -> Result<(), Error> {
         let mask = match cpus {
-            Some(cpus) => mask(&cpus.resolve(&self.setting, self.host, self.subject)?),
+            Some(cpus) => mask(&cpus.resolve(&self.knob, self.host, self.subject)?),
             None => "0".into(),
         };
         let namespace = self.namespace()?;
@@ -24,7 +24,7 @@ impl Planner<'_> {
     }
 
     pub(super) fn xps(&mut self, cpus: Option<&Cpus>) -> Result<(), Error> {
-        let cpus = cpus.map(|cpus| cpus.resolve(&self.setting, self.host, self.subject)).transpose()?;
+        let cpus = cpus.map(|cpus| cpus.resolve(&self.knob, self.host, self.subject)).transpose()?;
         let namespace = self.namespace()?;
         let files = self.queues("tx", "xps_cpus", &namespace)?;
         // Each processor sends by one queue, each queue takes as many processors as any other, or one fewer.

@@ -26,12 +26,12 @@ impl Planner<'_> {
             return Err(self.unsupported("the cache does not say how many ways it has", "leave it out"));
         };
         let l3 = CacheAllocation { ways, min_bits: 2, closids: CLASSES, ..CacheAllocation::default() };
-        check_mask(&self.setting, mask, &l3)?;
+        check_mask(&self.knob, mask, &l3)?;
         let in_use = self.classes_in_use()?;
         let free = (1..CLASSES).find(|class| !in_use.contains(class) && *class > self.classes);
         let Some(class) = free else {
             let limit = format!("the {CLASSES} classes are all in use");
-            return Err(self.unsupported(limit, "use fewer settings"));
+            return Err(self.unsupported(limit, "use fewer knobs"));
         };
         self.classes = class;
         for cpu in self.one_of_each_package(&cpus) {
@@ -49,11 +49,7 @@ impl Planner<'_> {
     fn register(&self, cpu: usize, register: u32) -> Result<u64, Error> {
         let value = self.here.register(cpu, register);
         value.map_err(|e| {
-            Error::of_io(
-                &self.setting,
-                &format!("register {register:#x} of processor {cpu} cannot be read"),
-                &e,
-            )
+            Error::of_io(&self.knob, &format!("register {register:#x} of processor {cpu} cannot be read"), &e)
         })
     }
 

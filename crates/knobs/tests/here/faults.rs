@@ -1,4 +1,4 @@
-//! The program that applies a setting is killed with SIGKILL at each moment of it; another reverts the machine.
+//! The program that applies a knob is killed with SIGKILL at each moment of it; another reverts the machine.
 //!
 //! The test program runs itself once more in the role of the one that is killed.
 
@@ -17,7 +17,7 @@ use crate::{SETTINGS, alone, may_change, planned};
 const LONG: Duration = Duration::from_secs(60);
 pub(crate) const ROLE: &str = "TAILLIGHT_TEST_KILLED";
 
-/// What the killed program is told: settings, subject, folder of journals, and when it ends.
+/// What the killed program is told: knobs, subject, folder of journals, and when it ends.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Orders {
     words: Vec<String>,
@@ -31,7 +31,7 @@ fn moment((kind, index): (usize, usize)) -> Moment {
     [Moment::Announced, Moment::Made, Moment::Noted, Moment::PutBack][kind](index)
 }
 
-/// Not a test by itself: the program that [`killed_at_any_moment_the_settings_are_reverted`] has killed.
+/// Not a test by itself: the program that [`killed_at_any_moment_the_knobs_are_reverted`] has killed.
 #[test]
 fn role_of_the_killed() {
     let Ok(orders) = env::var(ROLE) else { return };
@@ -52,7 +52,7 @@ fn role_of_the_killed() {
 }
 
 #[test]
-fn killed_at_any_moment_the_settings_are_reverted() {
+fn killed_at_any_moment_the_knobs_are_reverted() {
     let _alone = alone();
     if !may_change() {
         return;

@@ -11,15 +11,15 @@ mod victim;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use host::Host;
-use knobs::{Action, Error, Setting, Subject, plan};
+use knobs::{Action, Error, Knob, Subject, plan};
 
-/// The machine's settings are one thing, so one test changes them at a time.
+/// The machine's knobs are one thing, so one test changes them at a time.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The settings that are tried here, one or some that belong together.
+/// The knobs that are tried here, one or some that belong together.
 pub(crate) const SETTINGS: &[&[&str]] = &[
     &["cpu.set=0"],
     &["cpu.quota=50%"],
@@ -44,13 +44,13 @@ pub(crate) const SETTINGS: &[&[&str]] = &[
     &["sysctl.net.core.somaxconn=1000"],
 ];
 
-pub(crate) fn settings(words: &[&str]) -> Vec<Setting> {
+pub(crate) fn knobs(words: &[&str]) -> Vec<Knob> {
     words.iter().map(|word| word.parse().unwrap()).collect()
 }
 
 /// The plan; `None`, and says why, where this machine lacks something.
 pub(crate) fn planned(words: &[&str], subject: &Subject) -> Option<Vec<Action>> {
-    match plan(&settings(words), &Host::here(), subject) {
+    match plan(&knobs(words), &Host::here(), subject) {
         Ok(plan) => Some(plan),
         Err(Error::Unsupported(problem) | Error::Denied(problem)) => {
             println!("not here: {problem}");

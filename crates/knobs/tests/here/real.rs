@@ -1,4 +1,4 @@
-//! Each setting applied, seen from outside, and reverted.
+//! Each knob applied, seen from outside, and reverted.
 
 use std::fs;
 
@@ -116,8 +116,7 @@ fn a_daemon_is_stopped_and_runs_again_as_before() {
     here.set_daemon("irqbalance", Some(&line)).unwrap();
     let subject = knobs::Subject { net_device: Some("lo".into()), ..Default::default() };
     let plan = planned(&["irqbalance=off"], &subject).unwrap();
-    let needs =
-        knobs::plan(&crate::settings(&["irq.affinity=0"]), &host::Host::here(), &subject).unwrap_err();
+    let needs = knobs::plan(&crate::knobs(&["irq.affinity=0"]), &host::Host::here(), &subject).unwrap_err();
     assert!(needs.to_string().contains("irqbalance=off"), "{needs}");
     let state = tempfile::tempdir().unwrap();
     let applied = engine(state.path()).apply(&plan).unwrap();
@@ -148,7 +147,7 @@ fn a_daemon_is_told_which_interrupts_to_leave_and_runs_again_as_before() {
     here.set_daemon("irqbalance", Some(&line)).unwrap();
     // With it, interrupts may be set; without, it would move them again.
     let words = ["irq.affinity=0", "irqbalance=exclude"];
-    let alone = knobs::plan(&crate::settings(&words[..1]), &host, &subject).unwrap_err();
+    let alone = knobs::plan(&crate::knobs(&words[..1]), &host, &subject).unwrap_err();
     assert!(alone.to_string().contains("irqbalance=exclude"), "{alone}");
     if let Some(plan) = planned(&words, &subject) {
         let state = tempfile::tempdir().unwrap();

@@ -78,8 +78,8 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     all
 }
 
-/// This machine's own devices, and the one daemon that a setting starts and stops. Devices `tl…` with a number belong to
-/// servers and tests that may run meanwhile; no setting makes such.
+/// This machine's own devices, and the one daemon that a knob starts and stops. Devices `tl…` with a number belong to
+/// servers and tests that may run meanwhile; no knob makes such.
 const OUTSIDE: &str = "ls /sys/class/net | grep -v '^tl[0-9]'; tc qdisc show | grep -v ' dev tl[0-9]'; \
     pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of the process that mounted it.

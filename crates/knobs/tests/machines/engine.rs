@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use knobs::{Engine, Error, Moment, plan, status};
 
 use crate::kernel::Fault;
-use crate::{Machine, PID, settings};
+use crate::{Machine, PID, knobs};
 
 fn planned(machine: &Machine, words: &[&str]) -> Vec<knobs::Action> {
-    plan(&settings(words), &machine.host(), &machine.subject()).unwrap()
+    plan(&knobs(words), &machine.host(), &machine.subject()).unwrap()
 }
 
 fn engine(machine: &Machine) -> Engine {
@@ -17,7 +17,7 @@ fn engine(machine: &Machine) -> Engine {
 }
 
 #[test]
-fn settings_are_in_force_until_the_guard_is_dropped() {
+fn knobs_are_in_force_until_the_guard_is_dropped() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
     let plan =
@@ -220,7 +220,7 @@ fn nothing_is_confined_where_no_process_runs() {
 }
 
 #[test]
-fn settings_may_be_left_in_force_and_others_set_on_top() {
+fn knobs_may_be_left_in_force_and_others_set_on_top() {
     let machine = Machine::xeon();
     let before = machine.snapshot();
     let engine = engine(&machine);

@@ -9,7 +9,7 @@ use std::process::Command;
 use knobs::{Action, Engine, Moment, plan, status};
 
 use crate::kernel::Played;
-use crate::{Machine, settings};
+use crate::{Machine, knobs};
 
 const ROLE: &str = "TAILLIGHT_TEST_FULL";
 /// Files of two blocks of 512 bytes each. Source: `ulimit` in POSIX.
@@ -43,7 +43,7 @@ fn role_of_the_cramped() {
 fn whichever_line_finds_the_disk_full_nothing_stays_set() {
     let machine = Machine::thunderx();
     let before = machine.snapshot();
-    let plan = plan(&settings(&["aslr=off", "busy-poll=50us"]), &machine.host(), &machine.subject()).unwrap();
+    let plan = plan(&knobs(&["aslr=off", "busy-poll=50us"]), &machine.host(), &machine.subject()).unwrap();
     let orders = Orders { root: machine.root.path().into(), state: machine.state.path().into(), plan };
     let orders = serde_json::to_string(&orders).unwrap();
     let (mut applied, mut refused_after_a_change) = (0, 0);

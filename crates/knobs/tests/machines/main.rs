@@ -16,7 +16,7 @@ use std::fs;
 use std::path::Path;
 
 use host::Host;
-use knobs::{Setting, Subject};
+use knobs::{Knob, Subject};
 use tempfile::TempDir;
 
 use kernel::Played;
@@ -114,6 +114,6 @@ pub(crate) fn folder() -> TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
-pub(crate) fn settings(words: &[&str]) -> Vec<Setting> {
+pub(crate) fn knobs(words: &[&str]) -> Vec<Knob> {
     words.iter().map(|word| word.parse().unwrap()).collect()
 }

@@ -1,8 +1,8 @@
-//! What settings come to on the two machines of the paper.
+//! What knobs come to on the two machines of the paper.
 
 use knobs::{Profile, plan, plan_what_can_be};
 
-use crate::{Machine, settings};
+use crate::{Machine, knobs};
 
 const ALL: &[&str] = &[
     "cpu.set=0-6",
@@ -31,18 +31,18 @@ const ALL: &[&str] = &[
     "sysctl.net.core.somaxconn=1024",
 ];
 
-/// What other settings are planned by, so that they come alone.
+/// What other knobs are planned by, so that they come alone.
 const FIRST: &[&str] = &["nic.queues=4", "smt=off"];
 
 fn shown(machine: &Machine, words: &[&str]) -> String {
-    let plan = |words| plan_what_can_be(&settings(words), &machine.host(), &machine.subject()).unwrap();
+    let plan = |words| plan_what_can_be(&knobs(words), &machine.host(), &machine.subject()).unwrap();
     let (mut planned, others) = (plan(FIRST), plan(words));
     planned.actions.extend(others.actions);
     planned.skipped.extend(others.skipped);
     let actions = planned.actions.iter().map(|action| {
         format!(
             "{}: {}\n    read back: {}\n    undone: {}\n",
-            action.setting,
+            action.knob,
             action.typed(),
             action.read_back(),
             action.undone()
@@ -53,20 +53,20 @@ fn shown(machine: &Machine, words: &[&str]) -> String {
 }
 
 #[test]
-fn all_settings_on_the_xeon() {
+fn all_knobs_on_the_xeon() {
     insta::assert_snapshot!(shown(&Machine::xeon(), ALL));
 }
 
 #[test]
-fn all_settings_on_the_thunderx() {
+fn all_knobs_on_the_thunderx() {
     insta::assert_snapshot!(shown(&Machine::thunderx(), ALL));
 }
 
 #[test]
 fn a_fixed_frequency_keeps_the_bounds_in_order() {
     let machine = Machine::xeon();
-    let order = |setting: &str| {
-        let plan = plan(&settings(&[setting]), &machine.host(), &machine.subject()).unwrap();
+    let order = |knob: &str| {
+        let plan = plan(&knobs(&[knob]), &machine.host(), &machine.subject()).unwrap();
         assert_eq!(plan.len(), 2 * 88);
         plan[..2].iter().map(|action| action.typed()).collect::<Vec<_>>()
     };
@@ -81,9 +81,9 @@ fn profiles_fit_both_machines() {
     for machine in [Machine::xeon(), Machine::thunderx()] {
         for name in Profile::names() {
             let profile = Profile::find(name).unwrap();
-            let planned = plan_what_can_be(&profile.settings(), &machine.host(), &machine.subject()).unwrap();
+            let planned = plan_what_can_be(&profile.knobs(), &machine.host(), &machine.subject()).unwrap();
             assert!(!planned.actions.is_empty(), "{name}");
-            let of_frequency = |s: &&knobs::Skipped| s.setting.starts_with("frequency");
+            let of_frequency = |s: &&knobs::Skipped| s.knob.starts_with("frequency");
             let lacking = planned.skipped.iter().filter(of_frequency).count();
             assert_eq!(
                 lacking,
@@ -96,7 +96,7 @@ fn profiles_fit_both_machines() {
 #[test]
 fn refuses_what_the_hardware_lacks() {
     let check = |machine: &Machine, word: &str, expect: &str| {
-        let error = plan(&settings(&[word]), &machine.host(), &machine.subject()).unwrap_err();
+        let error = plan(&knobs(&[word]), &machine.host(), &machine.subject()).unwrap_err();
         assert!(error.is_unsupported() && error.to_string().contains(expect), "{word}: {error}");
     };
     let (xeon, arm) = (Machine::xeon(), Machine::thunderx());
@@ -123,7 +123,7 @@ fn asks_for_what_is_missing() {
     let check = |words: &[&str], change: fn(&mut knobs::Subject), expect: &str| {
         let mut subject = machine.subject();
         change(&mut subject);
-        let error = plan(&settings(words), &machine.host(), &subject).unwrap_err();
+        let error = plan(&knobs(words), &machine.host(), &subject).unwrap_err();
         assert!(matches!(error, knobs::Error::Usage(_)) && error.to_string().contains(expect), "{error}");
     };
     check(&["irq.affinity=0"], |_| {}, "irqbalance=off");
@@ -154,7 +154,7 @@ fn without_resctrl_the_registers_do() {
         machine.plant(&format!("dev/cpu/{cpu}/msr"), "");
         std::fs::write(machine.root.path().join(format!("dev/cpu/{cpu}/msr")), vec![0; 0xd00]).unwrap();
     }
-    let planned = plan(&settings(&["cache.ways=0-3@0,1,22"]), &machine.host(), &machine.subject()).unwrap();
+    let planned = plan(&knobs(&["cache.ways=0-3@0,1,22"]), &machine.host(), &machine.subject()).unwrap();
     let typed: Vec<String> = planned.iter().map(knobs::Action::typed).collect();
     assert_eq!(
         typed,
@@ -166,6 +166,6 @@ fn without_resctrl_the_registers_do() {
             "wrmsr -p 22 0xc8f 0x100000000"
         ]
     );
-    let processes = plan(&settings(&["cache.ways=0-3"]), &machine.host(), &machine.subject()).unwrap_err();
+    let processes = plan(&knobs(&["cache.ways=0-3"]), &machine.host(), &machine.subject()).unwrap_err();
     assert!(processes.to_string().contains("cache.ways=0-3@2"), "{processes}");
 }

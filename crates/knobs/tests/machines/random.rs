@@ -1,13 +1,13 @@
 //! Random plans, whole or broken off anywhere: the machine is as before, byte for byte.
 
-use knobs::{Engine, Setting, plan_what_can_be};
+use knobs::{Engine, Knob, plan_what_can_be};
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
 use crate::Machine;
 use crate::kernel::Fault;
 
-/// Settings that differ in name, so that any of them go together.
+/// Knobs that differ in name, so that any of them go together.
 const SETTINGS: &[&str] = &[
     "cpu.set=1-6",
     "cpu.quota=150%",
@@ -53,8 +53,8 @@ proptest! {
         let swaps = machine.text("proc/swaps");
         machine.plant("proc/swaps", &format!("{swaps}\n/dev/sda2 partition 8388604 0 5"));
         let before = machine.snapshot();
-        let settings: Vec<Setting> = words.iter().map(|word| word.parse().unwrap()).collect();
-        let planned = plan_what_can_be(&settings, &machine.host(), &machine.subject()).unwrap();
+        let knobs: Vec<Knob> = words.iter().map(|word| word.parse().unwrap()).collect();
+        let planned = plan_what_can_be(&knobs, &machine.host(), &machine.subject()).unwrap();
         {
             let kernel = machine.kernel().with(fault);
             let engine = Engine::open(machine.state.path(), kernel.clone()).unwrap();

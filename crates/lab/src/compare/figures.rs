@@ -25,7 +25,7 @@ pub(super) fn sides(studies: [&Study; 2], folders: [&str; 2]) -> Comparison {
         target: None,
         machine: machine(&studies[i].host),
         created: studies[i].created.clone(),
-        form: Some(studies[i].form),
+        effort: Some(studies[i].effort),
     };
     Comparison {
         schema: COMPARISON_SCHEMA,
@@ -42,7 +42,7 @@ fn differences(a: &Study, b: &Study) -> Vec<String> {
     let facts = |study: &Study| {
         [
             ("study", study.name.clone()),
-            ("form", study.form.words().to_owned()),
+            ("effort", study.effort.words().to_owned()),
             ("blocks", study.blocks.to_string()),
             ("version of taillight", study.version.clone()),
             ("knobs", study.knobs.join(" ")),
@@ -115,7 +115,7 @@ fn claims(a: &Study, b: &Study) -> Vec<ComparedClaim> {
 
 #[cfg(test)]
 mod tests {
-    use results::study::{Cell, Form, Point};
+    use results::study::{Cell, Effort, Point};
     use serde_json::json;
 
     use super::*;
@@ -182,11 +182,11 @@ mod tests {
     fn what_differs_is_named() {
         let a = study("vm", &[]);
         let mut b = study("vm", &[]);
-        (b.form, b.seed, b.knobs) = (Form::Full, 9, vec!["smt=off".into()]);
+        (b.effort, b.seed, b.knobs) = (Effort::Full, 9, vec!["smt=off".into()]);
         b.figures[0].series[0].name = "memcached".into();
         let compared = studies(&a, &b, ["x", "y"]);
         assert_eq!((compared.a.label.as_str(), compared.b.label.as_str()), ("vm (a)", "vm (b)"));
-        assert_eq!(compared.differences, ["form: quick and full", "knobs: none and smt=off"]);
+        assert_eq!(compared.differences, ["effort: quick and full", "knobs: none and smt=off"]);
         let alone = ["sphinx: on side a alone", "memcached: on side b alone"];
         assert_eq!(compared.figures[0].left_out, alone);
     }

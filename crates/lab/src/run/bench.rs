@@ -14,7 +14,7 @@ use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
-use super::{BenchPlan, Point, Request, Session, Span, metrics, processors};
+use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, MaxSearch, Outcome, PeakSearch, Search, Server,
     ServerOptions, Vote, allowed_cpus, met, needs_files, sustained,
@@ -48,7 +48,7 @@ pub struct Setup {
 
 /// A generator with its servers, which are measured in turn.
 pub struct Bench {
-    session: Session,
+    trials: Trials,
     /// Where server and generator ran, and behind what network.
     notes: Vec<String>,
     folder: String,
@@ -142,20 +142,20 @@ impl Bench {
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &notes, setup);
         let interrupt = setup.interrupt.clone();
-        let mut session = Session::begin(record, folder, generator, vec![server], interrupt)?;
-        session.observe(experiment.probes.clone());
+        let mut trials = Trials::begin(record, folder, generator, vec![server], interrupt)?;
+        trials.observe(experiment.probes.clone());
         if experiment.probes.has(Probe::Stages) {
             // What that costs is a third of some servers' throughput: 90 % of the maximum without it were an overload.
-            session.observe_searches();
+            trials.observe_searches();
         }
-        Ok(Bench { notes, folder: name, hold, ..Bench::of(session, experiment, setup.interrupt.clone()) })
+        Ok(Bench { notes, folder: name, hold, ..Bench::of(trials, experiment, setup.interrupt.clone()) })
     }
 
-    /// One of a session that has begun, whose host has no settings to change.
-    pub fn of(session: Session, experiment: &Spec, interrupt: Interrupt) -> Bench {
-        let folder = session.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    /// One of a trials that has begun, whose host has no knobs to change.
+    pub fn of(trials: Trials, experiment: &Spec, interrupt: Interrupt) -> Bench {
+        let folder = trials.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Of a run that goes on, those of its last whole block.
-        let maxima = session.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
+        let maxima = trials.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
             maxima: maxima.cloned().collect(),
             notes: Vec::new(),
@@ -164,7 +164,7 @@ impl Bench {
             drift: None,
             hold: KnobGuard::none(),
             interrupt,
-            session,
+            trials,
         }
     }
 
@@ -180,7 +180,7 @@ impl Bench {
         tolerance: f64,
         track: &mut Tracker<'_>,
     ) -> Result<(), Error> {
-        let targets = self.session.experiment().targets.iter();
+        let targets = self.trials.experiment().targets.iter();
         let mut searches: Vec<MaxSearch> = targets
             .map(|target| match target.max_throughput.last() {
                 Some(earlier) => MaxSearch::again(earlier, tolerance),
@@ -189,8 +189,8 @@ impl Bench {
             .collect();
         let purpose = Purpose::MaxSearch;
         let seeds = self.seeds();
-        let (session, span) = (&mut self.session, self.search);
-        let from = session.experiment().trials.len();
+        let (trials, span) = (&mut self.trials, self.search);
+        let from = trials.experiment().trials.len();
         let (_, drift) = self.hold.during(|| {
             take_turns(
                 &mut searches,
@@ -200,50 +200,50 @@ impl Bench {
                     let seed = seeds.trial(block, purpose, n);
                     let rate_rps = Some(rate);
                     let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
-                    Ok(sustained(session.run(&request, track)?))
+                    Ok(sustained(trials.run(&request, track)?))
                 },
             )
         })?;
         self.invalidate(from, drift.as_ref())?;
         if let Some(drift) = &drift {
             let detail = &drift.detail;
-            self.session.note(format!(
-                "Block {}: a setting changed while the maximum was searched: {detail}.",
+            self.trials.note(format!(
+                "Block {}: a knob changed while the maximum was searched: {detail}.",
                 block + 1
             ));
         }
         self.drift = drift;
         self.maxima.clear();
         for (place, search) in searches.iter().enumerate() {
-            let name = self.session.experiment().targets[place].name.clone();
+            let name = self.trials.experiment().targets[place].name.clone();
             let note = search.note();
             let Some(found) = search.interval(block) else {
                 let reason = note.unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
                 return Err(Error::NoThroughput { target: name, reason });
             };
             if let Some(note) = note {
-                let why = invalid_because(&self.session.experiment().trials[from..], &name);
-                self.session.note(format!("Maximum of {name}, block {}: {note}{why}.", block + 1));
+                let why = invalid_because(&self.trials.experiment().trials[from..], &name);
+                self.trials.note(format!("Maximum of {name}, block {}: {note}{why}.", block + 1));
             }
-            self.session.experiment_mut().targets[place].max_throughput.push(found.clone());
+            self.trials.experiment_mut().targets[place].max_throughput.push(found.clone());
             self.maxima.push(found);
         }
-        self.session.save()
+        self.trials.save()
     }
 
     /// Takes a maximum for granted.
     pub(super) fn assume_maximum(&mut self, block: u32, rps: f64) {
-        let targets = self.session.experiment().targets.len();
+        let targets = self.trials.experiment().targets.len();
         self.maxima = vec![MaxThroughput { block, low_rps: rps, high_rps: rps }; targets];
     }
 
-    /// Marks the trials since number `from` as invalid: another process changed settings of the host meanwhile.
+    /// Marks the trials since number `from` as invalid: another process changed knobs of the host meanwhile.
     fn invalidate(&mut self, from: usize, drift: Option<&Invalid>) -> Result<(), Error> {
         let Some(drift) = drift else { return Ok(()) };
-        for trial in &mut self.session.experiment_mut().trials[from..] {
+        for trial in &mut self.trials.experiment_mut().trials[from..] {
             trial.verdict = std::mem::take(&mut trial.verdict).against(drift.clone());
         }
-        self.session.save()
+        self.trials.save()
     }
 
     /// The smallest maximum of its targets, as it was found last: what loads are shares of, lest one is offered more than
@@ -276,12 +276,12 @@ impl Bench {
         let purpose = point.purpose;
         let seed = match purpose {
             // The first repeat has the seed that was asked for, so that it can be run again by itself.
-            Purpose::Single if block == 0 => self.session.experiment().seed,
+            Purpose::Single if block == 0 => self.trials.experiment().seed,
             purpose => self.seeds().trial(block, purpose, n),
         };
-        let session = &mut self.session;
-        let from = session.experiment().trials.len();
-        let targets = session.experiment().targets.len();
+        let trials = &mut self.trials;
+        let from = trials.experiment().trials.len();
+        let targets = trials.experiment().targets.len();
         let ((), drift) = self.hold.during(|| {
             for turn in 0..targets {
                 // The first one changes, lest the second always find the machine as the first left it.
@@ -296,18 +296,18 @@ impl Bench {
                     seed,
                 };
                 if again {
-                    session.repeat(&request, track)?;
+                    trials.repeat(&request, track)?;
                 } else {
-                    session.run(&request, track)?;
+                    trials.run(&request, track)?;
                 }
             }
             Ok(())
         })?;
         self.invalidate(from, drift.as_ref())?;
-        Ok(&self.session.experiment().trials[from..])
+        Ok(&self.trials.experiment().trials[from..])
     }
 
-    /// How long the settings take to apply, or the server to restart, so many times.
+    /// How long the knobs take to apply, or the server to restart, so many times.
     pub(super) fn cost(&mut self, load: &Load) -> Result<BTreeMap<String, f64>, Error> {
         let figures = match load {
             Load::Apply(times) => match self.hold.overhead(*times, &self.interrupt)? {
@@ -322,7 +322,7 @@ impl Bench {
                     if let Some(cause) = self.interrupt.cause() {
                         return Err(Error::Interrupted(cause));
                     }
-                    took.push(1e6 * self.session.restart(0)?.whole().as_secs_f64());
+                    took.push(1e6 * self.trials.restart(0)?.whole().as_secs_f64());
                 }
                 let mean = took.iter().sum::<f64>() / took.len() as f64;
                 let most = took.iter().copied().fold(0.0, f64::max);
@@ -349,13 +349,13 @@ impl Bench {
         let basis = qos.basis.unwrap_or(QosBasis::Windowed);
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
-        let from = self.session.experiment().trials.len();
+        let from = self.trials.experiment().trials.len();
         let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
         let (_, drift) = self.search_peaks(&mut searches, &what, || false, track)?;
         let bracket = searches[0].bracket();
         let at_peak =
             |trial: &&Trial| trial.load_share == bracket.low && met(trial, &qos, basis).vote == Vote::Pass;
-        let trial = self.session.experiment().trials[from..].iter().rev().find(at_peak);
+        let trial = self.trials.experiment().trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
         self.invalidate(from, drift.as_ref())?;
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
@@ -372,9 +372,9 @@ impl Bench {
         late: impl Fn() -> bool,
         track: &mut Tracker<'_>,
     ) -> Result<(), Error> {
-        self.session.settle_basis();
+        self.trials.settle_basis();
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
-        let result = self.session.experiment();
+        let result = self.trials.experiment();
         let (qos, basis) = (result.qos, result.qos_basis);
         let mut searches: Vec<PeakSearch> = result
             .targets
@@ -389,20 +389,20 @@ impl Bench {
         let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
         let (whole, _) = self.search_peaks(&mut searches, &what, late, track)?;
         if !whole {
-            self.session.note(
+            self.trials.note(
                 "The search for the peak was ended to keep to the time; its interval is wider than asked for.",
             );
         }
         for (place, search) in searches.iter().enumerate() {
-            let target = &mut self.session.experiment_mut().targets[place];
+            let target = &mut self.trials.experiment_mut().targets[place];
             target.peak = search.is_known().then(|| peak(search, &target.max_throughput, reference));
             if let (None, Some(note)) = (&target.peak, search.note()) {
                 let note =
                     format!("The peak of {} is not known: no load met the target, and {note}.", target.name);
-                self.session.note(note);
+                self.trials.note(note);
             }
         }
-        self.session.save()
+        self.trials.save()
     }
 
     /// Returns whether `searches` ended by themselves.
@@ -414,7 +414,7 @@ impl Bench {
         track: &mut Tracker<'_>,
     ) -> Result<(bool, Option<Invalid>), Error> {
         let seeds = self.seeds();
-        let session = &mut self.session;
+        let trials = &mut self.trials;
         self.hold.during(|| {
             take_turns(searches, track, late, |target, share, n, track| {
                 let purpose = Purpose::PeakSearch;
@@ -427,42 +427,42 @@ impl Bench {
                     span: what.span,
                     seed: seeds.trial(what.block, purpose, n),
                 };
-                Ok(met(session.run(&request, track)?, &what.qos, what.basis))
+                Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
             })
         })
     }
 
     fn seeds(&self) -> Seeds {
-        Seeds(self.session.experiment().seed)
+        Seeds(self.trials.experiment().seed)
     }
 
     /// That its blocks up to this one are whole.
     pub(super) fn end_block(&mut self, block: u32) -> Result<(), Error> {
-        self.session.experiment_mut().blocks = block + 1;
-        self.session.save()
+        self.trials.experiment_mut().blocks = block + 1;
+        self.trials.save()
     }
 
     /// Adds what a reader must know.
     pub(super) fn note(&mut self, note: String) {
-        self.session.note(note);
+        self.trials.note(note);
     }
 
     /// Where the last trial is kept, relative to the study's folder.
     pub(super) fn last_trial(&self) -> Option<String> {
-        let last = self.session.experiment().trials.last()?;
+        let last = self.trials.experiment().trials.last()?;
         Some(format!("experiments/{}#{}", self.folder, last.id))
     }
 
     /// What the server says of itself.
     pub(super) fn version(&self) -> String {
-        self.session.experiment().targets[0].version.clone()
+        self.trials.experiment().targets[0].version.clone()
     }
 
     /// Ends servers and generator, and writes what came of it: complete, or partial with the reason.
     ///
     /// Errors: the result cannot be written.
     pub fn finish(self, outcome: &Result<(), Error>) -> Result<(results::Experiment, ResultFolder), Error> {
-        self.session.finish(outcome)
+        self.trials.finish(outcome)
     }
 }
 

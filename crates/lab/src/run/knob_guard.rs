@@ -1,4 +1,4 @@
-//! The host's settings while a bench is under load: applied before a trial, looked at after it, and reverted.
+//! The host's knobs while a bench is under load: applied before a trial, looked at after it, and reverted.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Action, Engine, Problem, Setting, Subject, plan};
+use knobs::{Action, Engine, Knob, Problem, Subject, plan};
 use launch::Form;
 use results::{Invalid, Reason};
 use spec::{Spec, Target};
@@ -14,10 +14,10 @@ use spec::{Spec, Target};
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server};
 
-/// The settings of a bench, and what applies them.
+/// The knobs of a bench, and what applies them.
 #[derive(Clone)]
 pub(super) struct KnobGuard {
-    settings: Vec<String>,
+    knobs: Vec<String>,
     by: By,
 }
 
@@ -36,19 +36,19 @@ pub(crate) fn names(spec: &Spec) -> Vec<String> {
     spec.knobs.iter().map(ToString::to_string).collect()
 }
 
-/// What settings of this machine act on.
+/// What knobs of this machine act on.
 #[derive(Clone)]
 struct Here {
     engine: Option<Engine>,
-    settings: Vec<Setting>,
+    knobs: Vec<Knob>,
     subject: Subject,
     host: Host,
 }
 
 impl KnobGuard {
-    /// No settings.
+    /// No knobs.
     pub(super) fn none() -> KnobGuard {
-        KnobGuard { settings: Vec::new(), by: By::Nothing }
+        KnobGuard { knobs: Vec::new(), by: By::Nothing }
     }
 
     /// What `experiment` asks for, for this server.
@@ -61,7 +61,7 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        let settings = settings(&names(experiment))?;
+        let knobs = knobs(&names(experiment))?;
         let pids = server.pids();
         let (net_device, net_namespace) = device(&experiment.target, &pids);
         let subject = Subject {
@@ -72,31 +72,31 @@ impl KnobGuard {
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
         };
-        let here = Here { engine: engine.cloned(), settings, subject, host: Host::here() };
+        let here = Here { engine: engine.cloned(), knobs, subject, host: Host::here() };
         here.plan()?;
-        Ok(KnobGuard { settings: names(experiment), by: By::Engine(Box::new(here)) })
+        Ok(KnobGuard { knobs: names(experiment), by: By::Engine(Box::new(here)) })
     }
 
     /// The same of the machine on which `tuner` has its server.
     ///
     /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
-        settings(&names(experiment))?;
+        knobs(&names(experiment))?;
         let device = experiment.target.device.clone();
         if !experiment.knobs.is_empty() {
             tuner.plan(&names(experiment), device.as_deref())?;
         }
-        Ok(KnobGuard { settings: names(experiment), by: By::Tuner(tuner, device) })
+        Ok(KnobGuard { knobs: names(experiment), by: By::Tuner(tuner, device) })
     }
 
-    /// Runs `work` under the settings; with what another process has changed meanwhile.
+    /// Runs `work` under the knobs; with what another process has changed meanwhile.
     ///
-    /// Errors: those of `work`; a setting that cannot be applied or reverted.
+    /// Errors: those of `work`; a knob that cannot be applied or reverted.
     pub(super) fn during<T>(
         &self,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(T, Option<Invalid>), Error> {
-        if self.settings.is_empty() {
+        if self.knobs.is_empty() {
             return Ok((work()?, None));
         }
         let (done, drifts) = match &self.by {
@@ -112,7 +112,7 @@ impl KnobGuard {
                 (done, drifts?.iter().map(ToString::to_string).collect())
             }
             By::Tuner(tuner, device) => {
-                tuner.apply(&self.settings, device.as_deref()).map_err(|e| Self::not_as_planned(&e))?;
+                tuner.apply(&self.knobs, device.as_deref()).map_err(|e| Self::not_as_planned(&e))?;
                 let done = work();
                 (done, tuner.undo().map_err(|e| Self::not_as_planned(&e))?)
             }
@@ -122,26 +122,26 @@ impl KnobGuard {
         Ok((done?, drift))
     }
 
-    /// What another machine's refusal of what it had planned means: its settings may be in an unknown state.
+    /// What another machine's refusal of what it had planned means: its knobs may be in an unknown state.
     fn not_as_planned(error: &Error) -> Error {
-        let (what, limit) = ("the settings of the server's machine".into(), error.to_string());
+        let (what, limit) = ("the knobs of the server's machine".into(), error.to_string());
         let hint = "look at it by `taillight tune status` on that machine".into();
         knobs::Error::Failed(Problem { what, limit, hint }).into()
     }
 
-    /// How long it takes to apply the settings, over so many times.
+    /// How long it takes to apply the knobs, over so many times.
     ///
-    /// Errors: they are those of another machine, to which each order would take longer than the setting.
+    /// Errors: they are those of another machine, to which each order would take longer than the knob.
     pub(super) fn overhead(&self, times: u32, interrupt: &Interrupt) -> Result<Option<Overhead>, Error> {
         let here = match &self.by {
             By::Nothing => return Ok(None),
             By::Engine(here) => here,
             By::Tuner(..) => {
                 let message = "to tell what applying them costs takes this program on that machine".into();
-                return Err(Error::RemoteHost { name: self.settings.join(", "), message });
+                return Err(Error::RemoteHost { name: self.knobs.join(", "), message });
             }
         };
-        let Some(engine) = here.engine.as_ref().filter(|_| !self.settings.is_empty()) else {
+        let Some(engine) = here.engine.as_ref().filter(|_| !self.knobs.is_empty()) else {
             return Ok(None);
         };
         let go_on = |_| match interrupt.cause() {
@@ -158,11 +158,11 @@ impl KnobGuard {
 
 impl Here {
     fn plan(&self) -> Result<Vec<Action>, Error> {
-        Ok(plan(&self.settings, &self.host, &self.subject)?)
+        Ok(plan(&self.knobs, &self.host, &self.subject)?)
     }
 }
 
-/// The network device that settings act on, and the namespace that it is in; `None`: this process's.
+/// The network device that knobs act on, and the namespace that it is in; `None`: this process's.
 fn device(target: &Target, pids: &[u32]) -> (String, Option<PathBuf>) {
     match (&target.device, target.form, pids.first()) {
         (Some(device), ..) => (device.clone(), None),
@@ -172,9 +172,9 @@ fn device(target: &Target, pids: &[u32]) -> (String, Option<PathBuf>) {
     }
 }
 
-/// Settings from their texts.
-fn settings(texts: &[String]) -> Result<Vec<Setting>, Error> {
-    texts.iter().map(|text| Ok(text.parse::<Setting>()?)).collect()
+/// Knobs from their texts.
+fn knobs(texts: &[String]) -> Result<Vec<Knob>, Error> {
+    texts.iter().map(|text| Ok(text.parse::<Knob>()?)).collect()
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
+    fn knobs_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
         let check = |text: &str, pids: &[u32], name: &str, namespace: Option<&str>| {
             let experiment = crate::sample::spec(text);
             let found = device(&experiment.target, pids);

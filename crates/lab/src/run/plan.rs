@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use results::Purpose;
-use results::study::{Form as StudyForm, Skipped, X};
+use results::study::{Effort, Skipped, X};
 use spec::{Load, Spec};
 
 /// One load on one bench.
@@ -52,7 +52,7 @@ pub(crate) struct BenchPlan {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How thorough a study is; full for a command.
-    pub(crate) form: StudyForm,
+    pub(crate) effort: Effort,
     /// The unit of the axis.
     pub(crate) unit: String,
     /// How often all of it is measured.
@@ -125,7 +125,7 @@ impl Plan {
     fn of_one(spec: &Spec, targets: usize, needs_maximum: bool) -> Plan {
         let bench = BenchPlan { name: String::new(), experiment: spec.clone(), targets, needs_maximum };
         Plan {
-            form: StudyForm::Full,
+            effort: Effort::Full,
             unit: "%".into(),
             blocks: 1,
             references_per_block: 0,

@@ -1,4 +1,4 @@
-//! Servers of a study that run on another machine, and that machine's settings.
+//! Servers of a study that run on another machine, and that machine's knobs.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ pub trait RemoteHost: Send + Sync {
     fn host(&self) -> &Host;
 }
 
-/// Changes the settings of the machine that a server runs on.
+/// Changes the knobs of the machine that a server runs on.
 pub trait Tuner: Send + Sync {
     /// Whether these are available there, without changing anything. Without a device it is that machine's only card.
-    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
+    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error>;
 
     /// Applies them.
-    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error>;
+    fn apply(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error>;
 
     /// Reverts what was applied; returns what another process has changed meanwhile.
     fn undo(&self) -> Result<Vec<String>, Error>;

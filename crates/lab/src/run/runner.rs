@@ -192,7 +192,7 @@ impl<'a> Runner<'a> {
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
         let needs = matches!(point.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak);
-        // A load that is a share of a maximum found under other settings is not the one that it is called.
+        // A load that is a share of a maximum found under other knobs is not the one that it is called.
         let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
         let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };

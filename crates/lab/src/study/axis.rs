@@ -1,6 +1,6 @@
 //! What is varied along the horizontal axis.
 
-use results::study::{Axis, Form, X};
+use results::study::{Axis, Effort, X};
 use spec::percent;
 use toml::{Table, Value};
 use units::Bytes;
@@ -14,7 +14,7 @@ pub(super) struct AxisDef {
     pub(super) axis: Axis,
     /// What a value sets, unless a series says otherwise.
     pub(super) sets: Vec<String>,
-    /// By form, in the order of [`Form`].
+    /// By effort, in the order of [`Effort`].
     places: [Vec<Place>; 3],
 }
 
@@ -53,10 +53,11 @@ impl AxisDef {
                 set: point.raw_table("set")?,
                 needs: point.texts("needs")?,
             };
-            let forms = point.texts("forms")?;
+            let efforts = point.texts("efforts")?;
             point.end()?;
-            for (form, places) in [Form::Smoke, Form::Quick, Form::Full].into_iter().zip(&mut places) {
-                if forms.is_empty() || forms.iter().any(|name| name == form.words()) {
+            for (effort, places) in [Effort::Smoke, Effort::Quick, Effort::Full].into_iter().zip(&mut places)
+            {
+                if efforts.is_empty() || efforts.iter().any(|name| name == effort.words()) {
                     places.push(named.clone());
                 }
             }
@@ -88,11 +89,11 @@ impl AxisDef {
         Ok(AxisDef { axis, sets, places: [places.clone(), places.clone(), places] })
     }
 
-    pub(super) fn places(&self, form: Form) -> &[Place] {
-        &self.places[form as usize]
+    pub(super) fn places(&self, effort: Effort) -> &[Place] {
+        &self.places[effort as usize]
     }
 
-    /// The place that a text means, whatever the form; for claims and references.
+    /// The place that a text means, whatever the effort; for claims and references.
     pub(super) fn x(&self, text: &str) -> X {
         // A place with a name keeps it, though it may read like a number.
         if self.axis.categories.iter().any(|name| name == text) {
@@ -101,7 +102,7 @@ impl AxisDef {
         as_x(text, &self.axis.unit)
     }
 
-    /// Whether `x` is measured in any form.
+    /// Whether `x` is measured in any run.
     pub(super) fn has(&self, x: &X) -> bool {
         self.places.iter().flatten().any(|place| place.x == *x)
     }
@@ -188,26 +189,26 @@ mod tests {
         let text =
             "label = 'threads'\nsets = ['target.threads', 'generator.connections']\nvalues.quick = [1, 2]";
         let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
-        let places = axis.places(Form::Quick);
+        let places = axis.places(Effort::Quick);
         assert_eq!(places.len(), 2);
         assert_eq!(places[1].x, 2.0.into());
         let expect: Table = "target.threads = 2\ngenerator.connections = 2".parse().unwrap();
         assert_eq!(places[1].changes(&axis.sets).unwrap(), expect);
         let other = places[1].changes(&["target.instances".to_owned()]).unwrap();
         assert_eq!(other, "target.instances = 2".parse::<Table>().unwrap());
-        assert!(axis.places(Form::Full).is_empty() && axis.has(&1.0.into()) && !axis.has(&3.0.into()));
+        assert!(axis.places(Effort::Full).is_empty() && axis.has(&1.0.into()) && !axis.has(&3.0.into()));
     }
 
     #[test]
-    fn named_points_belong_to_the_forms_that_they_name() {
+    fn named_points_belong_to_the_efforts_that_they_name() {
         let text = "[[point]]\nname = '4-7'\nneeds = ['smt']\nset.target.threads = 7\n\
-                    [[point]]\nname = '7-7'\nforms = ['full']";
+                    [[point]]\nname = '7-7'\nefforts = ['full']";
         let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
         let lengths: Vec<usize> =
-            [Form::Smoke, Form::Quick, Form::Full].map(|form| axis.places(form).len()).to_vec();
+            [Effort::Smoke, Effort::Quick, Effort::Full].map(|effort| axis.places(effort).len()).to_vec();
         assert_eq!(lengths, [1, 1, 2]);
         assert_eq!(axis.axis.categories, ["4-7", "7-7"]);
-        assert_eq!(axis.places(Form::Full)[0].needs, ["smt"]);
+        assert_eq!(axis.places(Effort::Full)[0].needs, ["smt"]);
         assert_eq!((axis.x("4-7"), axis.x("7")), ("4-7".into(), 7.0.into()));
     }
 

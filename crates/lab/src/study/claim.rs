@@ -1,6 +1,6 @@
 //! A claim as data: what is said of the figures, who says it, and what it takes to judge it.
 
-use results::study::{ClaimVerdict, Form, X};
+use results::study::{ClaimVerdict, Effort, X};
 use toml::Table;
 
 use super::section::Section;
@@ -17,8 +17,8 @@ pub struct Claim {
     pub source: String,
     /// What it needs of the host.
     pub needs: Vec<String>,
-    /// The forms of the study that can judge it; empty: all but smoke.
-    pub(super) forms: Vec<String>,
+    /// the runs of the study that can judge it; empty: all but smoke.
+    pub(super) efforts: Vec<String>,
     /// What is expected of it here.
     pub expected: ClaimVerdict,
     pub(super) check: Check,
@@ -76,7 +76,7 @@ impl Claim {
             text: section.needed("text")?,
             source: section.needed("source")?,
             needs: section.texts("needs")?,
-            forms: section.texts("forms")?,
+            efforts: section.texts("efforts")?,
             expected,
             check: Check::read(&mut section, study)?,
         };
@@ -84,9 +84,13 @@ impl Claim {
         Ok(claim)
     }
 
-    /// Whether this form can judge it.
-    pub(super) fn is_for(&self, form: Form) -> bool {
-        if self.forms.is_empty() { form != Form::Smoke } else { self.forms.iter().any(|f| f == form.words()) }
+    /// Whether such a run can judge it.
+    pub(super) fn is_for(&self, effort: Effort) -> bool {
+        if self.efforts.is_empty() {
+            effort != Effort::Smoke
+        } else {
+            self.efforts.iter().any(|f| f == effort.words())
+        }
     }
 }
 
@@ -177,7 +181,7 @@ fn known_place(at: &str, x: &X, study: &Definition) -> Result<(), DefinitionErro
     if study.has(x) {
         return Ok(());
     }
-    Err(DefinitionError(format!("{at}: no form of the study measures at {x}")))
+    Err(DefinitionError(format!("{at}: no run of the study measures at {x}")))
 }
 
 /// Reads `SERIES @ PLACE`.

@@ -1,13 +1,13 @@
 //! A study as it is written: `study.toml` and `claims.toml`.
 
-use results::study::{Form, X};
+use results::study::{Effort, X};
 use toml::Table;
 
 use super::axis::AxisDef;
 use super::claim::Claim;
 use super::picture::{FigureDef, TableDef};
 use super::section::Section;
-use super::variant::{FormDef, ReferenceDef, SeriesDef};
+use super::variant::{EffortDef, ReferenceDef, SeriesDef};
 use super::{DefinitionError, experiment};
 
 /// A study, read and checked: a grid of experiments, the claims about it, and the published values.
@@ -34,7 +34,7 @@ pub struct Definition {
     pub(super) axis: AxisDef,
     pub(super) series: Vec<SeriesDef>,
     pub(super) reference: Option<ReferenceDef>,
-    pub(super) forms: [FormDef; 3],
+    pub(super) efforts: [EffortDef; 3],
     pub(super) base: Table,
     /// What the second service has otherwise than the first, in a study of two.
     pub(super) second: Table,
@@ -56,7 +56,7 @@ pub enum StudyKind {
 impl Definition {
     /// Reads one from its two files; `name` is what its folder is called without the number.
     ///
-    /// Errors: the file, the place in it, and what to write. Every cell of every form is resolved, so that a mistake
+    /// Errors: the file, the place in it, and what to write. Every cell of every effort is resolved, so that a mistake
     /// in the last of them is found before the first is measured.
     pub fn read(name: &str, study: &str, claims: &str) -> Result<Definition, DefinitionError> {
         let in_file = |file: &str, e: DefinitionError| DefinitionError(format!("{name}/{file}: {}", e.0));
@@ -65,8 +65,8 @@ impl Definition {
         let claims = table(claims).and_then(|table| Claim::read_all(table, &definition));
         let claims = claims.map_err(|e| in_file("claims.toml", e))?;
         let definition = Definition { claims, ..definition };
-        for form in [Form::Smoke, Form::Quick, Form::Full] {
-            super::plan::resolve(&definition, form).map_err(|e| in_file("study.toml", e))?;
+        for effort in [Effort::Smoke, Effort::Quick, Effort::Full] {
+            super::plan::resolve(&definition, effort).map_err(|e| in_file("study.toml", e))?;
         }
         Ok(definition)
     }
@@ -85,7 +85,7 @@ impl Definition {
     pub fn of_table(name: &str, file: &str, table: Table) -> Result<Definition, DefinitionError> {
         let in_file = |e: DefinitionError| DefinitionError(format!("{file}: {}", e.0));
         let definition = Self::single(name, table).map_err(in_file)?;
-        super::plan::resolve(&definition, Form::Full).map_err(in_file)?;
+        super::plan::resolve(&definition, Effort::Full).map_err(in_file)?;
         Ok(definition)
     }
 
@@ -114,7 +114,7 @@ impl Definition {
             axis,
             series: vec![SeriesDef::plain(&of_target)],
             reference: None,
-            forms: [FormDef::of_blocks(1), FormDef::of_blocks(blocks), FormDef::of_blocks(blocks)],
+            efforts: [EffortDef::of_blocks(1), EffortDef::of_blocks(blocks), EffortDef::of_blocks(blocks)],
             base: table,
             second: Table::new(),
             figures: FigureDef::of_experiment(),
@@ -128,10 +128,10 @@ impl Definition {
         let kinds = [("grid", StudyKind::Grid), ("colocation", StudyKind::Colocation)];
         let kind = section.choice("kind", &kinds, "write \"grid\" or \"colocation\"")?;
         let kind = kind.unwrap_or(StudyKind::Grid);
-        let mut forms = section.below("form")?;
-        let mut form = |key| FormDef::read(forms.below(key)?);
-        let all_forms = [form("smoke")?, form("quick")?, form("full")?];
-        forms.end()?;
+        let mut efforts = section.below("effort")?;
+        let mut effort = |key| EffortDef::read(efforts.below(key)?);
+        let all_efforts = [effort("smoke")?, effort("quick")?, effort("full")?];
+        efforts.end()?;
         let definition = Definition {
             name: name.into(),
             title: section.needed("title")?,
@@ -145,7 +145,7 @@ impl Definition {
             axis: AxisDef::read(section.below("x")?)?,
             series: section.tables("series")?.into_iter().map(SeriesDef::read).collect::<Result<_, _>>()?,
             reference: ReferenceDef::read(section.below("reference")?)?,
-            forms: all_forms,
+            efforts: all_efforts,
             base: section.raw_table("experiment")?,
             second: section.raw_table("second")?,
             figures: section.tables("figure")?.into_iter().map(FigureDef::read).collect::<Result<_, _>>()?,
@@ -170,8 +170,8 @@ impl Definition {
         seed.and_then(|seed| u64::try_from(seed).ok()).unwrap_or(1)
     }
 
-    pub(super) fn form(&self, form: Form) -> &FormDef {
-        &self.forms[form as usize]
+    pub(super) fn effort(&self, effort: Effort) -> &EffortDef {
+        &self.efforts[effort as usize]
     }
 
     /// The series called `name`.
@@ -179,7 +179,7 @@ impl Definition {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// Whether some form measures at `x`.
+    /// Whether some run measures at `x`.
     pub(super) fn has(&self, x: &X) -> bool {
         match self.kind {
             StudyKind::Colocation => super::matrix::loads(x)

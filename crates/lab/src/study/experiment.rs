@@ -1,6 +1,6 @@
 //! An experiment of a study: a specification, read from the tables of its files.
 
-use knobs::Setting;
+use knobs::Knob;
 use serde_json::{Value, json};
 use spec::{Load, Spec};
 use toml::Table;
@@ -17,7 +17,7 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     };
     let whole = serde_json::to_value(table).map_err(|e| at(e.to_string()))?;
     let spec = crate::read_spec(whole).map_err(|e| at(e.0))?;
-    match knobs(&spec).iter().find_map(|knob| knob.parse::<Setting>().err()) {
+    match knobs(&spec).iter().find_map(|knob| knob.parse::<Knob>().err()) {
         Some(error) => Err(at(format!("knobs: {error}"))),
         None => Ok(spec),
     }

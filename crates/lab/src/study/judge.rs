@@ -8,7 +8,7 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use results::study::{ClaimResult, ClaimVerdict, Form};
+use results::study::{ClaimResult, ClaimVerdict, Effort};
 use stats::{MIN_TO_JUDGE, holm};
 
 use super::claim::Claim;
@@ -23,14 +23,14 @@ pub(super) const LEVEL: f64 = 0.05;
 /// Judges every claim; `lacking` says of some why this host cannot tell.
 pub(super) fn judge(
     claims: &[Claim],
-    form: Form,
+    effort: Effort,
     cells: Cells<'_>,
     lacking: &BTreeMap<String, String>,
 ) -> Vec<ClaimResult> {
     let evidence: Vec<Option<Evidence>> = claims
         .iter()
         .map(|claim| {
-            let asked = claim.is_for(form) && !lacking.contains_key(&claim.id);
+            let asked = claim.is_for(effort) && !lacking.contains_key(&claim.id);
             asked.then(|| evidence::of(&claim.check, cells))
         })
         .collect();
@@ -46,7 +46,7 @@ pub(super) fn judge(
             };
             let (verdict, measured, reason) = match evidence {
                 Some(evidence) => verdict(evidence, &own),
-                None => (ClaimVerdict::NotMeasurable, String::new(), why_not(claim, form, lacking)),
+                None => (ClaimVerdict::NotMeasurable, String::new(), why_not(claim, effort, lacking)),
             };
             // Of what is missed one comparison must show it, of what holds each.
             let missed = evidence.as_ref().is_some_and(|evidence| evidence.finding == Finding::Missed);
@@ -64,13 +64,13 @@ pub(super) fn judge(
         .collect()
 }
 
-fn why_not(claim: &Claim, form: Form, lacking: &BTreeMap<String, String>) -> String {
+fn why_not(claim: &Claim, effort: Effort, lacking: &BTreeMap<String, String>) -> String {
     match lacking.get(&claim.id) {
         Some(reason) => reason.clone(),
-        None if form == Form::Smoke => {
-            "the smoke form looks whether the study runs; its figures mean nothing".into()
+        None if effort == Effort::Smoke => {
+            "the smoke run looks whether the study runs; its figures mean nothing".into()
         }
-        None => format!("the {} form does not measure what it takes; use --full", form.words()),
+        None => format!("the {} run does not measure what it takes; use --full", effort.words()),
     }
 }
 

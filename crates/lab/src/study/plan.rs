@@ -3,7 +3,7 @@
 mod candidate;
 
 use results::Purpose;
-use results::study::{Form as StudyForm, PlanRecord, PlannedPoint, Skipped, X};
+use results::study::{Effort, PlanRecord, PlannedPoint, Skipped, X};
 use spec::{Load, Spec};
 use units::Rate;
 
@@ -19,15 +19,15 @@ impl Plan {
     /// What `study` measures on a host of these facts.
     ///
     /// Errors: the definition is wrong, which [`Definition::read`] has found already.
-    pub fn of_study(study: &Definition, form: StudyForm, facts: &Facts) -> Result<Plan, DefinitionError> {
-        let of_form = study.form(form);
+    pub fn of_study(study: &Definition, effort: Effort, facts: &Facts) -> Result<Plan, DefinitionError> {
+        let of_effort = study.effort(effort);
         let mut plan = Plan {
-            form,
+            effort,
             unit: study.axis.axis.unit.clone(),
-            blocks: of_form.blocks,
-            references_per_block: of_form.references,
-            tolerance: of_form.tolerance,
-            assumed: of_form.maximum.map(Rate::rps),
+            blocks: of_effort.blocks,
+            references_per_block: of_effort.references,
+            tolerance: of_effort.tolerance,
+            assumed: of_effort.maximum.map(Rate::rps),
             benches: Vec::new(),
             points: Vec::new(),
             pairs: Vec::new(),
@@ -38,29 +38,29 @@ impl Plan {
             skipped: Vec::new(),
         };
         if study.kind == StudyKind::Colocation {
-            plan.add_pairs(study, form, facts)?;
+            plan.add_pairs(study, effort, facts)?;
             return Ok(plan);
         }
-        for candidate in candidates(study, form)? {
+        for candidate in candidates(study, effort)? {
             if let Some(reason) = reason_against(&candidate, facts)? {
-                plan.skip(&candidate, reason, study.axis.places(form).len());
+                plan.skip(&candidate, reason, study.axis.places(effort).len());
                 continue;
             }
             let owner = match &candidate.experiment.load {
-                Load::Share { of: Some(of), .. } => Some(owner(study, form, &candidate, of)?),
+                Load::Share { of: Some(of), .. } => Some(owner(study, effort, &candidate, of)?),
                 _ => None,
             };
             if let Some(lacking) =
                 owner.as_ref().map(|owner| reason_against(owner, facts)).transpose()?.flatten()
             {
                 let reason = format!("its load refers to a maximum that is not measurable here: {lacking}");
-                plan.skip(&candidate, reason, study.axis.places(form).len());
+                plan.skip(&candidate, reason, study.axis.places(effort).len());
                 continue;
             }
             let point = plan.point(candidate, owner);
             plan.points.push(point);
         }
-        plan.add_references(study, form, facts)?;
+        plan.add_references(study, effort, facts)?;
         Ok(plan)
     }
 
@@ -68,14 +68,14 @@ impl Plan {
     fn add_pairs(
         &mut self,
         study: &Definition,
-        form: StudyForm,
+        effort: Effort,
         facts: &Facts,
     ) -> Result<(), DefinitionError> {
-        let places = study.axis.places(form);
-        for series in study.series.iter().filter(|series| chosen(study, form, series)) {
+        let places = study.axis.places(effort);
+        for series in study.series.iter().filter(|series| chosen(study, effort, series)) {
             for (first, second) in places.iter().flat_map(|a| places.iter().map(move |b| (a, b))) {
-                let one = first_candidate(study, form, series, first)?;
-                let two = second_candidate(study, form, series, second)?;
+                let one = first_candidate(study, effort, series, first)?;
+                let two = second_candidate(study, effort, series, second)?;
                 if let Some(reason) = reason_against(&one, facts)?.or(reason_against(&two, facts)?) {
                     self.skip(&one, reason, places.len());
                     continue;
@@ -90,13 +90,14 @@ impl Plan {
     fn add_references(
         &mut self,
         study: &Definition,
-        form: StudyForm,
+        effort: Effort,
         facts: &Facts,
     ) -> Result<(), DefinitionError> {
         let Some(reference) = &study.reference else { return Ok(()) };
         let x = study.axis.x(&reference.at);
-        let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
-        let Some(place) = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x)
+        let all = [effort, Effort::Full, Effort::Quick, Effort::Smoke];
+        let Some(place) =
+            all.into_iter().flat_map(|effort| study.axis.places(effort)).find(|place| place.x == x)
         else {
             return Ok(());
         };
@@ -105,12 +106,12 @@ impl Plan {
             None => self.points.iter().any(|point| point.series == series.name),
         };
         for series in study.series.iter().filter(of).collect::<Vec<_>>() {
-            let candidate = first_candidate(study, form, series, place)?;
+            let candidate = first_candidate(study, effort, series, place)?;
             if reason_against(&candidate, facts)?.is_some() {
                 continue;
             }
             let owner = match &candidate.experiment.load {
-                Load::Share { of: Some(of), .. } => Some(owner(study, form, &candidate, of)?),
+                Load::Share { of: Some(of), .. } => Some(owner(study, effort, &candidate, of)?),
                 _ => None,
             };
             let point = self.point(candidate, owner);

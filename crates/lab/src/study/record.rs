@@ -45,7 +45,7 @@ pub fn new_record(
         source: definition.source.clone(),
         method: definition.method.clone(),
         deviations: definition.deviations.clone(),
-        form: plan.form,
+        effort: plan.effort,
         created: (setup.now)(),
         command: setup.command.clone(),
         version: setup.version.clone(),
@@ -70,7 +70,7 @@ pub fn conclude(record: &mut Study, definition: &Definition) {
     let cells = Cells(if whole.is_empty() { &record.cells } else { &whole });
     record.figures = definition.figures(cells);
     record.tables = definition.tables(cells);
-    record.claims = judge(&definition.claims, record.form, cells, &record.claims_not_measurable);
+    record.claims = judge(&definition.claims, record.effort, cells, &record.claims_not_measurable);
     let repeated = repeated(&record.cells);
     record.notes.retain(|note| !note.starts_with(REPEATED));
     record.notes.extend(repeated);

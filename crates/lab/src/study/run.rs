@@ -78,7 +78,7 @@ impl Kept<'_> {
             true => Some(knobs::Engine::here()?),
             false => None,
         };
-        // Under what an earlier run has left, also the benches without settings would be measured.
+        // Under what an earlier run has left, also the benches without knobs would be measured.
         if let Some(engine) = &engine {
             engine.refuse_leftovers()?;
         }

@@ -1,4 +1,4 @@
-//! What is varied beside the axis: the series, the forms, and the point that all others are set against.
+//! What is varied beside the axis: the series, the efforts, and the point that all others are set against.
 
 use toml::Table;
 use units::Rate;
@@ -65,9 +65,9 @@ impl ReferenceDef {
     }
 }
 
-/// How much of a study a form measures.
+/// how much of a study a run measures.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct FormDef {
+pub(super) struct EffortDef {
     /// Passes through all cells.
     pub(super) blocks: u32,
     /// How often the reference is measured in each.
@@ -84,10 +84,10 @@ pub(super) struct FormDef {
     pub(super) series: Vec<String>,
 }
 
-impl FormDef {
-    pub(super) fn read(mut section: Section) -> Result<FormDef, DefinitionError> {
-        let usual = FormDef::of_blocks(3);
-        let form = FormDef {
+impl EffortDef {
+    pub(super) fn read(mut section: Section) -> Result<EffortDef, DefinitionError> {
+        let usual = EffortDef::of_blocks(3);
+        let effort = EffortDef {
             blocks: section.count("blocks")?.unwrap_or(usual.blocks),
             references: section.count("references")?.unwrap_or(usual.references),
             tolerance: section.share("tolerance")?.unwrap_or(usual.tolerance),
@@ -103,13 +103,13 @@ impl FormDef {
             series: section.texts("series")?,
         };
         section.end()?;
-        Ok(form)
+        Ok(effort)
     }
 
     /// So many blocks of the experiment as it stands. A maximum is wanted to 3 %, the width at which a later block
     /// confirms it by two trials.
-    pub(super) fn of_blocks(blocks: u32) -> FormDef {
-        FormDef {
+    pub(super) fn of_blocks(blocks: u32) -> EffortDef {
+        EffortDef {
             blocks,
             references: 2,
             tolerance: 0.03,

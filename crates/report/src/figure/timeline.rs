@@ -16,9 +16,9 @@ use crate::tips::Tips;
 /// outstanding, and the load that was offered and achieved.
 pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
     let panels = panels(subjects, target);
-    let with_course = || panels.iter().filter(|panel| !panel.trial.windows.is_empty());
+    let with_series = || panels.iter().filter(|panel| !panel.trial.windows.is_empty());
     let values = |window: &WindowPoint| [window.p50_us, window.p99_us, window.max_us].into_iter().flatten();
-    let all = with_course().flat_map(|panel| panel.trial.windows.iter().flat_map(values));
+    let all = with_series().flat_map(|panel| panel.trial.windows.iter().flat_map(values));
     let y = Scale::log(all.chain([1.3 * target.limit_us()]).collect::<Vec<_>>().into_iter());
     let caption = "Dots are each window’s longest response time, the dotted line is the QoS limit.";
     html! {
@@ -26,9 +26,9 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
             "Windows of 100 ms (longer in trials of more than 100 s) by the time at which requests were due. Grey: windows "
             "that a stall of the host or foreign load hit. Hatched: an invalid trial."
         }
-        @if with_course().next().is_none() { p.muted { "No trial kept its course over time." } }
+        @if with_series().next().is_none() { p.muted { "No trial kept its time series." } }
         div.figures {
-            (tiles("Response time over time", caption, with_course(), |panel, size| draw(panel, size, target, &y, tips)))
+            (tiles("Response time over time", caption, with_series(), |panel, size| draw(panel, size, target, &y, tips)))
             (heat::heat(&panels, target))
             (outstanding::outstanding(&panels))
             (pace::pace(&panels))

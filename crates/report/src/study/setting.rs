@@ -84,7 +84,7 @@ pub(super) fn reading() -> Markup {
         dl.reading {
             dt { "reproduced" } dd { "The claim holds on this machine, by the test that the row names." }
             dt { "differs" } dd { "It does not, beyond what chance explains after correction for the number of comparisons." }
-            dt { "not measurable here" } dd { "This machine, or this form of the study, cannot tell; the row says why." }
+            dt { "not measurable here" } dd { "This machine, or this run of the study, cannot tell; the row says why." }
             dt { "block" } dd { "One pass over all points, with the reference points measured anew: machines drift by a quarter within minutes, and a ratio to the reference of the same block does not." }
             dt { "response time" } dd { "From the time a request was due to its answer; all latencies are this unless a figure is labelled closed loop." }
             dt { "overloaded" } dd { "The server could not keep up: its queue grew for as long as the trial lasted, so that response times are those of its length." }

@@ -15,7 +15,7 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
     let ink = Ink { color };
     let line = |text: &str, indent| wrapped(&harmless(text), width, indent);
     let mut parts = vec![
-        ink.bold(&line(&format!("{} ({}), {} form", study.title, study.source, study.form.words()), 2)),
+        ink.bold(&line(&format!("{} ({}), {} run", study.title, study.source, study.effort.words()), 2)),
         line(&study.question, 2),
         ink.bold(&line(&tally_words(study), 2)),
     ];

@@ -468,7 +468,7 @@ pub fn comparison(experiment: &Experiment) -> Comparison {
         target: Some(name.into()),
         machine: machine(&experiment.host),
         created: experiment.created.clone(),
-        form: None,
+        effort: None,
     };
     let loads = |name: &str, share: f64| -> Vec<&Trial> {
         let of_load = |t: &&Trial| t.purpose == Purpose::LoadPoint && t.load_share == Some(share);

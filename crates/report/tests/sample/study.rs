@@ -170,7 +170,7 @@ pub fn study() -> Study {
         source: "Author'99 Fig. 1".into(),
         method: "Open loop, Poisson arrivals, 7 blocks.".into(),
         deviations: vec!["1 thread rather than 7".into()],
-        form: Form::Full,
+        effort: Effort::Full,
         created: "2026-01-02T03:04:05Z".into(),
         elapsed_s: 1234.5,
         complete: true,
@@ -229,7 +229,7 @@ pub fn compared(a: &Study, b: &Study) -> Comparison {
         label: study.host["name"].as_str().unwrap_or(label).into(),
         folder: label.into(),
         machine: machine(&study.host),
-        form: Some(study.form),
+        effort: Some(study.effort),
         ..Side::default()
     };
     let over = |b: Option<f64>, a: Option<f64>| b.zip(a).map(|(b, a)| b / a).filter(|ratio| *ratio > 0.0);

@@ -30,7 +30,7 @@ pub enum ClaimVerdict {
     Reproduced,
     /// It does not.
     Differs,
-    /// This machine, or this form of the study, cannot tell.
+    /// This machine, or this run of the study, cannot tell.
     NotMeasurable,
 }
 

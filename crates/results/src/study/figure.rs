@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::X;
 
-/// A figure in the paper's form, ready to be drawn.
+/// A figure in the paper's way, ready to be drawn.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Its name within the study.

@@ -13,7 +13,7 @@ use launch::Form;
 use serde_json::Value;
 use spec::{Cpus, Spec, Target, Workload};
 
-use super::settings::{Running, Settings};
+use super::host_knobs::{HostKnobs, Running};
 
 /// Servers of this machine: Sphinx, memcached, nginx, and programs that the agent's operator allowed.
 pub(super) struct Launches {
@@ -21,9 +21,9 @@ pub(super) struct Launches {
     pub(super) allowed: Vec<PathBuf>,
     /// The address that they listen on.
     pub(super) listen: IpAddr,
-    /// Settings of this machine, where its operator allowed them.
-    pub(super) settings: Option<Settings>,
-    /// Each session's server, which settings act on.
+    /// Knobs of this machine, where its operator allowed them.
+    pub(super) knobs: Option<HostKnobs>,
+    /// Each session's server, which knobs act on.
     pub(super) running: Arc<Mutex<BTreeMap<u64, Running>>>,
 }
 
@@ -161,15 +161,15 @@ impl Servers for Launches {
     }
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
-        let settings = self.settings.as_ref();
-        let settings = settings.ok_or("its operator allows no settings; that takes --allow-settings")?;
+        let knobs = self.knobs.as_ref();
+        let knobs = knobs.ok_or("its operator allows no knobs; that takes --allow-knobs")?;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
-        settings.tune(session, tune, &running.unwrap_or_default())
+        knobs.tune(session, tune, &running.unwrap_or_default())
     }
 
     fn leave(&self, session: u64) {
         self.running.lock().unwrap_or_else(PoisonError::into_inner).remove(&session);
-        self.settings.iter().for_each(|settings| settings.leave(session));
+        self.knobs.iter().for_each(|knobs| knobs.leave(session));
     }
 }
 
@@ -180,7 +180,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Has settings act on the processes that serve now.
+    /// Has knobs act on the processes that serve now.
     fn note(&self) {
         let cpus = self.server.record().cpus.iter().copied().collect();
         let running = Running { pids: self.server.pids(), cpus };
@@ -234,7 +234,7 @@ mod tests {
             exe: "/bin/taillight".into(),
             allowed: vec!["/opt/memcached".into()],
             listen: [10, 0, 0, 5].into(),
-            settings: None,
+            knobs: None,
             running: Arc::default(),
         }
     }
@@ -254,7 +254,8 @@ mod tests {
         let matches = command.try_get_matches_from(line.split_whitespace()).unwrap();
         let Line { mut target, web } = Line::from_arg_matches(&matches).unwrap();
         target.server = TargetName::App(name.into());
-        let workload = if name == "nginx" { Workload::Web(Box::new(web)) } else { Workload::default() };
+        let workload =
+            if name.contains("nginx") { Workload::Web(Box::new(web)) } else { Workload::default() };
         let spec = Spec { target, workload, ..Spec::default() };
         Serve { spec: spec.to_json().to_string(), connections: 8, ..Serve::default() }
     }

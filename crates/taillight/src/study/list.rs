@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use lab::Plan;
 use lab::study::{Facts, STUDIES, Source};
-use results::study::Form;
+use results::study::Effort;
 
 use crate::progress::clock;
 use crate::terminal::{say, uses_color};
@@ -15,15 +15,15 @@ pub(crate) fn list() -> Result<ExitCode> {
     let mut rows = Vec::new();
     for study in STUDIES {
         let definition = study.read()?;
-        let time = |form| -> Result<String> {
-            let plan = Plan::of_study(&definition, form, &facts)?;
+        let time = |effort| -> Result<String> {
+            let plan = Plan::of_study(&definition, effort, &facts)?;
             Ok(if plan.is_empty() { "not here".into() } else { clock(plan.estimate()) })
         };
         rows.push(vec![
             study.name().to_owned(),
             definition.source.clone(),
-            time(Form::Quick)?,
-            time(Form::Full)?,
+            time(Effort::Quick)?,
+            time(Effort::Full)?,
             definition.title.clone(),
         ]);
     }
@@ -45,11 +45,11 @@ pub(crate) fn show(name: &str) -> Result<ExitCode> {
         say(&format!("- {}: {} ({})\n", claim.id, claim.text, claim.source))?;
     }
     say("\n## On this machine\n\n")?;
-    for form in [Form::Smoke, Form::Quick, Form::Full] {
-        let plan = Plan::of_study(&definition, form, &facts)?;
+    for effort in [Effort::Smoke, Effort::Quick, Effort::Full] {
+        let plan = Plan::of_study(&definition, effort, &facts)?;
         let steps = plan.steps();
-        say(&format!("- {}: about {}, {steps} steps\n", form.words(), clock(plan.estimate())))?;
-        if form == Form::Full {
+        say(&format!("- {}: about {}, {steps} steps\n", effort.words(), clock(plan.estimate())))?;
+        if effort == Effort::Full {
             for skipped in &plan.skipped {
                 say(&format!("- left out: {}: {}\n", skipped.what, skipped.reason))?;
             }

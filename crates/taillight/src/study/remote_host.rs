@@ -9,7 +9,7 @@ use lab::{RemoteHost, Tuner};
 use spec::{Agents, Cpus};
 use trial::agent_config;
 
-use crate::targets::remote::{FromAgents, Session, tune};
+use crate::targets::remote::{FromAgents, SharedTenant, tune};
 
 /// The agent that starts them.
 pub(super) struct Agent {
@@ -38,8 +38,8 @@ impl RemoteHost for Agent {
         let options = ServerOptions { agent: Some(self.address.clone()), ..options.clone() };
         let server = Server::start_with(target, &options, Some(&machines))
             .map_err(|error| failed(&target.to_string(), &error.into()))?;
-        let session = machines.only_session().map_err(|error| failed(&target.to_string(), &error))?;
-        Ok((server, Arc::new(Settings { session })))
+        let tenant = machines.only_session().map_err(|error| failed(&target.to_string(), &error))?;
+        Ok((server, Arc::new(RemoteKnobs { tenant })))
     }
 
     fn note(&self) -> String {
@@ -51,25 +51,25 @@ impl RemoteHost for Agent {
     }
 }
 
-/// The settings of the agent's machine, for one server.
-struct Settings {
-    session: Session,
+/// The knobs of the agent's machine, for one server.
+struct RemoteKnobs {
+    tenant: SharedTenant,
 }
 
-impl Settings {
-    fn tune(&self, action: &str, settings: &[String], device: Option<&str>) -> Result<String, Error> {
-        let about = || if settings.is_empty() { "the settings".into() } else { settings.join(", ") };
-        tune(&self.session, action, settings, device).map_err(|error| failed(&about(), &error))
+impl RemoteKnobs {
+    fn tune(&self, action: &str, knobs: &[String], device: Option<&str>) -> Result<String, Error> {
+        let about = || if knobs.is_empty() { "the knobs".into() } else { knobs.join(", ") };
+        tune(&self.tenant, action, knobs, device).map_err(|error| failed(&about(), &error))
     }
 }
 
-impl Tuner for Settings {
-    fn plan(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
-        self.tune("plan", settings, device).map(drop)
+impl Tuner for RemoteKnobs {
+    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("plan", knobs, device).map(drop)
     }
 
-    fn apply(&self, settings: &[String], device: Option<&str>) -> Result<(), Error> {
-        self.tune("apply", settings, device).map(drop)
+    fn apply(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error> {
+        self.tune("apply", knobs, device).map(drop)
     }
 
     fn undo(&self) -> Result<Vec<String>, Error> {

@@ -11,12 +11,12 @@ use lab::Interrupt;
 use lab::study::{Definition, Facts, Source, new_record};
 use lab::{Plan, Progress, RemoteHost, Setup};
 use results::Study;
-use results::study::{Form, StudyFolder};
+use results::study::{Effort, StudyFolder};
 use spec::Agents;
 
 use super::check::gate;
 use super::remote_host::Agent;
-use super::{FormArgs, OutArgs};
+use super::{EffortArgs, OutArgs};
 use crate::lock::{Lock, newest};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
@@ -32,7 +32,7 @@ pub(crate) struct StudyRunArgs {
     /// The study: its name, its number, or a folder.
     name: String,
     #[command(flatten)]
-    form: FormArgs,
+    effort: EffortArgs,
     /// Seed of all random streams and of the order of the points.
     #[arg(long, default_value_t = 1, value_name = "N")]
     seed: u64,
@@ -76,12 +76,12 @@ pub(crate) struct RunArgs {
 
 pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<ExitCode> {
     let definition = Source::find(&args.name)?.read()?;
-    let form = args.form.form();
+    let effort = args.effort.effort();
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
     // What can be measured is decided by the machine that the servers run on.
     let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
-    let plan = Plan::of_study(&definition, form, &facts)?;
-    announce(&definition, form, &plan);
+    let plan = Plan::of_study(&definition, effort, &facts)?;
+    announce(&definition, effort, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
@@ -107,21 +107,21 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
         Definition::of_experiment(&name, &text)?
     };
     let facts = Facts::here();
-    let plan = Plan::of_study(&definition, Form::Full, &facts)?;
+    let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
     let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
         say(&format!("{}\n", serde_json::to_string_pretty(&record.plan)?))?;
         return Ok(ExitCode::SUCCESS);
     }
-    announce(&definition, Form::Full, &plan);
+    announce(&definition, Effort::Full, &plan);
     let earlier = if args.fresh { None } else { unfinished(&args.out.out, &record) };
     measure(&definition, &plan, &mut setup, record, earlier, &args.out).map(|(code, _)| code)
 }
 
 /// Says what is to come. A study of which nothing can be measured here gets a record that says why.
-fn announce(definition: &Definition, form: Form, plan: &Plan) {
-    tell(&format!("{}, {} form: about {}", definition.title, form.words(), clock(plan.estimate())));
+fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
+    tell(&format!("{}, {} run: about {}", definition.title, effort.words(), clock(plan.estimate())));
     for skipped in &plan.skipped {
         tell(&format!("  left out: {}: {}", skipped.what, skipped.reason));
     }
@@ -151,8 +151,8 @@ fn unfinished(out: &Path, fresh: &Study) -> Option<(StudyFolder, Study)> {
     newest(out, |path| {
         let folder = StudyFolder::open(path).ok().filter(StudyFolder::is_partial)?;
         let study = folder.load().ok()?;
-        let same = (&study.name, study.form, study.seed, &study.version)
-            == (&fresh.name, fresh.form, fresh.seed, &fresh.version);
+        let same = (&study.name, study.effort, study.seed, &study.version)
+            == (&fresh.name, fresh.effort, fresh.seed, &fresh.version);
         (same && study.has_plan_of(fresh)).then_some((folder, study))
     })
 }
@@ -178,7 +178,7 @@ fn measure(
         }
         None => {
             let time = Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-            let name = format!("{time}-{}-{}", fresh.name, fresh.form.words());
+            let name = format!("{time}-{}-{}", fresh.name, fresh.effort.words());
             (create(out, &name)?, fresh)
         }
     };

@@ -20,7 +20,7 @@ pub(crate) struct FromAgents {
     /// The processors of the services; which those are by default is known to their machine only.
     cpus: Cpus,
     /// One for each group of services.
-    sessions: Mutex<Vec<Session>>,
+    sessions: Mutex<Vec<SharedTenant>>,
 }
 
 impl FromAgents {
@@ -29,14 +29,14 @@ impl FromAgents {
         FromAgents { credentials: credentials.clone(), cpus, sessions: Mutex::default() }
     }
 
-    /// The session with the one agent that runs all services.
+    /// The tenant with the one agent that runs all services.
     ///
     /// Errors: there are several, or none.
-    pub(crate) fn only_session(&self) -> Result<Session> {
+    pub(crate) fn only_session(&self) -> Result<SharedTenant> {
         match &self.sessions.lock().unwrap_or_else(PoisonError::into_inner)[..] {
             [one] => Ok(Arc::clone(one)),
             all => bail!(
-                "settings of a server's machine are for one agent that runs all services, and there are {}; leave them out",
+                "knobs of a server's machine are for one agent that runs all services, and there are {}; leave them out",
                 all.len()
             ),
         }
@@ -65,23 +65,23 @@ impl Machines for FromAgents {
     }
 }
 
-/// A session with an agent: of its server, and of its machine's settings.
-pub(crate) type Session = Arc<Mutex<Tenant>>;
+/// A connection with an agent: of its server, and of its machine's knobs.
+pub(crate) type SharedTenant = Arc<Mutex<Tenant>>;
 
-/// What the agent says to an action on settings of its machine: `plan`, `apply` or `undo`; those of a network device on
+/// What the agent says to an action on knobs of its machine: `plan`, `apply` or `undo`; those of a network device on
 /// this one, or its only card.
 pub(crate) fn tune(
-    session: &Session,
+    tenant: &SharedTenant,
     action: &str,
-    settings: &[String],
+    knobs: &[String],
     device: Option<&str>,
 ) -> Result<String> {
     let device = device.unwrap_or_default().into();
-    Ok(locked(session).tune(Tune { action: action.into(), settings: settings.to_vec(), device })?)
+    Ok(locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device })?)
 }
 
-fn locked(session: &Session) -> MutexGuard<'_, Tenant> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
+    tenant.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What an agent is told of a server: its target as far as it is about these services, and the files of its workload.
@@ -146,7 +146,7 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
 /// Services of one agent.
 struct Tenanted {
     name: String,
-    tenant: Session,
+    tenant: SharedTenant,
     serve: Serve,
     /// Whether they were started before, and are halted.
     begun: bool,

@@ -1,4 +1,4 @@
-//! A command that settings act on and last for.
+//! A command that knobs act on and last for.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus};
@@ -17,7 +17,7 @@ const LOOK_NS: i64 = 100_000_000;
 /// What shells add to the number of the signal that ended a program.
 const SIGNALLED: i32 = 128;
 
-/// Starts the command stopped, applies the settings to it, lets it run, and reverts them when it has ended.
+/// Starts the command stopped, applies the knobs to it, lets it run, and reverts them when it has ended.
 pub(super) fn run(
     words: &[String],
     request: &Request,
@@ -53,7 +53,7 @@ pub(super) fn run(
     Ok(if drifts.is_empty() { code(status) } else { ExitCode::FAILURE })
 }
 
-/// A shell that stops itself before it becomes the command, so that not an instruction of that runs without settings.
+/// A shell that stops itself before it becomes the command, so that not an instruction of that runs without knobs.
 fn start_stopped(words: &[String]) -> Result<Child> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).args(words).arg0("sh");

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Engine, Error, Problem, Setting, Subject};
+use knobs::{Engine, Error, Knob, Problem, Subject};
 use lab::Interrupt;
 use serde::Serialize;
 
@@ -21,9 +21,9 @@ const TELLS: u64 = 10;
 
 #[derive(Args, Debug)]
 pub(super) struct OverheadArgs {
-    /// Settings to measure [default: the paper's four mechanisms].
-    #[arg(value_name = "SETTING")]
-    settings: Vec<Setting>,
+    /// Knobs to measure [default: the paper's four mechanisms].
+    #[arg(value_name = "KNOB")]
+    knobs: Vec<Knob>,
     /// How often each is applied.
     #[arg(long, default_value_t = 10_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     times: u64,
@@ -32,10 +32,10 @@ pub(super) struct OverheadArgs {
     json: bool,
 }
 
-/// What became of one setting.
+/// What became of one knob.
 #[derive(Serialize)]
 struct Row {
-    setting: String,
+    knob: String,
     /// Its name in the paper's table.
     #[serde(skip_serializing_if = "Option::is_none")]
     mechanism: Option<&'static str>,
@@ -54,34 +54,34 @@ enum Outcome {
 }
 
 /// Source: IISWC'17, Table IV.
-fn published(setting: &Setting) -> Option<(&'static str, [f64; 2])> {
-    match setting {
-        Setting::CpuSet(_) => Some(("CPU", [6.5, 11.7])),
-        Setting::CacheWays { .. } => Some(("Cache", [1.6, 2.0])),
-        Setting::MemoryLimit(_) => Some(("Memory", [6.9, 11.9])),
-        Setting::NetRate { .. } => Some(("Network", [2.4, 3.5])),
+fn published(knob: &Knob) -> Option<(&'static str, [f64; 2])> {
+    match knob {
+        Knob::CpuSet(_) => Some(("CPU", [6.5, 11.7])),
+        Knob::CacheWays { .. } => Some(("Cache", [1.6, 2.0])),
+        Knob::MemoryLimit(_) => Some(("Memory", [6.9, 11.9])),
+        Knob::NetRate { .. } => Some(("Network", [2.4, 3.5])),
         _ => None,
     }
 }
 
 pub(super) fn run(args: &OverheadArgs) -> Result<ExitCode> {
     let host = Host::here();
-    let settings = if args.settings.is_empty() { of_the_paper(&host)? } else { args.settings.clone() };
+    let knobs = if args.knobs.is_empty() { of_the_paper(&host)? } else { args.knobs.clone() };
     let interrupt = Interrupt::on_signals()?;
     let engine = Engine::here()?;
     let victim = Victim::start()?;
     let mut rows = Vec::new();
-    for setting in settings {
-        let (mechanism, published_ms) = published(&setting).unzip();
-        if matches!(setting, Setting::NetRate { .. }) && !victim.has_namespace {
+    for knob in knobs {
+        let (mechanism, published_ms) = published(&knob).unzip();
+        if matches!(knob, Knob::NetRate { .. }) && !victim.has_namespace {
             bail!(Error::Denied(Problem {
-                what: setting.to_string(),
+                what: knob.to_string(),
                 limit: "no network namespace of its own can be made for it".into(),
-                hint: "run it as root, or name other settings".into(),
+                hint: "run it as root, or name other knobs".into(),
             }));
         }
-        let outcome = one(&setting, args.times, &host, &victim.subject(), &engine, &interrupt)?;
-        rows.push(Row { setting: setting.to_string(), mechanism, published_ms, outcome });
+        let outcome = one(&knob, args.times, &host, &victim.subject(), &engine, &interrupt)?;
+        rows.push(Row { knob: knob.to_string(), mechanism, published_ms, outcome });
         if interrupt.cause().is_some() {
             break;
         }
@@ -90,7 +90,7 @@ pub(super) fn run(args: &OverheadArgs) -> Result<ExitCode> {
     Ok(if interrupt.cause().is_some() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
 }
 
-fn of_the_paper(host: &Host) -> Result<Vec<Setting>> {
+fn of_the_paper(host: &Host) -> Result<Vec<Knob>> {
     let first = host.cpu.allowed.as_slice().first().context("no processor may be used")?;
     let texts = [
         format!("cpu.set={first}"),
@@ -102,17 +102,17 @@ fn of_the_paper(host: &Host) -> Result<Vec<Setting>> {
 }
 
 fn one(
-    setting: &Setting,
+    knob: &Knob,
     times: u64,
     host: &Host,
     subject: &Subject,
     engine: &Engine,
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
-    let measured = knobs::plan(std::slice::from_ref(setting), host, subject).and_then(|plan| {
+    let measured = knobs::plan(std::slice::from_ref(knob), host, subject).and_then(|plan| {
         measure(engine, &plan, times, |done| {
             if done.is_multiple_of(times.div_ceil(TELLS)) {
-                tell(&format!("{setting}: {done} of {times}"));
+                tell(&format!("{knob}: {done} of {times}"));
             }
             if interrupt.cause().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
@@ -127,7 +127,7 @@ fn one(
 fn table(rows: &[Row]) -> String {
     let mut text = format!(
         "{:<20} {:>8} {:>10} {:>10} {:>10} {:>10}  {}\n",
-        "setting", "times", "mean ms", "± ms", "p50 ms", "p99 ms", "IISWC'17 Table IV, Xeon / ThunderX"
+        "knob", "times", "mean ms", "± ms", "p50 ms", "p99 ms", "IISWC'17 Table IV, Xeon / ThunderX"
     );
     for row in rows {
         let published = row.published_ms.map_or(String::new(), |[xeon, arm]| format!("{xeon} / {arm} ms"));
@@ -138,10 +138,10 @@ fn table(rows: &[Row]) -> String {
                 writeln!(
                     text,
                     "{:<20} {:>8} {mean:>10.3} {deviation:>10.3} {p50:>10.3} {p99:>10}  {published}",
-                    row.setting, o.times
+                    row.knob, o.times
                 )
             }
-            Outcome::Unsupported(reason) => writeln!(text, "{:<20} not measured: {reason}", row.setting),
+            Outcome::Unsupported(reason) => writeln!(text, "{:<20} not measured: {reason}", row.knob),
         };
     }
     text

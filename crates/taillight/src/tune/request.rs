@@ -3,16 +3,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use host::Host;
-use knobs::{Error, Planned, Profile, Setting, Subject};
+use knobs::{Error, Knob, Planned, Profile, Subject};
 use units::CpuList;
 
-/// Settings, and what they act on.
+/// Knobs, and what they act on.
 #[derive(Args, Debug)]
 pub(crate) struct Request {
-    /// Settings (cpu.set=0-3), profiles (cache-server, cache-server-apart, cache-client), or files of profiles.
+    /// Knobs (cpu.set=0-3), profiles (cache-server, cache-server-apart, cache-client), or files of profiles.
     ///
-    /// A setting overrides the line of that name in a profile.
-    #[arg(required = true, value_name = "SETTING|PROFILE|FILE")]
+    /// A knob overrides the line of that name in a profile.
+    #[arg(required = true, value_name = "KNOB|PROFILE|FILE")]
     words: Vec<String>,
     #[command(flatten)]
     pub(super) target: Target,
@@ -21,7 +21,7 @@ pub(crate) struct Request {
     skip_unsupported: bool,
 }
 
-/// What settings act on.
+/// What knobs act on.
 #[derive(Args, Debug)]
 pub(crate) struct Target {
     /// A process to confine, with all that it has started; several times for several.
@@ -33,7 +33,7 @@ pub(crate) struct Target {
     /// The network namespace that the device is in: a name of `ip netns`, or a file such as /proc/PID/ns/net.
     #[arg(long, value_name = "NAME|FILE")]
     namespace: Option<String>,
-    /// The processors that the service works on, for `subject` and `others` in settings.
+    /// The processors that the service works on, for `subject` and `others` in knobs.
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuList>,
     /// What the control groups are called; two at the same time need two names.
@@ -44,7 +44,7 @@ pub(crate) struct Target {
 impl Target {
     /// The subject that it names, with `pid` besides.
     ///
-    /// Without a device it is the only card of `host`, if it is one that settings can be meant for.
+    /// Without a device it is the only card of `host`, if it is one that knobs can be meant for.
     pub(super) fn subject(&self, host: &Host, pid: Option<u32>) -> Subject {
         let namespace = self.namespace.as_ref().map(|name| {
             if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
@@ -66,48 +66,41 @@ impl Target {
 impl Request {
     /// The actions on this machine, for the named processes and `pid`.
     ///
-    /// Errors: a word is none of the three; a setting that was asked for by name is not supported.
+    /// Errors: a word is none of the three; a knob that was asked for by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
-        let (settings, named) = self.settings()?;
+        let (knobs, named) = self.knobs()?;
         let host = Host::here();
         let subject = self.target.subject(&host, pid);
-        let planned = knobs::plan_what_can_be(&settings, &host, &subject)?;
-        let wanted =
-            |setting: &&Setting| planned.skipped.iter().any(|skipped| skipped.setting == setting.to_string());
-        if let Some(setting) = named.iter().find(wanted).filter(|_| !self.skip_unsupported) {
-            // Planned alone, so that the error is the one of this setting.
-            knobs::plan(std::slice::from_ref(setting), &host, &subject)?;
+        let planned = knobs::plan_what_can_be(&knobs, &host, &subject)?;
+        let wanted = |knob: &&Knob| planned.skipped.iter().any(|skipped| skipped.knob == knob.to_string());
+        if let Some(knob) = named.iter().find(wanted).filter(|_| !self.skip_unsupported) {
+            // Planned alone, so that the error is the one of this knob.
+            knobs::plan(std::slice::from_ref(knob), &host, &subject)?;
         }
         Ok(planned)
     }
 
-    /// All settings in the order of the words, and those of them that were asked for by name.
-    fn settings(&self) -> Result<(Vec<Setting>, Vec<Setting>)> {
-        let named: Result<Vec<Setting>, Error> =
+    /// All knobs in the order of the words, and those of them that were asked for by name.
+    fn knobs(&self) -> Result<(Vec<Knob>, Vec<Knob>)> {
+        let named: Result<Vec<Knob>, Error> =
             self.words.iter().filter(|word| word.contains('=')).map(|word| read(word)).collect();
         let named = named?;
-        let overridden = |setting: &Setting| named.iter().any(|other| other.name() == setting.name());
+        let overridden = |knob: &Knob| named.iter().any(|other| other.name() == knob.name());
         let mut all = Vec::new();
         for word in &self.words {
             if word.contains('=') {
                 all.push(read(word)?);
             } else {
-                all.extend(
-                    Profile::find(word)?.settings().into_iter().filter(|setting| !overridden(setting)),
-                );
+                all.extend(Profile::find(word)?.knobs().into_iter().filter(|knob| !overridden(knob)));
             }
         }
         Ok((all, named))
     }
 }
 
-fn read(word: &str) -> Result<Setting, Error> {
+fn read(word: &str) -> Result<Knob, Error> {
     word.parse().map_err(|e: units::ParseError| {
-        Error::Usage(knobs::Problem {
-            what: format!("setting '{word}'"),
-            limit: e.problem,
-            hint: e.hint.into(),
-        })
+        Error::Usage(knobs::Problem { what: format!("knob '{word}'"), limit: e.problem, hint: e.hint.into() })
     })
 }
 
@@ -127,14 +120,13 @@ mod tests {
 
     #[test]
     fn a_setting_overrides_a_line_of_a_profile() {
-        let (all, named) = request(&["cache-server", "irq.affinity=0"]).settings().unwrap();
-        let of = |name: &str| {
-            all.iter().filter(|setting| setting.name() == name).map(ToString::to_string).collect()
-        };
+        let (all, named) = request(&["cache-server", "irq.affinity=0"]).knobs().unwrap();
+        let of =
+            |name: &str| all.iter().filter(|knob| knob.name() == name).map(ToString::to_string).collect();
         let affinities: Vec<String> = of("irq.affinity");
         assert_eq!(affinities, ["irq.affinity=0"]);
         assert_eq!(named.len(), 1);
-        assert!(all.iter().any(|setting| setting.to_string() == "irqbalance=off"));
+        assert!(all.iter().any(|knob| knob.to_string() == "irqbalance=off"));
     }
 
     #[test]
@@ -161,7 +153,7 @@ mod tests {
     #[test]
     fn says_what_a_word_cannot_be() {
         let check = |word: &str, expect: &str| {
-            let error = request(&[word]).settings().unwrap_err().to_string();
+            let error = request(&[word]).knobs().unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");
         };
         check("no-such-profile", "cache-server");

@@ -6,14 +6,14 @@ use anyhow::Result;
 use knobs::{Planned, Status, Undone};
 use serde_json::json;
 
-/// The actions as one would type them, under the settings that they serve.
+/// The actions as one would type them, under the knobs that they serve.
 pub(super) fn plan(planned: &Planned) -> String {
     let mut text = String::new();
-    let mut setting = "";
+    let mut knob = "";
     for action in &planned.actions {
-        if action.setting != setting {
-            setting = &action.setting;
-            let _ = writeln!(text, "# {setting}");
+        if action.knob != knob {
+            knob = &action.knob;
+            let _ = writeln!(text, "# {knob}");
         }
         let _ = writeln!(text, "{}", action.typed());
     }
@@ -29,7 +29,7 @@ pub(super) fn plan(planned: &Planned) -> String {
 pub(super) fn plan_json(planned: &Planned) -> Result<String> {
     let action = |action: &knobs::Action| {
         json!({
-            "setting": action.setting,
+            "knob": action.knob,
             "typed": action.typed(),
             "read_back": action.read_back(),
             "undone": action.undone(),
@@ -52,11 +52,11 @@ pub(super) fn status(status: &Status) -> String {
         for entry in story.entries.iter().filter(|entry| !entry.put_back) {
             let before =
                 entry.before.as_deref().map_or("nothing".to_owned(), |text| format!("'{}'", text.trim()));
-            let _ = writeln!(text, "  {}: {}, before: {before}", entry.action.setting, entry.action.typed());
+            let _ = writeln!(text, "  {}: {}, before: {before}", entry.action.knob, entry.action.typed());
         }
     }
     if status.journals.is_empty() {
-        text.push_str("no settings in force\n");
+        text.push_str("no knobs in force\n");
     }
     text
 }
@@ -67,7 +67,7 @@ pub(super) fn to_be_undone(status: &Status) -> String {
     let entries = status.journals.iter().rev().flat_map(|story| story.entries.iter().rev());
     for entry in entries.filter(|entry| !entry.put_back && !entry.action.scratch) {
         let before = entry.before.as_deref().map_or(String::new(), |text| format!(" ('{}')", text.trim()));
-        let _ = writeln!(text, "{}: {}{before}", entry.action.setting, entry.action.undone());
+        let _ = writeln!(text, "{}: {}{before}", entry.action.knob, entry.action.undone());
     }
     if text.is_empty() {
         text.push_str("nothing to undo\n");
@@ -78,23 +78,23 @@ pub(super) fn to_be_undone(status: &Status) -> String {
 pub(super) fn undone(undone: &Undone) -> String {
     let mut text = String::new();
     let mut last = "";
-    for setting in &undone.put_back {
-        if setting != last {
-            let _ = writeln!(text, "reverted: {setting}");
-            last = setting;
+    for knob in &undone.put_back {
+        if knob != last {
+            let _ = writeln!(text, "reverted: {knob}");
+            last = knob;
         }
     }
-    for setting in &undone.gone {
-        let _ = writeln!(text, "gone: {setting}, with what it acted on");
+    for knob in &undone.gone {
+        let _ = writeln!(text, "gone: {knob}, with what it acted on");
     }
     for drift in &undone.drifts {
         let _ = writeln!(text, "left alone: {drift}");
     }
     match undone.of_earlier_boots {
         0 => {}
-        1 => text.push_str("discarded: 1 journal of an earlier boot, whose settings went with it\n"),
+        1 => text.push_str("discarded: 1 journal of an earlier boot, whose knobs went with it\n"),
         n => {
-            let _ = writeln!(text, "discarded: {n} journals of earlier boots, whose settings went with them");
+            let _ = writeln!(text, "discarded: {n} journals of earlier boots, whose knobs went with them");
         }
     }
     if text.is_empty() {

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::{Sparkline, Widget};
 use units::{Nanos, Rate};
 
-use crate::view::Course;
+use crate::view::TimeSeries;
 use crate::view::heat::{self, Scale};
 
 /// The fewest rows of a picture: with a few lines above it, they fit a terminal of 24 rows.
@@ -35,7 +35,7 @@ pub(crate) struct State {
     /// The part of the run, and what came out last.
     pub context: String,
     /// How the trial goes.
-    pub course: Course,
+    pub series: TimeSeries,
 }
 
 /// The picture of a state, drawn by nothing but the state and the size of the area that it is given.
@@ -72,16 +72,16 @@ impl Picture<'_> {
 
     /// One line for each figure that changes all the time, with what it was in the last intervals.
     fn lines(&self, area: Rect, to: &mut Buffer) {
-        let course = &self.state.course;
-        let points: Vec<&LivePoint> = course.recent(columns(area)).collect();
-        let (second, seconds) = course.last_second();
+        let series = &self.state.series;
+        let points: Vec<&LivePoint> = series.recent(columns(area)).collect();
+        let (second, seconds) = series.last_second();
         let per_second = |count: u64| if seconds > 0.0 { rate(count as f64 / seconds) } else { "–".into() };
         let offered = if self.state.closed { "CLOSED LOOP".into() } else { per_second(second.offered) };
-        let now = course.last().map_or("–".into(), |point| grouped(outstanding(point)));
+        let now = series.last().map_or("–".into(), |point| grouped(outstanding(point)));
         let busiest = points.iter().map(|point| point.offered.max(point.answered)).max().unwrap_or(0);
         let most = points.iter().map(|point| outstanding(point)).max().unwrap_or(0);
         let worst = points.iter().map(|point| point.failed).max().unwrap_or(0);
-        let failed = course.so_far().failed;
+        let failed = series.so_far().failed;
         let alarm = if failed == 0 {
             Style::new()
         } else if self.color {
@@ -107,9 +107,9 @@ impl Picture<'_> {
     }
 
     fn percentiles(&self, area: Rect, to: &mut Buffer) {
-        let course = &self.state.course;
-        let (second, _) = course.last_second();
-        for (y, name, times) in [(6, "last second", &second), (7, "window so far", course.so_far())] {
+        let series = &self.state.series;
+        let (second, _) = series.last_second();
+        for (y, name, times) in [(6, "last second", &second), (7, "window so far", series.so_far())] {
             let figure = |name: &str, share: f64| {
                 let time = times.quantile(share).map_or("–".into(), |time: Nanos| format!("≤ {time}"));
                 format!("{name} {time:<10}")
@@ -122,11 +122,11 @@ impl Picture<'_> {
 
     /// Response times over time: the darker a field, the more of its column's requests took so long.
     fn strip(&self, area: Rect, to: &mut Buffer) {
-        let course = &self.state.course;
+        let series = &self.state.series;
         let rows = area.height - STRIP - 1;
         let place = Rect { x: area.x + GUTTER, y: area.y + STRIP, width: area.width - GUTTER, height: rows };
-        let Some(scale) = Scale::of(course.so_far(), rows) else {
-            let words = if course.last().is_none() { "the window has not begun" } else { "no answer yet" };
+        let Some(scale) = Scale::of(series.so_far(), rows) else {
+            let words = if series.last().is_none() { "the window has not begun" } else { "no answer yet" };
             to.set_string(place.x, place.y + rows / 2, words, Style::new().add_modifier(Modifier::DIM));
             return;
         };
@@ -134,7 +134,7 @@ impl Picture<'_> {
             let from = format!("from {}", scale.start(row));
             gutter(area, place.bottom() - 1 - row, &format!("{from:>22}"), to);
         }
-        let points = course.recent(columns(area));
+        let points = series.recent(columns(area));
         let shown = points.len() as u16;
         heat::draw(points, scale, place, self.color, to);
         self.axis(area, place.bottom(), shown, to);

@@ -1,8 +1,8 @@
 //! Agents on machines of their own: network namespaces stand for them, with links that can be cut and, where the
 //! kernel has time namespaces, a clock that is an hour off.
 
+mod knobs;
 mod net;
 mod program;
 mod server;
-mod settings;
 mod trials;

@@ -36,7 +36,7 @@ impl Lab {
             "--name",
             "s",
             "--insecure-token",
-            "--allow-settings",
+            "--allow-knobs",
         ];
         let (agent, address) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
         Some(Lab { agent, address, folder: tempfile::tempdir().unwrap(), net })
@@ -297,10 +297,11 @@ fn a_service_that_dies_on_another_machine_is_named_and_ends_the_trial() {
         assert!(load.is_running(), "{:?}", load.wait_success(LONG));
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let nginx = lab.servers();
-    assert!(nginx.len() >= 2, "{nginx:?}");
-    // The first is the one that started the others.
-    kill(*nginx.first().unwrap(), Signal::KILL);
+    // The first is the one that started the others; shells that clean up run beside them.
+    let is_nginx = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "nginx")
+    };
+    kill(lab.servers().into_iter().find(is_nginx).expect("it runs"), Signal::KILL);
     let error = load.wait_success(LONG).unwrap_err().to_string();
     assert!(error.contains("its service nginx ended") && error.contains(&lab.address), "{error}");
     let result = lab.result("dies");
@@ -343,11 +344,11 @@ set.knobs = ['congestion-control=reno']
 [[series]]
 name = 'behind a bridge'
 set.target.form = 'bridged'
-[form.smoke]
+[effort.smoke]
 blocks = 2
-[form.quick]
+[effort.quick]
 blocks = 2
-[form.full]
+[effort.full]
 blocks = 2
 [[figure]]
 id = 'p50'

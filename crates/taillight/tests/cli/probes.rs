@@ -200,7 +200,7 @@ fn without_root_the_study_says_what_is_missing_and_gives_the_rest() {
     let judged =
         |id: &str| study.claims.iter().find(|claim| claim.id == id).map(|claim| claim.reason.clone());
     assert!(judged("queueing").is_some_and(|reason| reason.contains("cannot be followed here")), "{printed}");
-    assert!(judged("unread").is_some_and(|reason| reason.contains("smoke form")), "{printed}");
+    assert!(judged("unread").is_some_and(|reason| reason.contains("smoke run")), "{printed}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ fn figures_are_packed_with_their_tables() {
     let packed = finish(taillight(&["pack", "--figures-only"]).arg(&folder).current_dir(root.path()));
     assert!(packed.status.success(), "{}", text(&packed));
     let mut tables = unpacked_tables(&file);
-    assert_eq!(tables["validity"][0], "quick form, 0 blocks", "{tables}");
+    assert_eq!(tables["validity"][0], "quick run, 0 blocks", "{tables}");
     // The commit is that of the measurement, and not of a later packing.
     tables["commit"] = "abc1234".into();
     fs::write(folder.join("tables.json"), tables.to_string()).unwrap();

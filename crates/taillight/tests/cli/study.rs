@@ -1,4 +1,4 @@
-//! Studies through the command line: every one of them in its smoke form, stopped and continued, judged again.
+//! Studies through the command line: every one of them in its smoke run, stopped and continued, judged again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use results::Study;
-use results::study::{ClaimVerdict, Form, StudyFolder};
+use results::study::{ClaimVerdict, Effort, StudyFolder};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
@@ -59,7 +59,7 @@ fn every_study_runs_in_its_smoke_form() {
         let output = finish(study(&["run", &name, "--smoke", "--out"]).arg(out.path()));
         assert!(output.status.success(), "{name}: {}", text(&output));
         let record = load(&only_folder(out.path()));
-        assert!(record.complete && record.form == Form::Smoke, "{name}");
+        assert!(record.complete && record.effort == Effort::Smoke, "{name}");
         // Either something was measured, or it says why nothing could be.
         assert!(!record.cells.is_empty() || !record.skipped.is_empty(), "{name}: {}", text(&output));
         assert!(record.cells.iter().all(|cell| !cell.metrics.is_empty()), "{name}: {:#?}", record.cells);
@@ -95,10 +95,10 @@ values.full = ['20%', '40%']
 name = 'Sphinx'
 [reference]
 at = '20%'
-[form.smoke]
+[effort.smoke]
 blocks = 1
 maximum = '4krps'
-[form.quick]
+[effort.quick]
 blocks = 2
 maximum = '4krps'
 [[figure]]
@@ -194,7 +194,7 @@ fn mistakes_in_a_study_are_named_before_anything_starts() {
     check(&SMALL.replace("window = '150ms'", "window = 150"), CLAIMS, &["time.window", "unit"]);
     check(&SMALL.replace("title = 'Small'", "title = "), CLAIMS, &["study.toml", "line 1"]);
     check(SMALL, &CLAIMS.replace("Sphinx @ 20%", "Redis @ 20%"), &["there is no series 'Redis'", "Sphinx"]);
-    check(SMALL, &CLAIMS.replace("Sphinx @ 20%", "Sphinx @ 25%"), &["no form of the study measures at 25"]);
+    check(SMALL, &CLAIMS.replace("Sphinx @ 20%", "Sphinx @ 25%"), &["no run of the study measures at 25"]);
     assert!(fs::read_dir(out.path()).unwrap().next().is_none(), "nothing was started");
     refuses(&mut study(&["run", "latency-vs-laod"]), 1, &["did you mean 'latency-vs-load'?"]);
 }

@@ -44,7 +44,7 @@ name = 'as it is'
 [[series]]
 name = 'set'
 set.knobs = ['SETTING']
-[form.smoke]
+[effort.smoke]
 blocks = 1
 [[figure]]
 id = 'p50'
@@ -132,7 +132,7 @@ fn a_study_that_was_killed_goes_on_once_its_settings_are_undone() {
         text(&output)
     );
     assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
-    assert_eq!(lab.in_force(), "no settings in force\n");
+    assert_eq!(lab.in_force(), "no knobs in force\n");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_setting_that_fails_stops_a_study_and_one_that_the_machine_lacks_is_left_out
         let output = lab.run();
         let said = text(&output);
         assert!(output.status.code() == Some(1) && said.contains(says), "{setting}: {said}");
-        assert_eq!(lab.in_force(), "no settings in force\n");
+        assert_eq!(lab.in_force(), "no knobs in force\n");
     };
     stops("sysctl.vm.overcommit_memory=7", "the kernel refused it");
     stops("cpu.quota=0.5%", "write 1% or more");

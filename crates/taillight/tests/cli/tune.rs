@@ -1,4 +1,4 @@
-//! Settings of this machine through the command line. Only root can change them; any user can plan.
+//! Knobs of this machine through the command line. Only root can change them; any user can plan.
 
 use std::fs;
 use std::path::Path;
@@ -51,14 +51,14 @@ pub(crate) fn told(command: &mut Command, state: &Path) -> (String, String, i32)
 }
 
 #[test]
-fn words_that_are_no_setting() {
+fn words_that_are_no_knob() {
     let check = |words: &[&str], code: i32, says: &[&str]| refuses(&mut tune(words), code, says);
     check(&["plan", "rpss=0"], 2, &["rpss", "the nearest is 'rps'"]);
     check(&["plan", "no-such-profile"], 2, &["cache-server"]);
     check(&["plan", "rps=0", "--device", "no-such-card"], 3, &["no-such-card"]);
     check(&["plan", "cpu.set=99999"], 2, &["cpu.set=0-3"]);
     check(&["plan", "cpu.set=8000", "--pid", "1"], 3, &["processor 8000 is not online"]);
-    check(&["plan"], 2, &["SETTING"]);
+    check(&["plan"], 2, &["KNOB"]);
     check(&["plan", "cpu.set=0"], 2, &["it acts on processes", "--pid"]);
     check(&["overhead", "--times", "0"], 2, &["1..=1000000"]);
 }
@@ -77,7 +77,7 @@ fn a_plan_is_what_one_would_type() {
     // Nothing was done, so nothing was written down either.
     assert_eq!(fs::read_dir(state.path()).unwrap().count(), 0);
     let (out, _, _) = told(&mut tune(&["status"]), state.path());
-    assert_eq!(out, "no settings in force\n");
+    assert_eq!(out, "no knobs in force\n");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_profile_leaves_out_what_the_machine_lacks() {
 }
 
 #[test]
-fn a_command_runs_under_its_settings_and_they_end_with_it() {
+fn a_command_runs_under_its_knobs_and_they_end_with_it() {
     let Some(state) = state_of_root() else { return };
     let file = "/proc/sys/kernel/randomize_va_space";
     let before = fs::read_to_string(file).unwrap();
@@ -120,7 +120,7 @@ fn too_little_memory_ends_in_a_kill_that_is_told() {
     let words = [&["apply", "memory.limit=32MiB", "--group", &group], &hungry[..]].concat();
     let (_, errors, _) = told(&mut tune(&words), state.path());
     assert!(errors.contains("oom: 1 processes were killed"), "{errors}");
-    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no settings in force\n");
+    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no knobs in force\n");
 }
 
 #[test]
@@ -135,11 +135,11 @@ fn confining_no_process_is_refused() {
     assert!(code == 1 && errors.contains("none of the processes"), "{code}: {errors}");
     let (_, errors, code) = told(&mut tune(&["apply", "cpu.quota=50%"]), state.path());
     assert!(code == 2 && errors.contains("--pid"), "{code}: {errors}");
-    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no settings in force\n");
+    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no knobs in force\n");
 }
 
 #[test]
-fn settings_stay_until_they_are_undone() {
+fn knobs_stay_until_they_are_undone() {
     let Some(state) = state_of_root() else { return };
     let file = "/sys/kernel/mm/transparent_hugepage/enabled";
     let Ok(before) = fs::read_to_string(file) else {
@@ -147,12 +147,12 @@ fn settings_stay_until_they_are_undone() {
         return;
     };
     let word = if before.contains("[never]") { "madvise" } else { "never" };
-    let setting = format!("huge-pages.transparent={word}");
-    assert_eq!(told(&mut tune(&["apply", &setting]), state.path()).2, 0);
+    let knob = format!("huge-pages.transparent={word}");
+    assert_eq!(told(&mut tune(&["apply", &knob]), state.path()).2, 0);
     assert!(fs::read_to_string(file).unwrap().contains(&format!("[{word}]")));
-    assert!(told(&mut tune(&["status"]), state.path()).0.contains(&setting));
-    assert!(told(&mut tune(&["undo", "--dry-run"]), state.path()).0.contains(&setting));
-    assert_eq!(told(&mut tune(&["undo"]), state.path()).0, format!("reverted: {setting}\n"));
+    assert!(told(&mut tune(&["status"]), state.path()).0.contains(&knob));
+    assert!(told(&mut tune(&["undo", "--dry-run"]), state.path()).0.contains(&knob));
+    assert_eq!(told(&mut tune(&["undo"]), state.path()).0, format!("reverted: {knob}\n"));
     assert_eq!(fs::read_to_string(file).unwrap(), before);
     assert_eq!(told(&mut tune(&["undo"]), state.path()).0, "nothing to undo\n");
 }
@@ -204,5 +204,5 @@ fn overhead_is_measured_or_said_to_be_impossible() {
         assert!(measured != row["unsupported"].is_string(), "{row}");
         assert!(!measured || row["measured"]["times"] == 20, "{row}");
     }
-    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no settings in force\n");
+    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no knobs in force\n");
 }

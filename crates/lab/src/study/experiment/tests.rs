@@ -41,7 +41,7 @@ fn mistakes_are_named_with_their_place() {
     check("[target]\nform = 'lcx'", "lxc");
     check(
         "knobs = ['cpu.st=0']",
-        "experiment.knobs: setting 'cpu.st=0': there is no 'cpu.st'; the nearest is 'cpu.set'",
+        "experiment.knobs: knob 'cpu.st=0': there is no 'cpu.st'; the nearest is 'cpu.set'",
     );
 }
 

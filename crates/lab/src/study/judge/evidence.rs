@@ -198,15 +198,15 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
 }
 
 /// The repeats of `metric` at every place of `series`, rising.
-fn course(cells: Cells<'_>, metric: &str, series: &str) -> Vec<(X, Summary)> {
+fn curve(cells: Cells<'_>, metric: &str, series: &str) -> Vec<(X, Summary)> {
     let value = |cell: &Cell| cell.metrics.get(metric).copied();
     let at = |x: X| Some((x.clone(), cells.summary(series, &x, value)?));
     cells.places(series).into_iter().filter_map(at).filter(|(_, summary)| summary.valid).collect()
 }
 
-fn told(course: &[(X, Summary)]) -> String {
+fn told(curve: &[(X, Summary)]) -> String {
     let point = |(x, summary): &(X, Summary)| format!("{} at {x}", figure(summary.median));
-    course.iter().map(point).collect::<Vec<_>>().join(", ")
+    curve.iter().map(point).collect::<Vec<_>>().join(", ")
 }
 
 /// The logarithms of what `metric` is at one place over another, block by block.
@@ -215,11 +215,11 @@ fn steps(cells: Cells<'_>, metric: &str, series: &str, from: &X, to: &X) -> Vec<
 }
 
 fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Evidence {
-    let course = course(cells, metric, series);
-    let [first, .., last] = &course[..] else { return Evidence::nothing() };
+    let curve = curve(cells, metric, series);
+    let [first, .., last] = &curve[..] else { return Evidence::nothing() };
     let sign = if rising { 1.0 } else { -1.0 };
     // A step against the claim that the two intervals allow for is none.
-    let against = course.windows(2).filter(|pair| {
+    let against = curve.windows(2).filter(|pair| {
         let (from, to) = (&pair[0].1, &pair[1].1);
         if rising { to.high < from.low } else { to.low > from.high }
     });
@@ -229,24 +229,24 @@ fn monotone(cells: Cells<'_>, metric: &str, series: &str, rising: bool) -> Evide
         differences.push(steps(cells, metric, series, &first.0, &last.0));
     }
     let finding = if differences.is_empty() { Finding::Holds } else { Finding::Missed };
-    let n = course.iter().map(|(_, summary)| summary.n as usize).min().unwrap_or(0);
-    Evidence::of(finding, format!("{metric} of {series}: {}", told(&course)), n, differences)
+    let n = curve.iter().map(|(_, summary)| summary.n as usize).min().unwrap_or(0);
+    Evidence::of(finding, format!("{metric} of {series}: {}", told(&curve)), n, differences)
 }
 
 fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
-    let course = course(cells, metric, series);
+    let curve = curve(cells, metric, series);
     let by_median = |a: &&(X, Summary), b: &&(X, Summary)| a.1.median.total_cmp(&b.1.median);
-    let (Some(low), Some(high)) = (course.iter().min_by(by_median), course.iter().max_by(by_median)) else {
+    let (Some(low), Some(high)) = (curve.iter().min_by(by_median), curve.iter().max_by(by_median)) else {
         return Evidence::nothing();
     };
-    if course.len() < 2 {
+    if curve.len() < 2 {
         return Evidence::nothing();
     }
     let ratio = high.1.median / low.1.median;
     let logs = steps(cells, metric, series, &low.0, &high.0);
     let words = format!(
         "{metric} of {series}: {}; the largest is {} times the smallest, claimed: at most {}",
-        told(&course),
+        told(&curve),
         figure(ratio),
         figure(most)
     );
@@ -256,7 +256,7 @@ fn flat(cells: Cells<'_>, metric: &str, series: &str, most: f64) -> Evidence {
     }
     let differences = vec![logs.iter().map(|log| log - most.ln()).collect()];
     // Which two are farthest apart is seen only afterwards: any two might have been.
-    let passed_over = course.len() * (course.len() - 1) / 2 - 1;
+    let passed_over = curve.len() * (curve.len() - 1) / 2 - 1;
     Evidence { passed_over, ..Evidence::of(Finding::Missed, words, n, differences) }
 }
 

@@ -11,7 +11,7 @@ fn claim(id: &str, check: Check) -> Claim {
         text: "a text".into(),
         source: "a source".into(),
         needs: Vec::new(),
-        forms: Vec::new(),
+        efforts: Vec::new(),
         expected: ClaimVerdict::Reproduced,
         check,
     }
@@ -23,7 +23,7 @@ fn spot(series: &str, x: f64) -> Spot {
 
 fn judged(check: Check, cells: &[Cell]) -> ClaimResult {
     let claims = [claim("one", check)];
-    judge(&claims, Form::Full, Cells(cells), &BTreeMap::new()).remove(0)
+    judge(&claims, Effort::Full, Cells(cells), &BTreeMap::new()).remove(0)
 }
 
 /// Eight blocks about `value`, with a little spread.
@@ -250,7 +250,7 @@ fn comparisons_are_corrected_together() {
     let below =
         || Check::Below { metric: "m".into(), series: "a".into(), than: "b".into(), at: vec![10.0.into()] };
     let verdicts = |claims: &[Claim]| -> Vec<ClaimVerdict> {
-        let results = judge(claims, Form::Full, Cells(&all), &BTreeMap::new());
+        let results = judge(claims, Effort::Full, Cells(&all), &BTreeMap::new());
         results.iter().map(|result| result.verdict).collect()
     };
     assert_eq!(verdicts(&[claim("one", below())]), [ClaimVerdict::Reproduced]);
@@ -261,12 +261,12 @@ fn comparisons_are_corrected_together() {
 fn what_cannot_be_judged_says_why() {
     let all = grid("a", &[(10.0, 1.0)]);
     let claims = [claim("one", Check::Flat { metric: "m".into(), series: "a".into(), most: 2.0 })];
-    let judged = |form: Form, lacking: &BTreeMap<String, String>| {
-        let mut results = judge(&claims, form, Cells(&all), lacking);
+    let judged = |effort: Effort, lacking: &BTreeMap<String, String>| {
+        let mut results = judge(&claims, effort, Cells(&all), lacking);
         assert_eq!(results[0].verdict, ClaimVerdict::NotMeasurable);
         results.remove(0).reason
     };
-    assert!(judged(Form::Smoke, &BTreeMap::new()).contains("mean nothing"));
+    assert!(judged(Effort::Smoke, &BTreeMap::new()).contains("mean nothing"));
     let lacking = [("one".to_owned(), "it needs 8 processors".to_owned())].into();
-    assert_eq!(judged(Form::Full, &lacking), "it needs 8 processors");
+    assert_eq!(judged(Effort::Full, &lacking), "it needs 8 processors");
 }

@@ -1,7 +1,7 @@
 //! A point before it is known whether this host can measure it.
 
 use launch::Form;
-use results::study::{Form as StudyForm, X};
+use results::study::{Effort, X};
 use spec::{Load, Spec};
 use toml::Table;
 
@@ -18,76 +18,76 @@ pub(super) struct Candidate {
     pub(super) needs: Vec<String>,
 }
 
-/// Every cell of a form, resolved.
+/// Every cell of a effort, resolved.
 ///
 /// Errors: a configuration that is wrong, with the series and the place that make it so.
-pub(in crate::study) fn resolve(study: &Definition, form: StudyForm) -> Result<(), DefinitionError> {
+pub(in crate::study) fn resolve(study: &Definition, effort: Effort) -> Result<(), DefinitionError> {
     // Whether a need is a known one does not depend on the machine, whose facts take 0.1 s to read.
     let facts = Facts::none();
-    for candidate in candidates(study, form)? {
+    for candidate in candidates(study, effort)? {
         for need in &candidate.needs {
             facts.lacks(need)?;
         }
         if let Load::Share { of: Some(of), .. } = &candidate.experiment.load {
-            owner(study, form, &candidate, of)?;
+            owner(study, effort, &candidate, of)?;
         }
     }
     if let Some(reference) = &study.reference {
         let x = study.axis.x(&reference.at);
         if !study.has(&x) {
-            return Err(DefinitionError(format!("reference.at: no form measures at {}", reference.at)));
+            return Err(DefinitionError(format!("reference.at: no run measures at {}", reference.at)));
         }
     }
     Ok(())
 }
 
-pub(super) fn candidates(study: &Definition, form: StudyForm) -> Result<Vec<Candidate>, DefinitionError> {
+pub(super) fn candidates(study: &Definition, effort: Effort) -> Result<Vec<Candidate>, DefinitionError> {
     let mut all = Vec::new();
-    for series in study.series.iter().filter(|series| chosen(study, form, series)) {
-        for place in study.axis.places(form) {
-            all.push(first_candidate(study, form, series, place)?);
+    for series in study.series.iter().filter(|series| chosen(study, effort, series)) {
+        for place in study.axis.places(effort) {
+            all.push(first_candidate(study, effort, series, place)?);
             if study.kind == StudyKind::Colocation {
-                all.push(second_candidate(study, form, series, place)?);
+                all.push(second_candidate(study, effort, series, place)?);
             }
         }
     }
     Ok(all)
 }
 
-/// Whether a form measures a series.
-pub(super) fn chosen(study: &Definition, form: StudyForm, series: &SeriesDef) -> bool {
-    let chosen = &study.form(form).series;
+/// Whether a effort measures a series.
+pub(super) fn chosen(study: &Definition, effort: Effort, series: &SeriesDef) -> bool {
+    let chosen = &study.effort(effort).series;
     chosen.is_empty() || chosen.contains(&series.name)
 }
 
 pub(super) fn first_candidate(
     study: &Definition,
-    form: StudyForm,
+    effort: Effort,
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
-    let of_form = &study.form(form).set;
-    candidate_of(study, form, (series, &Table::new(), &series.set, of_form), place)
+    let of_effort = &study.effort(effort).set;
+    candidate_of(study, effort, (series, &Table::new(), &series.set, of_effort), place)
 }
 
 /// The second service of a study of two.
 pub(super) fn second_candidate(
     study: &Definition,
-    form: StudyForm,
+    effort: Effort,
     series: &SeriesDef,
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
-    let of_form = study.form(form);
-    let of_form = of_form.set_second.as_ref().unwrap_or(&of_form.set);
-    candidate_of(study, form, (series, &study.second, &series.set_second, of_form), place)
+    let of_effort = study.effort(effort);
+    let of_effort = of_effort.set_second.as_ref().unwrap_or(&of_effort.set);
+    candidate_of(study, effort, (series, &study.second, &series.set_second, of_effort), place)
 }
 
-/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_form` what the form does. A
+/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_effort` what the effort does. A
 /// `base` of another kind of workload has none of the experiment's.
 fn candidate_of(
     study: &Definition,
-    form: StudyForm,
-    (series, base, set, of_form): (&SeriesDef, &Table, &Table, &Table),
+    effort: Effort,
+    (series, base, set, of_effort): (&SeriesDef, &Table, &Table, &Table),
     place: &Place,
 ) -> Result<Candidate, DefinitionError> {
     let mut table = study.base.clone();
@@ -95,10 +95,10 @@ fn candidate_of(
         table.remove("workload");
     }
     let sets = if series.sets.is_empty() { &study.axis.sets } else { &series.sets };
-    for over in [base, set, &place.changes(sets)?, of_form] {
+    for over in [base, set, &place.changes(sets)?, of_effort] {
         merge(&mut table, over);
     }
-    let at = format!("series '{}' at {}, {} form", series.name, place.x, form.words());
+    let at = format!("series '{}' at {}, {} run", series.name, place.x, effort.words());
     let experiment = experiment::read(table, "").map_err(|e| DefinitionError(format!("{at}: {e}")))?;
     let mut needs: Vec<String> =
         [&study.needs, &series.needs, &place.needs].into_iter().flatten().cloned().collect();
@@ -132,7 +132,7 @@ fn implied(experiment: &Spec) -> Vec<String> {
 /// The candidate whose maximum `of`, a series or `SERIES @ PLACE`, means for this one.
 pub(super) fn owner(
     study: &Definition,
-    form: StudyForm,
+    effort: Effort,
     of: &Candidate,
     text: &str,
 ) -> Result<Candidate, DefinitionError> {
@@ -143,10 +143,10 @@ pub(super) fn owner(
     let series = study.series_named(name).ok_or_else(|| {
         DefinitionError(format!("load.of: there is no series '{name}'; {}", study.series_names()))
     })?;
-    let all = [form, StudyForm::Full, StudyForm::Quick, StudyForm::Smoke];
-    let place = all.into_iter().flat_map(|form| study.axis.places(form)).find(|place| place.x == x);
-    let place = place.ok_or_else(|| DefinitionError(format!("load.of: no form measures at {x}")))?;
-    first_candidate(study, form, series, place)
+    let all = [effort, Effort::Full, Effort::Quick, Effort::Smoke];
+    let place = all.into_iter().flat_map(|effort| study.axis.places(effort)).find(|place| place.x == x);
+    let place = place.ok_or_else(|| DefinitionError(format!("load.of: no run measures at {x}")))?;
+    first_candidate(study, effort, series, place)
 }
 
 /// Why a candidate cannot be measured here; `None`: it can.

@@ -1,5 +1,5 @@
 use crate::TargetName;
-use results::study::Form;
+use results::study::Effort;
 use units::Bytes;
 
 use super::*;
@@ -29,13 +29,13 @@ name = 'SMT'
 needs = ['smt']
 [reference]
 at = '50%'
-[form.smoke]
+[effort.smoke]
 blocks = 1
 set.time.window = '100ms'
 series = ['Sphinx']
-[form.quick]
+[effort.quick]
 blocks = 3
-[form.full]
+[effort.full]
 blocks = 7
 references = 3
 ";
@@ -53,24 +53,24 @@ fn facts(programs: &[&str]) -> Facts {
     }
 }
 
-fn plan(form: Form, programs: &[&str]) -> Plan {
+fn plan(effort: Effort, programs: &[&str]) -> Plan {
     let study = Definition::read("t", STUDY, "").unwrap();
-    Plan::of_study(&study, form, &facts(programs)).unwrap()
+    Plan::of_study(&study, effort, &facts(programs)).unwrap()
 }
 
 #[test]
 fn a_form_has_its_own_places_and_series() {
-    let check = |form: Form, points: usize, references: usize, benches: usize| {
-        let plan = plan(form, &["memcached"]);
+    let check = |effort: Effort, points: usize, references: usize, benches: usize| {
+        let plan = plan(effort, &["memcached"]);
         assert_eq!(
             (plan.points.len(), plan.references.len(), plan.benches.len()),
             (points, references, benches)
         );
     };
-    check(Form::Smoke, 1, 1, 1);
+    check(Effort::Smoke, 1, 1, 1);
     // Two servers at two loads; each load is offered to the same server.
-    check(Form::Quick, 4, 2, 2);
-    check(Form::Full, 6, 2, 2);
+    check(Effort::Quick, 4, 2, 2);
+    check(Effort::Full, 6, 2, 2);
 }
 
 #[test]
@@ -78,10 +78,10 @@ fn what_lacks_is_skipped_once_with_its_reason() {
     let words = |plan: &Plan| -> Vec<String> {
         plan.skipped.iter().map(|skipped| format!("{}: {}", skipped.what, skipped.reason)).collect()
     };
-    let with = plan(Form::Quick, &["memcached"]);
+    let with = plan(Effort::Quick, &["memcached"]);
     assert_eq!(with.skipped.len(), 1, "{:?}", words(&with));
     assert!(words(&with)[0].starts_with("SMT: no two processors"));
-    let without = plan(Form::Quick, &[]);
+    let without = plan(Effort::Quick, &[]);
     assert_eq!(without.points.len(), 2);
     assert!(words(&without)[0].contains("Memcached: there is no memcached"), "{:?}", words(&without));
 }
@@ -90,11 +90,11 @@ fn what_lacks_is_skipped_once_with_its_reason() {
 fn a_load_may_refer_to_the_maximum_of_another() {
     let text = STUDY.replace("needs = ['smt']", "set.load.of = 'Memcached'\nset.target.threads = 2");
     let study = Definition::read("t", &text, "").unwrap();
-    let plan = Plan::of_study(&study, Form::Quick, &facts(&["memcached"])).unwrap();
+    let plan = Plan::of_study(&study, Effort::Quick, &facts(&["memcached"])).unwrap();
     let point = plan.points.iter().find(|point| point.series == "SMT").unwrap();
     assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::app("memcached"));
     assert!(!plan.benches[point.bench].needs_maximum && plan.benches[point.of].needs_maximum);
-    let without = Plan::of_study(&study, Form::Quick, &facts(&[])).unwrap();
+    let without = Plan::of_study(&study, Effort::Quick, &facts(&[])).unwrap();
     let reason = &without.skipped.iter().find(|skipped| skipped.what == "SMT").unwrap().reason;
     assert!(reason.contains("refers to a maximum that is not measurable here"), "{reason}");
 }
@@ -119,8 +119,8 @@ fn mistakes_are_found_before_anything_starts() {
     check("needs = ['smt']", "needs = ['gpu']", "needs 'gpu': not known");
     check("set.time.window = '100ms'", "set.time.windo = '100ms'", "did you mean 'window'?");
     check("needs = ['smt']", "set.load.of = 'Redis'", "there is no series 'Redis'");
-    check("at = '50%'", "at = '55%'", "no form measures at 55%");
-    check("[form.smoke]", "[form.smok]", "did you mean 'smoke'?");
+    check("at = '50%'", "at = '55%'", "no run measures at 55%");
+    check("[effort.smoke]", "[effort.smok]", "did you mean 'smoke'?");
 }
 
 #[test]
@@ -134,23 +134,23 @@ fn two_services_of_two_kinds_have_each_their_workload() {
         .replace("set.time.window = '100ms'", "set.workload.keys = 7\nset-second.workload.files = '5x4KiB'")
         .replace("[reference]\nat = '50%'\n", "");
     let study = Definition::read("t", &text, "").unwrap();
-    let check = |form: Form, keys: &str, files: &str| {
-        let plan = Plan::of_study(&study, form, &facts(&["memcached", "nginx"])).unwrap();
+    let check = |effort: Effort, keys: &str, files: &str| {
+        let plan = Plan::of_study(&study, effort, &facts(&["memcached", "nginx"])).unwrap();
         let pair = plan.pairs.iter().find(|pair| pair.first.series == "Sphinx").unwrap();
         let spec::Workload::Cache(cache) = &pair.first.experiment.workload else { panic!() };
         let spec::Workload::Web(web) = &pair.second.experiment.workload else { panic!() };
         assert_eq!(cache.keys.to_string(), keys);
         assert_eq!(web.files.as_ref().unwrap().to_string(), files);
     };
-    check(Form::Quick, "1000", "10x4KiB");
-    check(Form::Smoke, "7", "5x4KiB");
-    let without = Plan::of_study(&study, Form::Quick, &facts(&["memcached"])).unwrap();
+    check(Effort::Quick, "1000", "10x4KiB");
+    check(Effort::Smoke, "7", "5x4KiB");
+    let without = Plan::of_study(&study, Effort::Quick, &facts(&["memcached"])).unwrap();
     assert!(without.pairs.is_empty() && without.skipped.iter().any(|s| s.reason.contains("no nginx")));
 }
 
 #[test]
 fn each_block_has_an_order_of_its_own_between_its_references() {
-    let plan = plan(Form::Full, &["memcached"]);
+    let plan = plan(Effort::Full, &["memcached"]);
     let blocks: Vec<Vec<Step>> = (0..6).map(|block| plan.block(1, block)).collect();
     for steps in &blocks {
         assert_eq!(steps.len() * plan.blocks as usize, plan.steps());
@@ -171,8 +171,8 @@ fn each_block_has_an_order_of_its_own_between_its_references() {
 
 #[test]
 fn the_estimate_grows_with_blocks_and_windows() {
-    let quick = plan(Form::Quick, &["memcached"]).estimate();
-    let full = plan(Form::Full, &["memcached"]).estimate();
+    let quick = plan(Effort::Quick, &["memcached"]).estimate();
+    let full = plan(Effort::Full, &["memcached"]).estimate();
     assert!(full > 2 * quick, "{quick:?} {full:?}");
 }
 

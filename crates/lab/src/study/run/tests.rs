@@ -4,7 +4,7 @@ mod drift;
 
 use std::path::Path;
 
-use results::study::{ClaimVerdict, Form};
+use results::study::{ClaimVerdict, Effort};
 use serde_json::Value;
 use tempfile::TempDir;
 use units::Bytes;
@@ -40,7 +40,7 @@ name = 'C'
 needs = ['smt']
 [reference]
 at = '50%'
-[form.quick]
+[effort.quick]
 blocks = 6
 [[figure]]
 id = 'p99'
@@ -126,7 +126,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         programs: Vec::new(),
     };
     let definition = Definition::read("t", text, claims).unwrap();
-    let plan = Plan::of_study(&definition, Form::Quick, &facts).unwrap();
+    let plan = Plan::of_study(&definition, Effort::Quick, &facts).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),
         seed: 1,

@@ -21,7 +21,7 @@ fn state(intervals: u64) -> State {
         times.extend(stalled.then_some((106, 600)));
         let times: Vec<String> = times.iter().map(|(cell, count)| format!("[{cell},{count}]")).collect();
         let (failed, backlog) = if stalled { (17, 12_345) } else { (0, 0) };
-        state.course.read(&format!(
+        state.series.read(&format!(
             r#"{{"live":{{"interval":{interval},"offered":{offered},"answered":{answered},"failed":{failed},"in_flight":{},"backlog":{backlog},"times":[{}]}}}}"#,
             3 + interval % 5,
             times.join(",")
@@ -105,7 +105,7 @@ fn before_the_window_and_before_the_first_answer() {
     let mut state = state(0);
     assert!(text(&state).contains("the window has not begun"));
     state.closed = true;
-    state.course.read(
+    state.series.read(
         r#"{"live":{"interval":0,"offered":9,"answered":0,"failed":0,"in_flight":9,"backlog":0,"times":[]}}"#,
     );
     let text = text(&state);

@@ -34,7 +34,7 @@ name = 'peak'
 set.load.find = 'peak'
 [[series]]
 name = 'A'
-[form.quick]
+[effort.quick]
 blocks = 2
 ";
 

@@ -1,4 +1,4 @@
-//! Settings as a person writes them: `name=value`, with units.
+//! Knobs as a person writes them: `name=value`, with units.
 
 mod cpus;
 mod parse;
@@ -17,7 +17,7 @@ use quantity::{BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 /// Read from and shown as `name=value`; docs/reference/knobs.md has all names. Stored as that text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum Setting {
+pub enum Knob {
     /// `cpu.set=0-3`: the processors that the subject's processes may use.
     CpuSet(Cpus),
     /// `cpu.quota=50%`: their processor time, where 100 % is one processor. Units: 1/100 %.
@@ -137,7 +137,7 @@ impl fmt::Display for Switch {
     }
 }
 
-impl Setting {
+impl Knob {
     /// The part before the equals sign, as docs/reference/knobs.md lists it.
     pub fn name(&self) -> String {
         let text = self.to_string();
@@ -145,50 +145,50 @@ impl Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_off = |cpus: &Option<Cpus>| cpus.as_ref().map_or("off".to_owned(), Cpus::to_string);
         match self {
-            Setting::CpuSet(cpus) => write!(f, "cpu.set={cpus}"),
-            Setting::CpuQuota(quota) => write!(f, "cpu.quota={}", quantity::write(*quota, PERCENT)),
-            Setting::MemoryLimit(limit) => write!(f, "memory.limit={}", quantity::write(*limit, BYTES)),
-            Setting::NetRate { bits, by } => {
+            Knob::CpuSet(cpus) => write!(f, "cpu.set={cpus}"),
+            Knob::CpuQuota(quota) => write!(f, "cpu.quota={}", quantity::write(*quota, PERCENT)),
+            Knob::MemoryLimit(limit) => write!(f, "memory.limit={}", quantity::write(*limit, BYTES)),
+            Knob::NetRate { bits, by } => {
                 let by = if *by == Shaper::Tbf { ":tbf" } else { "" };
                 write!(f, "net.rate={}{by}", quantity::write(*bits, BITS))
             }
-            Setting::CacheWays { ways, cpus: None } => write!(f, "cache.ways={ways}"),
-            Setting::CacheWays { ways, cpus: Some(cpus) } => write!(f, "cache.ways={ways}@{cpus}"),
-            Setting::IrqAffinity(cpus) => write!(f, "irq.affinity={cpus}"),
-            Setting::Irqbalance(Balancing::On) => f.write_str("irqbalance=on"),
-            Setting::Irqbalance(Balancing::Off) => f.write_str("irqbalance=off"),
-            Setting::Irqbalance(Balancing::Exclude) => f.write_str("irqbalance=exclude"),
-            Setting::Rps(cpus) => write!(f, "rps={}", or_off(cpus)),
-            Setting::Xps(cpus) => write!(f, "xps={}", or_off(cpus)),
-            Setting::Rfs(flows) => write!(f, "rfs={flows}"),
-            Setting::NicQueues(queues) => write!(f, "nic.queues={queues}"),
-            Setting::NicSpread(queues) => write!(f, "nic.spread={queues}"),
-            Setting::NicFilters(switch) => write!(f, "nic.filters={switch}"),
-            Setting::NicSteer { port, queue } => write!(f, "nic.steer={port}:{queue}"),
-            Setting::Smt(switch) => write!(f, "smt={switch}"),
-            Setting::Governor(name) => write!(f, "frequency.governor={name}"),
-            Setting::Frequency(None) => f.write_str("frequency=max"),
-            Setting::Frequency(Some(khz)) => write!(f, "frequency={}", quantity::write(*khz, KILOHERTZ)),
-            Setting::Turbo(switch) => write!(f, "turbo={switch}"),
-            Setting::PowerCap(cap) => write!(f, "power.cap={}", quantity::write(*cap, MICROWATTS)),
-            Setting::HugePages(pages) => write!(f, "huge-pages={pages}"),
-            Setting::TransparentHugePages(word) => write!(f, "huge-pages.transparent={word}"),
-            Setting::SwapOff => f.write_str("swap=off"),
-            Setting::Aslr(switch) => write!(f, "aslr={switch}"),
-            Setting::CongestionControl(name) => write!(f, "congestion-control={name}"),
-            Setting::BusyPoll(0) => f.write_str("busy-poll=0"),
-            Setting::BusyPoll(us) => write!(f, "busy-poll={}", quantity::write(*us, MICROSECONDS)),
-            Setting::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
+            Knob::CacheWays { ways, cpus: None } => write!(f, "cache.ways={ways}"),
+            Knob::CacheWays { ways, cpus: Some(cpus) } => write!(f, "cache.ways={ways}@{cpus}"),
+            Knob::IrqAffinity(cpus) => write!(f, "irq.affinity={cpus}"),
+            Knob::Irqbalance(Balancing::On) => f.write_str("irqbalance=on"),
+            Knob::Irqbalance(Balancing::Off) => f.write_str("irqbalance=off"),
+            Knob::Irqbalance(Balancing::Exclude) => f.write_str("irqbalance=exclude"),
+            Knob::Rps(cpus) => write!(f, "rps={}", or_off(cpus)),
+            Knob::Xps(cpus) => write!(f, "xps={}", or_off(cpus)),
+            Knob::Rfs(flows) => write!(f, "rfs={flows}"),
+            Knob::NicQueues(queues) => write!(f, "nic.queues={queues}"),
+            Knob::NicSpread(queues) => write!(f, "nic.spread={queues}"),
+            Knob::NicFilters(switch) => write!(f, "nic.filters={switch}"),
+            Knob::NicSteer { port, queue } => write!(f, "nic.steer={port}:{queue}"),
+            Knob::Smt(switch) => write!(f, "smt={switch}"),
+            Knob::Governor(name) => write!(f, "frequency.governor={name}"),
+            Knob::Frequency(None) => f.write_str("frequency=max"),
+            Knob::Frequency(Some(khz)) => write!(f, "frequency={}", quantity::write(*khz, KILOHERTZ)),
+            Knob::Turbo(switch) => write!(f, "turbo={switch}"),
+            Knob::PowerCap(cap) => write!(f, "power.cap={}", quantity::write(*cap, MICROWATTS)),
+            Knob::HugePages(pages) => write!(f, "huge-pages={pages}"),
+            Knob::TransparentHugePages(word) => write!(f, "huge-pages.transparent={word}"),
+            Knob::SwapOff => f.write_str("swap=off"),
+            Knob::Aslr(switch) => write!(f, "aslr={switch}"),
+            Knob::CongestionControl(name) => write!(f, "congestion-control={name}"),
+            Knob::BusyPoll(0) => f.write_str("busy-poll=0"),
+            Knob::BusyPoll(us) => write!(f, "busy-poll={}", quantity::write(*us, MICROSECONDS)),
+            Knob::Sysctl { name, value } => write!(f, "sysctl.{name}={value}"),
         }
     }
 }
 
-impl From<Setting> for String {
-    fn from(setting: Setting) -> String {
-        setting.to_string()
+impl From<Knob> for String {
+    fn from(knob: Knob) -> String {
+        knob.to_string()
     }
 }

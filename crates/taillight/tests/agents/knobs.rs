@@ -1,4 +1,4 @@
-//! Settings of a server's machine, asked for as a coordinator asks.
+//! Knobs of a server's machine, asked for as a coordinator asks.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::program::{LONG, TOKEN, serve};
 
 #[test]
 fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
-    let words = ["agent", "--role", "server", "--name", "s", "--allow-settings"];
+    let words = ["agent", "--role", "server", "--name", "s", "--allow-knobs"];
     let (_agent, address) = serve(&[], &words, "taillight agent s ready on ");
     let config = AgentConfig {
         agents: vec![address],
@@ -19,8 +19,8 @@ fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
     };
     let mut tenant = Tenant::open(&config).unwrap();
     let plan = |tenant: &mut Tenant| {
-        let settings = vec!["cpu.quota=50%".into(), "cpu.set=subject".into()];
-        tenant.tune(Tune { action: "plan".into(), settings, device: String::new() })
+        let knobs = vec!["cpu.quota=50%".into(), "cpu.set=subject".into()];
+        tenant.tune(Tune { action: "plan".into(), knobs, device: String::new() })
     };
     let refused = plan(&mut tenant).unwrap_err().to_string();
     assert!(refused.contains("it acts on processes"), "{refused}");

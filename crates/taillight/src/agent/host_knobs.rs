@@ -1,4 +1,4 @@
-//! Settings of the agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
+//! Knobs of the agent's machine that a coordinator has applied: by the same engine and journal as `taillight tune`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Engine, LocalKernel, Setting, Subject};
+use knobs::{Action, Applied, Engine, Knob, LocalKernel, Subject};
 use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
 ///
 /// An agent that is killed leaves its journal, for `taillight tune undo` on its machine.
-pub(super) struct Settings {
+pub(super) struct HostKnobs {
     /// Of the journals.
     folder: PathBuf,
     in_force: Mutex<InForce>,
@@ -20,7 +20,7 @@ pub(super) struct Settings {
 
 #[derive(Default)]
 struct InForce {
-    /// One for the settings of all sessions, as no second one has the lock; `None` where there are none.
+    /// One for the knobs of all sessions, as no second one has the lock; `None` where there are none.
     engine: Option<Engine>,
     applied: BTreeMap<u64, Applied>,
 }
@@ -34,10 +34,10 @@ pub(super) struct Running {
     pub(super) cpus: CpuList,
 }
 
-impl Settings {
+impl HostKnobs {
     /// None yet; journals go to `folder`.
-    pub(super) fn new(folder: PathBuf) -> Settings {
-        Settings { folder, in_force: Mutex::default() }
+    pub(super) fn new(folder: PathBuf) -> HostKnobs {
+        HostKnobs { folder, in_force: Mutex::default() }
     }
 
     /// Does what `tune` asks, for this server; returns the actions, one in a line.
@@ -47,7 +47,7 @@ impl Settings {
             "apply" => {
                 let mut in_force = self.lock();
                 if in_force.applied.contains_key(&session) {
-                    return Err("its settings are in force already; undo them first".into());
+                    return Err("its knobs are in force already; undo them first".into());
                 }
                 let plan = plan(session, tune, running)?;
                 let engine = match &in_force.engine {
@@ -98,13 +98,13 @@ impl Settings {
 }
 
 fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, String> {
-    let settings: Result<Vec<Setting>, _> = tune.settings.iter().map(|text| text.parse()).collect();
-    let settings = settings.map_err(|error| format!("{error}"))?;
+    let knobs: Result<Vec<Knob>, _> = tune.knobs.iter().map(|text| text.parse()).collect();
+    let knobs = knobs.map_err(|error| format!("{error}"))?;
     let host = Host::here();
-    knobs::plan(&settings, &host, &subject(session, tune, running, &host)).map_err(|error| error.to_string())
+    knobs::plan(&knobs, &host, &subject(session, tune, running, &host)).map_err(|error| error.to_string())
 }
 
-/// What the settings of a session act on: its server, and the device that is asked for or the only card.
+/// What the knobs of a session act on: its server, and the device that is asked for or the only card.
 fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject {
     let asked = Some(tune.device.clone()).filter(|name| !name.is_empty());
     let subject = Subject {
@@ -125,27 +125,27 @@ fn typed<'a>(actions: impl IntoIterator<Item = &'a Action>) -> String {
 mod tests {
     use super::*;
 
-    fn tune(action: &str, setting: &str) -> Tune {
-        Tune { action: action.into(), settings: vec![setting.into()], device: String::new() }
+    fn tune(action: &str, knob: &str) -> Tune {
+        Tune { action: action.into(), knobs: vec![knob.into()], device: String::new() }
     }
 
     #[test]
     fn refuses_what_it_does_not_know() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::new(folder.path().into());
-        let check = |action: &str, setting: &str, says: &str| {
-            let error = settings.tune(1, &tune(action, setting), &Running::default()).unwrap_err();
+        let knobs = HostKnobs::new(folder.path().into());
+        let check = |action: &str, knob: &str, says: &str| {
+            let error = knobs.tune(1, &tune(action, knob), &Running::default()).unwrap_err();
             assert!(error.contains(says), "{error}");
         };
         check("wipe", "cpu.set=0", "plan, apply, status and undo");
         check("plan", "no-such-knob=1", "no-such-knob");
         // Without a server there is no process to confine.
         check("plan", "cpu.quota=50%", "it acts on processes");
-        assert_eq!(settings.tune(1, &tune("undo", ""), &Running::default()), Ok(String::new()));
+        assert_eq!(knobs.tune(1, &tune("undo", ""), &Running::default()), Ok(String::new()));
     }
 
     #[test]
-    fn settings_act_on_the_server_and_its_card() {
+    fn knobs_act_on_the_server_and_its_card() {
         let nic = |name: &str| host::Nic {
             name: name.into(),
             driver: Some("virtio_net".into()),
@@ -167,17 +167,16 @@ mod tests {
     }
 
     #[test]
-    fn several_sessions_have_settings_at_once() {
+    fn several_sessions_have_knobs_at_once() {
         if !rustix::process::geteuid().is_root() {
             return println!("skipped: needs root");
         }
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings::new(folder.path().into());
+        let knobs = HostKnobs::new(folder.path().into());
         let before = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
         // What it is already, so that the test changes nothing.
-        let setting = format!("sysctl.net.core.somaxconn={}", before.trim());
-        let ask =
-            |session, action: &str| settings.tune(session, &tune(action, &setting), &Running::default());
+        let knob = format!("sysctl.net.core.somaxconn={}", before.trim());
+        let ask = |session, action: &str| knobs.tune(session, &tune(action, &knob), &Running::default());
         let typed = Ok(format!("echo {} > /proc/sys/net/core/somaxconn", before.trim()));
         let is_held = || knobs::status(folder.path()).unwrap().running;
         assert_eq!((ask(1, "apply"), ask(2, "apply")), (typed.clone(), typed.clone()));
@@ -185,8 +184,8 @@ mod tests {
         assert_eq!((ask(1, "status"), ask(2, "status")), (typed.clone(), typed));
         assert_eq!(ask(3, "status"), Ok(String::new()));
         assert_eq!((ask(1, "undo"), is_held()), (Ok(String::new()), true));
-        settings.leave(2);
-        // No settings are in force, so that another session may set its own.
+        knobs.leave(2);
+        // No knobs are in force, so that another session may set its own.
         assert!(!is_held());
         assert_eq!(std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap(), before);
     }

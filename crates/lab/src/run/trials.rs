@@ -15,7 +15,7 @@ use crate::{Error, Generator, Interrupt, Load, Restart, Server, choose_basis, ta
 ///
 /// After every trial `result.json` is written anew, whole or not at all, so that whatever ends the run, SIGKILL
 /// included, leaves a result that says that it is partial.
-pub struct Session {
+pub struct Trials {
     experiment: Experiment,
     folder: ResultFolder,
     generator: Generator,
@@ -66,7 +66,7 @@ impl Span {
 /// A trial to run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// The place of the server among those of the session.
+    /// The place of the server among those of the run.
     pub target: usize,
     /// Why it is run.
     pub purpose: Purpose,
@@ -82,7 +82,7 @@ pub struct Request {
     pub seed: u64,
 }
 
-impl Session {
+impl Trials {
     /// A run with these servers that writes to `folder`, and goes on after the whole blocks of `experiment`.
     ///
     /// Errors: the folder cannot be written to.
@@ -92,7 +92,7 @@ impl Session {
         generator: Generator,
         servers: Vec<Server>,
         interrupt: Interrupt,
-    ) -> Result<Session, Error> {
+    ) -> Result<Trials, Error> {
         experiment.complete = false;
         let whole = experiment.blocks;
         experiment.trials.retain(|trial| trial.block < whole);
@@ -108,7 +108,7 @@ impl Session {
             }
         }
         folder.save(&experiment)?;
-        Ok(Session {
+        Ok(Trials {
             before_s: experiment.elapsed_s,
             experiment,
             folder,
@@ -175,7 +175,7 @@ impl Session {
 
     /// Runs one again whose trial was of no use; what was measured first stays among the trials.
     ///
-    /// Errors: as those of [`Session::run`].
+    /// Errors: as those of [`Trials::run`].
     pub(super) fn repeat(&mut self, request: &Request, track: &mut Tracker<'_>) -> Result<&Trial, Error> {
         let target = &self.experiment.targets[request.target].name;
         let same = |trial: &&Trial| {

@@ -1,4 +1,4 @@
-//! Whole numbers with units, as settings are written.
+//! Whole numbers with units, as knobs are written.
 
 /// Units of a bandwidth, in bits per second; powers of 1000, as links are sold.
 pub(super) const BITS: &[(&str, u64)] =

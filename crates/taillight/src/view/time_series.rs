@@ -16,7 +16,7 @@ const TOO_MANY: u64 = 1 << 40;
 ///
 /// Bounds: the same memory after a day as after 20 s.
 #[derive(Debug, Default)]
-pub(crate) struct Course {
+pub(crate) struct TimeSeries {
     recent: VecDeque<LivePoint>,
     so_far: LivePoint,
 }
@@ -27,8 +27,8 @@ struct Line {
     live: LivePoint,
 }
 
-impl Course {
-    /// Reads a line of the generator. One that is not a point says nothing of the course.
+impl TimeSeries {
+    /// Reads a line of the generator. One that is not a point says nothing of the series.
     pub(crate) fn read(&mut self, line: &str) {
         if let Ok(Line { live }) = serde_json::from_str(line) {
             self.add(live);
@@ -107,17 +107,17 @@ mod tests {
         )
     }
 
-    fn course(intervals: impl IntoIterator<Item = u64>) -> Course {
-        let mut course = Course::default();
-        intervals.into_iter().for_each(|interval| course.read(&line(interval, 10)));
-        course
+    fn series(intervals: impl IntoIterator<Item = u64>) -> TimeSeries {
+        let mut series = TimeSeries::default();
+        intervals.into_iter().for_each(|interval| series.read(&line(interval, 10)));
+        series
     }
 
     #[test]
     fn a_column_is_100_ms_whatever_came() {
         let check = |intervals: &[u64], expect: &[(u64, u64)]| {
-            let course = course(intervals.iter().copied());
-            let columns: Vec<(u64, u64)> = course.recent(3).map(|p| (p.interval, p.offered)).collect();
+            let series = series(intervals.iter().copied());
+            let columns: Vec<(u64, u64)> = series.recent(3).map(|p| (p.interval, p.offered)).collect();
             assert_eq!(columns, expect, "{intervals:?}");
         };
         check(&[], &[]);
@@ -133,32 +133,32 @@ mod tests {
 
     #[test]
     fn sums_are_of_the_last_second_and_of_all() {
-        let course = course(0..1_000);
-        let (second, seconds) = course.last_second();
+        let series = series(0..1_000);
+        let (second, seconds) = series.last_second();
         assert_eq!((second.offered, second.failed, second.times[0], seconds), (100, 10, (80, 100), 1.0));
-        assert_eq!((course.so_far().offered, course.so_far().failed), (10_000, 1_000));
-        assert_eq!((course.recent.len(), course.last().map(|p| p.backlog)), (KEPT, Some(3)));
-        assert_eq!(self::course([4, 5]).last_second().1, 0.2);
+        assert_eq!((series.so_far().offered, series.so_far().failed), (10_000, 1_000));
+        assert_eq!((series.recent.len(), series.last().map(|p| p.backlog)), (KEPT, Some(3)));
+        assert_eq!(self::series([4, 5]).last_second().1, 0.2);
     }
 
     #[test]
     fn what_is_not_a_point_is_skipped() {
         for text in ["", "ready", "{}", r#"{"live":{}}"#, &line(0, 10).replace("[80,", "[255,")] {
-            let mut course = Course::default();
-            course.read(text);
-            assert!(course.last().is_none(), "{text}");
+            let mut series = TimeSeries::default();
+            series.read(text);
+            assert!(series.last().is_none(), "{text}");
         }
     }
 
     proptest! {
         #[test]
         fn no_line_is_too_bad(lines in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u32>()), 0..20)) {
-            let mut course = Course::default();
+            let mut series = TimeSeries::default();
             for (interval, count, cell) in lines {
                 let cell = cell >> (count % 32);
-                course.read(&line(interval >> (count % 64), count).replace("[80,", &format!("[{cell},")));
-                let (second, _) = course.last_second();
-                let _ = (second.quantile(1.0), course.so_far().quantile(0.5));
+                series.read(&line(interval >> (count % 64), count).replace("[80,", &format!("[{cell},")));
+                let (second, _) = series.last_second();
+                let _ = (second.quantile(1.0), series.so_far().quantile(0.5));
             }
         }
     }

@@ -90,31 +90,31 @@ impl Bench {
         server
     }
 
-    fn session(&self, targets: &[&str], options: &[&str]) -> Session {
+    fn trials(&self, targets: &[&str], options: &[&str]) -> Trials {
         let generator = Generator::new(&pretend(), specification(options), false).unwrap();
         let folder = ResultFolder::create(self.root.path(), "run").unwrap();
         let mut experiment = sample::experiment(&[]);
         experiment.kind = Kind::Demo;
         let servers = targets.iter().map(|name| self.server(name)).collect();
-        Session::begin(experiment, folder, generator, servers, self.interrupt.clone()).unwrap()
+        Trials::begin(experiment, folder, generator, servers, self.interrupt.clone()).unwrap()
     }
 
     /// Runs `sweep` to its end, good or bad, and reads back what lies on disk.
-    fn run(&self, sweep: &Sweep, session: Session) -> (Result<(), Error>, Experiment) {
-        let plan = Plan::of_sweep(sweep, &specification(&[]), session.servers.len());
-        self.run_plan(&plan, session)
+    fn run(&self, sweep: &Sweep, trials: Trials) -> (Result<(), Error>, Experiment) {
+        let plan = Plan::of_sweep(sweep, &specification(&[]), trials.servers.len());
+        self.run_plan(&plan, trials)
     }
 
-    fn run_plan(&self, plan: &Plan, session: Session) -> (Result<(), Error>, Experiment) {
-        let (outcome, measured) = self.measure(plan, session);
+    fn run_plan(&self, plan: &Plan, trials: Trials) -> (Result<(), Error>, Experiment) {
+        let (outcome, measured) = self.measure(plan, trials);
         let (_, folder) = measured.finish(&outcome).unwrap();
         let on_disk = ResultFolder::open(folder.path()).unwrap().load().unwrap();
         (outcome, on_disk)
     }
 
-    fn measure(&self, plan: &Plan, session: Session) -> (Result<(), Error>, Measured) {
-        let (seed, first) = (session.experiment.seed, session.experiment.blocks);
-        let benches = vec![Some(Measured::of(session, &specification(&[]), self.interrupt.clone()))];
+    fn measure(&self, plan: &Plan, trials: Trials) -> (Result<(), Error>, Measured) {
+        let (seed, first) = (trials.experiment.seed, trials.experiment.blocks);
+        let benches = vec![Some(Measured::of(trials, &specification(&[]), self.interrupt.clone()))];
         let (mut unkept, mut watcher) = (Unkept::default(), Watcher(Arc::clone(&self.seen)));
         let ended = Runner::new(plan, seed, benches, first, &mut unkept, &mut watcher).run();
         let [Some(measured)] = <[_; 1]>::try_from(ended.benches).ok().unwrap() else { panic!() };
@@ -138,10 +138,10 @@ fn runs(pid: u32) -> bool {
 #[test]
 fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["capacity=50000"]);
-    let pid = session.servers[0].pids()[0];
+    let trials = bench.trials(&["sphinx"], &["capacity=50000"]);
+    let pid = trials.servers[0].pids()[0];
     assert!(runs(pid));
-    let (outcome, result) = bench.run(&plan(), session);
+    let (outcome, result) = bench.run(&plan(), trials);
     outcome.unwrap();
     assert!(!runs(pid), "the server has ended");
     assert!(result.complete && result.interrupted.is_none() && result.elapsed_s > 0.0);
@@ -174,14 +174,14 @@ fn a_whole_run_finds_maximum_and_peak_and_keeps_every_trial() {
 #[test]
 fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
+    let trials = bench.trials(&["sphinx"], &[]);
     let plan = Sweep {
         repeats: 3,
         peak_tolerance: None,
         loads: (1..=6).map(|i| f64::from(i) / 10.0).collect(),
         ..plan()
     };
-    let (outcome, result) = bench.run(&plan, session);
+    let (outcome, result) = bench.run(&plan, trials);
     outcome.unwrap();
     let of_block = |block: u32| -> Vec<f64> {
         let points = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint && t.block == block);
@@ -208,8 +208,8 @@ fn a_sweep_runs_every_load_once_in_each_block_in_an_order_of_its_own() {
 #[test]
 fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
-    let (outcome, result) = bench.run(&Sweep { repeats: 3, time: Some(Duration::ZERO), ..plan() }, session);
+    let trials = bench.trials(&["sphinx"], &[]);
+    let (outcome, result) = bench.run(&Sweep { repeats: 3, time: Some(Duration::ZERO), ..plan() }, trials);
     outcome.unwrap();
     assert!(result.complete);
     assert_eq!(result.targets[0].max_throughput.len(), 1, "the first block always runs");
@@ -228,9 +228,9 @@ fn a_run_that_is_out_of_time_leaves_blocks_out_and_says_so() {
 #[test]
 fn one_load_is_repeated_with_other_seeds() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
+    let trials = bench.trials(&["sphinx"], &[]);
     let spec = Spec { load: spec::Load::Rate(units::Rate::new(5000.0).unwrap()), ..specification(&[]) };
-    let (outcome, result) = bench.run_plan(&Plan::of_load(&spec, 1, 3), session);
+    let (outcome, result) = bench.run_plan(&Plan::of_load(&spec, 1, 3), trials);
     outcome.unwrap();
     let of = |read: fn(&Trial) -> f64| result.trials.iter().map(read).collect::<Vec<f64>>();
     assert_eq!(of(|trial| trial.offered_rps), [5000.0; 3]);
@@ -242,8 +242,8 @@ fn one_load_is_repeated_with_other_seeds() {
 #[test]
 fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
     let bench = Bench::new();
-    let session = bench.session(&["memcached", "sphinx"], &[]);
-    let (outcome, result) = bench.run(&plan(), session);
+    let trials = bench.trials(&["memcached", "sphinx"], &[]);
+    let (outcome, result) = bench.run(&plan(), trials);
     outcome.unwrap();
     let points: Vec<&Trial> = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint).collect();
     assert_eq!(points.len(), 16);
@@ -269,8 +269,8 @@ fn two_targets_take_turns_at_the_same_loads_with_the_same_seeds() {
 #[test]
 fn the_generator_is_told_rate_seed_spans_server_and_file() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &[]);
-    let pid = session.servers[0].pids()[0];
+    let mut trials = bench.trials(&["sphinx"], &[]);
+    let pid = trials.servers[0].pids()[0];
     let request = Request {
         target: 0,
         purpose: Purpose::Single,
@@ -280,7 +280,7 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
         span: SPAN,
         seed: 77,
     };
-    session.run(&request, &mut Tracker::of_one(&mut Unwatched)).unwrap();
+    trials.run(&request, &mut Tracker::of_one(&mut Unwatched)).unwrap();
     let call = bench.calls().pop().unwrap();
     let trial = bench.root.path().join("run/trials/0001.json");
     let expect = format!("--trial {} --server-pid {pid}", trial.display());
@@ -299,13 +299,13 @@ fn the_generator_is_told_rate_seed_spans_server_and_file() {
 fn searches_are_looked_at_where_that_is_asked_for() {
     for searches in [false, true] {
         let bench = Bench::new();
-        let mut session = bench.session(&["sphinx"], &[]);
-        session.observe("io".parse().unwrap());
+        let mut trials = bench.trials(&["sphinx"], &[]);
+        trials.observe("io".parse().unwrap());
         if searches {
-            session.observe_searches();
+            trials.observe_searches();
         }
         let plan = Sweep { loads: vec![0.5], repeats: 1, peak_tolerance: None, ..plan() };
-        let (outcome, result) = bench.run(&plan, session);
+        let (outcome, result) = bench.run(&plan, trials);
         outcome.unwrap();
         assert_eq!(result.notes.contains(&OBSERVED.to_owned()), searches, "{:?}", result.notes);
         // What was seen in a search has no window to be laid beside.
@@ -318,10 +318,10 @@ fn searches_are_looked_at_where_that_is_asked_for() {
 #[test]
 fn a_version_that_only_the_generator_learns_is_kept() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
-    let mut session = session;
-    session.experiment.targets[0].version.clear();
-    let (_, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    let trials = bench.trials(&["sphinx"], &[]);
+    let mut trials = trials;
+    trials.experiment.targets[0].version.clear();
+    let (_, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, trials);
     assert_eq!(result.targets[0].version, "pretended 1");
 }
 
@@ -329,8 +329,8 @@ fn a_version_that_only_the_generator_learns_is_kept() {
 fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
     for behave in ["hang", "stubborn"] {
         let bench = Bench::new();
-        let session = bench.session(&["sphinx", "memcached"], &[&format!("behave={behave}"), "from=5"]);
-        let pids: Vec<u32> = session.servers.iter().map(|server| server.pids()[0]).collect();
+        let trials = bench.trials(&["sphinx", "memcached"], &[&format!("behave={behave}"), "from=5"]);
+        let pids: Vec<u32> = trials.servers.iter().map(|server| server.pids()[0]).collect();
         let (seen, interrupt) = (Arc::clone(&bench.seen), bench.interrupt.clone());
         let presser = thread::spawn(move || {
             let started = Instant::now();
@@ -340,7 +340,7 @@ fn an_interrupt_stops_the_trial_and_the_servers_and_keeps_the_rest() {
             }
             interrupt.raise();
         });
-        let (outcome, result) = bench.run(&plan(), session);
+        let (outcome, result) = bench.run(&plan(), trials);
         presser.join().unwrap();
         assert!(matches!(outcome, Err(Error::Interrupted("Ctrl-C"))), "{outcome:?}");
         assert_eq!((result.complete, result.interrupted.as_deref()), (false, Some("Ctrl-C")));
@@ -360,8 +360,8 @@ fn an_interrupted_run_goes_on_after_its_last_whole_block() {
     let bench = Bench::new();
     let sweep = Sweep { repeats: 3, ..plan() };
     // The second block ends in the middle.
-    let session = bench.session(&["sphinx"], &["behave=fail", "from=17"]);
-    let (outcome, partial) = bench.run(&sweep, session);
+    let trials = bench.trials(&["sphinx"], &["behave=fail", "from=17"]);
+    let (outcome, partial) = bench.run(&sweep, trials);
     assert!(outcome.is_err());
     assert_eq!((partial.blocks, partial.trials.len(), partial.complete), (1, 16, false));
     let kept: Vec<Trial> = partial.trials.iter().filter(|trial| trial.block == 0).cloned().collect();
@@ -370,8 +370,8 @@ fn an_interrupted_run_goes_on_after_its_last_whole_block() {
     let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
     let folder = ResultFolder::open(&bench.root.path().join("run")).unwrap();
     let servers = vec![bench.server("sphinx")];
-    let session = Session::begin(partial, folder, generator, servers, bench.interrupt.clone()).unwrap();
-    let (outcome, whole) = bench.run(&sweep, session);
+    let trials = Trials::begin(partial, folder, generator, servers, bench.interrupt.clone()).unwrap();
+    let (outcome, whole) = bench.run(&sweep, trials);
     outcome.unwrap();
     assert_eq!((whole.blocks, whole.complete, whole.interrupted), (3, true, None));
     assert_eq!(whole.trials[..kept.len()], kept[..]);
@@ -388,9 +388,9 @@ fn an_interrupted_run_goes_on_after_its_last_whole_block() {
 #[test]
 fn a_load_that_the_host_disturbed_is_measured_once_more_beside_its_partner() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx", "memcached"], &["behave=odd"]);
+    let trials = bench.trials(&["sphinx", "memcached"], &["behave=odd"]);
     let sweep = Sweep { loads: vec![0.2, 0.5, 0.8], repeats: 1, peak_tolerance: None, ..plan() };
-    let (outcome, result) = bench.run(&sweep, session);
+    let (outcome, result) = bench.run(&sweep, trials);
     outcome.unwrap();
     let points: Vec<&Trial> = result.trials.iter().filter(|t| t.purpose == Purpose::LoadPoint).collect();
     let (first, again): (Vec<&Trial>, Vec<&Trial>) = points.iter().partition(|t| t.instead_of.is_none());
@@ -408,9 +408,9 @@ fn a_load_that_the_host_disturbed_is_measured_once_more_beside_its_partner() {
 #[test]
 fn an_interrupt_before_a_trial_starts_none() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
+    let trials = bench.trials(&["sphinx"], &[]);
     bench.interrupt.raise();
-    let (outcome, result) = bench.run(&plan(), session);
+    let (outcome, result) = bench.run(&plan(), trials);
     assert!(outcome.unwrap_err().is_interrupt());
     assert!(result.trials.is_empty() && bench.calls().is_empty());
 }
@@ -419,8 +419,8 @@ fn an_interrupt_before_a_trial_starts_none() {
 fn whatever_ends_a_run_leaves_a_partial_result_that_says_why() {
     let check = |behave: &str, words: &[&str]| {
         let bench = Bench::new();
-        let session = bench.session(&["sphinx"], &[&format!("behave={behave}"), "from=4"]);
-        let (outcome, result) = bench.run(&plan(), session);
+        let trials = bench.trials(&["sphinx"], &[&format!("behave={behave}"), "from=4"]);
+        let (outcome, result) = bench.run(&plan(), trials);
         let error = outcome.unwrap_err();
         let message = error.to_string();
         assert!(words.iter().all(|word| message.contains(word)), "{behave}: {message}");
@@ -436,9 +436,9 @@ fn whatever_ends_a_run_leaves_a_partial_result_that_says_why() {
 #[test]
 fn a_trial_that_does_not_end_is_stopped() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["behave=stubborn", "from=2"]);
-    session.generator.allowance = Duration::ZERO;
-    let (outcome, result) = bench.run(&plan(), session);
+    let mut trials = bench.trials(&["sphinx"], &["behave=stubborn", "from=2"]);
+    trials.generator.allowance = Duration::ZERO;
+    let (outcome, result) = bench.run(&plan(), trials);
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("trial 0002 on sphinx did not end within"), "{error}");
     assert_eq!((result.trials.len(), result.interrupted), (1, Some(error)));
@@ -447,8 +447,8 @@ fn a_trial_that_does_not_end_is_stopped() {
 #[test]
 fn a_server_that_died_is_named_as_the_reason() {
     let bench = Bench::new();
-    let mut session = bench.session(&["sphinx"], &["behave=fail", "from=2"]);
-    let request = |session: &mut Session| {
+    let mut trials = bench.trials(&["sphinx"], &["behave=fail", "from=2"]);
+    let request = |trials: &mut Trials| {
         let span = SPAN;
         let request = Request {
             target: 0,
@@ -459,10 +459,10 @@ fn a_server_that_died_is_named_as_the_reason() {
             span,
             seed: 1,
         };
-        session.run(&request, &mut Tracker::of_one(&mut Unwatched)).map(|_| ())
+        trials.run(&request, &mut Tracker::of_one(&mut Unwatched)).map(|_| ())
     };
-    request(&mut session).unwrap();
-    let pid = session.servers[0].pids()[0];
+    request(&mut trials).unwrap();
+    let pid = trials.servers[0].pids()[0];
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     // A signal takes its time on a busy machine; a process that has ended and was not waited for is a zombie.
@@ -472,16 +472,16 @@ fn a_server_that_died_is_named_as_the_reason() {
         assert!(std::time::Instant::now() < deadline, "it does not die: {}", stat());
         std::thread::yield_now();
     }
-    let error = request(&mut session).unwrap_err();
+    let error = request(&mut trials).unwrap_err();
     assert!(matches!(&error, Error::ServerGone { name, .. } if name == "sphinx"), "{error}");
 }
 
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_the_last_whole_result() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["behave=full", "from=3"]);
+    let trials = bench.trials(&["sphinx"], &["behave=full", "from=3"]);
     let plan = Plan::of_sweep(&plan(), &specification(&[]), 1);
-    let (outcome, measured) = bench.measure(&plan, session);
+    let (outcome, measured) = bench.measure(&plan, trials);
     let error = outcome.unwrap_err();
     assert!(error.to_string().contains("free some space"), "{error}");
     let on_disk = ResultFolder::open(&bench.root.path().join("run")).unwrap().load().unwrap();
@@ -509,8 +509,8 @@ fn a_wrong_option_is_refused_before_any_server_is_started() {
 #[test]
 fn invalid_trials_are_kept_counted_and_never_a_maximum() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["behave=invalid"]);
-    let (outcome, result) = bench.run(&plan(), session);
+    let trials = bench.trials(&["sphinx"], &["behave=invalid"]);
+    let (outcome, result) = bench.run(&plan(), trials);
     let error = outcome.unwrap_err().to_string();
     assert!(error.contains("sphinx sustained no load at all") && error.contains("invalid"), "{error}");
     assert!(!result.trials.is_empty());
@@ -520,8 +520,8 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
 #[test]
 fn a_maximum_that_the_generator_may_have_set_says_so() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &["behave=invalid", "from=8"]);
-    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, session);
+    let trials = bench.trials(&["sphinx"], &["behave=invalid", "from=8"]);
+    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), peak_tolerance: None, ..plan() }, trials);
     outcome.unwrap();
     let expect = "3 of 10 trials were invalid and counted as not sustained (generator lag); the limit may be the generator’s";
     assert!(result.notes.iter().any(|note| note.contains(expect)), "{:?}", result.notes);
@@ -530,8 +530,8 @@ fn a_maximum_that_the_generator_may_have_set_says_so() {
 #[test]
 fn the_watcher_is_told_how_far_the_run_is() {
     let bench = Bench::new();
-    let session = bench.session(&["sphinx"], &[]);
-    let (outcome, result) = bench.run(&plan(), session);
+    let trials = bench.trials(&["sphinx"], &[]);
+    let (outcome, result) = bench.run(&plan(), trials);
     outcome.unwrap();
     let seen = bench.seen.lock().unwrap();
     let is_phase =
@@ -552,7 +552,7 @@ fn a_folder_without_room_is_found_before_anything_runs() {
     let generator = Generator::new(&pretend(), specification(&[]), false).unwrap();
     let folder = ResultFolder::create(bench.root.path(), "run").unwrap();
     std::os::unix::fs::symlink("/dev/full", folder.path().join("result.partial")).unwrap();
-    let begun = Session::begin(sample::experiment(&[]), folder, generator, Vec::new(), Interrupt::new());
+    let begun = Trials::begin(sample::experiment(&[]), folder, generator, Vec::new(), Interrupt::new());
     assert!(begun.err().unwrap().to_string().contains("free some space"));
 }
 
@@ -560,8 +560,8 @@ fn a_folder_without_room_is_found_before_anything_runs() {
 fn a_peak_that_only_invalid_trials_speak_of_is_not_known() {
     let bench = Bench::new();
     // The maximum is found first; every trial of the search for the peak is invalid.
-    let session = bench.session(&["sphinx"], &["behave=invalid", "from=10"]);
-    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), ..plan() }, session);
+    let trials = bench.trials(&["sphinx"], &["behave=invalid", "from=10"]);
+    let (outcome, result) = bench.run(&Sweep { loads: Vec::new(), ..plan() }, trials);
     outcome.unwrap();
     let first = result.trials.iter().position(|trial| trial.purpose == Purpose::PeakSearch).unwrap();
     assert!(first <= 9, "the maximum took {first} trials");

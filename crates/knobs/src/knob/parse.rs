@@ -3,7 +3,7 @@ use std::str::FromStr;
 use units::{CpuList, ParseError};
 
 use super::quantity::{self, BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
-use super::{Balancing, Cpus, Setting, Shaper, Switch};
+use super::{Balancing, Cpus, Knob, Shaper, Switch};
 
 /// Every name with what to write behind it; `sysctl.` takes any name behind the dot.
 const NAMES: &[(&str, &str)] = &[
@@ -35,12 +35,12 @@ const NAMES: &[(&str, &str)] = &[
     ("sysctl.", "a name and a value, such as sysctl.net.core.somaxconn=4096"),
 ];
 
-impl FromStr for Setting {
+impl FromStr for Knob {
     type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Setting, ParseError> {
+    fn from_str(text: &str) -> Result<Knob, ParseError> {
         let error = |problem: String| ParseError {
-            what: "setting",
+            what: "knob",
             given: text.into(),
             problem,
             hint: "docs/reference/knobs.md lists all",
@@ -59,9 +59,9 @@ impl FromStr for Setting {
     }
 }
 
-impl TryFrom<String> for Setting {
+impl TryFrom<String> for Knob {
     type Error = ParseError;
-    fn try_from(text: String) -> Result<Setting, ParseError> {
+    fn try_from(text: String) -> Result<Knob, ParseError> {
         text.parse()
     }
 }
@@ -70,14 +70,14 @@ fn is_sysctl(known: &str, name: &str) -> bool {
     known == "sysctl." && name.starts_with(known)
 }
 
-fn read(name: &str, value: &str) -> Option<Setting> {
+fn read(name: &str, value: &str) -> Option<Knob> {
     let cpus = || Cpus::read(value).ok();
     let cpus_or_off = || if value == "off" { Some(None) } else { cpus().map(Some) };
     let count = || value.parse::<u32>().ok();
     Some(match name {
-        "cpu.set" => Setting::CpuSet(cpus()?),
-        "cpu.quota" => Setting::CpuQuota(quantity::read(value, PERCENT)?),
-        "memory.limit" => Setting::MemoryLimit(quantity::read(value, BYTES)?),
+        "cpu.set" => Knob::CpuSet(cpus()?),
+        "cpu.quota" => Knob::CpuQuota(quantity::read(value, PERCENT)?),
+        "memory.limit" => Knob::MemoryLimit(quantity::read(value, BYTES)?),
         "net.rate" => {
             let (rate, by) = match value.split_once(':') {
                 None => (value, Shaper::Htb),
@@ -85,7 +85,7 @@ fn read(name: &str, value: &str) -> Option<Setting> {
                 Some((rate, "tbf")) => (rate, Shaper::Tbf),
                 Some(_) => return None,
             };
-            Setting::NetRate { bits: quantity::read(rate, BITS)?, by }
+            Knob::NetRate { bits: quantity::read(rate, BITS)?, by }
         }
         "cache.ways" => {
             let (ways, cpus) = match value.split_once('@') {
@@ -94,45 +94,45 @@ fn read(name: &str, value: &str) -> Option<Setting> {
             };
             let ways: CpuList = ways.parse().ok()?;
             // Masks are 32 bits wide in the register, and 64 in no machine so far. Source: Intel SDM 3B, 17.19.4.
-            ways.as_slice().iter().all(|way| *way < 32).then_some(Setting::CacheWays { ways, cpus })?
+            ways.as_slice().iter().all(|way| *way < 32).then_some(Knob::CacheWays { ways, cpus })?
         }
-        "irq.affinity" => Setting::IrqAffinity(cpus()?),
-        "irqbalance" => Setting::Irqbalance(match value {
+        "irq.affinity" => Knob::IrqAffinity(cpus()?),
+        "irqbalance" => Knob::Irqbalance(match value {
             "on" => Balancing::On,
             "off" => Balancing::Off,
             "exclude" => Balancing::Exclude,
             _ => return None,
         }),
-        "rps" => Setting::Rps(cpus_or_off()?),
-        "xps" => Setting::Xps(cpus_or_off()?),
-        "rfs" => Setting::Rfs(count()?),
-        "nic.queues" => Setting::NicQueues(count().filter(|n| *n > 0)?),
-        "nic.spread" => Setting::NicSpread(count().filter(|n| *n > 0)?),
-        "nic.filters" => Setting::NicFilters(switch(value)?),
+        "rps" => Knob::Rps(cpus_or_off()?),
+        "xps" => Knob::Xps(cpus_or_off()?),
+        "rfs" => Knob::Rfs(count()?),
+        "nic.queues" => Knob::NicQueues(count().filter(|n| *n > 0)?),
+        "nic.spread" => Knob::NicSpread(count().filter(|n| *n > 0)?),
+        "nic.filters" => Knob::NicFilters(switch(value)?),
         "nic.steer" => {
             let (port, queue) = value.split_once(':')?;
-            Setting::NicSteer { port: port.parse().ok()?, queue: queue.parse().ok()? }
+            Knob::NicSteer { port: port.parse().ok()?, queue: queue.parse().ok()? }
         }
-        "smt" => Setting::Smt(switch(value)?),
-        "frequency.governor" => Setting::Governor(word(value)?),
-        "frequency" if value == "max" => Setting::Frequency(None),
-        "frequency" => Setting::Frequency(Some(quantity::read(value, KILOHERTZ)?)),
-        "turbo" => Setting::Turbo(switch(value)?),
-        "power.cap" => Setting::PowerCap(quantity::read(value, MICROWATTS)?),
-        "huge-pages" => Setting::HugePages(count()?.into()),
-        "huge-pages.transparent" => Setting::TransparentHugePages(word(value)?),
-        "swap" if value == "off" => Setting::SwapOff,
-        "aslr" => Setting::Aslr(switch(value)?),
-        "congestion-control" => Setting::CongestionControl(word(value)?),
-        "busy-poll" if value == "0" => Setting::BusyPoll(0),
-        "busy-poll" => Setting::BusyPoll(quantity::read(value, MICROSECONDS)?),
+        "smt" => Knob::Smt(switch(value)?),
+        "frequency.governor" => Knob::Governor(word(value)?),
+        "frequency" if value == "max" => Knob::Frequency(None),
+        "frequency" => Knob::Frequency(Some(quantity::read(value, KILOHERTZ)?)),
+        "turbo" => Knob::Turbo(switch(value)?),
+        "power.cap" => Knob::PowerCap(quantity::read(value, MICROWATTS)?),
+        "huge-pages" => Knob::HugePages(count()?.into()),
+        "huge-pages.transparent" => Knob::TransparentHugePages(word(value)?),
+        "swap" if value == "off" => Knob::SwapOff,
+        "aslr" => Knob::Aslr(switch(value)?),
+        "congestion-control" => Knob::CongestionControl(word(value)?),
+        "busy-poll" if value == "0" => Knob::BusyPoll(0),
+        "busy-poll" => Knob::BusyPoll(quantity::read(value, MICROSECONDS)?),
         _ => {
             let name = name.strip_prefix("sysctl.")?;
             let value = value.split_whitespace().collect::<Vec<_>>().join(" ");
             // The name becomes a path: nothing in it may lead elsewhere.
             let plain = |part: &str| !part.is_empty() && part.chars().all(is_plain);
             let good = name.contains('.') && name.split('.').all(plain) && !value.is_empty();
-            good.then(|| Setting::Sysctl { name: name.into(), value })?
+            good.then(|| Knob::Sysctl { name: name.into(), value })?
         }
     })
 }
@@ -168,10 +168,10 @@ mod tests {
     #[test]
     fn reads_what_it_shows() {
         let check = |text: &str, shown: &str| {
-            let setting: Setting = text.parse().unwrap();
-            assert_eq!(setting.to_string(), shown);
-            assert_eq!(shown.parse::<Setting>().unwrap(), setting);
-            assert_eq!(setting.name(), shown.split_once('=').unwrap().0);
+            let knob: Knob = text.parse().unwrap();
+            assert_eq!(knob.to_string(), shown);
+            assert_eq!(shown.parse::<Knob>().unwrap(), knob);
+            assert_eq!(knob.name(), shown.split_once('=').unwrap().0);
         };
         let same = |text: &str| check(text, text);
         same("cpu.set=0");
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn refuses_with_what_to_write() {
         let check = |text: &str, expect: &str| {
-            let error = text.parse::<Setting>().unwrap_err().to_string();
+            let error = text.parse::<Knob>().unwrap_err().to_string();
             assert!(error.contains(expect), "{error}");
         };
         check("", "such as cpu.set=0-3");
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_is_said_to_show_by_settings_is_their_names() {
+    fn what_a_host_is_said_to_show_by_knobs_is_their_names() {
         let abilities = host::Host::default().abilities();
         let shown = abilities.iter().filter_map(|ability| ability.shows.strip_prefix("tune "));
         let names: Vec<&str> = shown.flat_map(|names| names.split(", ")).collect();
