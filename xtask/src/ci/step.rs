@@ -1,3 +1,4 @@
+use std::env;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -153,6 +154,14 @@ impl Step {
             .args(&words[1..])
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
             .envs(self.env.iter().cloned());
+        // What `cargo xtask` was told of this package: build scripts that look at it, such as ring's, would run again after a
+        // `cargo` of the user's, and all that depends on them be compiled again.
+        for (name, _) in env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(name.as_ref());
+            }
+        }
         // What only the next build of the same tree would use takes gigabytes, and there is no next one.
         command.env("CARGO_INCREMENTAL", "0");
         let (status, lacking) = match self.reading {
