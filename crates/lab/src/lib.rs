@@ -1,6 +1,6 @@
 //! Trials, searches, sweeps and comparisons: the laboratory proper.
 //!
-//! A [`Trials`] runs trials, each in a [`Generator`] process of its own against a [`Server`], and keeps the
+//! [`Trials`] runs the trials of a result, each in a [`Generator`] process of its own against a [`Server`], and keeps the
 //! [`results::Experiment`] on disk as it grows. A [`Plan`], of a command or of a [`study`], says which trials: it
 //! searches for the maximum throughput ([`MaxSearch`]), measures points in interleaved blocks, and searches for the peak
 //! under QoS ([`PeakSearch`]); a [`Runner`] runs it. [`compare`] sets two results side by side. Generators and servers are

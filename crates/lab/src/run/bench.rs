@@ -151,7 +151,7 @@ impl Bench {
         Ok(Bench { notes, folder: name, hold, ..Bench::of(trials, experiment, setup.interrupt.clone()) })
     }
 
-    /// One of a trials that has begun, whose host has no knobs to change.
+    /// One of a run whose trials may begin, and whose host has no knobs to set.
     pub fn of(trials: Trials, experiment: &Spec, interrupt: Interrupt) -> Bench {
         let folder = trials.folder().path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         // Of a run that goes on, those of its last whole block.

@@ -54,7 +54,7 @@ pub(super) fn candidates(study: &Definition, effort: Effort) -> Result<Vec<Candi
     Ok(all)
 }
 
-/// Whether a effort measures a series.
+/// Whether a run of this effort measures a series.
 pub(super) fn chosen(study: &Definition, effort: Effort, series: &SeriesDef) -> bool {
     let chosen = &study.effort(effort).series;
     chosen.is_empty() || chosen.contains(&series.name)
@@ -82,7 +82,7 @@ pub(super) fn second_candidate(
     candidate_of(study, effort, (series, &study.second, &series.set_second, of_effort), place)
 }
 
-/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_effort` what the effort does. A
+/// `base` lies over the study's experiment, `set` is what the series changes of it, and `of_effort` what the effort sets. A
 /// `base` of another kind of workload has none of the experiment's.
 fn candidate_of(
     study: &Definition,
