@@ -41,6 +41,10 @@ pub struct Invalid {
 pub enum Reason {
     /// The generator sent too late.
     GeneratorLag,
+    /// The generator received too late.
+    ReceiveLag,
+    /// The host disturbed server or generator by more than the figures can bear.
+    HostDisturbed,
     /// The generator had no time left.
     GeneratorSaturated,
     /// The rate was missed although requests were due and the server had none outstanding.
@@ -68,6 +72,8 @@ impl Reason {
     pub fn words(self) -> &'static str {
         match self {
             Reason::GeneratorLag => "generator lag",
+            Reason::ReceiveLag => "receive lag",
+            Reason::HostDisturbed => "host disturbed",
             Reason::GeneratorSaturated => "generator saturated",
             Reason::RateMissed => "rate missed",
             Reason::ErrorRate => "error rate",
@@ -99,6 +105,8 @@ impl Verdict {
     pub fn may_pass(&self) -> bool {
         let passes = |reason: Reason| match reason {
             Reason::GeneratorLag
+            | Reason::ReceiveLag
+            | Reason::HostDisturbed
             | Reason::GeneratorSaturated
             | Reason::RateMissed
             | Reason::NotSteady
