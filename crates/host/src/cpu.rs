@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -47,6 +48,11 @@ const FEATURES: [&str; 13] = [
 ];
 
 impl Cpu {
+    /// Those of this machine. Cost: three files for each processor.
+    pub fn here() -> Cpu {
+        Cpu::read(&Tree::new(Path::new("/")))
+    }
+
     pub(crate) fn read(tree: &Tree) -> Cpu {
         const CPUS: &str = "sys/devices/system/cpu";
         let listed: Option<CpuList> = tree.value(format!("{CPUS}/online"));

@@ -30,6 +30,7 @@ mod observing;
 mod privileges;
 mod processes;
 mod record;
+pub mod records;
 mod resctrl;
 mod screen;
 mod software;

@@ -18,6 +18,19 @@ fn read(plant: fn(&Path) -> std::io::Result<()>) -> Host {
     Host::read(dir.path())
 }
 
+/// With INSTA_UPDATE=always they are written.
+#[test]
+fn the_records_that_come_with_the_program_are_those_of_the_fixtures() {
+    for ((name, text), host) in host::records::ALL.iter().zip([&*XEON, &*THUNDERX]) {
+        if std::env::var("INSTA_UPDATE").is_ok_and(|update| update == "always") {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("records/{name}.json"));
+            std::fs::write(path, serde_json::to_string(host).unwrap() + "\n").unwrap();
+        } else {
+            assert_eq!(&serde_json::from_str::<Host>(text).unwrap(), host, "{name}");
+        }
+    }
+}
+
 #[test]
 fn the_screen_of_the_xeon() {
     insta::assert_snapshot!(Screen(&XEON).to_string());
