@@ -1,6 +1,7 @@
 //! What is sent: one type for each workload, with its options on the command line.
 
 mod cache;
+mod digits;
 mod expiry;
 mod files;
 mod mix;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::Preset;
 
 pub use cache::{Cache, Fill, OnMiss, Placement, Protocol};
+pub use digits::Digits;
 pub use expiry::Expiry;
 pub use files::Files;
 pub use mix::{Mix, Share};

@@ -31,7 +31,7 @@ pub use job::Job;
 pub use prepare::{DataSet, FILLED, Preparation, prepare};
 pub use requests::{Cache, Seat};
 pub use spec::workload::{
-    Expiry, Fill as FillPolicy, Mix, OnMiss, Operation, Placement, Prefix, Protocol, Share,
+    Digits, Expiry, Fill as FillPolicy, Mix, OnMiss, Operation, Placement, Prefix, Protocol, Share,
 };
 pub use versions::Versions;
 pub use wire::Wire;

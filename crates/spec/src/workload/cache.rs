@@ -2,7 +2,7 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Expiry, Mix, Prefix, Verify};
+use super::{Digits, Expiry, Mix, Prefix, Verify};
 use crate::text::{as_text, number, words};
 use crate::{Popularity, Preset, Scaling, Size};
 
@@ -57,6 +57,9 @@ pub struct Cache {
     /// The prefix of every key, so that a server's own items are never touched.
     #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
     pub key_prefix: Prefix,
+    /// How the number of a key is written behind the prefix: decimal, or base62, with which short keys tell more items apart.
+    #[arg(long, default_value_t = Digits::default(), value_name = "DIGITS")]
+    pub key_digits: Digits,
     /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
     #[arg(long, default_value_t = Fill::default(), value_name = "WHEN")]
     pub fill: Fill,
@@ -89,6 +92,7 @@ impl Default for Cache {
             expiry: Expiry::never(),
             placement: Placement::default(),
             key_prefix: Prefix::default(),
+            key_digits: Digits::default(),
             fill: Fill::default(),
             popularity: Popularity::Uniform,
             verify: None,

@@ -17,6 +17,7 @@ pub(super) fn config(cache: &Cache, spec: &Spec, servers: Option<Vec<Server>>) -
     let config = CacheConfig {
         keys: data_set.as_ref().map_or(cache.keys, |listed| listed.population.items()),
         key_prefix: cache.key_prefix.clone(),
+        key_digits: cache.key_digits,
         key_size: cache.key_size.clone(),
         value_size: cache.value_size.clone(),
         data_set,

@@ -19,7 +19,7 @@ pub enum ConfigError {
     #[error("{0}")]
     Parse(#[from] ParseError),
     #[error(
-        "key size {given}: a key must hold the prefix '{prefix}' and {characters} more characters for {keys} keys; use --key-size {least} or more, fewer --keys, or a shorter --key-prefix"
+        "key size {given}: a key must hold the prefix '{prefix}' and {characters} more characters for {keys} keys; use --key-size {least} or more, fewer --keys, a shorter --key-prefix or --key-digits base62"
     )]
     KeyTooShort { given: String, prefix: Prefix, characters: usize, keys: u64, least: usize },
     #[error("key size {given}: memcached's protocol allows keys of at most {} bytes", limits::KEY_MAX)]
@@ -129,7 +129,7 @@ impl CacheConfig {
     /// The fewest characters that tell all keys apart, prefix included.
     pub(super) fn shortest_key(&self) -> usize {
         // The digits of the largest number, and a letter before it where there are items of another kind.
-        let digits = self.keys.saturating_sub(1).max(1).ilog10() as usize + 1;
+        let digits = self.key_digits.count(self.keys.saturating_sub(1));
         let letter = usize::from(self.mix.any(|operation| operation.counts() || operation.grows()));
         self.key_prefix.as_bytes().len() + letter + digits
     }

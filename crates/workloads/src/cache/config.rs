@@ -5,7 +5,7 @@ use rand::SeedableRng;
 use units::Bytes;
 
 use crate::cache::content::mixed;
-use crate::cache::{Cluster, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
+use crate::cache::{Cluster, Digits, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
 
 /// Every parameter of the cache workload.
 ///
@@ -16,6 +16,8 @@ pub struct CacheConfig {
     pub keys: u64,
     /// The prefix of every key.
     pub key_prefix: Prefix,
+    /// How the number of a key is written behind it.
+    pub key_digits: Digits,
     /// Length of a key with its prefix; drawn once per key, and no less than the prefix and the key's number need.
     /// Units: bytes.
     pub key_size: Size,
@@ -56,6 +58,7 @@ impl Default for CacheConfig {
         CacheConfig {
             keys: 100_000,
             key_prefix: Prefix::default(),
+            key_digits: Digits::default(),
             key_size: size(30),
             value_size: size(200),
             data_set: None,
@@ -142,6 +145,7 @@ pub(super) mod tests {
         CacheConfig {
             keys: 100,
             key_prefix: "t:".parse().unwrap(),
+            key_digits: Digits::Decimal,
             key_size: "8".parse().unwrap(),
             value_size: "3".parse().unwrap(),
             mix: mix.parse().unwrap(),

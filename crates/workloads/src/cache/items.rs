@@ -3,7 +3,7 @@ use proto_memcache::append_u64;
 
 use crate::cache::cluster::Shards;
 use crate::cache::content::Content;
-use crate::cache::{CacheConfig, Versions};
+use crate::cache::{CacheConfig, Digits, Versions};
 
 /// The data set: key, value and server of every number below `keys`, made when asked for.
 ///
@@ -12,6 +12,7 @@ use crate::cache::{CacheConfig, Versions};
 #[derive(Debug)]
 pub struct Items {
     prefix: Vec<u8>,
+    digits: Digits,
     keys: u64,
     counters: u64,
     grown: u64,
@@ -56,6 +57,7 @@ impl Items {
         let longest = if config.verify { GROWN_MAX as u64 } else { sizes.values().1.0 };
         Items {
             prefix: config.key_prefix.as_bytes().to_vec(),
+            digits: config.key_digits,
             keys: config.keys,
             counters: side(crate::cache::Operation::counts),
             grown: side(crate::cache::Operation::grows),
@@ -137,18 +139,11 @@ impl Items {
         out.extend_from_slice(&self.prefix);
         out.resize(start + size, b'0');
         let digits = start + self.prefix.len();
-        let mut rest = n;
-        for digit in out[digits..].iter_mut().rev() {
-            if rest == 0 {
-                break;
-            }
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        if rest > 0 {
+        if self.digits.write(n, &mut out[digits..]) > 0 {
             // The number has more digits than the data set's largest: an insert.
             out.truncate(digits);
-            append_u64(out, n);
+            out.resize(digits + self.digits.count(n), b'0');
+            self.digits.write(n, &mut out[digits..]);
         }
         match kind {
             Kind::Data => {}
@@ -251,6 +246,25 @@ mod tests {
         let clipped = items("normal:5,5", "5", "get:100");
         assert!((0..1_000).all(|n| key(&clipped, Kind::Data, n).len() >= 5));
         assert_eq!(clipped.raised_keys(), 0.0, "clipped before");
+    }
+
+    #[test]
+    fn keys_of_four_bytes_tell_many_items_apart() {
+        let config = CacheConfig {
+            keys: 200_000,
+            key_size: "4".parse().unwrap(),
+            key_prefix: "t".parse().unwrap(),
+            key_digits: Digits::Base62,
+            ..config("get:100")
+        };
+        config.check().unwrap();
+        let items = Items::new(&config);
+        let all: HashSet<String> = (0..200_000).map(|n| key(&items, Kind::Data, n)).collect();
+        assert_eq!(all.len(), 200_000);
+        assert!(all.iter().all(|key| key.len() == 4));
+        assert_eq!(key(&items, Kind::Data, 238_328), "t1000", "an insert");
+        let error = CacheConfig { key_digits: Digits::Decimal, ..config }.check().unwrap_err().to_string();
+        assert!(error.contains("--key-digits base62"), "{error}");
     }
 
     #[test]
