@@ -113,6 +113,9 @@ pub struct Service {
     /// How it is stopped.
     #[serde(default)]
     pub stop: Stop,
+    /// What the kernel calls its threads that serve, where they do not choose their processors themselves: with `pin=on` each
+    /// gets one of its own.
+    pub workers: Option<String>,
     /// What it counts.
     pub counters: Option<Counters>,
     /// What must hold before it is started.

@@ -23,6 +23,7 @@ mod error;
 mod library;
 mod limits;
 mod parts;
+mod pin;
 mod plan;
 mod program;
 mod reach;

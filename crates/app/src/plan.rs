@@ -15,8 +15,8 @@ use crate::settings::Values;
 use crate::{Error, Running};
 
 /// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
-pub(crate) const FIELDS: [&str; 9] =
-    ["threads", "memory", "cpus", "instances", "form", "binary", "image", "agent", "listen"];
+pub(crate) const FIELDS: [&str; 10] =
+    ["threads", "memory", "cpus", "pin", "instances", "form", "binary", "image", "agent", "listen"];
 /// What names this machine among agents.
 const HERE: &str = "here";
 
@@ -29,6 +29,8 @@ pub struct Placement {
     pub memory: Bytes,
     /// The processors that it may run on; without any those of this process.
     pub cpus: Vec<usize>,
+    /// Whether each of its threads gets a processor of its own, where it does not see to that itself.
+    pub pin: bool,
     /// Processes among which threads, memory and processors are divided.
     pub instances: usize,
     /// What it runs in.
@@ -51,6 +53,7 @@ impl Default for Placement {
             threads: 1,
             memory: Bytes(1 << 30),
             cpus: Vec::new(),
+            pin: false,
             instances: 1,
             form: Form::Bare,
             agent: None,
@@ -276,6 +279,16 @@ impl Plan {
             "instances" => placement.instances = count()?,
             "memory" => placement.memory = value.parse()?,
             "cpus" => placement.cpus = value.parse::<CpuList>()?.as_slice().to_vec(),
+            "pin" => {
+                placement.pin = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => {
+                        let problem = format!("pin={value}: write on or off");
+                        return Err(Error::Setting { service: name.clone(), problem });
+                    }
+                }
+            }
             "form" => placement.form = value.parse()?,
             "agent" => placement.agent = (value != HERE).then(|| value.into()),
             "listen" => match value.parse::<IpAddr>() {
@@ -383,8 +396,11 @@ mod tests {
             "open_file_cache=auto gzip=off access_log=off reuseport=off sendfile=on",
         );
         let mut placed = plan();
-        placed.set(&["nginx.threads=3", "nginx.cpus=0,2-3", "form=lxc", "nginx.memory=64MiB"]).unwrap();
+        placed
+            .set(&["nginx.threads=3", "nginx.cpus=0,2-3", "nginx.pin=on", "form=lxc", "nginx.memory=64MiB"])
+            .unwrap();
         let found = placed.placement("nginx").unwrap();
+        assert!(found.pin);
         assert_eq!((found.threads, &found.cpus[..], found.form), (3, &[0, 2, 3][..], Form::Lxc));
         assert_eq!((found.memory, &found.agent), (Bytes(64 << 20), &None));
         assert_eq!(placed.here().count(), 1);

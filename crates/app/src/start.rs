@@ -9,7 +9,7 @@ use launch::{Instance, Spec, StopSignal, free_port_at};
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Protocol, Signal};
 use crate::elsewhere::Address;
-use crate::{Error, Running, ready, template};
+use crate::{Error, Running, pin, ready, template};
 
 /// How often other ports are tried because another process took one between the choice and the start.
 const PORT_TRIES: usize = 5;
@@ -225,6 +225,9 @@ impl Running {
         if let (Some(path), Some(address)) = (&ready.http, tcp(&reached)) {
             let path = template::render(&environment, path, context).map_err(wrong)?;
             ready::await_http(instance, name, address, &path, left())?;
+        }
+        if let (true, Some(workers)) = (seat.placement.pin, &seat.service.workers) {
+            pin::threads(instance, name, workers, seat.placement.threads, &seat.placement.cpus, left())?;
         }
         Ok(reached)
     }

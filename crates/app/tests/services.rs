@@ -168,6 +168,40 @@ fn memcached_counts_and_forgets() {
 }
 
 #[test]
+fn each_thread_of_memcached_gets_a_processor() {
+    let app = Arc::new(app::of_name("memcached").unwrap());
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let allowed: units::CpuList = allowed.trim().parse().unwrap();
+    if allowed.len() < 2 {
+        println!("skipped: it takes two processors");
+        return;
+    }
+    let mut plan = Plan::new(app, Path::new("/no/such/taillight"));
+    plan.set(&["pin=on"]).unwrap();
+    let placement = plan.placement_mut("memcached").unwrap();
+    (placement.threads, placement.cpus) = (2, allowed.as_slice()[..2].to_vec());
+    let running = match plan.start() {
+        Err(app::Error::Launch(launch::Error::NotFound { .. })) => {
+            println!("skipped: there is no memcached");
+            return;
+        }
+        started => started.unwrap(),
+    };
+    let mut pinned = Vec::new();
+    for task in fs::read_dir(format!("/proc/{}/task", running.pids()[0])).unwrap() {
+        let task = task.unwrap().path();
+        if fs::read_to_string(task.join("comm")).unwrap().trim() == "mc-worker" {
+            let status = fs::read_to_string(task.join("status")).unwrap();
+            let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+            pinned.push(list.trim().parse::<usize>().unwrap());
+        }
+    }
+    pinned.sort_unstable();
+    assert_eq!(pinned, allowed.as_slice()[..2]);
+}
+
+#[test]
 fn an_embedded_server_prints_its_address() {
     // In place of this program: it prints the line of Sphinx and its own arguments.
     let folder = tempfile::tempdir().unwrap();
