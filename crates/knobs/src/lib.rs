@@ -13,6 +13,7 @@
 
 mod action;
 mod applied;
+mod asked;
 mod daemon;
 mod engine;
 mod error;
@@ -33,6 +34,7 @@ mod undo;
 
 pub use action::{Action, Step};
 pub use applied::Applied;
+pub use asked::Asked;
 pub use engine::{Engine, Moment, Watcher, state_folder};
 pub use error::{Error, Problem};
 pub use journal::{Begin, Entry, Story};

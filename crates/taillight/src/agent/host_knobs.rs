@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Engine, Knob, LocalKernel, Subject};
+use knobs::{Action, Applied, Asked, Engine, LocalKernel, Profile, Subject};
 use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
@@ -98,10 +98,17 @@ impl HostKnobs {
 }
 
 fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, String> {
-    let knobs: Result<Vec<Knob>, _> = tune.knobs.iter().map(|text| text.parse()).collect();
-    let knobs = knobs.map_err(|error| format!("{error}"))?;
+    // A file of this machine is not the coordinator's to name.
+    if let Some(file) =
+        Asked::profiles(&tune.knobs).iter().find(|name| !Profile::names().any(|known| known == **name))
+    {
+        let names: Vec<&str> = Profile::names().collect();
+        return Err(format!("there is no profile '{file}'; name {}", names.join(", ")));
+    }
+    let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
     let host = Host::here();
-    knobs::plan(&knobs, &host, &subject(session, tune, running, &host)).map_err(|error| error.to_string())
+    let planned = asked.plan(&host, &subject(session, tune, running, &host));
+    planned.map(|planned| planned.actions).map_err(|error| error.to_string())
 }
 
 /// What the knobs of a session act on: its server, and the device that is asked for or the only card.

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use host::Host;
-use knobs::{Error, Knob, Planned, Profile, Subject};
+use knobs::{Asked, Planned, Subject};
 use units::CpuList;
 
 /// Knobs, and what they act on.
@@ -68,40 +68,14 @@ impl Request {
     ///
     /// Errors: a word is none of the three; a knob that was asked for by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
-        let (knobs, named) = self.knobs()?;
+        let asked = Asked::read(&self.words)?;
         let host = Host::here();
         let subject = self.target.subject(&host, pid);
-        let planned = knobs::plan_what_can_be(&knobs, &host, &subject)?;
-        let wanted = |knob: &&Knob| planned.skipped.iter().any(|skipped| skipped.knob == knob.to_string());
-        if let Some(knob) = named.iter().find(wanted).filter(|_| !self.skip_unsupported) {
-            // Planned alone, so that the error is the one of this knob.
-            knobs::plan(std::slice::from_ref(knob), &host, &subject)?;
-        }
-        Ok(planned)
+        Ok(match self.skip_unsupported {
+            true => asked.plan_what_can_be(&host, &subject)?,
+            false => asked.plan(&host, &subject)?,
+        })
     }
-
-    /// All knobs in the order of the words, and those of them that were asked for by name.
-    fn knobs(&self) -> Result<(Vec<Knob>, Vec<Knob>)> {
-        let named: Result<Vec<Knob>, Error> =
-            self.words.iter().filter(|word| word.contains('=')).map(|word| read(word)).collect();
-        let named = named?;
-        let overridden = |knob: &Knob| named.iter().any(|other| other.name() == knob.name());
-        let mut all = Vec::new();
-        for word in &self.words {
-            if word.contains('=') {
-                all.push(read(word)?);
-            } else {
-                all.extend(Profile::find(word)?.knobs().into_iter().filter(|knob| !overridden(knob)));
-            }
-        }
-        Ok((all, named))
-    }
-}
-
-fn read(word: &str) -> Result<Knob, Error> {
-    word.parse().map_err(|e: units::ParseError| {
-        Error::Usage(knobs::Problem { what: format!("knob '{word}'"), limit: e.problem, hint: e.hint.into() })
-    })
 }
 
 #[cfg(test)]
@@ -116,17 +90,6 @@ mod tests {
             target: Target { pid: vec![], device: None, namespace: None, cpus: None, group: "x".into() },
             skip_unsupported: false,
         }
-    }
-
-    #[test]
-    fn a_setting_overrides_a_line_of_a_profile() {
-        let (all, named) = request(&["cache-server", "irq.affinity=0"]).knobs().unwrap();
-        let of =
-            |name: &str| all.iter().filter(|knob| knob.name() == name).map(ToString::to_string).collect();
-        let affinities: Vec<String> = of("irq.affinity");
-        assert_eq!(affinities, ["irq.affinity=0"]);
-        assert_eq!(named.len(), 1);
-        assert!(all.iter().any(|knob| knob.to_string() == "irqbalance=off"));
     }
 
     #[test]
@@ -148,16 +111,6 @@ mod tests {
         check(one(), None, Some("/proc/1/ns/net"), None);
         check(vec![nic("eth0", true), nic("eth1", true)], None, None, None);
         check(vec![nic("lo", false)], None, None, None);
-    }
-
-    #[test]
-    fn says_what_a_word_cannot_be() {
-        let check = |word: &str, expect: &str| {
-            let error = request(&[word]).knobs().unwrap_err().to_string();
-            assert!(error.contains(expect), "{error}");
-        };
-        check("no-such-profile", "cache-server");
-        check("rpss=1", "the nearest is 'rps'");
     }
 
     #[test]

@@ -1,0 +1,118 @@
+//! Knobs as they are asked for: by name, or by a profile that lists them.
+
+use host::Host;
+use units::ParseError;
+
+use crate::{Error, Knob, Planned, Problem, Profile, Subject, plan, plan_what_can_be};
+
+/// Before the name of a profile where only `NAME=VALUE` can stand, as in a specification.
+const PROFILE: &str = "profile=";
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// All knobs, in the order of the words. One that was asked for by name overrides the line of that name in a profile.
+    knobs: Vec<Knob>,
+    /// Those of them that were asked for by name: a host must have these.
+    named: Vec<Knob>,
+}
+
+impl Asked {
+    /// Reads words: a knob (`cpu.set=0-3`), a profile (`cache-server`, `profile=cache-server`), or the file of one.
+    ///
+    /// Errors: a word is none of these.
+    pub fn read<S: AsRef<str>>(words: &[S]) -> Result<Asked, Error> {
+        let words = || words.iter().map(AsRef::as_ref);
+        let named: Vec<Knob> =
+            words().filter(|word| profile_of(word).is_none()).map(knob).collect::<Result<_, _>>()?;
+        let overridden = |knob: &Knob| named.iter().any(|other| other.name() == knob.name());
+        let mut knobs = Vec::new();
+        for word in words() {
+            match profile_of(word) {
+                None => knobs.push(knob(word)?),
+                Some(name) => {
+                    let lines = Profile::find(name)?.knobs();
+                    knobs.extend(lines.into_iter().filter(|knob| !overridden(knob)));
+                }
+            }
+        }
+        Ok(Asked { knobs, named })
+    }
+
+    /// The profiles among words.
+    pub fn profiles<S: AsRef<str>>(words: &[S]) -> Vec<&str> {
+        words.iter().filter_map(|word| profile_of(word.as_ref())).collect()
+    }
+
+    /// All knobs.
+    pub fn knobs(&self) -> &[Knob] {
+        &self.knobs
+    }
+
+    /// What they mean on `host` for `subject`. What a profile lists and the host does not support is left out and named.
+    ///
+    /// Errors: the host does not support one that was asked for by name; one lacks what it acts on.
+    pub fn plan(&self, host: &Host, subject: &Subject) -> Result<Planned, Error> {
+        let planned = self.plan_what_can_be(host, subject)?;
+        let lacks = |knob: &&Knob| planned.skipped.iter().any(|skipped| skipped.knob == knob.to_string());
+        if let Some(knob) = self.named.iter().find(lacks) {
+            // Planned alone, so that the error is the one of this knob.
+            plan(std::slice::from_ref(knob), host, subject)?;
+        }
+        Ok(planned)
+    }
+
+    /// The same, where one that was asked for by name may be left out, too.
+    ///
+    /// Errors: one lacks what it acts on.
+    pub fn plan_what_can_be(&self, host: &Host, subject: &Subject) -> Result<Planned, Error> {
+        plan_what_can_be(&self.knobs, host, subject)
+    }
+}
+
+/// The name of the profile that a word asks for.
+fn profile_of(word: &str) -> Option<&str> {
+    match word.strip_prefix(PROFILE) {
+        None if word.contains('=') => None,
+        named => Some(named.unwrap_or(word)),
+    }
+}
+
+fn knob(word: &str) -> Result<Knob, Error> {
+    word.parse().map_err(|e: ParseError| {
+        Error::Usage(Problem { what: format!("knob '{word}'"), limit: e.problem, hint: e.hint.into() })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_knob_overrides_a_line_of_a_profile() {
+        for profile in ["cache-server", "profile=cache-server"] {
+            let asked = Asked::read(&[profile, "irq.affinity=0"]).unwrap();
+            let affinities: Vec<String> = asked
+                .knobs()
+                .iter()
+                .filter(|knob| knob.name() == "irq.affinity")
+                .map(ToString::to_string)
+                .collect();
+            assert_eq!(affinities, ["irq.affinity=0"]);
+            assert_eq!(asked.named.len(), 1);
+            assert!(asked.knobs().iter().any(|knob| knob.to_string() == "irqbalance=off"));
+        }
+        assert_eq!(Asked::profiles(&["cpu.set=0", "profile=a", "b"]), ["a", "b"]);
+    }
+
+    #[test]
+    fn says_what_a_word_cannot_be() {
+        let check = |word: &str, expect: &str| {
+            let error = Asked::read(&[word]).unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        };
+        check("no-such-profile", "cache-server");
+        check("profile=no-such-profile", "cache-server");
+        check("rpss=1", "the nearest is 'rps'");
+    }
+}
