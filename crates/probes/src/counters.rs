@@ -19,28 +19,37 @@ struct Source {
     kind: u32,
     number: u64,
     name: &'static str,
+    /// Whether it counts in the kernel only.
+    in_kernel: bool,
 }
 
 /// A cache's misses on reading. Source: `perf_event_open(2)`, the encoding of `PERF_TYPE_HW_CACHE`.
 const fn misses(cache: u32, name: &'static str) -> Source {
     let (read, miss) = (perf::PERF_COUNT_HW_CACHE_OP_READ, perf::PERF_COUNT_HW_CACHE_RESULT_MISS);
-    Source { kind: perf::PERF_TYPE_HW_CACHE, number: (cache | read << 8 | miss << 16) as u64, name }
+    Source {
+        kind: perf::PERF_TYPE_HW_CACHE,
+        number: (cache | read << 8 | miss << 16) as u64,
+        name,
+        in_kernel: false,
+    }
 }
 
 const fn hardware(number: u32, name: &'static str) -> Source {
-    Source { kind: perf::PERF_TYPE_HARDWARE, number: number as u64, name }
+    Source { kind: perf::PERF_TYPE_HARDWARE, number: number as u64, name, in_kernel: false }
 }
 
 const fn software(number: u32, name: &'static str) -> Source {
-    Source { kind: perf::PERF_TYPE_SOFTWARE, number: number as u64, name }
+    Source { kind: perf::PERF_TYPE_SOFTWARE, number: number as u64, name, in_kernel: false }
 }
 
 const CYCLES: &str = "cycles";
 const INSTRUCTIONS: &str = "instructions";
+const KERNEL_INSTRUCTIONS: &str = "kernel_instructions";
 
-const SOURCES: [Source; 12] = [
+const SOURCES: [Source; 13] = [
     hardware(perf::PERF_COUNT_HW_CPU_CYCLES, CYCLES),
     hardware(perf::PERF_COUNT_HW_INSTRUCTIONS, INSTRUCTIONS),
+    Source { in_kernel: true, ..hardware(perf::PERF_COUNT_HW_INSTRUCTIONS, KERNEL_INSTRUCTIONS) },
     hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, "frontend_stalls"),
     hardware(perf::PERF_COUNT_HW_STALLED_CYCLES_BACKEND, "backend_stalls"),
     misses(perf::PERF_COUNT_HW_CACHE_L1I, "l1i_misses"),
@@ -113,12 +122,13 @@ pub(crate) fn open(
     let threads: Vec<u32> =
         host::threads::of(Path::new("/"), &subject.pids).into_iter().map(|(_, tid)| tid).collect();
     let Opened { events, absent, refused, why } = all(&threads, |source, tid| {
-        let attributes = perf::perf_event_attr {
+        let mut attributes = perf::perf_event_attr {
             type_: source.kind,
             config: source.number,
             read_format: READ_TIMES,
             ..perf::perf_event_attr::default()
         };
+        attributes.set_exclude_user(source.in_kernel.into());
         Event::open(attributes, tid)
     });
     let probe = Probe::Counters.name().to_owned();
@@ -211,6 +221,9 @@ impl Summed for Counts {
                 continue;
             };
             match (*name, instructions, cycles) {
+                (KERNEL_INSTRUCTIONS, Some(instructions), _) => {
+                    enter("kernel_instruction_share".into(), count / instructions);
+                }
                 (CYCLES | INSTRUCTIONS, ..) => enter(format!("{name}_per_s"), count / observed_s),
                 (name, _, Some(cycles)) if name.ends_with("_stalls") => {
                     enter(format!("{name}_share"), count / cycles)
@@ -247,6 +260,7 @@ mod tests {
                 (CYCLES, counted(200)),
                 // Half of the time.
                 (INSTRUCTIONS, Counted { running_ns: 5, ..counted(50) }),
+                (KERNEL_INSTRUCTIONS, counted(75)),
                 ("llc_misses", counted(1)),
                 ("backend_stalls", counted(50)),
                 ("page_faults", counted(4)),
@@ -269,6 +283,7 @@ mod tests {
             ("cpu_migrations_per_s", 0.0),
             ("cycles_per_s", 200.0),
             ("instructions_per_s", 100.0),
+            ("kernel_instruction_share", 0.75),
             ("llc_misses_per_kilo_instruction", 10.0),
             ("page_faults_per_s", 4.0),
         ];
