@@ -29,6 +29,11 @@ pub enum Error {
     RemoteHost { name: String, message: String },
     #[error("{asked} is unavailable: there are {here} such processors; choose fewer")]
     TooFewProcessors { asked: String, here: usize },
+    #[error(
+        "generators on another machine ({agent}) cannot reach {what}; have the server listen on an address of this machine \
+         that they reach (--server-listen IP), or start it by an agent (--server-agent)"
+    )]
+    OutOfReach { agent: String, what: &'static str },
     #[error("{address} cannot be reached: {source}; start the server there, or name another target")]
     Unreachable { address: String, source: std::io::Error },
     #[error("{name} was not started here, so it cannot be restarted; name an application, such as sphinx")]

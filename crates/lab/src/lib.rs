@@ -27,13 +27,16 @@ pub use basis::choose_basis;
 pub use error::Error;
 pub use generator::{Generator, Load};
 pub use interrupt::Interrupt;
-pub use placement::{Placement, allowed_cpus};
+pub(crate) use placement::cores_of;
+pub use placement::{Placement, allowed_cores, allowed_cpus};
 pub use run::{
-    Bench, Ended, Event, Plan, Progress, Record, RemoteHost, Request, Runner, Setup, Span, Step, Sweep,
-    Tracker, Trials, Tuner, Unkept, Unwatched, Where,
+    Bench, Ended, Event, KnobGuard, Plan, Progress, Record, RemoteHost, Request, Runner, Setup, Span, Step,
+    Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
 pub use server::{Files, FilesPlace, Machines, Restart, Server, ServerOptions, restart_times, this_program};
 pub use spec::TargetName;
-pub use target::{address, addresses, application, needs_files, read_spec, refuses, target_name, workloads};
+pub use target::{
+    address, addresses, application, check_reach, needs_files, read_spec, refuses, target_name, workloads,
+};
 pub use vote::{met, sustained};

@@ -1,6 +1,8 @@
 //! Which processors the server and the generator get.
 
+use host::Cpu;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use units::CpuList;
 
 /// The processors of each side.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,27 +13,40 @@ pub struct Placement {
     pub generator: Vec<usize>,
 }
 
+/// Cores of a generator for each thread of a server: a request costs a generator up to twice what it costs a cache, and
+/// a core that spins without need heats its neighbours.
+const GENERATOR_CORES: usize = 2;
+
 impl Placement {
-    /// The server on the first of the `allowed` processors, the generator on the last; never the same where there
-    /// are two.
+    /// The server on one processor of each of the first `cores`, the generator likewise on those that are left, from the
+    /// last on, and on no more than two for each of the server's threads; never on the same core where there are two.
     ///
-    /// `server` and `generator` are what the user asked for. Bounds: `allowed` is not empty.
+    /// `server` and `generator` are what the user asked for. Bounds: `cores`, the processors of each core, are not empty.
     pub fn new(
-        allowed: &[usize],
+        cores: &[Vec<usize>],
         server_threads: usize,
         server: Option<&[usize]>,
         generator: Option<&[usize]>,
     ) -> Placement {
-        let free_of = |taken: &[usize]| -> Vec<usize> {
-            let free: Vec<usize> = allowed.iter().copied().filter(|cpu| !taken.contains(cpu)).collect();
-            if free.is_empty() { allowed.to_vec() } else { free }
+        let threads = server_threads.max(1);
+        let server = match (server, generator) {
+            (Some(server), _) => server.to_vec(),
+            (None, Some(generator)) => first(&without(cores, generator), threads),
+            // One core at least is the generator's.
+            (None, None) => first(&cores[..cores.len().saturating_sub(1).max(1)], threads),
         };
-        let generator = match (generator, server) {
-            (Some(generator), _) => generator.to_vec(),
-            (None, server) => free_of(server.unwrap_or(&[])).last().copied().into_iter().collect(),
-        };
-        let server = server.map_or_else(
-            || free_of(&generator).into_iter().take(server_threads.max(1)).collect(),
+        let generator = generator.map_or_else(
+            || {
+                let mut left = without(cores, &server);
+                left.reverse();
+                // Where cores are shared, the fewer the better.
+                let most =
+                    if left.iter().flatten().any(|cpu| server.contains(cpu)) { 1 } else { GENERATOR_CORES };
+                let threads = threads.max(server.len());
+                // Second processors of a core only where there are fewer cores than threads.
+                let count = if left.len() < threads { usize::MAX } else { left.len() };
+                first(&left, count.min(most * threads))
+            },
             <[usize]>::to_vec,
         );
         Placement { server, generator }
@@ -45,8 +60,8 @@ impl Placement {
     /// What a reader of the result must know.
     pub fn note(&self) -> String {
         let list = |cpus: &[usize]| {
-            let names: Vec<String> = cpus.iter().map(ToString::to_string).collect();
-            format!("{} {}", if cpus.len() == 1 { "processor" } else { "processors" }, names.join(", "))
+            let names: CpuList = cpus.iter().copied().collect();
+            format!("{} {names}", if cpus.len() == 1 { "processor" } else { "processors" })
         };
         if self.is_shared() {
             return format!(
@@ -57,8 +72,38 @@ impl Placement {
                 list(&self.generator)
             );
         }
-        format!("The server had {} to itself, the generator {}.", list(&self.server), list(&self.generator))
+        let bound = match self.generator.len() < self.server.len() {
+            true => " The generator has fewer than the server: a maximum may be the generator’s own.",
+            false => "",
+        };
+        format!(
+            "The server had {} to itself, the generator {}.{bound}",
+            list(&self.server),
+            list(&self.generator)
+        )
     }
+}
+
+/// `count` processors, the first of each core before the second of any; fewer where there are not so many. In rising order.
+fn first(cores: &[Vec<usize>], count: usize) -> Vec<usize> {
+    let most = cores.iter().map(Vec::len).max().unwrap_or(0);
+    let by_turns = (0..most).flat_map(|turn| cores.iter().filter_map(move |core| core.get(turn).copied()));
+    let mut all: Vec<usize> = by_turns.take(count).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The cores of which none of `taken` is a processor; where there is none, the processors that are not taken, else the last
+/// core.
+fn without(cores: &[Vec<usize>], taken: &[usize]) -> Vec<Vec<usize>> {
+    let is_free = |core: &&Vec<usize>| !core.iter().any(|cpu| taken.contains(cpu));
+    let free: Vec<Vec<usize>> = cores.iter().filter(is_free).cloned().collect();
+    if !free.is_empty() {
+        return free;
+    }
+    let left = cores.iter().flatten().filter(|cpu| !taken.contains(cpu));
+    let left: Vec<Vec<usize>> = left.map(|cpu| vec![*cpu]).collect();
+    if left.is_empty() { cores.last().cloned().into_iter().collect() } else { left }
 }
 
 /// The processors that this process may use, rising. Never empty.
@@ -68,31 +113,65 @@ pub fn allowed_cpus() -> Vec<usize> {
     if cpus.is_empty() { vec![0] } else { cpus }
 }
 
+/// The same by physical core. Never empty.
+pub fn allowed_cores() -> Vec<Vec<usize>> {
+    let cores = cores_of(&Cpu::here());
+    if cores.is_empty() { allowed_cpus().into_iter().map(|cpu| vec![cpu]).collect() } else { cores }
+}
+
+/// The processors of each core that may be used, where there are any; in the order of their first.
+pub(crate) fn cores_of(cpu: &Cpu) -> Vec<Vec<usize>> {
+    let of_core = |core: &CpuList| -> Vec<usize> {
+        core.as_slice().iter().copied().filter(|one| cpu.allowed.contains(*one)).collect()
+    };
+    let mut cores: Vec<Vec<usize>> = cpu.cores.iter().map(of_core).filter(|core| !core.is_empty()).collect();
+    // A processor whose core is unknown is one of its own.
+    let known: Vec<usize> = cores.iter().flatten().copied().collect();
+    cores.extend(cpu.allowed.as_slice().iter().filter(|one| !known.contains(one)).map(|one| vec![*one]));
+    cores.sort();
+    cores
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    type Asked<'a> = (Option<&'a [usize]>, Option<&'a [usize]>);
+
+    fn check(cores: &[&[usize]], threads: usize, asked: Asked<'_>, expect: (&[usize], &[usize])) {
+        let cores: Vec<Vec<usize>> = cores.iter().map(|core| core.to_vec()).collect();
+        let placement = Placement::new(&cores, threads, asked.0, asked.1);
+        assert_eq!(
+            (&placement.server[..], &placement.generator[..]),
+            expect,
+            "{cores:?} {threads} {asked:?}"
+        );
+    }
+
     #[test]
     fn server_first_generator_last_and_apart_where_possible() {
-        let check = |allowed: &[usize],
-                     threads: usize,
-                     asked: (Option<&[usize]>, Option<&[usize]>),
-                     expect: (&[usize], &[usize])| {
-            let placement = Placement::new(allowed, threads, asked.0, asked.1);
-            assert_eq!(
-                (&placement.server[..], &placement.generator[..]),
-                expect,
-                "{allowed:?} {threads} {asked:?}"
-            );
-        };
-        check(&[0, 1], 1, (None, None), (&[0], &[1]));
-        check(&[0, 1], 2, (None, None), (&[0], &[1]));
-        check(&[2, 3, 7], 2, (None, None), (&[2, 3], &[7]));
-        check(&[3], 1, (None, None), (&[3], &[3]));
-        check(&[0, 1], 1, (Some(&[1]), None), (&[1], &[0]));
-        check(&[0, 1], 1, (None, Some(&[0])), (&[1], &[0]));
-        check(&[0, 1], 1, (Some(&[0, 1]), None), (&[0, 1], &[1]));
-        check(&[0, 1], 1, (Some(&[1]), Some(&[1])), (&[1], &[1]));
+        let two: &[&[usize]] = &[&[0], &[1]];
+        check(two, 1, (None, None), (&[0], &[1]));
+        check(two, 2, (None, None), (&[0], &[1]));
+        check(&[&[2], &[3], &[7]], 2, (None, None), (&[2, 3], &[7]));
+        check(&[&[3]], 1, (None, None), (&[3], &[3]));
+        check(two, 1, (Some(&[1]), None), (&[1], &[0]));
+        check(two, 1, (None, Some(&[0])), (&[1], &[0]));
+        check(two, 1, (Some(&[0, 1]), None), (&[0, 1], &[1]));
+        check(two, 1, (Some(&[1]), Some(&[1])), (&[1], &[1]));
+        check(two, 1, (None, Some(&[0, 1])), (&[1], &[0, 1]));
+    }
+
+    #[test]
+    fn a_generator_has_what_is_left_up_to_two_cores_a_thread() {
+        let eight: Vec<Vec<usize>> = (0..8).map(|core| vec![core, core + 8]).collect();
+        let eight: Vec<&[usize]> = eight.iter().map(Vec::as_slice).collect();
+        check(&eight, 1, (None, None), (&[0], &[6, 7]));
+        check(&eight, 3, (None, None), (&[0, 1, 2], &[3, 4, 5, 6, 7]));
+        check(&eight, 7, (None, None), (&[0, 1, 2, 3, 4, 5, 6], &[7, 15]));
+        // Siblings of the server's processors stay free where there are other cores.
+        check(&eight, 2, (Some(&[0, 8]), None), (&[0, 8], &[4, 5, 6, 7]));
+        check(&eight, 9, (None, None), (&[0, 1, 2, 3, 4, 5, 6, 8, 9], &[7, 15]));
     }
 
     #[test]
@@ -103,11 +182,15 @@ mod tests {
             assert!(placement.note().contains(expect), "{}", placement.note());
         };
         check(&[0], &[1], false, "The server had processor 0 to itself, the generator processor 1.");
-        check(&[0, 1], &[1], true, "share cores (processors 0, 1 and processor 1)");
+        check(&[0, 1], &[1], true, "share cores (processors 0-1 and processor 1)");
+        check(&[0, 1, 2], &[3], false, "a maximum may be the generator’s own");
     }
 
     #[test]
     fn this_process_may_use_some_processor() {
-        assert!(!allowed_cpus().is_empty());
+        let by_core: Vec<usize> = allowed_cores().into_iter().flatten().collect();
+        let mut all = by_core.clone();
+        all.sort_unstable();
+        assert_eq!(all, allowed_cpus());
     }
 }

@@ -11,7 +11,7 @@ mod knob_guard;
 mod metrics;
 mod pair;
 mod plan;
-mod processors;
+pub(crate) mod processors;
 mod progress;
 mod record;
 mod remote_host;
@@ -21,6 +21,7 @@ mod step;
 mod trials;
 
 pub use bench::{Bench, Setup};
+pub use knob_guard::KnobGuard;
 pub(crate) use knob_guard::names as knob_names;
 #[cfg(test)]
 pub(crate) use pair::place;

@@ -1,7 +1,7 @@
 //! Studies: a published figure measured again, its claims judged.
 //!
-//! A [`Definition`] is read from `study.toml` and `claims.toml`, or from the file of a single experiment, and resolved
-//! for a host into a [`Plan`](crate::Plan): benches (a server with its generator), points, references, and what is left out with
+//! A [`Definition`] is read from `study.toml` and `claims.toml`, whose parameters and axes are expressions over a
+//! [`Machine`], or from the file of a single experiment, and resolved for a host into a [`Plan`](crate::Plan): benches (a server with its generator), points, references, and what is left out with
 //! its reason. [`run`] goes through it block by block. Each block measures the maxima and the reference points
 //! again and all points in an order of its own, so that the drift of the machine cancels in ratios within a block.
 //! Figures, tables and verdicts are computed from the cells of the record, also years later ([`conclude`]).
@@ -13,11 +13,16 @@ mod claim;
 mod curve;
 mod definition;
 mod draw;
+mod expand;
 mod experiment;
 mod facts;
 mod judge;
+mod language;
 mod library;
+mod machine;
 mod matrix;
+mod outline;
+mod parameter;
 mod picture;
 mod plan;
 mod record;
@@ -30,6 +35,9 @@ pub use claim::Claim;
 pub use definition::{Definition, StudyKind};
 pub use facts::Facts;
 pub use library::{Embedded, STUDIES, Source};
+pub use machine::{LoadFrom, Machine};
+pub use outline::outline;
+pub use parameter::Overrides;
 pub use record::{conclude, new_record};
 pub use run::run;
 pub(crate) use summary::Cells;

@@ -1,6 +1,6 @@
 //! What the target of a run is: an application that is started for it, or the addresses of servers that run.
 
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -10,6 +10,8 @@ use reactor::Address;
 use serde_json::Value;
 use spec::{Spec, SpecError, TargetName, UNIX, Url, target_error};
 use units::ParseError;
+
+use crate::Error;
 
 /// Reads a specification whose target is one that is known here.
 ///
@@ -93,6 +95,29 @@ fn accepting(addresses: &[SocketAddr]) -> Option<SocketAddr> {
     addresses.iter().filter(|_| several).find(accepts).or(addresses.first()).copied()
 }
 
+/// Whether agents that generate can reach a server that is started here.
+///
+/// Errors: one of them is on another machine, and the server on loopback or behind a bridge.
+pub fn check_reach(target: &spec::Target, agents: &spec::Agents) -> Result<(), Error> {
+    let is_here = |agent: &&String| {
+        let host = agent.rsplit_once(':').map_or(agent.as_str(), |(host, _)| host).trim_matches(['[', ']']);
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    };
+    let Some(agent) = agents.agents.iter().find(|agent| !is_here(agent)) else { return Ok(()) };
+    if target.server.is_external() || target.agent.is_some() {
+        return Ok(());
+    }
+    let listens = target.listen.is_some_and(|ip| !ip.is_loopback());
+    // A setting may place the entrance elsewhere, which its application knows.
+    let placed = target.set.iter().any(|set| set.contains("listen=") || set.contains("agent="));
+    let what = match target.form {
+        spec::Form::Bare if listens || placed => return Ok(()),
+        spec::Form::Bare => "a server on loopback",
+        _ => "a server behind a bridge",
+    };
+    Err(Error::OutOfReach { agent: agent.clone(), what })
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
@@ -116,6 +141,35 @@ mod tests {
         assert!(needs_files(&TargetName::app("nginx")) && !needs_files(&TargetName::app("sphinx")));
         assert!(refuses(&TargetName::app("nginx"), "cache") && !refuses(&TargetName::app("nginx"), "web"));
         assert!(!refuses(&"127.0.0.1:80".parse().unwrap(), "web"));
+    }
+
+    #[test]
+    fn generators_elsewhere_need_an_address_that_they_reach() {
+        let agents = |list: &[&str]| spec::Agents {
+            agents: list.iter().map(|one| (*one).to_owned()).collect(),
+            ..spec::Agents::default()
+        };
+        let far = agents(&["127.0.0.1:7070", "10.0.0.5:7070"]);
+        let check = |change: fn(&mut spec::Target), agents: &spec::Agents, words: Option<&str>| {
+            let mut target = spec::Target::default();
+            change(&mut target);
+            let error = check_reach(&target, agents).err().map(|error| error.to_string());
+            match words {
+                None => assert_eq!(error, None),
+                Some(words) => {
+                    assert!(error.as_ref().is_some_and(|error| error.contains(words)), "{error:?}")
+                }
+            }
+        };
+        check(|_| {}, &agents(&[]), None);
+        check(|_| {}, &agents(&["127.0.0.1:7070", "[::1]:7070", "localhost:1"]), None);
+        check(|_| {}, &far, Some("(10.0.0.5:7070) cannot reach a server on loopback"));
+        check(|target| target.listen = Some([127, 0, 0, 2].into()), &far, Some("--server-listen IP"));
+        check(|target| target.listen = Some([10, 0, 0, 1].into()), &far, None);
+        check(|target| target.agent = Some("10.0.0.6:7070".into()), &far, None);
+        check(|target| target.server = "10.0.0.1:80".parse().unwrap(), &far, None);
+        check(|target| target.set = vec!["varnish.agent=10.0.0.6:7070".into()], &far, None);
+        check(|target| target.form = spec::Form::Lxc, &far, Some("a server behind a bridge"));
     }
 
     #[test]

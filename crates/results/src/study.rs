@@ -7,6 +7,7 @@ mod cell;
 mod claim;
 mod figure;
 mod folder;
+mod parameter;
 mod plan;
 mod table;
 
@@ -21,6 +22,7 @@ pub use cell::{Cell, X};
 pub use claim::{ClaimResult, ClaimVerdict};
 pub use figure::{Axis, Figure, FigureKind, Point, Scale, Series};
 pub use folder::StudyFolder;
+pub use parameter::Parameter;
 pub use plan::{PlanRecord, PlannedPoint};
 pub use table::{Entry, Row, Table};
 
@@ -67,6 +69,9 @@ pub struct Study {
     /// The number of blocks that were measured whole: each holds every point once, and the reference points.
     #[serde(default)]
     pub blocks: u32,
+    /// What the study derived from the machine, or was set by hand.
+    #[serde(default)]
+    pub parameters: Vec<Parameter>,
     /// What was to be measured, each point with its whole specification; `None` for a study of schema 1 that had
     /// specifications with names of their own.
     #[serde(default)]
@@ -140,6 +145,7 @@ impl Study {
     /// Whether `other` measures the same in the same places.
     pub fn has_plan_of(&self, other: &Study) -> bool {
         self.plan == other.plan
+            && self.parameters == other.parameters
             && self.claims_not_measurable == other.claims_not_measurable
             && (&self.remote_host, &self.agents) == (&other.remote_host, &other.agents)
             && self.earlier == other.earlier

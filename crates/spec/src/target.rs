@@ -1,6 +1,7 @@
 //! The server under test.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -44,6 +45,10 @@ pub struct Target {
     /// services: --server-set SERVICE.agent=HOST:PORT.
     #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
     pub agent: Option<String>,
+    /// Address of this machine that a bare server which is started here listens on, so that generators of other machines reach
+    /// it, as may anyone else there [default: loopback].
+    #[arg(id = "server_listen", long = "server-listen", value_name = "IP")]
+    pub listen: Option<IpAddr>,
     /// Threads, or worker processes, of a server that is started here.
     #[arg(id = "server_threads", long = "server-threads", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     #[serde(deserialize_with = "count::deserialize")]
@@ -61,8 +66,8 @@ pub struct Target {
     #[arg(skip)]
     pub device: Option<String>,
     /// A setting of the target: NAME=VALUE, or SERVICE.NAME=VALUE where several services have it. SERVICE.threads, memory,
-    /// cpus, instances, form, agent (or here), listen, binary and image place one service apart from the others. May be given
-    /// more than once.
+    /// cpus, pin, instances, form, agent (or here), listen, binary and image place one service apart from the others. May be
+    /// given more than once.
     #[arg(id = "server_set", long = "server-set", value_name = "NAME=VALUE")]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
@@ -89,6 +94,7 @@ impl Default for Target {
             image: None,
             instances: 1,
             agent: None,
+            listen: None,
             threads: 1,
             memory: Bytes(1 << 30),
             cpus: Cpus::Apart,

@@ -193,6 +193,9 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
     let mut server = job.server.clone();
     server.serve(&job.targets, &mut spec.workload)?;
     let agents = spec.generator.agents.clone();
+    for target in &job.targets {
+        lab::check_reach(&job.server.target(target), &agents)?;
+    }
     let generator = Generator::new(&lab::this_program()?, spec, teller.shows_ticks())?;
     let Begun { folder, earlier, lock } = begin(job)?;
     let first = earlier.as_ref().map_or(0, |earlier| earlier.blocks);
@@ -205,11 +208,25 @@ pub(crate) fn run(job: &Job) -> Result<Finished> {
             return Err(error);
         }
     };
-    let experiment = earlier.unwrap_or_else(|| experiment(job, &placement, &folder));
+    let hold = match job.server.hold(&job.spec, &servers, &placement) {
+        Ok(hold) => hold,
+        Err(error) => {
+            if earlier.is_none() {
+                let _ = fs::remove_dir_all(folder.path());
+            }
+            return Err(error);
+        }
+    };
+    let mut experiment = earlier.unwrap_or_else(|| experiment(job, &placement, &folder));
+    for note in hold.notes() {
+        if !experiment.notes.contains(&note) {
+            experiment.notes.push(note);
+        }
+    }
     let path = folder.path().to_owned();
     let mut trials = Trials::begin(experiment, folder, generator, servers, interrupt.clone())?;
     trials.observe(job.spec.probes.clone());
-    let benches = vec![Some(Bench::of(trials, &job.spec, interrupt))];
+    let benches = vec![Some(Bench::of(trials, &job.spec, interrupt).under(hold))];
     let mut unkept = Unkept::default();
     let ended = Runner::new(&job.plan, job.spec.seed, benches, first, &mut unkept, &mut teller).run();
     drop(teller);

@@ -28,11 +28,7 @@ pub(crate) struct StudyArgs {
 enum Command {
     /// List the studies with what they reproduce and how long they take here.
     List,
-    /// Show a study: its question, method, claims, and what this machine leaves out.
-    Show {
-        /// The study.
-        name: String,
-    },
+    Show(list::ShowArgs),
     Run(run::StudyRunArgs),
     /// Judge the claims of a result again, and draw its figures anew.
     Check(check::CheckArgs),
@@ -66,10 +62,28 @@ impl EffortArgs {
     }
 }
 
+/// What is set in a study by hand.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct SetArgs {
+    /// Set a parameter of the study by hand, such as threads=4, or a part of every specification, such as
+    /// target.memory=4GiB. Recorded in the result. May be given more than once.
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = name_and_value)]
+    set: Vec<(String, String)>,
+}
+
+fn name_and_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().into(), value.trim().into()))
+        }
+        _ => Err("write NAME=VALUE, such as threads=4 or target.memory=4GiB".into()),
+    }
+}
+
 pub(crate) fn run(args: StudyArgs, command: Vec<String>) -> Result<ExitCode> {
     match args.command {
         Command::List => list::list(),
-        Command::Show { name } => list::show(&name),
+        Command::Show(args) => list::show(&args),
         Command::Run(args) => run::run_study(&args, command),
         Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args),

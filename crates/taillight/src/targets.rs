@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use lab::{Files, Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use lab::{Files, KnobGuard, Placement, Server, ServerOptions, TargetName, allowed_cores};
 use launch::Form;
 use spec::{Agents, Cpus, Spec, Workload};
 use units::CpuList;
@@ -20,9 +20,10 @@ use remote::{FromAgents, tune};
 pub(crate) struct ServerArgs {
     #[command(flatten)]
     target: spec::Target,
-    /// With --server-agent: a knob of that machine for the time of the run, such as cpu.set=0; its agent must allow it.
-    /// May be given more than once.
-    #[arg(long, value_name = "NAME=VALUE", requires = "server_agent")]
+    /// A knob of the server's machine while it is under load, such as cpu.set=0, or a profile, such as profile=cache-server:
+    /// of this machine, which takes root, or with --server-agent of that one, whose agent must allow it. May be given more
+    /// than once.
+    #[arg(long, value_name = "NAME=VALUE")]
     server_knob: Vec<String>,
     /// A further argument for memcached alone, where it is one of several targets.
     #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
@@ -44,7 +45,7 @@ impl ServerArgs {
     pub(crate) fn placement(&self, generator: Option<&CpuList>) -> Placement {
         let threads = self.target.threads as usize;
         let server = self.list().map(|list| list.as_slice());
-        Placement::new(&allowed_cpus(), threads, server, generator.map(|list| list.as_slice()))
+        Placement::new(&allowed_cores(), threads, server, generator.map(|list| list.as_slice()))
     }
 
     /// Whether a service that is started for these targets runs on this machine, beside the generator.
@@ -105,6 +106,21 @@ impl ServerArgs {
         &self.server_knob
     }
 
+    /// Whether its knobs are those of an agent's machine.
+    fn has_knobs_elsewhere(&self) -> bool {
+        !self.server_knob.is_empty() && self.target.agent.is_some()
+    }
+
+    /// What holds the knobs of this machine while `servers` are under load.
+    ///
+    /// Errors: a knob that this machine does not support.
+    pub(crate) fn hold(&self, spec: &Spec, servers: &[Server], placement: &Placement) -> Result<KnobGuard> {
+        let knobs = if self.target.agent.is_some() { &[][..] } else { &self.server_knob };
+        let knobs = knobs.iter().map(|knob| Ok(knob.parse()?)).collect::<Result<Vec<spec::Knob>>>()?;
+        let spec = Spec { knobs, ..spec.clone() };
+        Ok(KnobGuard::on(&spec, "command", servers, placement)?)
+    }
+
     /// Derives what is served from what the workload asks for; where it names nothing, it asks for the usual set.
     ///
     /// Errors: what is asked for cannot be served.
@@ -132,7 +148,7 @@ impl ServerArgs {
             let machines = FromAgents::new(agents, self.target.cpus.clone());
             let options = self.options(target, &exe, placement.server.clone(), connections);
             let mut server = Server::start_with(target, &options, Some(&machines))?;
-            if !self.server_knob.is_empty() && !target.is_external() {
+            if self.has_knobs_elsewhere() && !target.is_external() {
                 tune(&machines.only_session()?, "apply", &self.server_knob, None)?;
             }
             let before = targets[..i].iter().filter(|other| *other == target).count();
@@ -219,7 +235,7 @@ impl ServerArgs {
             let who = if there.len() == services.len() { "The server".into() } else { there.join(", ") };
             notes.push(format!("{who} ran on another machine, started by the agent at {agent}."));
         }
-        if !self.server_knob.is_empty() {
+        if self.has_knobs_elsewhere() {
             notes.push(format!("Knobs of that machine: {}.", self.server_knob.join(", ")));
         }
         if self.target.instances > 1 {

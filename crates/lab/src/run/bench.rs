@@ -17,7 +17,7 @@ use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, MaxSearch, Outcome, PeakSearch, Search, Server,
-    ServerOptions, Vote, allowed_cpus, met, needs_files, sustained,
+    ServerOptions, Vote, allowed_cores, check_reach, met, needs_files, sustained,
 };
 
 /// What all benches of a study have in common.
@@ -102,7 +102,7 @@ impl Bench {
         let external = target.server.is_external();
         let remote_host = setup.remote_host.as_deref().filter(|_| !external);
         let cpus = processors::told(&target.cpus, remote_host.map(|there| there.host()))?;
-        let placement = processors::placement(experiment, &cpus, &allowed_cpus());
+        let placement = processors::placement(experiment, &cpus, &allowed_cores(), remote_host.is_none());
         if remote_host.is_none() && placement.is_shared() {
             // A generator that spins on a core that it shares would starve the server.
             spec.generator.pace.get_or_insert(Pace::Sleep);
@@ -115,6 +115,9 @@ impl Bench {
             _ => None,
         };
         let agents = spec.generator.agents.clone();
+        if remote_host.is_none() {
+            check_reach(target, &agents)?;
+        }
         let generator = Generator::new(&setup.exe, spec, setup.live)?;
         let listed = match (remote_host, &cpus) {
             (None, _) => placement.server.clone(),
@@ -138,6 +141,7 @@ impl Bench {
         };
         let mut notes = vec![remote_host.map_or_else(|| placement.note(), |there| there.note())];
         notes.extend(server.network_note(&setup.host));
+        notes.extend(hold.notes());
         let folder = ResultFolder::create(root, &plan.name)?;
         let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
         let record = record(&name, experiment, &notes, setup);
@@ -166,6 +170,12 @@ impl Bench {
             interrupt,
             trials,
         }
+    }
+
+    /// The same with these knobs while it is under load.
+    #[must_use]
+    pub fn under(self, hold: KnobGuard) -> Bench {
+        Bench { hold, ..self }
     }
 
     /// What a reader must know of it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Action, Engine, Knob, Problem, Subject, plan};
+use knobs::{Action, Asked, Engine, Problem, Subject};
 use launch::Form;
 use results::{Invalid, Reason};
 use spec::{Spec, Target};
@@ -16,7 +16,7 @@ use crate::{Error, Interrupt, Placement, Server};
 
 /// The knobs of a bench, and what applies them.
 #[derive(Clone)]
-pub(super) struct KnobGuard {
+pub struct KnobGuard {
     knobs: Vec<String>,
     by: By,
 }
@@ -40,7 +40,7 @@ pub(crate) fn names(spec: &Spec) -> Vec<String> {
 #[derive(Clone)]
 struct Here {
     engine: Option<Engine>,
-    knobs: Vec<Knob>,
+    asked: Asked,
     subject: Subject,
     host: Host,
 }
@@ -49,6 +49,24 @@ impl KnobGuard {
     /// No knobs.
     pub(super) fn none() -> KnobGuard {
         KnobGuard { knobs: Vec::new(), by: By::Nothing }
+    }
+
+    /// What `experiment` asks for, for servers of this machine, by an engine of its own.
+    ///
+    /// Errors: the host lacks it, an earlier run has left knobs set, or the engine is unavailable; nothing was changed.
+    pub fn on(
+        experiment: &Spec,
+        name: &str,
+        servers: &[Server],
+        placement: &Placement,
+    ) -> Result<KnobGuard, Error> {
+        if experiment.knobs.is_empty() {
+            return Ok(KnobGuard::none());
+        }
+        let engine = Engine::here()?;
+        engine.refuse_leftovers()?;
+        let pids = servers.iter().flat_map(Server::pids).collect();
+        KnobGuard::of_processes(experiment, name, pids, placement, Some(&engine))
     }
 
     /// What `experiment` asks for, for this server.
@@ -61,18 +79,28 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        let knobs = knobs(&names(experiment))?;
-        let pids = server.pids();
-        let (net_device, net_namespace) = device(&experiment.target, &pids);
+        KnobGuard::of_processes(experiment, name, server.pids(), placement, engine)
+    }
+
+    fn of_processes(
+        experiment: &Spec,
+        name: &str,
+        pids: Vec<u32>,
+        placement: &Placement,
+        engine: Option<&Engine>,
+    ) -> Result<KnobGuard, Error> {
+        let asked = Asked::read(&names(experiment))?;
+        let host = Host::here();
+        let (net_device, net_namespace) = device(&experiment.target, &host, &pids);
         let subject = Subject {
             name: format!("taillight-study-{name}-{}", std::process::id()),
             pids,
-            net_device: Some(net_device),
+            net_device,
             net_namespace,
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
         };
-        let here = Here { engine: engine.cloned(), knobs, subject, host: Host::here() };
+        let here = Here { engine: engine.cloned(), asked, subject, host };
         here.plan()?;
         Ok(KnobGuard { knobs: names(experiment), by: By::Engine(Box::new(here)) })
     }
@@ -81,12 +109,20 @@ impl KnobGuard {
     ///
     /// Errors: they are none, or that machine lacks them or does not allow them; nothing was changed.
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
-        knobs(&names(experiment))?;
+        Asked::read(&names(experiment))?;
         let device = experiment.target.device.clone();
         if !experiment.knobs.is_empty() {
             tuner.plan(&names(experiment), device.as_deref())?;
         }
         Ok(KnobGuard { knobs: names(experiment), by: By::Tuner(tuner, device) })
+    }
+
+    /// What of its profiles this machine does not support.
+    pub fn notes(&self) -> Vec<String> {
+        let By::Engine(here) = &self.by else { return Vec::new() };
+        let planned = here.asked.plan(&here.host, &here.subject);
+        let skipped = planned.map(|planned| planned.skipped).unwrap_or_default();
+        skipped.iter().map(|one| format!("Left out of a profile: {}: {}.", one.knob, one.reason)).collect()
     }
 
     /// Runs `work` under the knobs; with what another process has changed meanwhile.
@@ -158,23 +194,22 @@ impl KnobGuard {
 
 impl Here {
     fn plan(&self) -> Result<Vec<Action>, Error> {
-        Ok(plan(&self.knobs, &self.host, &self.subject)?)
+        Ok(self.asked.plan(&self.host, &self.subject)?.actions)
     }
 }
 
-/// The network device that knobs act on, and the namespace that it is in; `None`: this process's.
-fn device(target: &Target, pids: &[u32]) -> (String, Option<PathBuf>) {
+/// The network device that knobs act on, and the namespace that it is in; `None`: this process's. A bare server is reached by
+/// loopback, or by the machine's only card where it listens beyond.
+fn device(target: &Target, host: &Host, pids: &[u32]) -> (Option<String>, Option<PathBuf>) {
     match (&target.device, target.form, pids.first()) {
-        (Some(device), ..) => (device.clone(), None),
-        (None, Form::Bare, _) | (None, _, None) => ("lo".into(), None),
+        (Some(device), ..) => (Some(device.clone()), None),
+        (None, Form::Bare, _) if target.listen.is_some_and(|ip| !ip.is_loopback()) => {
+            (host.only_card().map(|nic| nic.name.clone()), None)
+        }
+        (None, Form::Bare, _) | (None, _, None) => (Some("lo".into()), None),
         // Every form but the bare one has a network namespace of its own, whose device launch calls eth0.
-        (None, _, Some(pid)) => ("eth0".into(), Some(format!("/proc/{pid}/ns/net").into())),
+        (None, _, Some(pid)) => (Some("eth0".into()), Some(format!("/proc/{pid}/ns/net").into())),
     }
-}
-
-/// Knobs from their texts.
-fn knobs(texts: &[String]) -> Result<Vec<Knob>, Error> {
-    texts.iter().map(|text| Ok(text.parse::<Knob>()?)).collect()
 }
 
 #[cfg(test)]
@@ -185,10 +220,14 @@ mod tests {
     fn knobs_act_on_the_device_that_is_named_or_that_leads_to_the_server() {
         let check = |text: &str, pids: &[u32], name: &str, namespace: Option<&str>| {
             let experiment = crate::sample::spec(text);
-            let found = device(&experiment.target, pids);
-            assert_eq!(found, (name.into(), namespace.map(Into::into)), "{text}");
+            let card =
+                host::Nic { name: "eth7".into(), driver: Some("ixgbe".into()), ..host::Nic::default() };
+            let host = Host { nics: vec![card], ..Host::default() };
+            let found = device(&experiment.target, &host, pids);
+            assert_eq!(found, (Some(name.into()), namespace.map(Into::into)), "{text}");
         };
         check("", &[7], "lo", None);
+        check("target.listen = '10.0.0.1'", &[7], "eth7", None);
         check("target.form = 'bridged'", &[7], "eth0", Some("/proc/7/ns/net"));
         check("target.form = 'bridged'", &[], "lo", None);
         check("target.device = 'eth1'", &[7], "eth1", None);

@@ -30,6 +30,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     let mut metrics: BTreeMap<String, f64> =
         figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     metrics.extend(trial.probes.iter().flat_map(observed));
+    metrics.extend(trial.probes.iter().flat_map(|probes| counted(probes, trial.achieved_rps)));
     metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
     metrics.retain(|_, value| value.is_finite());
     metrics
@@ -98,6 +99,27 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
     seen
 }
 
+/// What the counters of processor and kernel say, by themselves and per request.
+fn counted(probes: &Probes, achieved_rps: f64) -> Vec<(String, f64)> {
+    let of = |name: &str| probes.counters.iter().find(|counter| counter.name == name).map(|one| one.value);
+    let mut seen: Vec<(String, f64)> =
+        probes.counters.iter().map(|counter| (counter.name.clone(), counter.value)).collect();
+    if achieved_rps <= 0.0 {
+        return seen;
+    }
+    let instructions = of("instructions_per_s").map(|per_s| per_s / achieved_rps);
+    for counter in &probes.counters {
+        if let Some(what) = counter.name.strip_suffix("_per_s") {
+            seen.push((format!("{what}_per_request"), counter.value / achieved_rps));
+        } else if let (Some(what), Some(instructions)) =
+            (counter.name.strip_suffix("_per_kilo_instruction"), instructions)
+        {
+            seen.push((format!("{what}_per_request"), counter.value * instructions / 1e3));
+        }
+    }
+    seen
+}
+
 /// Failed requests and time-outs over all that were due.
 fn errors(trial: &Trial) -> Option<f64> {
     let all = trial.arrivals.intended;
@@ -133,6 +155,27 @@ mod tests {
         check("error_share", Some(0.0));
         check("within_1ms_share", None);
         check("load_share", None);
+    }
+
+    #[test]
+    fn counters_are_figures_by_themselves_and_per_request() {
+        let mut trial = sample::trial("sphinx", 10_000.0);
+        let counter = |name: &str, value| results::probes::Counter { name: name.into(), value };
+        let counters = vec![
+            counter("ipc", 0.8),
+            counter("instructions_per_s", 2e8),
+            counter("llc_misses_per_kilo_instruction", 1.5),
+            counter("page_faults_per_s", 50.0),
+        ];
+        trial.probes = Some(Probes { counters, ..Probes::default() });
+        let metrics = of_trial(&trial);
+        let check =
+            |name: &str, expect: f64| assert!((metrics[name] - expect).abs() < 1e-9, "{name}: {metrics:?}");
+        check("ipc", 0.8);
+        check("instructions_per_request", 20_000.0);
+        check("llc_misses_per_kilo_instruction", 1.5);
+        check("llc_misses_per_request", 30.0);
+        check("page_faults_per_request", 0.005);
     }
 
     #[test]

@@ -1,43 +1,62 @@
 //! The processors of an experiment's server and of its generator.
 
-use host::Host;
+use host::{Cpu, Host};
 use spec::{Cpus, Spec};
 use units::CpuList;
 
-use crate::{Error, Placement};
+use crate::{Error, Placement, cores_of};
 
 /// Processors that are told by cores as a list of those of `there`, or of this machine; others as they are.
 ///
 /// Errors: the machine has too few.
 pub(super) fn told(cpus: &Cpus, there: Option<&Host>) -> Result<Cpus, Error> {
-    let (Cpus::Cores(wanted) | Cpus::Siblings(wanted)) = cpus else { return Ok(cpus.clone()) };
-    let cpu = there.map_or_else(|| Host::here().cpu, |there| there.cpu.clone());
-    let cores = cpu.cores.iter().map(|core| -> Vec<usize> {
-        core.as_slice().iter().copied().filter(|one| cpu.allowed.contains(*one)).collect()
-    });
-    let all: Vec<usize> = match cpus {
-        Cpus::Cores(_) => cores.filter_map(|core| core.first().copied()).collect(),
-        _ => cores.flatten().collect(),
-    };
-    if all.len() < *wanted {
-        return Err(Error::TooFewProcessors { asked: cpus.to_string(), here: all.len() });
+    match cpus {
+        Cpus::Cores(_) | Cpus::Siblings(_) => {
+            of_cores(cpus, &cores_of(&there.map_or_else(Cpu::here, |there| there.cpu.clone())))
+        }
+        _ => Ok(cpus.clone()),
     }
-    Ok(Cpus::List(all.into_iter().take(*wanted).collect::<CpuList>()))
 }
 
-/// The processors of each side, the server's being told by [`told`].
-pub(super) fn placement(experiment: &Spec, cpus: &Cpus, allowed: &[usize]) -> Placement {
+/// The same of a machine with these `cores`.
+fn of_cores(cpus: &Cpus, cores: &[Vec<usize>]) -> Result<Cpus, Error> {
+    let (all, wanted): (Vec<usize>, usize) = match cpus {
+        Cpus::Cores(wanted) => (cores.iter().filter_map(|core| core.first().copied()).collect(), *wanted),
+        Cpus::Siblings(wanted) => (cores.iter().flatten().copied().collect(), *wanted),
+        _ => return Ok(cpus.clone()),
+    };
+    if all.len() < wanted {
+        return Err(Error::TooFewProcessors { asked: cpus.to_string(), here: all.len() });
+    }
+    Ok(Cpus::List(all.into_iter().take(wanted).collect::<CpuList>()))
+}
+
+/// The processors that each side would get on a machine with these `cores`.
+pub(crate) fn planned(experiment: &Spec, cores: &[Vec<usize>]) -> Placement {
+    let asked = &experiment.target.cpus;
+    let cpus = of_cores(asked, cores).unwrap_or_else(|_| asked.clone());
+    placement(experiment, &cpus, cores, true)
+}
+
+/// The processors of each side, the server's being told by [`told`]; `cores` are those of this machine. One of a server
+/// elsewhere takes none of them.
+pub(super) fn placement(experiment: &Spec, cpus: &Cpus, cores: &[Vec<usize>], is_here: bool) -> Placement {
     let asked = experiment.generator.cpus.as_ref().map(|list| list.as_slice());
     let threads = experiment.target.threads.max(experiment.target.instances) as usize;
-    let apart = Placement::new(allowed, threads, None, asked);
+    if !is_here {
+        return Placement::new(cores, threads, Some(&[]), asked);
+    }
+    let apart = Placement::new(cores, threads, None, asked);
     match cpus {
         // By cores they are lists already.
         Cpus::Apart | Cpus::Cores(_) | Cpus::Siblings(_) => apart,
         Cpus::OfGenerator => Placement { server: apart.generator.clone(), generator: apart.generator },
-        Cpus::List(list) => Placement::new(allowed, threads, Some(list.as_slice()), asked),
+        Cpus::List(list) => Placement::new(cores, threads, Some(list.as_slice()), asked),
         Cpus::PerThread => {
-            let own = allowed.iter().filter(|cpu| !apart.generator.contains(cpu));
-            let mut server: Vec<usize> = own.chain(&apart.generator).copied().take(threads).collect();
+            // The generator's too where there are not enough.
+            let missing = threads.saturating_sub(apart.server.len());
+            let mut server = apart.server;
+            server.extend(apart.generator.iter().copied().take(missing));
             server.sort_unstable();
             Placement { server, generator: apart.generator }
         }
@@ -52,13 +71,14 @@ mod tests {
     fn a_server_gets_the_processors_that_its_experiment_names() {
         let check = |text: &str, allowed: &[usize], server: &[usize], generator: &[usize]| {
             let experiment = crate::sample::spec(text);
-            let placement = placement(&experiment, &experiment.target.cpus, allowed);
+            let cores: Vec<Vec<usize>> = allowed.iter().map(|cpu| vec![*cpu]).collect();
+            let placement = placement(&experiment, &experiment.target.cpus, &cores, true);
             assert_eq!((&placement.server[..], &placement.generator[..]), (server, generator), "{text}");
         };
         check("", &[0, 1], &[0], &[1]);
         check("target.threads = 2", &[0, 1], &[0], &[1]);
         check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
-        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[3]);
+        check("target.threads = 2\ntarget.cpus = 'per-thread'", &[0, 1, 2, 3], &[0, 1], &[2, 3]);
         check("target.instances = 2\ntarget.cpus = 'per-thread'", &[0, 1], &[0, 1], &[1]);
         check("target.cpus = 'generator'", &[0, 1], &[1], &[1]);
         check("target.cpus = '0-1'", &[0, 1], &[0, 1], &[1]);

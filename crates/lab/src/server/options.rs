@@ -73,6 +73,7 @@ impl ServerOptions {
         ServerOptions {
             form: target.form,
             agent: target.agent.clone(),
+            listen: target.listen.unwrap_or(Ipv4Addr::LOCALHOST.into()),
             binary: target.binary.clone(),
             image: target.image.clone(),
             instances: target.instances as usize,
@@ -91,6 +92,10 @@ impl ServerOptions {
     ///
     /// Errors: a setting that `app` does not have; arguments or a program that none of its services takes.
     pub fn plan(&self, app: &Arc<App>) -> Result<Plan, app::Error> {
+        if self.listen.is_unspecified() {
+            let problem = format!("listen={}: it is not one address, such as 10.0.0.5", self.listen);
+            return Err(app::Error::Setting { service: app.name.clone(), problem });
+        }
         let mut plan = Plan::new(Arc::clone(app), &self.exe);
         plan.place_all(&Placement {
             threads: self.threads,

@@ -49,7 +49,7 @@ impl AxisDef {
         for mut point in section.tables("point")? {
             let named = Place {
                 x: X::Category(point.needed("name")?),
-                value: None,
+                value: point.value("value"),
                 set: point.raw_table("set")?,
                 needs: point.texts("needs")?,
             };
@@ -140,7 +140,7 @@ fn as_x(text: &str, unit: &str) -> X {
 }
 
 /// Sets what `path`, such as `target.threads`, leads to.
-fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), DefinitionError> {
+pub(super) fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), DefinitionError> {
     match path.split_once('.') {
         None => {
             table.insert(path.to_owned(), value);
@@ -150,7 +150,7 @@ fn assign(table: &mut Table, path: &str, value: Value) -> Result<(), DefinitionE
             let below = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
             match below {
                 Value::Table(below) => assign(below, rest, value),
-                _ => Err(DefinitionError(format!("x.sets: {path} leads through a value"))),
+                _ => Err(DefinitionError(format!("{path}: it leads through a value"))),
             }
         }
     }

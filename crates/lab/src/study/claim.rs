@@ -21,6 +21,8 @@ pub struct Claim {
     pub(super) efforts: Vec<String>,
     /// What is expected of it here.
     pub expected: ClaimVerdict,
+    /// What it speaks of and this machine does not measure, where the study derives its points from the machine.
+    pub(super) absent: Vec<String>,
     pub(super) check: Check,
 }
 
@@ -71,6 +73,8 @@ impl Claim {
         let expected =
             section.choice("expected", &verdicts, "write reproduced, differs or not-measurable")?;
         let expected = expected.unwrap_or(ClaimVerdict::Reproduced);
+        let mut points = Points { study, absent: Vec::new() };
+        let check = Check::read(&mut section, &mut points)?;
         let claim = Claim {
             id: section.needed("id")?,
             text: section.needed("text")?,
@@ -78,7 +82,8 @@ impl Claim {
             needs: section.texts("needs")?,
             efforts: section.texts("efforts")?,
             expected,
-            check: Check::read(&mut section, study)?,
+            absent: points.absent,
+            check,
         };
         section.end()?;
         Ok(claim)
@@ -107,7 +112,7 @@ impl Check {
         }
     }
 
-    fn read(section: &mut Section, study: &Definition) -> Result<Check, DefinitionError> {
+    fn read(section: &mut Section, study: &mut Points<'_>) -> Result<Check, DefinitionError> {
         let kind = section.needed("check")?;
         let metric = section.needed("metric")?;
         Ok(match kind.as_str() {
@@ -126,10 +131,10 @@ impl Check {
             },
             "below" => {
                 let series = series(section, "series", study)?;
-                let than = series_named(section.at("than"), section.needed("than")?, study)?;
-                let at: Vec<X> = section.texts("at")?.iter().map(|text| study.axis.x(text)).collect();
+                let than = study.series(&section.at("than"), section.needed("than")?)?;
+                let at: Vec<X> = section.texts("at")?.iter().map(|text| study.study.axis.x(text)).collect();
                 for x in &at {
-                    known_place(&section.at("at"), x, study)?;
+                    study.place(&section.at("at"), x)?;
                 }
                 if at.is_empty() {
                     return Err(DefinitionError(format!("{}: it is missing", section.at("at"))));
@@ -165,33 +170,56 @@ fn needed_number(section: &mut Section, key: &'static str) -> Result<f64, Defini
     section.number(key)?.ok_or_else(|| DefinitionError(format!("{}: it is missing", section.at(key))))
 }
 
-fn series(section: &mut Section, key: &'static str, study: &Definition) -> Result<String, DefinitionError> {
+fn series(
+    section: &mut Section,
+    key: &'static str,
+    points: &mut Points<'_>,
+) -> Result<String, DefinitionError> {
     let name = section.needed(key)?;
-    series_named(section.at(key), name, study)
+    points.series(&section.at(key), name)
 }
 
-fn series_named(at: String, name: String, study: &Definition) -> Result<String, DefinitionError> {
-    match study.series_named(&name) {
-        Some(_) => Ok(name),
-        None => Err(DefinitionError(format!("{at}: there is no series '{name}'; {}", study.series_names()))),
-    }
+/// The points of a study, and those that a claim speaks of and that are not there.
+struct Points<'a> {
+    study: &'a Definition,
+    absent: Vec<String>,
 }
 
-fn known_place(at: &str, x: &X, study: &Definition) -> Result<(), DefinitionError> {
-    if study.has(x) {
-        return Ok(());
+impl Points<'_> {
+    /// Errors: there is no such series. In a study that derives its series from the machine it is only absent.
+    fn series(&mut self, at: &str, name: String) -> Result<String, DefinitionError> {
+        if self.study.series_named(&name).is_none() {
+            self.lack(at, &format!("there is no series '{name}'; {}", self.study.series_names()))?;
+        }
+        Ok(name)
     }
-    Err(DefinitionError(format!("{at}: no run of the study measures at {x}")))
+
+    /// Errors: no run measures there; as those of a series.
+    fn place(&mut self, at: &str, x: &X) -> Result<(), DefinitionError> {
+        if self.study.has(x) {
+            Ok(())
+        } else {
+            self.lack(at, &format!("no run of the study measures at {x}"))
+        }
+    }
+
+    fn lack(&mut self, at: &str, what: &str) -> Result<(), DefinitionError> {
+        if self.study.parameters.is_empty() {
+            return Err(DefinitionError(format!("{at}: {what}")));
+        }
+        self.absent.push(what.to_owned());
+        Ok(())
+    }
 }
 
 /// Reads `SERIES @ PLACE`.
-fn spot(section: &mut Section, key: &'static str, study: &Definition) -> Result<Spot, DefinitionError> {
+fn spot(section: &mut Section, key: &'static str, points: &mut Points<'_>) -> Result<Spot, DefinitionError> {
     let text = section.needed(key)?;
     let at = section.at(key);
     let (name, place) = text.rsplit_once(" @ ").ok_or_else(|| {
         DefinitionError(format!("{at}: '{text}' is no 'SERIES @ PLACE', such as 'Sphinx @ 70%'"))
     })?;
-    let x = study.axis.x(place.trim());
-    known_place(&at, &x, study)?;
-    Ok(Spot { series: series_named(at, name.trim().to_owned(), study)?, x })
+    let x = points.study.axis.x(place.trim());
+    points.place(&at, &x)?;
+    Ok(Spot { series: points.series(&at, name.trim().to_owned())?, x })
 }

@@ -1,14 +1,17 @@
 //! A study as it is written: `study.toml` and `claims.toml`.
 
-use results::study::{Effort, X};
+use results::study::{Effort, Parameter, X};
 use toml::Table;
 
 use super::axis::AxisDef;
 use super::claim::Claim;
+use super::language::Language;
+use super::machine::Machine;
+use super::parameter::Overrides;
 use super::picture::{FigureDef, TableDef};
 use super::section::Section;
 use super::variant::{EffortDef, ReferenceDef, SeriesDef};
-use super::{DefinitionError, experiment};
+use super::{DefinitionError, expand, experiment, parameter};
 
 /// A study, read and checked: a grid of experiments, the claims about it, and the published values.
 #[derive(Clone, Debug)]
@@ -31,6 +34,10 @@ pub struct Definition {
     pub kind: StudyKind,
     /// What it needs as a whole.
     pub needs: Vec<String>,
+    /// What it derives from the machine.
+    pub parameters: Vec<Parameter>,
+    /// What was set by hand in every specification.
+    pub(super) by_hand: Table,
     pub(super) axis: AxisDef,
     pub(super) series: Vec<SeriesDef>,
     pub(super) reference: Option<ReferenceDef>,
@@ -54,15 +61,26 @@ pub enum StudyKind {
 }
 
 impl Definition {
-    /// Reads one from its two files; `name` is what its folder is called without the number.
+    /// Reads one from its two files for a machine, with what was set by hand; `name` is what its folder is called without
+    /// the number.
     ///
     /// Errors: the file, the place in it, and what to write. Every cell of every effort is resolved, so that a mistake
     /// in the last of them is found before the first is measured.
-    pub fn read(name: &str, study: &str, claims: &str) -> Result<Definition, DefinitionError> {
+    pub fn read(
+        name: &str,
+        study: &str,
+        claims: &str,
+        machine: &Machine,
+        overrides: &Overrides,
+    ) -> Result<Definition, DefinitionError> {
         let in_file = |file: &str, e: DefinitionError| DefinitionError(format!("{name}/{file}: {}", e.0));
-        let tables = table(study).and_then(|table| Self::of_tables(name, table));
+        let by_hand = overrides.iter().rev().find(|(name, _)| name == parameter::IRQ_CORES);
+        let kept = by_hand.and_then(|(_, text)| text.parse().ok()).map(|cores| machine.keeping(cores));
+        let mut language = Language::of(kept.as_ref().unwrap_or(machine));
+        let tables = table(study).and_then(|table| Self::of_tables(name, table, &mut language, overrides));
         let definition = tables.map_err(|e| in_file("study.toml", e))?;
-        let claims = table(claims).and_then(|table| Claim::read_all(table, &definition));
+        let claims = table(claims).and_then(|table| expand::table(table, &language, ""));
+        let claims = claims.and_then(|table| Claim::read_all(table, &definition));
         let claims = claims.map_err(|e| in_file("claims.toml", e))?;
         let definition = Definition { claims, ..definition };
         for effort in [Effort::Smoke, Effort::Quick, Effort::Full] {
@@ -111,6 +129,8 @@ impl Definition {
             limits: Vec::new(),
             kind: StudyKind::Grid,
             needs: Vec::new(),
+            parameters: Vec::new(),
+            by_hand: Table::new(),
             axis,
             series: vec![SeriesDef::plain(&of_target)],
             reference: None,
@@ -123,8 +143,15 @@ impl Definition {
         })
     }
 
-    fn of_tables(name: &str, table: Table) -> Result<Definition, DefinitionError> {
+    fn of_tables(
+        name: &str,
+        table: Table,
+        language: &mut Language,
+        overrides: &Overrides,
+    ) -> Result<Definition, DefinitionError> {
         let mut section = Section::new("", table);
+        let parameters = parameter::read_all(section.tables("parameter")?, language, overrides)?;
+        let mut section = Section::new("", expand::table(section.rest(), language, "")?);
         let kinds = [("grid", StudyKind::Grid), ("colocation", StudyKind::Colocation)];
         let kind = section.choice("kind", &kinds, "write \"grid\" or \"colocation\"")?;
         let kind = kind.unwrap_or(StudyKind::Grid);
@@ -138,10 +165,12 @@ impl Definition {
             question: section.needed("question")?,
             source: section.needed("source")?,
             method: section.needed("method")?,
-            deviations: section.texts("deviations")?,
+            deviations: [parameter::deviations(&parameters), section.texts("deviations")?].concat(),
             limits: section.texts("limits")?,
             kind,
             needs: section.texts("needs")?,
+            parameters,
+            by_hand: parameter::of_specification(overrides)?,
             axis: AxisDef::read(section.below("x")?)?,
             series: section.tables("series")?.into_iter().map(SeriesDef::read).collect::<Result<_, _>>()?,
             reference: ReferenceDef::read(section.below("reference")?)?,
@@ -168,6 +197,11 @@ impl Definition {
     pub fn seed(&self) -> u64 {
         let seed = self.base.get("seed").and_then(toml::Value::as_integer);
         seed.and_then(|seed| u64::try_from(seed).ok()).unwrap_or(1)
+    }
+
+    /// How many of the deviations, the first ones, are the machine's.
+    pub fn from_machine(&self) -> usize {
+        parameter::deviations(&self.parameters).len()
     }
 
     pub(super) fn effort(&self, effort: Effort) -> &EffortDef {

@@ -1,6 +1,6 @@
 //! An experiment of a study: a specification, read from the tables of its files.
 
-use knobs::Knob;
+use knobs::Asked;
 use serde_json::{Value, json};
 use spec::{Load, Spec};
 use toml::Table;
@@ -17,9 +17,9 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     };
     let whole = serde_json::to_value(table).map_err(|e| at(e.to_string()))?;
     let spec = crate::read_spec(whole).map_err(|e| at(e.0))?;
-    match knobs(&spec).iter().find_map(|knob| knob.parse::<Knob>().err()) {
-        Some(error) => Err(at(format!("knobs: {error}"))),
-        None => Ok(spec),
+    match Asked::read(&knobs(&spec)) {
+        Err(error) => Err(at(format!("knobs: {error}"))),
+        Ok(_) => Ok(spec),
     }
 }
 

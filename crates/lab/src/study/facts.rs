@@ -18,6 +18,8 @@ pub struct Facts {
     pub smt: bool,
     /// Whether cache ways can be given out.
     pub resctrl: bool,
+    /// Whether the processor's own counters can be read.
+    pub counters: bool,
     /// Whether this process may change the host.
     pub root: bool,
     /// Receive queues of the network device that has most of them.
@@ -96,6 +98,7 @@ impl Facts {
             cores: host.cpu.allowed.len(),
             smt: host.cpu.smt_on(),
             resctrl: gives_out_ways(host),
+            counters: host.observing.hardware_counters,
             root: host.privileges.root,
             queues: host
                 .nics
@@ -118,6 +121,7 @@ impl Facts {
             cores: 0,
             smt: false,
             resctrl: false,
+            counters: false,
             root: false,
             queues: 0,
             memory: Bytes(0),
@@ -178,10 +182,16 @@ impl Facts {
                  not hidden by a hypervisor"
                     .into(),
             ),
+            "counters" => unless(
+                self.counters,
+                "the processor's own counters are not shown: it takes a machine without a hypervisor, or one that passes \
+                 them on (vPMU)"
+                    .into(),
+            ),
             "stages" => Ok(self.no_stages.clone()),
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
-                "needs '{need}': not known; write smt, resctrl, root, stages, cores>=N, queues>=N, memory>=SIZE, or one of {}",
+                "needs '{need}': not known; write smt, resctrl, counters, root, stages, cores>=N, queues>=N, memory>=SIZE, or one of {}",
                 programs().into_iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
             ))),
         }
@@ -203,6 +213,7 @@ mod tests {
             cores: 44,
             smt: true,
             resctrl: true,
+            counters: true,
             root: true,
             queues: 8,
             memory: Bytes(64 << 30),
@@ -217,6 +228,7 @@ mod tests {
             cores: 2,
             smt: false,
             resctrl: false,
+            counters: false,
             root: false,
             queues: 1,
             memory: Bytes(1 << 30),
@@ -234,6 +246,7 @@ mod tests {
         check("memory >= 8GiB", "it needs 8 GiB of memory and 1 GiB are free");
         check("smt", "share a core");
         check("resctrl", "CAT");
+        check("counters", "vPMU");
         check("root", "takes root");
         check("stages", "it takes root");
     }

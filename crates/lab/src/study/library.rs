@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use host::Host;
+use results::Study;
 use spec::nearest;
 
+use super::machine::{LoadFrom, Machine};
+use super::parameter::{self, Overrides};
 use super::{Definition, DefinitionError};
 
 /// A study that comes with the program.
@@ -58,10 +62,12 @@ pub const STUDIES: &[Embedded] = embedded![
     "25-web-cache-ways",
     "26-web-bandwidth-limit",
     "27-web-post-processing",
+    "28-published-loads",
     "40-breakdown-memcached",
     "41-breakdown-nginx",
     "42-breakdown-sphinx",
     "43-processor-split",
+    "44-microarchitecture",
 ];
 
 impl Embedded {
@@ -70,11 +76,11 @@ impl Embedded {
         name_of(self.folder)
     }
 
-    /// Reads it.
+    /// Reads it for a machine, with what was set by hand.
     ///
-    /// Errors: none in a program that passed its tests.
-    pub fn read(&self) -> Result<Definition, DefinitionError> {
-        Definition::read(self.name(), self.study, self.claims)
+    /// Errors: none in a program that passed its tests, but for what was set by hand.
+    pub fn read(&self, machine: &Machine, overrides: &Overrides) -> Result<Definition, DefinitionError> {
+        Definition::read(self.name(), self.study, self.claims, machine, overrides)
     }
 }
 
@@ -112,12 +118,12 @@ impl Source {
         )))
     }
 
-    /// Reads it.
+    /// Reads it for a machine, with what was set by hand.
     ///
-    /// Errors: a file is missing or wrong.
-    pub fn read(&self) -> Result<Definition, DefinitionError> {
+    /// Errors: a file is missing or wrong; what was set by hand is not there.
+    pub fn read(&self, machine: &Machine, overrides: &Overrides) -> Result<Definition, DefinitionError> {
         match self {
-            Source::Embedded(study) => study.read(),
+            Source::Embedded(study) => study.read(machine, overrides),
             Source::Folder(path) => {
                 let file = |name: &str| {
                     let path = path.join(name);
@@ -126,9 +132,21 @@ impl Source {
                 };
                 let folder = path.canonicalize().unwrap_or_else(|_| path.clone());
                 let folder = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                Definition::read(name_of(&folder), &file("study.toml")?, &file("claims.toml")?)
+                let name = name_of(&folder);
+                Definition::read(name, &file("study.toml")?, &file("claims.toml")?, machine, overrides)
             }
         }
+    }
+
+    /// Reads it as it was when `record` was measured: for that machine, with its parameters.
+    ///
+    /// Errors: as [`Source::read`].
+    pub fn read_as(&self, record: &Study) -> Result<Definition, DefinitionError> {
+        // What a record of another version does not have is as if the machine had not been asked.
+        let host: Host = serde_json::from_value(record.host.clone()).unwrap_or_default();
+        let elsewhere = record.remote_host.is_some() || !record.agents.agents.is_empty();
+        let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
+        self.read(&Machine::of(&host, load), &parameter::as_overrides(&record.parameters))
     }
 
     /// What a reader should know of it.
@@ -189,7 +207,7 @@ mod tests {
     #[test]
     fn every_study_of_the_program_is_in_order() {
         for study in STUDIES {
-            let read = study.read().unwrap_or_else(|error| panic!("{error}"));
+            let read = study.read(&Machine::two_cores(), &[]).unwrap_or_else(|error| panic!("{error}"));
             assert!(!read.claims.is_empty(), "{}: a study without a claim", study.folder);
             for part in ["**Question.**", "**Method.**", "**The paper", "**Limits.**"] {
                 assert!(study.readme.contains(part), "{}: its README lacks {part}", study.folder);

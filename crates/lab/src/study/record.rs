@@ -23,6 +23,9 @@ pub fn new_record(
 ) -> Result<Study, DefinitionError> {
     let mut lacking: BTreeMap<String, String> = BTreeMap::new();
     for claim in &definition.claims {
+        if let Some(absent) = claim.absent.first() {
+            lacking.insert(claim.id.clone(), format!("the plan for this machine does not have it: {absent}"));
+        }
         for need in &claim.needs {
             if let Some(reason) = facts.lacks(need)? {
                 lacking.entry(claim.id.clone()).or_insert(reason);
@@ -50,6 +53,7 @@ pub fn new_record(
         command: setup.command.clone(),
         version: setup.version.clone(),
         seed: setup.seed,
+        parameters: definition.parameters.clone(),
         plan: Some(plan.record()),
         claims_not_measurable: lacking,
         remote_host: setup.remote_host.as_ref().map(|remote_host| remote_host.note()),

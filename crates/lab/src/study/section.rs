@@ -175,6 +175,11 @@ impl Section {
         values.into_iter().enumerate().map(table).collect()
     }
 
+    /// What was not asked for yet.
+    pub(super) fn rest(self) -> Table {
+        self.table
+    }
+
     /// Refuses keys that were not read, with the key that it may have meant.
     pub(super) fn end(self) -> Result<(), DefinitionError> {
         match self.table.keys().next() {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ::agent::{Serve, Served, Servers, Tune};
 use app::Addresses;
-use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cpus};
+use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus};
 use launch::Form;
 use serde_json::Value;
 use spec::{Cpus, Spec, Target, Workload};
@@ -41,7 +41,7 @@ impl Launches {
             Cpus::Apart => None,
             other => return Err(format!("processors '{other}' are for studies; name a list such as 0,2-3")),
         };
-        let cpus = Placement::new(&allowed_cpus(), target.threads as usize, listed, None).server;
+        let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         options.listen = self.listen;
         options.files = files_of(&target, workload)?;

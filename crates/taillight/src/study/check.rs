@@ -30,7 +30,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
     let source = Source::find(name).with_context(|| {
         format!("{} is a result of '{}'; name its folder with --study", args.folder.display(), study.name)
     })?;
-    let definition = source.read()?;
+    let definition = source.read_as(&study)?;
     // What is on disk stays: a result does not change once it is whole.
     conclude(&mut study, &definition);
     say(&::report::study_table(&study, table_width(), uses_color()))?;

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
-use lab::study::{Definition, Facts, Source, new_record};
+use lab::study::{Definition, Facts, LoadFrom, Machine, Source, new_record};
 use lab::{Plan, Progress, RemoteHost, Setup};
 use results::Study;
 use results::study::{Effort, StudyFolder};
@@ -16,7 +16,7 @@ use spec::Agents;
 
 use super::check::gate;
 use super::remote_host::Agent;
-use super::{EffortArgs, OutArgs};
+use super::{EffortArgs, OutArgs, SetArgs};
 use crate::lock::{Lock, newest};
 use crate::progress::{Teller, clock};
 use crate::report::study_pages;
@@ -50,6 +50,8 @@ pub(crate) struct StudyRunArgs {
     #[arg(long, value_name = "HOST:PORT")]
     server_agent: Option<String>,
     #[command(flatten)]
+    set: SetArgs,
+    #[command(flatten)]
     out: OutArgs,
     #[command(flatten)]
     agents: Agents,
@@ -70,16 +72,26 @@ pub(crate) struct RunArgs {
     /// Print the whole configuration as JSON and measure nothing.
     #[arg(long)]
     resolve: bool,
+    /// Have the servers started on another machine, where 'taillight agent --role server' runs; bare ones only.
+    #[arg(long, value_name = "HOST:PORT")]
+    server_agent: Option<String>,
     #[command(flatten)]
     out: OutArgs,
+    #[command(flatten)]
+    agents: Agents,
 }
 
 pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<ExitCode> {
-    let definition = Source::find(&args.name)?.read()?;
+    let source = Source::find(&args.name)?;
     let effort = args.effort.effort();
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
-    // What can be measured is decided by the machine that the servers run on.
+    // What can be measured, and how much of it, is decided by the machine that the servers run on.
+    let elsewhere = agent.is_some() || !args.agents.agents.is_empty();
+    let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
+    let here = host::Host::here();
+    let host = agent.as_ref().map_or(&here, |agent| agent.host());
     let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
+    let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
     announce(&definition, effort, &plan);
     if args.dry_run {
@@ -106,9 +118,12 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
     } else {
         Definition::of_experiment(&name, &text)?
     };
-    let facts = Facts::here();
+    let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
+    let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
     let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
     let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
+    setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
+    setup.agents = args.agents.clone();
     let record = new_record(&definition, &plan, &facts, &setup)?;
     if args.resolve {
         say(&format!("{}\n", serde_json::to_string_pretty(&record.plan)?))?;
@@ -122,6 +137,9 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
 /// Says what is to come. A study of which nothing can be measured here gets a record that says why.
 fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
     tell(&format!("{}, {} run: about {}", definition.title, effort.words(), clock(plan.estimate())));
+    for deviation in &definition.deviations[..definition.from_machine()] {
+        tell(&format!("  {deviation}"));
+    }
     for skipped in &plan.skipped {
         tell(&format!("  left out: {}: {}", skipped.what, skipped.reason));
     }

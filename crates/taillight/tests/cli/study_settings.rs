@@ -154,3 +154,34 @@ fn a_setting_that_fails_stops_a_study_and_one_that_the_machine_lacks_is_left_out
     assert_eq!((record.complete, record.cells.len(), record.skipped.len()), (true, 1, 1));
     assert!(record.skipped[0].reason.contains("no_such_parameter"), "{:?}", record.skipped);
 }
+
+#[test]
+fn a_command_sets_knobs_while_it_measures_and_reverts_them() {
+    let Some(state) = state_of_root() else { return };
+    let before = fs::read_to_string(ASLR).unwrap();
+    let out = folder();
+    let profile = out.path().join("profile.toml");
+    let line = |set: &str| format!("[[knob]]\nset = '{set}'\nwhy = 'w'\nsource = 's'\n");
+    fs::write(&profile, format!("title = 't'\n{}{}", line("aslr=off"), line("nic.queues=64"))).unwrap();
+    let load = |knob: &str, name: &str| {
+        let words = "load cache --target sphinx --server-memory 64MiB --rate 500 --warmup 50ms --window 300ms \
+                     --connections 2 --pace sleep --no-live";
+        let mut command = taillight(&words.split_whitespace().collect::<Vec<_>>());
+        command.args(["--server-knob", knob, "--name", name]).current_dir(out.path());
+        finish(command.env("TAILLIGHT_STATE", state.path()))
+    };
+    let output = load(&format!("profile={}", profile.display()), "profile");
+    assert!(output.status.success(), "{}", text(&output));
+    let folder = out.path().join("results/profile");
+    let record = results::ResultFolder::open(&folder).unwrap().load().unwrap();
+    // A queue is nothing that loopback has.
+    let note = record.notes.iter().find(|note| note.contains("Left out of a profile: nic.queues=64"));
+    assert!(note.is_some(), "{:?}", record.notes);
+    assert_eq!(record.trials[0].spec.as_ref().unwrap().knobs.len(), 1);
+    assert_eq!(fs::read_to_string(ASLR).unwrap(), before);
+    // One that is asked for by name must be there.
+    let output = load("nic.queues=64", "refused");
+    assert!(!output.status.success() && text(&output).contains("nic.queues=64"), "{}", text(&output));
+    assert!(!out.path().join("results/refused").exists());
+    assert_eq!(told(&mut tune(&["status"]), state.path()).0, "no knobs in force\n");
+}

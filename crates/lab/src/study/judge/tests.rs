@@ -13,6 +13,7 @@ fn claim(id: &str, check: Check) -> Claim {
         needs: Vec::new(),
         efforts: Vec::new(),
         expected: ClaimVerdict::Reproduced,
+        absent: Vec::new(),
         check,
     }
 }

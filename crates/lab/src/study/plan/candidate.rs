@@ -95,7 +95,7 @@ fn candidate_of(
         table.remove("workload");
     }
     let sets = if series.sets.is_empty() { &study.axis.sets } else { &series.sets };
-    for over in [base, set, &place.changes(sets)?, of_effort] {
+    for over in [base, set, &place.changes(sets)?, of_effort, &study.by_hand] {
         merge(&mut table, over);
     }
     let at = format!("series '{}' at {}, {} run", series.name, place.x, effort.words());

@@ -4,6 +4,7 @@ use units::Bytes;
 
 use super::*;
 use crate::run::BlockStep as Step;
+use crate::study::machine::Machine;
 
 const STUDY: &str = "\
 title = 'T'
@@ -45,6 +46,7 @@ fn facts(programs: &[&str]) -> Facts {
         cores: 2,
         smt: false,
         resctrl: false,
+        counters: false,
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),
@@ -54,7 +56,7 @@ fn facts(programs: &[&str]) -> Facts {
 }
 
 fn plan(effort: Effort, programs: &[&str]) -> Plan {
-    let study = Definition::read("t", STUDY, "").unwrap();
+    let study = Definition::read("t", STUDY, "", &Machine::two_cores(), &[]).unwrap();
     Plan::of_study(&study, effort, &facts(programs)).unwrap()
 }
 
@@ -89,7 +91,7 @@ fn what_lacks_is_skipped_once_with_its_reason() {
 #[test]
 fn a_load_may_refer_to_the_maximum_of_another() {
     let text = STUDY.replace("needs = ['smt']", "set.load.of = 'Memcached'\nset.target.threads = 2");
-    let study = Definition::read("t", &text, "").unwrap();
+    let study = Definition::read("t", &text, "", &Machine::two_cores(), &[]).unwrap();
     let plan = Plan::of_study(&study, Effort::Quick, &facts(&["memcached"])).unwrap();
     let point = plan.points.iter().find(|point| point.series == "SMT").unwrap();
     assert_eq!(plan.benches[point.of].experiment.target.server, TargetName::app("memcached"));
@@ -104,7 +106,7 @@ fn mistakes_are_found_before_anything_starts() {
     let check = |from: &str, to: &str, expect: &str| {
         let text = STUDY.replace(from, to);
         assert_ne!(text, STUDY);
-        let error = Definition::read("t", &text, "").unwrap_err().to_string();
+        let error = Definition::read("t", &text, "", &Machine::two_cores(), &[]).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
         assert!(error.starts_with("t/study.toml: "), "{error}");
     };
@@ -133,7 +135,7 @@ fn two_services_of_two_kinds_have_each_their_workload() {
         )
         .replace("set.time.window = '100ms'", "set.workload.keys = 7\nset-second.workload.files = '5x4KiB'")
         .replace("[reference]\nat = '50%'\n", "");
-    let study = Definition::read("t", &text, "").unwrap();
+    let study = Definition::read("t", &text, "", &Machine::two_cores(), &[]).unwrap();
     let check = |effort: Effort, keys: &str, files: &str| {
         let plan = Plan::of_study(&study, effort, &facts(&["memcached", "nginx"])).unwrap();
         let pair = plan.pairs.iter().find(|pair| pair.first.series == "Sphinx").unwrap();

@@ -119,13 +119,15 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         cores: 2,
         smt: false,
         resctrl: false,
+        counters: false,
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),
         no_stages: None,
         programs: Vec::new(),
     };
-    let definition = Definition::read("t", text, claims).unwrap();
+    let definition =
+        Definition::read("t", text, claims, &crate::study::machine::Machine::two_cores(), &[]).unwrap();
     let plan = Plan::of_study(&definition, Effort::Quick, &facts).unwrap();
     let setup = Setup {
         exe: Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/pretend.sh"),

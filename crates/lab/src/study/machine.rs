@@ -1,0 +1,194 @@
+//! The machine that a study is planned for: what its axes are derived from.
+
+use host::Host;
+use units::CpuList;
+
+use crate::cores_of;
+
+/// The servers' machine, as far as a study's plan depends on it, and where the load comes from.
+///
+/// Source of the division: IISWC'17 §III-B keeps a core for each queue of the network card, and has its clients on
+/// other machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// The logical processors of each physical core that may be used, the cores of the card's memory node first.
+    cores: Vec<Vec<usize>>,
+    nodes: usize,
+    queues: usize,
+    ways: u32,
+    memory_bytes: u64,
+    load: LoadFrom,
+    /// Cores for interrupts, where they were set by hand.
+    kept: Option<usize>,
+}
+
+/// Where a study's load is generated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadFrom {
+    /// On the servers' machine, over loopback: no interrupts of a card, and the generator takes some cores.
+    Here,
+    /// On other machines: the card's interrupts take some cores, and the servers have all others.
+    Elsewhere,
+}
+
+impl Machine {
+    /// This machine, with the load generated on it.
+    pub fn here() -> Machine {
+        Machine::of(&Host::here(), LoadFrom::Here)
+    }
+
+    /// That of a record, such as `taillight host --json` prints it.
+    pub fn of(host: &Host, load: LoadFrom) -> Machine {
+        let card = host.nics.iter().filter(|nic| nic.is_hardware()).max_by_key(|nic| nic.receive.len());
+        let near = card.and_then(|nic| nic.numa_node);
+        let node_of =
+            |cpu: usize| host.numa.iter().find(|node| node.cpus.contains(cpu)).map(|node| node.node);
+        let mut cores = cores_of(&host.cpu);
+        cores.sort_by_key(|core| {
+            let node = node_of(core[0]);
+            (node.is_some() && near.is_some() && node != near, node, core[0])
+        });
+        let ways = host.caches.iter().filter_map(|cache| Some((cache.level, cache.ways?))).max();
+        Machine {
+            cores,
+            nodes: host.numa.len().max(1),
+            queues: card.map_or(0, |nic| nic.receive.len()),
+            ways: ways.map_or(0, |(_, ways)| ways),
+            memory_bytes: host.memory.available_bytes.unwrap_or(0),
+            load,
+            kept: None,
+        }
+    }
+
+    /// The same with `cores` of them kept for interrupts; one at least is left.
+    #[must_use]
+    pub fn keeping(&self, cores: usize) -> Machine {
+        Machine { kept: Some(cores.min(self.cores.len().saturating_sub(1))), ..self.clone() }
+    }
+
+    /// Physical cores that may be used.
+    pub fn cores(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// The processors of each of them.
+    pub fn by_core(&self) -> &[Vec<usize>] {
+        &self.cores
+    }
+
+    /// Logical processors that may be used.
+    pub fn processors(&self) -> usize {
+        self.cores.iter().map(Vec::len).sum()
+    }
+
+    /// Logical processors of a core.
+    pub fn smt(&self) -> usize {
+        self.cores.iter().map(Vec::len).max().unwrap_or(1)
+    }
+
+    /// Memory nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Receive queues of the network card that has most of them.
+    pub fn queues(&self) -> usize {
+        self.queues
+    }
+
+    /// Ways of the last-level cache; 0 where they are unknown.
+    pub fn ways(&self) -> u32 {
+        self.ways
+    }
+
+    /// Memory that is available.
+    pub fn memory_bytes(&self) -> u64 {
+        self.memory_bytes
+    }
+
+    /// Where the load is generated.
+    pub fn load(&self) -> LoadFrom {
+        self.load
+    }
+
+    /// Cores that are kept for the card's interrupts: one for each queue, at most a quarter of all. Over loopback there
+    /// are none.
+    pub fn interrupts(&self) -> usize {
+        match (self.kept, self.load) {
+            (Some(kept), _) => kept,
+            (None, LoadFrom::Here) => 0,
+            (None, LoadFrom::Elsewhere) => self.queues.min(self.cores.len() / 4),
+        }
+    }
+
+    /// Cores beside those for interrupts.
+    pub fn free(&self) -> usize {
+        self.cores.len() - self.interrupts()
+    }
+
+    /// The most cores that servers can have by themselves: all that are free; where the load is generated on this machine,
+    /// all but one.
+    pub fn most(&self) -> usize {
+        match self.load {
+            LoadFrom::Here => self.free().saturating_sub(1).max(1),
+            LoadFrom::Elsewhere => self.free(),
+        }
+    }
+
+    /// Cores that a server may have lest the generator bound it: all that are free; where the load is generated on this
+    /// machine, a third of them, as a request costs a generator of this kind up to twice what it costs a cache.
+    pub fn server(&self) -> usize {
+        match self.load {
+            LoadFrom::Here => (self.free() / 3).max(1),
+            LoadFrom::Elsewhere => self.free(),
+        }
+    }
+
+    /// One processor of each of `n` cores, the first `skip` free ones left out; fewer where there are not so many.
+    pub(super) fn of_cores(&self, n: usize, skip: usize) -> CpuList {
+        self.free_cores().skip(skip).take(n).map(|core| core[0]).collect()
+    }
+
+    /// `n` processors counted core by core, so that siblings are used up first; fewer where there are not so many.
+    pub(super) fn siblings(&self, n: usize) -> CpuList {
+        self.free_cores().flatten().take(n).copied().collect()
+    }
+
+    /// The second processors of the first `n` free cores; none where a core has but one.
+    pub(super) fn seconds(&self, n: usize) -> CpuList {
+        self.free_cores().take(n).filter_map(|core| core.get(1).copied()).collect()
+    }
+
+    /// The processors of the first `n` cores that are kept for interrupts.
+    pub(super) fn of_interrupts(&self, n: usize) -> CpuList {
+        self.cores[..self.interrupts().min(n)].iter().flatten().copied().collect()
+    }
+
+    /// One processor of each core beyond the first `n` free ones; where there is none, the last processor.
+    pub(super) fn rest(&self, n: usize) -> CpuList {
+        let rest: CpuList = self.free_cores().skip(n).map(|core| core[0]).collect();
+        match rest.is_empty() {
+            true => self.cores.last().and_then(|core| core.last()).copied().into_iter().collect(),
+            false => rest,
+        }
+    }
+
+    /// One with these cores and queues, for tests.
+    #[cfg(test)]
+    pub(super) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
+        Machine { cores, nodes: 1, queues, ways: 0, memory_bytes: 1 << 34, load, kept: None }
+    }
+
+    /// Two cores, for tests.
+    #[cfg(test)]
+    pub(crate) fn two_cores() -> Machine {
+        Machine::planted(vec![vec![0], vec![1]], 1, LoadFrom::Here)
+    }
+
+    fn free_cores(&self) -> impl Iterator<Item = &Vec<usize>> {
+        self.cores.iter().skip(self.interrupts())
+    }
+}
+
+#[cfg(test)]
+mod tests;

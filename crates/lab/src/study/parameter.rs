@@ -1,0 +1,174 @@
+//! What a study derives from the machine, by name, beside what the publication has.
+
+use minijinja::value::Value;
+use results::study::Parameter;
+use toml::Table;
+
+use super::language::Language;
+use super::section::Section;
+use super::{DefinitionError, section};
+
+/// What is set in a study by hand: `threads=4`, or a part of the specification, `target.memory=4GiB`.
+pub type Overrides = [(String, String)];
+
+/// The parameter that says how many cores are kept for interrupts: set by hand, it moves the servers.
+pub(super) const IRQ_CORES: &str = "irq_cores";
+
+/// The parameters of a study, in their order; each may use those before it. Adds them to the `language`.
+///
+/// Errors: an expression that is wrong; a name that is taken; an override of what is not there.
+pub(super) fn read_all(
+    sections: Vec<Section>,
+    language: &mut Language,
+    overrides: &Overrides,
+) -> Result<Vec<Parameter>, DefinitionError> {
+    let mut all: Vec<Parameter> = Vec::new();
+    for mut section in sections {
+        let name = section.needed("name")?;
+        let about = section.needed("about")?;
+        let expression = section.value("value");
+        let published = section.value("published");
+        let place = section.at("value");
+        section.end()?;
+        if all.iter().any(|one| one.name == name) {
+            return Err(DefinitionError(format!("{place}: the name '{name}' is taken")));
+        }
+        let by_hand = overrides.iter().rev().find(|(over, _)| *over == name);
+        let value = match (by_hand, expression) {
+            (Some((_, text)), _) => Value::from_serialize(typed(text)),
+            (None, Some(toml::Value::String(text))) => {
+                language.value(&text).map_err(|e| DefinitionError(format!("{place}: {e}")))?
+            }
+            (None, Some(other)) => Value::from_serialize(other),
+            (None, None) => return Err(DefinitionError(format!("{place}: it is missing"))),
+        };
+        *language = language.with(&name, value.clone());
+        all.push(Parameter {
+            name,
+            about,
+            value: serde_json::to_value(&value).unwrap_or_default(),
+            published: published.map(|value| serde_json::to_value(value).unwrap_or_default()),
+            set: by_hand.is_some(),
+        });
+    }
+    for (name, text) in overrides {
+        if name.contains('.') {
+            let value = serde_json::to_value(typed(text)).unwrap_or_default();
+            let about = "set by hand in every specification".into();
+            all.push(Parameter { name: name.clone(), about, value, published: None, set: true });
+        } else if !all.iter().any(|one| one.name == *name) {
+            let names = all.iter().map(|one| one.name.as_str());
+            return Err(section::unknown(name, name, names.chain(["a path such as target.memory"])));
+        }
+    }
+    Ok(all)
+}
+
+/// What overrides set in every specification.
+///
+/// Errors: a path that leads through a value.
+pub(super) fn of_specification(overrides: &Overrides) -> Result<Table, DefinitionError> {
+    let mut table = Table::new();
+    for (path, text) in overrides.iter().filter(|(name, _)| name.contains('.')) {
+        super::axis::assign(&mut table, path, typed(text))?;
+    }
+    Ok(table)
+}
+
+/// Where the study differs from the publication because of the machine, one sentence for each parameter.
+pub(super) fn deviations(parameters: &[Parameter]) -> Vec<String> {
+    let differs = |one: &&Parameter| one.published.as_ref().is_some_and(|published| *published != one.value);
+    let sentence = |one: &Parameter| {
+        let published = one.published.as_ref().map(words).unwrap_or_default();
+        let why = if one.set { ", set by hand" } else { "" };
+        format!("{}: {} instead of the published {published}{why}.", capital(&one.about), words(&one.value))
+    };
+    parameters.iter().filter(differs).map(sentence).collect()
+}
+
+/// A value as a reader writes it.
+pub(super) fn words(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Array(all) => all.iter().map(words).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// A number where it is one.
+fn typed(text: &str) -> toml::Value {
+    let whole = text.parse::<i64>().map(toml::Value::Integer).ok();
+    let float = || text.parse::<f64>().ok().filter(|number| number.is_finite()).map(toml::Value::Float);
+    let flag = || text.parse::<bool>().ok().map(toml::Value::Boolean);
+    whole.or_else(float).or_else(flag).unwrap_or_else(|| toml::Value::String(text.into()))
+}
+
+/// The values of a record as overrides, to read the same study again as it was.
+pub(super) fn as_overrides(parameters: &[Parameter]) -> Vec<(String, String)> {
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    parameters.iter().map(|one| (one.name.clone(), text(&one.value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::{LoadFrom, Machine};
+    use super::*;
+
+    const TEXT: &str = "[[p]]\nname = 'threads'\nabout = 'threads'\nvalue = 'min(7, cores // 3)'\npublished = 7\n\
+                        [[p]]\nname = 'half'\nabout = 'half of them'\nvalue = 'threads // 2'\n";
+
+    fn read(text: &str, over: &[(&str, &str)]) -> Result<Vec<Parameter>, DefinitionError> {
+        let cores: Vec<Vec<usize>> = (0..12).map(|core| vec![core]).collect();
+        let mut language = Language::of(&Machine::planted(cores, 1, LoadFrom::Here));
+        let mut section = Section::new("", text.parse().unwrap());
+        let over: Vec<(String, String)> = over.iter().map(|(a, b)| ((*a).into(), (*b).into())).collect();
+        read_all(section.tables("p")?, &mut language, &over)
+    }
+
+    fn values(all: &[Parameter]) -> Vec<String> {
+        all.iter()
+            .map(|one| format!("{}={}{}", one.name, words(&one.value), if one.set { "!" } else { "" }))
+            .collect()
+    }
+
+    #[test]
+    fn each_may_use_those_before_it_and_be_set_by_hand() {
+        assert_eq!(values(&read(TEXT, &[]).unwrap()), ["threads=4", "half=2"]);
+        assert_eq!(values(&read(TEXT, &[("threads", "7")]).unwrap()), ["threads=7!", "half=3"]);
+        let over = [("target.memory", "4GiB"), ("half", "1")];
+        let all = read(TEXT, &over).unwrap();
+        assert_eq!(values(&all), ["threads=4", "half=1!", "target.memory=4GiB!"]);
+        let again: Vec<(String, String)> = as_overrides(&all);
+        assert_eq!(again[1], ("half".into(), "1".into()));
+        let path: Vec<(String, String)> = vec![("target.threads".into(), "3".into())];
+        assert_eq!(of_specification(&path).unwrap(), "target.threads = 3".parse::<Table>().unwrap());
+    }
+
+    #[test]
+    fn what_differs_from_the_publication_is_said() {
+        let said = |over| deviations(&read(TEXT, over).unwrap());
+        assert_eq!(said(&[]), ["Threads: 4 instead of the published 7."]);
+        assert_eq!(said(&[("threads", "3")]), ["Threads: 3 instead of the published 7, set by hand."]);
+        assert!(said(&[("threads", "7")]).is_empty());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let check = |text: &str, over: &[(&str, &str)], words: &str| {
+            let error = read(text, over).unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        };
+        check(TEXT, &[("thread", "3")], "did you mean 'threads'?");
+        check("[[p]]\nname = 'a'\nabout = 'a'", &[], "p[0].value: it is missing");
+        check("[[p]]\nname = 'a'\nabout = 'a'\nvalue = 'b + 1'", &[], "p[0].value: 'b + 1'");
+        check(&TEXT.replace("half'", "threads'"), &[], "is taken");
+    }
+}
