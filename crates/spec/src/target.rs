@@ -1,7 +1,7 @@
 //! The server under test.
 
 use std::fmt;
-use std::net::IpAddr;
+use core::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
