@@ -1,7 +1,7 @@
 use super::{Ability, Judged, no, partly, yes};
 use crate::{Host, Role};
 
-/// The connections of the largest published load that is repeated here. Source: ISPASS'16 §IV-C.3 has 600.
+/// The connections of the largest published load that is repeated here. Source: ISPASS'16 §VI-C has 600.
 const CONNECTIONS: u64 = 600;
 
 /// Files that a generator or server has open besides its connections, rounded up.

@@ -1,7 +1,7 @@
 use super::{Ability, Judged, count, no, partly, yes};
 use crate::Host;
 
-/// The papers gave the service 7 cores and the interrupts 8. Source: IISWC'17 §III-B.
+/// The paper gave the service 7 cores and the interrupts 8. Source: IISWC'17 §III-B.
 const PAPER_CORES: usize = 15;
 
 pub(super) fn abilities(host: &Host) -> Vec<Ability> {

@@ -8,8 +8,8 @@ use crate::{Popularity, Preset, Scaling, Size};
 
 /// What the cache workload asks for.
 ///
-/// The default is the Memcached study of IISWC'17 §III-C, made smaller: 30 B keys, 200 B values, gets only. The paper has
-/// 6.4 million items.
+/// The default is the Memcached study of IISWC'17, made smaller: 30 B keys and 200 B values (§III-B), gets only (§III-C). The
+/// paper has 6.4 million items.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[command(next_help_heading = "Cache workload")]
 #[serde(default, rename_all = "kebab-case")]

@@ -51,8 +51,8 @@ pub struct CacheConfig {
 const SIZES: u64 = 0x6974_656d_7321;
 
 impl Default for CacheConfig {
-    /// The Memcached study of IISWC'17 §III-C, made smaller: 30 B keys, 200 B values, gets only, on memcached's port of
-    /// this machine. The paper has 6.4 million items.
+    /// The Memcached study of IISWC'17, made smaller: 30 B keys and 200 B values (§III-B), gets only (§III-C), on memcached's
+    /// port of this machine. The paper has 6.4 million items.
     fn default() -> CacheConfig {
         let size = |bytes| Size::fixed(Bytes(bytes)).expect("it is under the limit");
         CacheConfig {
