@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{CpuList, Nanos};
 
-use crate::ArrivalSpec;
 use crate::text::{as_text, count, exact, exact_or_none, list, words};
+use crate::{ArrivalSpec, source};
 
 /// How the load is generated.
 #[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,59 +19,72 @@ pub struct Generator {
     /// Connections to each server, shared out evenly among the threads.
     #[arg(short, long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because at depth 1 and answers within 1 ms 64 carry 64 krps, and more as answers are faster; ANCS'19 §IV-B has 24 to 384, ISPASS'16 §VI-C 600"))]
     pub connections: u32,
     /// Requests that may be in flight on one connection (pipelining).
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "mutilate's default: a client with one request on each connection (docs/decisions/0003-depth-one-and-random-binding.md)"))]
     pub depth: u32,
     /// Generator threads [default: one for each processor of --cpus, else 1].
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "ours, because a second thread on one processor would only make the first one late"))]
     pub threads: Option<u32>,
     /// Processors to pin the threads to, such as 1 or 0,2-3 [default: the last that --server-cpus leaves; with
     /// load --json on a server that runs already, not pinned].
     #[arg(long, value_name = "LIST")]
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
+    #[schemars(extend("x-source" = "ours, because the server has the first processors, so that the two share none where there are several"))]
     pub cpus: Option<CpuList>,
     /// When requests arrive: poisson, constant, pareto:K, etc, mmpp:BURSTx,BURST,CALM, each maybe with a profile over
     /// time behind it as in poisson+ramp:0.1x..1x/60s, or trace:FILE; all are explained by taillight explain cache.
     #[arg(long, default_value = "poisson", value_name = "ARRIVALS")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: exponential times between arrivals, a Poisson process"))]
     pub arrivals: ArrivalSpec,
     /// Virtual clients, each with connections of its own where there are enough, else sharing them [default: each
     /// connection is one].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "ours, because each connection stands for one client unless more are to share them; ISPASS'16 §IV-C.2 has virtual clients"))]
     pub clients: Option<u32>,
     /// In a closed loop, the pause of a client between an answer and its next request.
     #[arg(long, default_value = "0s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "mutilate's closed loop, which asks again at once"))]
     pub think: Nanos,
     /// The event loop: auto, epoll or uring.
     #[arg(long, default_value_t = Io::Auto, value_name = "IO")]
+    #[schemars(extend("x-source" = "ours, because the loop that takes less of the generator's time leaves more of it for load"))]
     pub io: Io,
     /// Report the share of requests answered within this time; may be given more than once.
     #[arg(long, default_value = "1ms", value_name = "TIME")]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ISPASS'16 §VI-C: the share of the requests within 1 ms"))]
     pub target_latency: Vec<Nanos>,
     /// Which connection takes an arrival: random (fixed at the intended time) or idle (any that is free).
     #[arg(long, default_value_t = Binding::Random, value_name = "BINDING")]
+    #[schemars(extend("x-source" = "ours, because independent users do not look for a free connection (docs/decisions/0003-depth-one-and-random-binding.md)"))]
     pub binding: Binding,
     /// How a thread waits for the next arrival: spin (on time to a few µs, takes the whole core) or sleep [default: spin;
     /// sleep where it shares a processor with a server that is started for the run].
     #[arg(long, value_name = "PACE")]
+    #[schemars(extend("x-source" = "ours, because a thread that sleeps sends some 10 to 60 µs late"))]
     pub pace: Option<Pace>,
     /// Longest wait for answers after the window; what is unanswered then counts at its age.
     #[arg(long, default_value = "1s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "ours, because a thousand times the usual QoS target is no answer in time, and the next trial waits for it"))]
     pub drain: Nanos,
     /// A request unanswered for this long has failed.
     #[arg(long, default_value = "2s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "ours, because it is longer than the drain, so that what is unanswered at the end of a trial counts at its age and not as failed"))]
     pub timeout: Nanos,
     /// How the connections are encrypted.
     #[command(flatten)]
@@ -129,18 +142,23 @@ impl Generator {
 pub struct Tls {
     /// Encrypt: trust the authorities in this PEM file.
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = source::PLAIN))]
     pub tls_ca: Option<PathBuf>,
     /// Encrypt, and take any certificate: for test beds. The identity of the server is unknown then.
     #[arg(long, conflicts_with = "tls_ca")]
+    #[schemars(extend("x-source" = source::PLAIN))]
     pub tls_insecure: bool,
     /// The name that the servers' certificates must bear [default: the host of the target].
     #[arg(long, value_name = "NAME")]
+    #[schemars(extend("x-source" = source::PLAIN))]
     pub tls_name: Option<String>,
     /// A client certificate, for servers that ask for one: PEM, the client's own first.
     #[arg(long, value_name = "FILE", requires = "tls_key")]
+    #[schemars(extend("x-source" = source::PLAIN))]
     pub tls_cert: Option<PathBuf>,
     /// The key of --tls-cert: PEM.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    #[schemars(extend("x-source" = source::PLAIN))]
     pub tls_key: Option<PathBuf>,
 }
 
@@ -153,31 +171,39 @@ pub struct Agents {
     #[arg(long, value_name = "HOST:PORT,…", value_delimiter = ',')]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ours, because the load comes from this machine unless others are named; IISWC'17 §III-C has one or several clients"))]
     pub agents: Vec<String>,
     /// Processors to pin each agent's threads to [default: not pinned].
     #[arg(long, value_name = "LIST", requires = "agents")]
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
+    #[schemars(extend("x-source" = "ours, because the processors of another machine are not known here"))]
     pub agents_cpus: Option<CpuList>,
     /// A file that holds the token that the agents want [default: the environment variable TAILLIGHT_TOKEN].
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_token_file: Option<PathBuf>,
     /// Agree to send the token in clear to agents that show no certificate.
     #[arg(long)]
+    #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_insecure_token: bool,
     /// This side's certificate for the agents, PEM.
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_tls_cert: Option<PathBuf>,
     /// The key of that certificate, PEM.
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_tls_key: Option<PathBuf>,
     /// The authority whose agents are believed, PEM.
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = source::CREDENTIALS))]
     pub agents_tls_ca: Option<PathBuf>,
     /// How long an agent may be silent before it counts as lost.
     #[arg(long, default_value = "5s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "ours, because it is several times what a loaded machine keeps a thread waiting"))]
     pub agents_lease: Nanos,
 }
 

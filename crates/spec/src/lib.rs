@@ -8,6 +8,8 @@
 //! Try it: `cargo test -p spec`.
 
 mod arrivals;
+mod explained;
+mod field;
 mod form;
 mod generator;
 mod knob;
@@ -20,6 +22,7 @@ mod probes;
 mod read;
 mod scaling;
 mod size;
+mod source;
 mod syntax;
 mod target;
 mod target_name;
@@ -29,6 +32,8 @@ mod url;
 pub mod workload;
 
 pub use arrivals::{ArrivalSpec, Cursor, Process, Profile};
+pub use explained::{Explained, Origin};
+pub use field::Field;
 pub use form::Form;
 pub use generator::{Agents, Binding, Generator, Io, Pace, Tls};
 pub use knob::Knob;
@@ -41,6 +46,7 @@ pub use probes::{Probe, ProbeSet};
 pub use read::{SpecError, nearest, unknown_key};
 pub use scaling::{Copies, Scaling};
 pub use size::{Size, normal_below};
+pub use source::is_source;
 pub use target::{Cpus, FilesPlace, Target};
 pub use target_name::{TargetName, UNIX, target_error};
 pub use time::Time;

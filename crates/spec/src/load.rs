@@ -49,24 +49,32 @@ impl Default for Load {
 #[serde(default, rename_all = "kebab-case")]
 struct Written {
     /// A share of the maximum throughput: `70%`.
+    #[schemars(extend("x-source" = "ours, because at half of its maximum a server's queues are short and any two servers can be compared; IISWC'17 §IV-A goes from 10 to 100 %"))]
     share: Option<Share>,
     /// The series whose maximum it is a share of.
+    #[schemars(extend("x-source" = "ours, because a share is that of the own maximum unless another is named"))]
     of: Option<String>,
     /// Requests per second: `50krps`.
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
+    #[schemars(extend("x-source" = "ours, because no rate suits every server: it is given, or a share of the maximum that is found"))]
     rate: Option<Rate>,
     /// The rate of the trace that `generator.arrivals` names.
+    #[schemars(extend("x-source" = "ours, because the arrivals are drawn unless a trace is named"))]
     trace: bool,
     /// A closed loop.
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: open-loop generators, as a closed loop asks a slow server less"))]
     closed: bool,
     /// What is searched: `maximum` or `peak`.
+    #[schemars(extend("x-source" = "ours, because a load is offered unless one is to be found"))]
     find: Option<String>,
     /// Applications of the knobs, which are timed.
     #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "IISWC'17 §V-A, Table IV: each mechanism is applied 10 000 times; here as often as it is asked for"))]
     apply: Option<u32>,
     /// Restarts of the server, which are timed.
     #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "IISWC'17 §V-A, Table IV: container restarts; here as often as it is asked for"))]
     restart: Option<u32>,
 }
 

@@ -23,14 +23,17 @@ pub struct Spec {
     /// How it is generated.
     pub generator: Generator,
     /// What is changed on the server's machine meanwhile.
+    #[schemars(extend("x-source" = "ours, because nothing on a machine is changed unless it is asked for"))]
     pub knobs: Vec<Knob>,
     /// What is observed meanwhile.
+    #[schemars(extend("x-source" = "ours, because looking costs the server processor time (docs/reference/probes.md)"))]
     pub probes: ProbeSet,
     /// What response times are judged by.
     pub qos: QosTarget,
     /// How long.
     pub time: Time,
     /// The seed of arrivals, keys, sizes and operations; the same seed gives the same requests.
+    #[schemars(extend("x-source" = "ours, because any number does, and the same one repeats the requests"))]
     pub seed: u64,
 }
 
@@ -57,6 +60,7 @@ pub struct QosTarget {
     /// The quality-of-service target: `p99<1ms`.
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-B: 1 ms for the 99th percentile of Memcached, 20 ms for NGINX's; ISPASS'16 §IV-C.1: 1 to 2 ms"))]
     pub target: Qos,
 }
 

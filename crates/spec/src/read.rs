@@ -23,7 +23,7 @@ impl fmt::Display for SpecError {
 impl std::error::Error for SpecError {}
 
 /// Sections, in the order in which a person thinks of them.
-const SECTIONS: [&str; 9] =
+pub(crate) const SECTIONS: [&str; 9] =
     ["target", "workload", "load", "generator", "knobs", "probes", "qos", "time", "seed"];
 
 impl Spec {

@@ -21,13 +21,16 @@ use crate::{Form, TargetName};
 pub struct Target {
     /// Which.
     #[arg(skip = TargetName::app("sphinx"))]
+    #[schemars(extend("x-source" = "ours, because Sphinx comes along and takes no installation"))]
     pub server: TargetName,
     /// What a server that is started here runs in: nothing (bare), the bridge that containers have and no
     /// container (bridged), or a container: lxc, podman, docker. All but bare take root.
     #[arg(long, default_value_t = Form::Bare, value_name = "FORM")]
+    #[schemars(extend("x-source" = "ours, because a bare process takes neither root nor a container engine; IISWC'17 §III-B has LXC"))]
     pub form: Form,
     /// Program to start in place of the embedded Sphinx (a taillight or sphinxd) or of the program that is found here.
     #[arg(id = "server_binary", long = "server-binary", value_name = "FILE")]
+    #[schemars(extend("x-source" = "ours, because the program that comes along or is found is measured unless another is named"))]
     pub binary: Option<PathBuf>,
     /// Image that podman or docker runs in place of this machine's own program.
     #[arg(
@@ -36,14 +39,17 @@ pub struct Target {
         value_name = "IMAGE",
         conflicts_with = "server_binary"
     )]
+    #[schemars(extend("x-source" = "ours, because a container runs this machine's own program unless an image is named"))]
     pub image: Option<String>,
     /// Servers to start, among which threads, memory and processors are divided; load goes to all.
     #[arg(id = "server_instances", long = "server-instances", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=250))]
     #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-B: one instance"))]
     pub instances: u32,
     /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only. One of its
     /// services: --server-set SERVICE.agent=HOST:PORT.
     #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
+    #[schemars(extend("x-source" = "ours, because a server runs on this machine unless another is named"))]
     pub agent: Option<String>,
     /// Address of this machine that a bare server which is started here listens on, so that generators of other machines reach
     /// it, as may anyone else there [default: loopback].
@@ -52,18 +58,22 @@ pub struct Target {
     /// Threads, or worker processes, of a server that is started here.
     #[arg(id = "server_threads", long = "server-threads", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because two processors leave one for the server; IISWC'17 §III-B has 7, on 7 cores"))]
     pub threads: u32,
     /// Memory for items of a server that is started here.
     #[arg(id = "server_memory", long = "server-memory", default_value = "1GiB", value_name = "SIZE")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
+    #[schemars(extend("x-source" = "ours, because a million items of the default sizes fit, so that nothing is evicted; memcached's default is 64 MB"))]
     pub memory: Bytes,
     /// Processors of a server that is started here, such as 0 or 0,2-3 [default: the first ones].
     #[arg(id = "server_cpus", long = "server-cpus", default_value_t = Cpus::Apart, hide_default_value = true, value_name = "LIST")]
+    #[schemars(extend("x-source" = "ours, because a server that shares its processors with the generator is measured together with it; IISWC'17 §III-C has the clients on other machines"))]
     pub cpus: Cpus,
     /// The network device of its machine that settings act on; `None`: the one that it is reached by, as far as that is
     /// known.
     #[arg(skip)]
+    #[schemars(extend("x-source" = "ours, because the device that a server is reached by is the one that its packets use"))]
     pub device: Option<String>,
     /// A setting of the target: NAME=VALUE, or SERVICE.NAME=VALUE where several services have it. SERVICE.threads, memory,
     /// cpus, pin, instances, form, agent (or here), listen, binary and image place one service apart from the others. May be
@@ -71,16 +81,19 @@ pub struct Target {
     #[arg(id = "server_set", long = "server-set", value_name = "NAME=VALUE")]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ours, because each setting has its default in the app.toml of its application (taillight explain targets)"))]
     pub set: Vec<String>,
     /// A further argument for the target's service that takes any, such as --server-arg=-o
     /// --server-arg=no_lru_maintainer. May be given more than once.
     #[arg(id = "server_arg", long = "server-arg", value_name = "ARG", allow_hyphen_values = true)]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ours, because a server runs with its own defaults unless arguments are given"))]
     pub args: Vec<String>,
     /// Where the files that a web server serves are made, where --file-set names none: memory (tmpfs), disk, or the path of a
     /// folder. They are removed at the end.
     #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
+    #[schemars(extend("x-source" = "ours, because from a disk the disk would be measured"))]
     pub files_in: FilesPlace,
 }
 

@@ -17,61 +17,78 @@ pub struct Cache {
     /// A published load: etc, ycsb-a to ycsb-d, ycsb-f, twitter, memloader, iiswc17, ancs19-read, ancs19-update. It
     /// stands for the options that taillight explain cache lists; those that are typed as well count more.
     #[arg(long, value_name = "NAME")]
+    #[schemars(extend("x-source" = "ours, because no published load is assumed; each value of a preset names its source (taillight explain cache)"))]
     pub preset: Option<Preset>,
     /// Keys in the data set.
     #[arg(long, default_value_t = 100_000, value_name = "N")]
     #[serde(deserialize_with = "number::deserialize")]
+    #[schemars(extend("x-source" = "ours, because they are stored in half a second and fit any machine; IISWC'17 §III-B has 6.4 million"))]
     pub keys: u64,
     /// Length of a key with its prefix, in bytes: 30, uniform:20..40, gev:…, etc-key; see taillight explain cache.
     #[arg(long, default_value = "30", value_name = "SIZE")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-B: 30 B, as ANCS'19 §IV-B"))]
     pub key_size: Size,
     /// Length of a value in bytes: 200, 4KiB, uniform:1..1024, etc-value; see taillight explain cache.
     #[arg(long, default_value = "200", value_name = "SIZE")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-B: 200 B, as ANCS'19 §IV-B"))]
     pub value_size: Size,
     /// Items from a file instead of --keys, --key-size, --value-size and --popularity: CSV with the header
     /// key_size,value_size,popularity; or twitter, which comes with this program.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "key_size", "value_size", "popularity"])]
+    #[schemars(extend("x-source" = "ours, because keys and sizes are drawn from laws unless a file lists them"))]
     pub data_set: Option<String>,
     /// Copies of the data set, made on the fly without memory: 10x, or 30x,tail:0.915.
     #[arg(long, default_value = "1x", value_name = "COPIES", requires = "data_set")]
+    #[schemars(extend("x-source" = "ours, because a data set is taken as it is unless copies are asked for"))]
     pub scale: Scaling,
     /// Shares of the operations in per cent, such as get:80,mget(10):5,set:10,delete:5.
     #[arg(long, default_value_t = Mix::default(), value_name = "MIX")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only, which are over 95 % of those in production"))]
     pub mix: Mix,
     /// How operations are written: ascii (get, set) or meta (mg, ms).
     #[arg(long, default_value_t = Protocol::default(), value_name = "PROTOCOL")]
+    #[schemars(extend("x-source" = "ours, because every version of memcached and every client has the classic commands"))]
     pub protocol: Protocol,
     /// Send get and mget over UDP, to the same ports; everything else stays on TCP, as in production.
     #[arg(long)]
+    #[schemars(extend("x-source" = "ISPASS'16 §VI-C: TCP connections"))]
     pub udp: bool,
     /// What follows a miss: nothing, or set (read-through: the item is stored at once).
     #[arg(long, default_value_t = OnMiss::default(), value_name = "WHAT")]
+    #[schemars(extend("x-source" = "ours, because the data set is stored before the window, so that a miss is to be seen and not repaired"))]
     pub on_miss: OnMiss,
     /// After how many seconds what is stored expires: 0 (never), 60, or a distribution such as uniform:30..90.
     #[arg(long, default_value_t = Expiry::never(), value_name = "SECONDS")]
+    #[schemars(extend("x-source" = "memcached's protocol.txt, Expiration times: 0 is never"))]
     pub expiry: Expiry,
     /// What several servers hold: replicated (all the same: writes to all, reads to one), ketama or modulo (shards, as
     /// libmemcached places keys).
     #[arg(long, default_value_t = Placement::default(), value_name = "PLACEMENT")]
+    #[schemars(extend("x-source" = "ours, because it asks nothing of the clients' hashing; ISPASS'16 §IV-C.1 has replicas and shards"))]
     pub placement: Placement,
     /// The prefix of every key, so that a server's own items are never touched.
     #[arg(long, default_value_t = Prefix::default(), value_name = "TEXT")]
+    #[schemars(extend("x-source" = "ours, because no item of a server's own may be touched; its 10 B are part of the key's length"))]
     pub key_prefix: Prefix,
     /// How the number of a key is written behind the prefix: decimal, or base62, with which short keys tell more items apart.
     #[arg(long, default_value_t = Digits::default(), value_name = "DIGITS")]
     pub key_digits: Digits,
     /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
     #[arg(long, default_value_t = Fill::default(), value_name = "WHEN")]
+    #[schemars(extend("x-source" = "ours, because a data set that is there need not be stored again"))]
     pub fill: Fill,
     /// How often each key is asked for: uniform, zipf:ALPHA, hotset:KEYS%,ACCESSES%, sequential, latest:ALPHA and more;
     /// see taillight explain cache.
     #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
+    #[schemars(extend("x-source" = "ISPASS'16 §VI-C: uniform; IISWC'17 and ANCS'19 name none for Memcached, and mutilate draws so"))]
     pub popularity: Popularity,
     /// Check every value that comes back by its content. What is wrong makes the run invalid.
     #[arg(long, value_name = "checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    #[schemars(extend("x-source" = "ours, because checking every value takes the generator's processor time"))]
     pub verify: Option<Verify>,
     /// Agree to store items in a server that is not on this machine.
     #[arg(long)]
+    #[schemars(extend("x-source" = "ours, because storing items in another machine's server must be agreed to"))]
     pub yes: bool,
 }
 

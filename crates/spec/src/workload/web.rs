@@ -17,46 +17,58 @@ pub struct Web {
     /// The files of a set, below the target: 100000x4KiB, 20000xweb; as taillight fileset makes them [default: the
     /// target's URL itself].
     #[arg(long, value_name = "FILES", conflicts_with_all = ["file_set", "urls"])]
+    #[schemars(extend("x-source" = "ours, because what lies on a server that runs is not known; IISWC'17 §III-B has 100 000 files of 4 KB, which servers that are started here get"))]
     pub files: Option<Files>,
     /// The seed of that set.
     #[arg(long, default_value_t = 1, value_name = "N", requires = "files")]
     #[serde(deserialize_with = "number::deserialize")]
+    #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same files"))]
     pub files_seed: u64,
     /// The same of a set that lies in a folder here, as the server serves it.
     #[arg(long, value_name = "FOLDER", conflicts_with = "urls")]
+    #[schemars(extend("x-source" = "ours, because files are made for the run unless a folder is named"))]
     pub file_set: Option<PathBuf>,
     /// The paths in this file, one a line, each maybe with the length in bytes of what is there.
     #[arg(long, value_name = "FILE")]
+    #[schemars(extend("x-source" = "ours, because the target's own URL is asked for unless paths are listed"))]
     pub urls: Option<PathBuf>,
     /// End a connection after so many requests and establish another, for which its next request waits [default:
     /// connections stay].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[schemars(extend("x-source" = "ours, because connections that stay measure requests and not handshakes; no paper names a number"))]
     pub requests_per_connection: Option<u64>,
     /// The method of the requests.
     #[arg(long, default_value_t = Method::get(), value_name = "METHOD")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only"))]
     pub method: Method,
     /// A file whose content every request carries, with --method POST or PUT.
     #[arg(long, value_name = "FILE", conflicts_with = "body_size")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only, which have no body"))]
     pub body: Option<PathBuf>,
     /// The same of text of so many bytes: 1KiB.
     #[arg(long, value_name = "SIZE")]
     #[serde(with = "exact_or_none")]
     #[schemars(with = "Option<String>")]
+    #[schemars(extend("x-source" = "IISWC'17 §III-C: GET requests only, which have no body"))]
     pub body_size: Option<Bytes>,
     /// A header field of the requests, such as 'Accept-Encoding: gzip'. May be given more than once.
     #[arg(long, value_name = "NAME: VALUE")]
     #[serde(with = "list")]
     #[schemars(with = "Vec<String>")]
+    #[schemars(extend("x-source" = "ours, because a request has the header fields that HTTP wants unless others are given"))]
     pub header: Vec<Header>,
     /// How often each page is asked for: uniform, zipf:ALPHA, hotset:PAGES%,ACCESSES%, sequential and more; see
     /// taillight explain cache.
     #[arg(long, default_value_t = Popularity::Uniform, value_name = "POPULARITY")]
+    #[schemars(extend("x-source" = "IISWC'17 §V-C: uniform; its §III-C says Zipf and gives no exponent"))]
     pub popularity: Popularity,
     /// Check the answers: length (the default), checksum or none. What is wrong makes the run invalid.
     #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    #[schemars(extend("x-source" = "ours, because comparing lengths costs next to nothing and tells an answer that was cut off"))]
     pub verify: Option<Verify>,
     /// Agree to change what a server has that is not on this machine.
     #[arg(long)]
+    #[schemars(extend("x-source" = "ours, because changing what another machine's server has must be agreed to"))]
     pub yes: bool,
 }
 

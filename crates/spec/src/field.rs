@@ -1,0 +1,177 @@
+//! The fields of a specification: what each means, its default, and where that comes from, read from the types themselves.
+//!
+//! Meaning and source stand where the field is defined: the first is its comment, which is also its option's help, the
+//! second its attribute `x-source`. Both are in the schema, from which they are read, so that none is written twice.
+
+use clap::{Args, Command};
+use serde_json::{Map, Value};
+
+use crate::read::SECTIONS;
+use crate::workload::{Cache, Web};
+use crate::{Generator, Spec, Target, Time, Workload};
+
+/// A field of a specification.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    /// Its place in a file: `generator.connections`.
+    pub path: String,
+    /// The workload that has it, where it is a workload's.
+    pub workload: Option<String>,
+    /// Its option on the command line, where it has one: `--connections`.
+    pub option: Option<String>,
+    /// What it means.
+    pub meaning: String,
+    /// Where its default comes from, or why it has none; see [`is_source`](crate::is_source).
+    pub source: String,
+    /// Its default, as a file has it; `None` where it is absent unless given.
+    pub default: Option<Value>,
+}
+
+impl Spec {
+    /// Every field, section by section; those of a workload once for each workload that has them.
+    pub fn fields() -> Vec<Field> {
+        let schema = schemars::schema_for!(Spec).to_value();
+        let defaults = Spec::default().to_json();
+        let mut found = Vec::new();
+        for section in SECTIONS {
+            let node = &schema["properties"][section];
+            collect(&schema, (section, None), node, &defaults[section], &mut found);
+        }
+        found
+    }
+}
+
+/// Adds the fields at and below a node of the schema `root`, which stands at a path in a specification of a workload.
+fn collect(root: &Value, at: (&str, Option<&str>), node: &Value, default: &Value, found: &mut Vec<Field>) {
+    let (path, workload) = at;
+    let whole = referred(root, node);
+    if let Some(kinds) = whole["oneOf"].as_array() {
+        for kind in kinds {
+            let name = kind.pointer("/properties/kind/const").and_then(Value::as_str);
+            let defaults = name.map_or(Value::Null, defaults_of);
+            collect(root, (path, name), referred(root, kind), &defaults, found);
+        }
+    } else if whole["type"] == "object" {
+        let none = Map::new();
+        for (name, field) in whole["properties"].as_object().unwrap_or(&none) {
+            collect(root, (&format!("{path}.{name}"), workload), field, &default[name.as_str()], found);
+        }
+    } else {
+        let text = |key: &str| node[key].as_str().unwrap_or_default().replace('\n', " ");
+        found.push(Field {
+            path: path.to_owned(),
+            workload: workload.map(str::to_owned),
+            option: option(path, workload),
+            meaning: text("description"),
+            source: text("x-source"),
+            default: (!default.is_null()).then(|| default.clone()),
+        });
+    }
+}
+
+/// What a node says, or what it refers to.
+fn referred<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
+    let pointer = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    pointer.and_then(|pointer| root.pointer(pointer)).unwrap_or(node)
+}
+
+/// The fields of the workload `name` with their defaults.
+fn defaults_of(name: &str) -> Value {
+    let workload = Workload::named(name).unwrap_or_default();
+    Spec { workload, ..Spec::default() }.to_json()["workload"].take()
+}
+
+/// The option that gives the field at `path`.
+fn option(path: &str, workload: Option<&str>) -> Option<String> {
+    let command = Command::new("fields");
+    let (section, name) = path.split_once('.').unwrap_or(("", path));
+    let command = match (section, workload) {
+        ("workload", Some("cache")) => Cache::augment_args(command),
+        ("workload", Some("web")) => Web::augment_args(command),
+        ("generator", _) => Generator::augment_args(command),
+        ("time", _) => Time::augment_args(command),
+        ("target", _) => Target::augment_args(command),
+        _ => command,
+    };
+    let named = match path {
+        // Of the commands, not of the types.
+        "target.server" => "target",
+        "load.rate" => "rate",
+        "load.closed" => "closed",
+        "qos.target" => "qos",
+        "probes" => "probe",
+        "knobs" => "server-knob",
+        "seed" => "seed",
+        _ => {
+            // One at a time on the command line, a list in a file.
+            let one = if name == "args" { "arg" } else { name };
+            let is_it = |long: &&str| *long == one || long.strip_prefix("server-") == Some(one);
+            let long = command.get_arguments().filter_map(|arg| arg.get_long()).find(is_it)?;
+            return Some(format!("--{long}"));
+        }
+    };
+    Some(format!("--{named}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::is_source;
+
+    #[test]
+    fn every_field_says_what_it_means_and_where_its_default_comes_from() {
+        let fields = Spec::fields();
+        for Field { path, workload, meaning, source, .. } in &fields {
+            assert!(!meaning.is_empty(), "{path} ({workload:?}) has no comment");
+            assert!(is_source(source), "{path} ({workload:?}) has no source, but '{source}'");
+        }
+    }
+
+    #[test]
+    fn no_field_is_forgotten() {
+        let fields = Spec::fields();
+        let has = |path: &str, workload: Option<&str>| {
+            fields.iter().any(|field| field.path == path && field.workload.as_deref() == workload)
+        };
+        for name in Workload::NAMES {
+            let whole = serde_json::to_value(Workload::named(name).unwrap()).unwrap();
+            for key in whole.as_object().unwrap().keys().filter(|key| *key != "kind") {
+                assert!(has(&format!("workload.{key}"), Some(name)), "workload.{key} of {name}");
+            }
+        }
+        let whole = serde_json::to_value(Spec::default()).unwrap();
+        for (section, value) in whole.as_object().unwrap().iter().filter(|(name, _)| *name != "workload") {
+            match value.as_object() {
+                Some(keys) => {
+                    for key in keys.keys() {
+                        assert!(has(&format!("{section}.{key}"), None), "{section}.{key}");
+                    }
+                }
+                None => assert!(has(section, None), "{section}"),
+            }
+        }
+    }
+
+    #[test]
+    fn defaults_and_options_are_those_of_the_types() {
+        let fields = Spec::fields();
+        let check = |path: &str, workload: Option<&str>, option: Option<&str>, default: Option<Value>| {
+            let field = fields
+                .iter()
+                .find(|field| field.path == path && field.workload.as_deref() == workload)
+                .unwrap_or_else(|| panic!("{path}"));
+            assert_eq!((field.option.as_deref(), &field.default), (option, &default), "{path}");
+        };
+        check("generator.connections", None, Some("--connections"), Some(64.into()));
+        check("generator.threads", None, Some("--threads"), None);
+        check("target.memory", None, Some("--server-memory"), Some("1GiB".into()));
+        check("target.args", None, Some("--server-arg"), Some(Value::Array(Vec::new())));
+        check("target.server", None, Some("--target"), Some("sphinx".into()));
+        check("time.search", None, None, Some("1s".into()));
+        check("load.share", None, None, Some("50%".into()));
+        check("load.rate", None, Some("--rate"), None);
+        check("workload.key-size", Some("cache"), Some("--key-size"), Some("fixed:30".into()));
+        check("workload.popularity", Some("web"), Some("--popularity"), Some("uniform".into()));
+        check("qos.target", None, Some("--qos"), Some("p99<1ms".into()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Where a value comes from, in words: each field of a specification bears its source as `x-source` in its schema.
+//!
+//! A source is a publication with the place in it, a standard or a program whose default is taken, or *ours, because …*.
+
+/// How a source begins that is this project's own choice.
+const OURS: &str = "ours, because ";
+
+/// How other sources begin: publications, programs, standards.
+const KNOWN: [&str; 16] = [
+    "IISWC'17", "ANCS'19", "ISPASS'16", "CAL'18", "memcached", "mutilate", "wrk2", "nginx", "Linux", "Intel", "RFC ",
+    "YCSB", "CloudSuite", "Atikoglu", "HdrHistogram", "docs/decisions/",
+];
+
+/// The shortest reason that says something.
+const REASON: usize = 20;
+
+/// Of what encrypts connections.
+pub(crate) const PLAIN: &str = "ours, because nothing is encrypted unless it is asked for, and no paper encrypts";
+/// Of what agents are shown.
+pub(crate) const CREDENTIALS: &str =
+    "ours, because agents on loopback ask for none, and what others ask for is known to their operator alone";
+
+/// Whether `text` names where a value comes from: a publication, a program or a standard that is known here, or *ours,
+/// because …* with a reason.
+pub fn is_source(text: &str) -> bool {
+    match text.strip_prefix(OURS) {
+        Some(reason) => reason.chars().count() >= REASON,
+        None => KNOWN.iter().any(|known| text.starts_with(known)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_known_or_has_a_reason() {
+        let check = |text: &str, expect: bool| assert_eq!(is_source(text), expect, "{text}");
+        check("IISWC'17 §III-B: 30 B", true);
+        check("memcached's default", true);
+        check(PLAIN, true);
+        check(CREDENTIALS, true);
+        check("ours, because it is", false);
+        check("ours", false);
+        check("", false);
+        check("a good choice, see IISWC'17", false);
+    }
+}
