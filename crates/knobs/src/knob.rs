@@ -1,5 +1,6 @@
 //! Knobs as a person writes them: `name=value`, with units.
 
+mod about;
 mod cpus;
 mod parse;
 mod quantity;
@@ -9,6 +10,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use units::CpuList;
 
+pub use about::About;
 pub use cpus::Cpus;
 use quantity::{BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PERCENT};
 

@@ -6,7 +6,7 @@ use super::quantity::{self, BITS, BYTES, KILOHERTZ, MICROSECONDS, MICROWATTS, PE
 use super::{Balancing, Cpus, Knob, Shaper, Switch};
 
 /// Every name with what to write behind it; `sysctl.` takes any name behind the dot.
-const NAMES: &[(&str, &str)] = &[
+pub(super) const NAMES: &[(&str, &str)] = &[
     ("cpu.set", "processors, such as cpu.set=0-3 or cpu.set=cores:4"),
     ("cpu.quota", "a share of one processor, such as cpu.quota=50%"),
     ("memory.limit", "a size, such as memory.limit=512MiB"),
