@@ -2,8 +2,6 @@
 //!
 //! Try it: `cargo test -p dist catalogue`.
 
-use std::fmt;
-
 use crate::{ArrivalSpec, DataSet, Notation, Popularity, Preset, Process, Profile, Scaling, Size, Trace};
 
 /// All forms of one kind.
@@ -19,7 +17,7 @@ pub struct Section {
     reads: fn(&str) -> bool,
 }
 
-/// Every distribution, process, data set and preset. Its `Display` is what a person reads.
+/// Every distribution, process, data set and preset, as `taillight explain` prints them.
 #[derive(Clone, Copy, Debug)]
 pub struct Catalogue {
     /// The kinds, in the order in which one chooses.
@@ -87,34 +85,6 @@ impl Section {
     }
 }
 
-impl fmt::Display for Catalogue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for section in &self.sections {
-            writeln!(f, "{} ({})\n", section.title, section.options)?;
-            for form in section.forms {
-                writeln!(f, "  {}", form.syntax)?;
-                writeln!(f, "      {}", form.meaning)?;
-                writeln!(f, "      example: {}", form.example)?;
-                writeln!(f, "      source:  {}", form.source)?;
-                writeln!(f, "      checked: {}\n", form.check)?;
-            }
-        }
-        writeln!(f, "Presets (--preset)\n")?;
-        for preset in self.presets {
-            writeln!(f, "  {}: {}", preset.name, preset.summary)?;
-            for parameter in preset.parameters {
-                writeln!(f, "      {} {}  ({})", parameter.option, parameter.value, parameter.source)?;
-            }
-            let remark = preset.refused.map(|reason| format!("cannot be served: {reason}"));
-            match remark.unwrap_or_else(|| preset.note.into()) {
-                remark if remark.is_empty() => writeln!(f)?,
-                remark => writeln!(f, "      {remark}\n")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,15 +99,5 @@ mod tests {
             }
         }
         assert!(!catalogue().sections[0].reads("nonsense"));
-    }
-
-    #[test]
-    fn prints_all_of_it() {
-        let text = catalogue().to_string();
-        for section in catalogue().sections {
-            assert!(section.forms.iter().all(|form| text.contains(form.syntax) && text.contains(form.check)));
-        }
-        assert!(catalogue().presets.iter().all(|preset| text.contains(preset.name)));
-        assert!(text.contains("cannot be served: 95 %"));
     }
 }

@@ -1,46 +1,254 @@
-//! `taillight explain`: what the words of the command line mean, and where they come from.
+//! `taillight explain`: what a word means, which value it has, and where that comes from.
 
+mod cache;
+mod chapter;
+mod commands;
+mod constant;
+mod fields;
+mod file;
+mod knobs;
+mod limits;
+mod probes;
+mod sphinx;
+mod studies;
+mod targets;
+mod verdicts;
 mod web;
 
-use std::fmt::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
-use workloads::cache::Operation;
+use clap::Args;
+use clap::error::ErrorKind;
+use serde_json::json;
+
+use chapter::{Chapter, Entry, Section};
 
 use crate::terminal::say;
 
-/// Print what the words of a workload mean: of caches every distribution, arrival process, data set and preset with its
-/// source and check values; of web servers what is measured, from when to when, and what counts as success.
+/// Explain a word: what it means, its value, and the paper, program or reason that the value comes from.
+///
+/// Covers every number: fields of a specification, operations, distributions, presets, knobs, probes, forms, verdicts
+/// and their limits, searches, and what Sphinx does without options. Of a specification in a file, each value with its
+/// source.
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArgs {
-    /// What to explain.
-    #[arg(value_enum)]
-    what: Topic,
+    /// A topic (cache, qos, verdicts, knobs, ...), a field (load.rate, generator.connections), any other word that one of
+    /// the topics has (zipf, irq.affinity, generator_lag, lxc), or a file with a specification, TOML or JSON [default: lists
+    /// the topics].
+    #[arg(value_name = "WORD|FILE")]
+    what: Option<String>,
+    /// Print it as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Topic {
-    /// The object-caching workload.
-    Cache,
-    /// Load on web servers.
-    Web,
+/// A chapter by its name.
+struct Topic {
+    name: &'static str,
+    about: &'static str,
+    chapter: fn() -> Result<Chapter>,
 }
+
+const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<Chapter>) -> Topic {
+    Topic { name, about, chapter }
+}
+
+const TOPICS: [Topic; 21] = [
+    topic("cache", "the object-caching workload: fields, operations, distributions, presets", || Ok(cache::chapter())),
+    topic("operations", "what a request to a cache can do", || Ok(Chapter::of([cache::operations()]))),
+    topic("distributions", "sizes, popularities, arrivals, load profiles, data sets", || {
+        Ok(Chapter::of(cache::distributions()))
+    }),
+    topic("presets", "published loads, each value with its source", || Ok(Chapter::of(cache::presets()))),
+    topic("web", "load on web servers: from when to when it is measured, what counts, fields", || Ok(web::chapter())),
+    topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
+    topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
+    topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),
+    topic("forms", "what a server can run in", || Ok(Chapter::of([targets::forms()]))),
+    topic("load", "how much is offered", || Ok(of_section("load"))),
+    topic("generator", "how the load is generated", || Ok(of_section("generator"))),
+    topic("time", "how long the parts of a trial take", || Ok(of_section("time"))),
+    topic("seed", "what repeats the same requests", || Ok(of_section("seed"))),
+    topic("qos", "what response times are judged by: target, windows, percentiles", || Ok(qos())),
+    topic("verdicts", "verdicts, the reasons against a trial, and their limits", || Ok(verdicts::chapter())),
+    topic("search", "how a maximum and a peak are searched; defaults of commands", || {
+        Ok(Chapter::of([commands::section(), limits::searches()]))
+    }),
+    topic("claims", "how differences and the claims of studies are judged", || Ok(Chapter::of([limits::claims()]))),
+    topic("knobs", "what can be changed on a host, and profiles", knobs::chapter),
+    topic("probes", "what can be observed, and what it may cost", || Ok(probes::chapter())),
+    topic("sphinx", "what sphinxd does here without options", sphinx::chapter),
+    topic("studies", "published figures that are measured again", studies::chapter),
+];
+
+/// The most words that are suggested for one that is not known.
+const SUGGESTED: usize = 3;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    match args.what {
-        Topic::Cache => say(&cache())?,
-        Topic::Web => say(web::TEXT)?,
-    }
+    let Some(what) = &args.what else {
+        let list = if args.json { topics_json() } else { topics() };
+        say(&list)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let chapter = match TOPICS.iter().find(|topic| topic.name == what) {
+        Some(topic) => (topic.chapter)()?,
+        None if is_file(what) => file::chapter(Path::new(what))?,
+        None => found(what)?,
+    };
+    let text = if args.json {
+        format!("{:#}\n", json!({ "word": what, "explained": chapter }))
+    } else {
+        chapter.to_string()
+    };
+    say(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn cache() -> String {
-    let mut text = String::from("Operations (--mix)\n\n");
-    for operation in Operation::EXPLAINED {
-        let _ = writeln!(text, "  {:<14}{}", operation.0, operation.1);
+fn of_section(name: &str) -> Chapter {
+    Chapter::of([fields::section(&format!("Fields: {name}"), name, None)])
+}
+
+fn qos() -> Chapter {
+    Chapter::of([fields::section("The target", "qos", None), limits::basis(), limits::windows()])
+}
+
+fn topics() -> String {
+    let mut text = String::from("Topics\n\n");
+    for Topic { name, about, .. } in &TOPICS {
+        text += &format!("  {name:<15}{about}\n");
     }
-    let _ = write!(text, "\n{}", dist::catalogue());
-    text
+    text + "\ntaillight explain TOPIC, FIELD such as generator.connections, any other word of a topic, or FILE of a \
+            specification (load … --resolve). JSON: --json.\n"
+}
+
+fn topics_json() -> String {
+    let all = TOPICS.iter().map(|Topic { name, about, .. }| json!({ "name": name, "meaning": about }));
+    format!("{:#}\n", json!({ "topics": all.collect::<Vec<_>>() }))
+}
+
+/// Whether a word names a file rather than something to explain.
+fn is_file(word: &str) -> bool {
+    let path = Path::new(word);
+    let is_named = path.extension().is_some_and(|extension| extension == "json" || extension == "toml");
+    is_named || word.contains('/') || path.is_file()
+}
+
+/// What a word that is not a topic leads to, in all topics.
+///
+/// Errors: nothing bears this name; the process ends as clap ends it for a wrong value, with the nearest words.
+fn found(word: &str) -> Result<Chapter> {
+    let mut names = Vec::new();
+    let mut sections: Vec<Section> = Vec::new();
+    for topic in &TOPICS {
+        let chapter = (topic.chapter)()?;
+        names.push(topic.name.to_owned());
+        names.extend(chapter.entries().flat_map(names_of));
+        for section in chapter.sections {
+            let is_named = |entry: &&Entry| entry.is_called(word) || begins(&entry.name, word);
+            let entries: Vec<Entry> = section.entries.iter().filter(is_named).cloned().collect();
+            // Some topics are parts of others.
+            if !entries.is_empty() && !sections.iter().any(|known| known.title == section.title) {
+                sections.push(Section { title: section.title, entries });
+            }
+        }
+    }
+    if sections.is_empty() {
+        let near = nearest(word, &names);
+        let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
+        let message = format!("nothing is called '{word}'; {hint}taillight explain lists the topics\n");
+        clap::Command::new("taillight explain").error(ErrorKind::InvalidValue, message).exit();
+    }
+    Ok(Chapter::of(sections))
+}
+
+/// Whether `word` is what a name has before one of its dots, or before the colon of a distribution.
+fn begins(name: &str, word: &str) -> bool {
+    name.strip_prefix(word).is_some_and(|rest| rest.starts_with(['.', ':', '(']))
+}
+
+/// The whole name, and what it has behind its last dot and before a colon or bracket.
+fn names_of(entry: &Entry) -> Vec<String> {
+    let last = entry.name.rsplit('.').next().unwrap_or_default();
+    let word = entry.name.split([':', '(']).next().unwrap_or_default();
+    vec![entry.name.clone(), last.to_owned(), word.to_owned()]
+}
+
+/// The known words that are most like `word`, the nearest first.
+fn nearest(word: &str, names: &[String]) -> Vec<String> {
+    let mut left: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut near = Vec::new();
+    while let Some(next) = spec::nearest(word, left.iter().copied()).map(str::to_owned) {
+        left.retain(|name| *name != next);
+        near.push(next);
+        if near.len() == SUGGESTED {
+            break;
+        }
+    }
+    near
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_has_entries_with_sources() {
+        for topic in &TOPICS {
+            let chapter = (topic.chapter)().unwrap();
+            let text = chapter.to_string();
+            assert!(!text.is_empty() && !text.contains("\n\n\n"), "{}: {text}", topic.name);
+            for entry in chapter.entries().filter(|entry| entry.value.is_some()) {
+                assert!(!entry.source.is_empty(), "{}: {entry:?}", topic.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_specification_is_found() {
+        for field in spec::Spec::fields() {
+            let chapter = found(&field.path).unwrap();
+            assert!(chapter.entries().any(|entry| entry.source == field.source), "{}", field.path);
+        }
+    }
+
+    #[test]
+    fn words_of_all_kinds_are_found() {
+        let check = |word: &str, name: &str| {
+            let chapter = found(word).unwrap();
+            assert!(chapter.entries().any(|entry| entry.name == name), "{word}: {chapter}");
+        };
+        check("generator.connections", "generator.connections");
+        check("connections", "generator.connections");
+        check("key-size", "workload.key-size");
+        check("zipf", "zipf:ALPHA");
+        check("mget", "mget(KEYS)");
+        check("etc", "etc.key-size");
+        check("irq.affinity", "irq.affinity");
+        check("generator_lag", "generator_lag");
+        check("lag-share", "verdicts.lag-share");
+        check("lxc", "lxc");
+        check("stages", "stages");
+        check("nginx", "nginx.gzip");
+        check("sweep", "sweep.repeats");
+        check("sphinx.drain", "sphinx.drain");
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_has_near_ones() {
+        let names: Vec<String> = ["connections", "conn-limit", "zipf", "window"].map(str::to_owned).into();
+        assert_eq!(nearest("conections", &names), ["connections"]);
+        assert_eq!(nearest("windwo", &names), ["window"]);
+        assert!(nearest("abcdefgh", &names).is_empty());
+    }
+
+    #[test]
+    fn files_are_told_from_words() {
+        let check = |word: &str, expect: bool| assert_eq!(is_file(word), expect, "{word}");
+        check("load.rate", false);
+        check("t.json", true);
+        check("experiments/t", true);
+        check("a.toml", true);
+    }
 }

@@ -1,8 +1,11 @@
 //! The chapter on web servers: what is measured, from when to when, and what counts.
 
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
 /// Sources of what is not ours: RFC 9110 and 9112; IISWC'17, Chen et al., Workload characterization of interactive cloud
 /// services on big and small server platforms, §III-B and §III-C.
-pub(super) const TEXT: &str = "\
+const TEXT: &str = "\
 From when to when
 
   A schedule says when each request is to leave, and does so whatever the server does (an open loop), as many
@@ -58,3 +61,20 @@ The target
 
   Popularities, sizes of files and arrivals: taillight explain cache. All options: docs/reference/web.md.
 ";
+
+/// The chapter, and the fields.
+pub(super) fn chapter() -> Chapter {
+    let fields = fields::section("Fields of the workload web", "workload", Some("web"));
+    Chapter { text: TEXT.into(), sections: vec![fields] }
+}
+
+/// What there is to say of the workload that has no options.
+pub(super) fn null() -> Chapter {
+    let line = Entry {
+        name: "null".into(),
+        meaning: "A line to a null server, which answers each with a line after a service time that is known.".into(),
+        source: "ours, because a generator is held against response times that are known".into(),
+        ..Entry::default()
+    };
+    Chapter::of([Section::new("The workload null has no fields", [line])])
+}

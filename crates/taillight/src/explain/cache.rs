@@ -1,0 +1,105 @@
+//! The object-caching workload: its operations, what it can be drawn from, and published loads.
+
+use spec::workload::Operation;
+use spec::{Notation, Preset};
+
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
+pub(super) fn chapter() -> Chapter {
+    let mut sections = vec![fields::section("Fields of the workload cache", "workload", Some("cache")), operations()];
+    sections.extend(distributions());
+    sections.extend(presets());
+    Chapter::of(sections)
+}
+
+/// Every operation of a mix.
+pub(super) fn operations() -> Section {
+    let entries = Operation::EXPLAINED.map(|(name, meaning)| Entry {
+        name: name.into(),
+        meaning: meaning.into(),
+        source: source(name).into(),
+        ..Entry::default()
+    });
+    Section::new("Operations (--mix)", entries)
+}
+
+/// Where an operation, and the numbers in it, come from.
+fn source(operation: &str) -> &'static str {
+    match operation {
+        "append" | "prepend" => {
+            "memcached's protocol.txt; ours, because the item must not outgrow its size: 8 B 64 times are 512 B"
+        }
+        "cas" => "memcached's protocol.txt; YCSB F reads, modifies and writes so",
+        "insert" => "YCSB D and E: new records",
+        _ => "memcached's protocol.txt",
+    }
+}
+
+/// Sizes, popularities, arrivals, data sets and their scaling.
+pub(super) fn distributions() -> Vec<Section> {
+    let form = |notation: &Notation| Entry {
+        name: notation.syntax.into(),
+        value: None,
+        option: None,
+        meaning: format!("{}. Such as {}; checked: {}", notation.meaning, notation.example, notation.check),
+        source: notation.source.into(),
+    };
+    let sections = dist::catalogue().sections;
+    let section = |kind: &dist::Section| {
+        Section::new(&format!("{} ({})", kind.title, kind.options), kind.forms.iter().map(form))
+    };
+    sections.iter().map(section).collect()
+}
+
+/// Published loads, each value with its source.
+pub(super) fn presets() -> Vec<Section> {
+    Preset::ALL.iter().map(preset).collect()
+}
+
+fn preset(preset: &Preset) -> Section {
+    let remark = preset.refused.map_or_else(|| preset.note.to_owned(), |why| format!("cannot be served: {why}"));
+    let summary = if remark.is_empty() { preset.summary.to_owned() } else { format!("{}; {remark}", preset.summary) };
+    let head = Entry {
+        name: preset.name.into(),
+        option: Some(format!("--preset {}", preset.name)),
+        meaning: summary,
+        ..Entry::default()
+    };
+    let values = preset.parameters.iter().map(|parameter| Entry {
+        name: format!("{}.{}", preset.name, parameter.option.trim_start_matches('-')),
+        value: Some(parameter.value.into()),
+        option: None,
+        meaning: String::new(),
+        source: parameter.source.into(),
+    });
+    Section::new(&format!("Preset {}", preset.name), std::iter::once(head).chain(values))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_every_operation_form_and_preset() {
+        let chapter = chapter();
+        let find = |name: &str| {
+            chapter.entries().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name} is missing"))
+        };
+        for (name, _) in Operation::EXPLAINED {
+            assert!(spec::is_source(&find(name).source), "{name}");
+        }
+        for form in dist::catalogue().sections.iter().flat_map(|section| section.forms) {
+            let told = find(form.syntax);
+            assert!(told.meaning.contains(form.check) && told.source == form.source, "{told:?}");
+        }
+        for preset in Preset::ALL {
+            assert!(find(preset.name).meaning.contains(preset.summary));
+            for parameter in preset.parameters {
+                let told = find(&format!("{}.{}", preset.name, parameter.option.trim_start_matches('-')));
+                assert_eq!((told.value.as_deref(), told.source.as_str()), (Some(parameter.value), parameter.source));
+            }
+        }
+        assert!(find("ycsb-e").meaning.contains("cannot be served: 95 %"));
+    }
+}

@@ -1,0 +1,139 @@
+//! What is told about a word, as text and as JSON.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// One thing that is explained: a field, a limit, a knob, an operation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Entry {
+    /// By what it is found: `generator.connections`.
+    pub(super) name: String,
+    /// Its value, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) value: Option<String>,
+    /// How it is given, where it can be: `--connections`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) option: Option<String>,
+    /// What it means.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) meaning: String,
+    /// Where the value, or the thing itself, comes from.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) source: String,
+}
+
+/// Entries of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// All that is told about one word.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(super) struct Chapter {
+    /// Prose, where there is some.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) text: String,
+    pub(super) sections: Vec<Section>,
+}
+
+impl Section {
+    pub(super) fn new(title: &str, entries: impl IntoIterator<Item = Entry>) -> Section {
+        Section { title: title.into(), entries: entries.into_iter().collect() }
+    }
+}
+
+impl Chapter {
+    pub(super) fn of(sections: impl Into<Vec<Section>>) -> Chapter {
+        Chapter { text: String::new(), sections: sections.into() }
+    }
+
+    /// Its entries, of all sections.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.sections.iter().flat_map(|section| &section.entries)
+    }
+}
+
+impl Entry {
+    /// Whether `word` names it: its whole name, the part behind the last dot, or its option.
+    pub(super) fn is_called(&self, word: &str) -> bool {
+        let dashed = word.trim_start_matches('-');
+        let option = self.option.as_deref().map(|option| option.trim_start_matches('-'));
+        self.name == word || self.name.rsplit('.').next() == Some(dashed) || option == Some(dashed)
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "  {}", self.name)?;
+        if let Some(value) = &self.value {
+            write!(f, " = {value}")?;
+        }
+        if let Some(option) = &self.option {
+            write!(f, "  ({option})")?;
+        }
+        writeln!(f)?;
+        if !self.meaning.is_empty() {
+            writeln!(f, "      {}", self.meaning)?;
+        }
+        if !self.source.is_empty() {
+            writeln!(f, "      source: {}", self.source)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Chapter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        for (i, section) in self.sections.iter().enumerate() {
+            if i > 0 || !self.text.is_empty() {
+                writeln!(f)?;
+            }
+            writeln!(f, "{}\n", section.title)?;
+            for entry in &section.entries {
+                write!(f, "{entry}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_found_by_its_names() {
+        let entry = Entry {
+            name: "generator.connections".into(),
+            option: Some("--connections".into()),
+            ..Entry::default()
+        };
+        let check = |word: &str, expect: bool| assert_eq!(entry.is_called(word), expect, "{word}");
+        check("generator.connections", true);
+        check("connections", true);
+        check("--connections", true);
+        check("generator", false);
+        check("target.connections", false);
+        check("connection", false);
+    }
+
+    #[test]
+    fn a_chapter_has_a_line_for_each_thing_that_is_said() {
+        let entry = Entry {
+            name: "a.b".into(),
+            value: Some("5".into()),
+            option: Some("--b".into()),
+            meaning: "What it is.".into(),
+            source: "IISWC'17".into(),
+        };
+        let plain = Entry { name: "c".into(), ..Entry::default() };
+        let chapter =
+            Chapter { text: "Prose.\n".into(), sections: vec![Section::new("Fields", [entry, plain])] };
+        let expect = "Prose.\n\nFields\n\n  a.b = 5  (--b)\n      What it is.\n      source: IISWC'17\n  c\n";
+        assert_eq!(chapter.to_string(), expect);
+    }
+}

@@ -1,0 +1,54 @@
+//! Knobs, and the profiles that set them for a measurement.
+
+use ::knobs::{Knob, Profile};
+use anyhow::Result;
+
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
+pub(super) fn chapter() -> Result<Chapter> {
+    let knobs = Knob::ABOUT.map(|about| Entry {
+        name: about.name.into(),
+        value: None,
+        option: None,
+        meaning: format!("{}; {}", about.does, about.syntax()),
+        source: about.source.into(),
+    });
+    let mut sections = vec![
+        Section::new("Knobs; docs/reference/knobs.md says by which interface each is set", knobs),
+        fields::section("As a specification has them", "knobs", None),
+    ];
+    for name in Profile::names() {
+        let profile = Profile::find(name)?;
+        let entries = profile.knob.iter().map(|line| {
+            let set = line.set.to_string();
+            let (knob, value) = set.split_once('=').unwrap_or((&set, ""));
+            Entry {
+                name: format!("{name}.{knob}"),
+                value: Some(value.into()),
+                option: None,
+                meaning: line.why.clone(),
+                source: line.source.clone(),
+            }
+        });
+        let title = format!("Profile {name}: {}", profile.title);
+        sections.push(Section::new(&title, entries));
+    }
+    Ok(Chapter::of(sections))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn has_every_knob_and_profile() {
+        let chapter = chapter().unwrap();
+        assert_eq!(chapter.sections.len(), 2 + Profile::names().count());
+        let knobs = &chapter.sections[0].entries;
+        assert!(knobs.iter().all(|entry| spec::is_source(&entry.source)), "{knobs:?}");
+        let affinity = chapter.entries().find(|entry| entry.name == "cache-server.irq.affinity").unwrap();
+        assert_eq!(affinity.value.as_deref(), Some("all"));
+        assert!(affinity.source.contains("ISPASS'16"), "{affinity:?}");
+    }
+}

@@ -1,0 +1,316 @@
+//! Limits that judgements, searches and probes rest on: each with the value that is compiled, and why it is that one.
+
+use super::chapter::{Entry, Section};
+use super::constant::{self, Constant, Source, Unit};
+
+/// What a source does not say of its constant.
+struct Limit {
+    constant: &'static str,
+    unit: Unit,
+    /// Why it has this value.
+    source: &'static str,
+}
+
+const fn limit(constant: &'static str, unit: Unit, source: &'static str) -> Limit {
+    Limit { constant, unit, source }
+}
+
+const JUDGE: [Limit; 9] = [
+    limit(
+        "LAG_SHARE",
+        Unit::Share,
+        "ours, because it is the most by which the generator may falsify the p99 that is claimed",
+    ),
+    limit(
+        "LAG_ALLOWED",
+        Unit::Span,
+        "ours, because a generator that sleeps wakes up 10 to 60 µs late, and a tenth of a short response time is less than that",
+    ),
+    limit(
+        "SATURATED",
+        Unit::Share,
+        "ours, because the rest is what chance needs: a thread that works more has no time to catch up",
+    ),
+    limit(
+        "ACHIEVED",
+        Unit::Share,
+        "ours, because the last answers of a window come after it: 10 ms of 5 s are 0.2 %, and chance adds to that",
+    ),
+    limit(
+        "GROWTH",
+        Unit::Share,
+        "ours, because it is half of the share that may be missing from what is achieved",
+    ),
+    limit("SIGNIFICANT", Unit::Share, "ours, because chance alone may then fault one trial of a hundred"),
+    limit(
+        "ERRORS",
+        Unit::Share,
+        "ours, because it is a tenth of the requests beyond the p99: errors, which have no response time, cannot hide that",
+    ),
+    limit(
+        "STARVED",
+        Unit::Share,
+        "ours, because it is as much as may be missing from what is achieved: a server that had nothing to do for longer is not why",
+    ),
+    limit(
+        "STEADY",
+        Unit::Share,
+        "ours, because medians differ by some tens of per cent where the host alone is at work, and a cache that fills makes more of it",
+    ),
+];
+
+const BASIS: [Limit; 2] = [
+    limit(
+        "DISTURBED",
+        Unit::Share,
+        "ours, because a p99 is decided by 1 % of the requests, which a disturbance of as many windows can be",
+    ),
+    limit("STOLEN", Unit::Share, "ours, because below it steal is a rounding of the kernel's counters"),
+];
+
+const WINDOWS: [Limit; 4] = [
+    limit(
+        "WINDOW",
+        Unit::Span,
+        "ours, because it has 1000 requests from 10 krps on, and a trial of seconds has tens of them",
+    ),
+    limit("MOST", Unit::Count, "ours, because memory must not grow with the length of a measurement"),
+    limit("MIN_SAMPLES", Unit::Count, "ours, because that puts 10 of them beyond the p99"),
+    limit("MIN_GROUPS", Unit::Count, "ours, because the median of fewer is one of them"),
+];
+
+const VOTE: [Limit; 1] = [limit(
+    "SUSTAINED",
+    Unit::Share,
+    "ours, because the maximum throughput is defined by it (docs/glossary.md); IISWC'17 §III-B has it where requests are dropped",
+)];
+
+const BALLOTS: [Limit; 1] = [limit(
+    "AGREEING",
+    Unit::Count,
+    "ours, because one trial may be an accident, and two of three take one trial more at most",
+)];
+
+const BISECTION: [Limit; 1] = [limit(
+    "MOST_TRIALS",
+    Unit::Count,
+    "ours, because a search that takes longer watches a machine that changes faster than it can be measured",
+)];
+
+const MAXIMUM: [Limit; 5] = [
+    limit(
+        "FIRST_OFFER",
+        Unit::Rate,
+        "ours, because it is three times what a core serves without pipelining, and four times as much follows where it is sustained",
+    ),
+    limit("CLEAR_OVERLOAD", Unit::Factor, "ours, because a stall of the host explains less"),
+    limit("FIRST_GUESS", Unit::Factor, "ours, because full queues and batches flatter a server a little"),
+    limit("FAMILIAR", Unit::Factor, "ours, because strides that long take more trials than an overload does"),
+    limit("FLOOR", Unit::Share, "ours, because a server that sustains less of what it gives under overload is broken"),
+];
+
+const PEAK: [Limit; 1] = [limit(
+    "LIMIT",
+    Unit::Factor,
+    "ours, because a machine that is twice as fast as at its first maximum is another machine",
+)];
+
+const RUNNER: [Limit; 1] = [limit(
+    "PEAK_TOLERANCE",
+    Unit::Share,
+    "ours, because it is half of the step between the loads of IISWC'17 Fig. 1",
+)];
+
+const CLAIMS: [Limit; 1] =
+    [limit("LEVEL", Unit::Share, "ours, because it is the usual level, after Holm's correction")];
+
+const SLOTS: [Limit; 2] = [
+    limit("SHORTEST", Unit::Span, "ours, because a slot must hold one window of 100 ms, wherever it begins"),
+    limit("LONGEST", Unit::Span, "ours, because changes of the machine within seconds must fall on both kinds of slots"),
+];
+
+const SAMPLES: [Limit; 3] = [
+    limit(
+        "RATE_HZ",
+        Unit::Hertz,
+        "ours, because a prime keeps no step with what beats in ms, and at 2 µs a sample it costs 0.1 %",
+    ),
+    limit("STACKS", Unit::Count, "ours, because the whole tree of a cache has fewer"),
+    limit("MAY_LOSE", Unit::Share, "ours, because what is left of more may not be like the whole"),
+];
+
+const MEMORY: [Limit; 1] = [limit(
+    "SEGMENTS",
+    Unit::Count,
+    "ours, because two or three of them stand empty, and what goes, goes by the segment (docs/reference/memory.md)",
+)];
+
+/// When a trial is invalid or overloaded.
+pub(super) fn verdicts() -> Section {
+    section("Limits of verdicts", "verdicts", &[(constant::JUDGE, &JUDGE)])
+}
+
+/// Which p99 a target judges.
+pub(super) fn basis() -> Section {
+    section("From when on a plain p99 is judged windowed", "qos", &[(constant::BASIS, &BASIS)])
+}
+
+/// The windows of the windowed p99, and how many samples a percentile takes.
+pub(super) fn windows() -> Section {
+    let mut section = section("Windows and percentiles", "qos", &[(constant::WINDOWS, &WINDOWS)]);
+    section.entries.push(Entry {
+        name: "qos.min-beyond".into(),
+        value: Some(hist::MIN_BEYOND.to_string()),
+        meaning: "The samples that must lie beyond a percentile before it is reported.".into(),
+        source: "ours, because their count is Poisson: with 10 its relative standard error is 32 %".into(),
+        ..Entry::default()
+    });
+    section
+}
+
+/// Searches for a maximum or a peak.
+pub(super) fn searches() -> Section {
+    let sources: [(Source, &[Limit]); 6] = [
+        (constant::VOTE, &VOTE),
+        (constant::BALLOTS, &BALLOTS),
+        (constant::BISECTION, &BISECTION),
+        (constant::MAXIMUM, &MAXIMUM),
+        (constant::PEAK, &PEAK),
+        (constant::RUNNER, &RUNNER),
+    ];
+    section("Limits of searches", "search", &sources)
+}
+
+/// How claims of studies, and differences of two results, are judged.
+pub(super) fn claims() -> Section {
+    let mut section = section("How claims are judged", "claims", &[(constant::CLAIMS, &CLAIMS)]);
+    section.entries.push(Entry {
+        name: "claims.min-to-judge".into(),
+        value: Some(stats::MIN_TO_JUDGE.to_string()),
+        meaning: "The blocks from which on a difference is tested.".into(),
+        source: "ours, because six that agree have p = 0.031 by the sign-flip test, and five cannot reach 5 %".into(),
+        ..Entry::default()
+    });
+    section
+}
+
+/// Slots and samples of probes, and from when on their overhead is flagged.
+pub(super) fn probes() -> Section {
+    let mut section =
+        section("Limits of probes", "probes", &[(constant::SLOTS, &SLOTS), (constant::SAMPLES, &SAMPLES)]);
+    let flagged = [
+        (
+            "probes.throughput-limit",
+            results::probes::Overhead::THROUGHPUT_LIMIT,
+            "A probe that takes more of the throughput, or of the processor time that makes it, is flagged.",
+            "ours, because it is what a maximum may be off by and still be sustained",
+        ),
+        (
+            "probes.p99-limit",
+            results::probes::Overhead::P99_LIMIT,
+            "A probe that adds more to the 99th percentile is flagged.",
+            "ours, because it is half of what the generator's lag may add",
+        ),
+    ];
+    section.entries.extend(flagged.map(|(name, value, meaning, source)| Entry {
+        name: name.into(),
+        value: Unit::Share.shown(&value.to_string()),
+        option: None,
+        meaning: meaning.into(),
+        source: source.into(),
+    }));
+    section
+}
+
+/// How Sphinx divides its memory.
+pub(super) fn memory() -> Section {
+    let mut section = section("How Sphinx divides its memory", "sphinx", &[(constant::MEMORY, &MEMORY)]);
+    // The others there are of descriptors, and bounds.
+    section.entries.retain(|entry| entry.name == "sphinx.segments");
+    section
+}
+
+/// Every constant of the sources, in their order; one that is new to the table with the comment of its source.
+fn section(title: &str, prefix: &str, sources: &[(Source, &[Limit])]) -> Section {
+    let entries = sources.iter().flat_map(|(source, limits)| {
+        source.constants().into_iter().map(move |constant| entry(prefix, source.path, limits, constant))
+    });
+    Section::new(title, entries)
+}
+
+fn entry(prefix: &str, path: &str, limits: &[Limit], constant: Constant) -> Entry {
+    let Constant { name, value, comment } = constant;
+    let known = limits.iter().find(|limit| limit.constant == name);
+    let meaning = comment.split("Source:").next().unwrap_or_default();
+    Entry {
+        name: format!("{prefix}.{}", name.to_lowercase().replace('_', "-")),
+        value: Some(known.and_then(|limit| limit.unit.shown(value)).unwrap_or_else(|| value.to_owned())),
+        option: None,
+        meaning: plain(meaning.trim()),
+        source: known.map_or_else(|| format!("ours, because {path} says: {comment}"), |limit| limit.source.into()),
+    }
+}
+
+/// A comment without links and backticks.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once("](") {
+        plain.push_str(before);
+        rest = behind.split_once(')').map_or("", |(_, rest)| rest);
+    }
+    plain.push_str(rest);
+    plain.replace(['`', '[', ']'], "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_is_a_constant_of_its_source() {
+        let check = |source: Source, limits: &[Limit]| {
+            for Limit { constant, unit, source: why } in limits {
+                let found = source.constant(constant).unwrap_or_else(|| panic!("{}: {constant}", source.path));
+                assert!(unit.shown(found.value).is_some(), "{constant} is {} in {}", found.value, source.path);
+                assert!(!found.comment.is_empty() && spec::is_source(why), "{constant}: {why}");
+            }
+        };
+        check(constant::JUDGE, &JUDGE);
+        check(constant::BASIS, &BASIS);
+        check(constant::WINDOWS, &WINDOWS);
+        check(constant::VOTE, &VOTE);
+        check(constant::BALLOTS, &BALLOTS);
+        check(constant::BISECTION, &BISECTION);
+        check(constant::MAXIMUM, &MAXIMUM);
+        check(constant::PEAK, &PEAK);
+        check(constant::RUNNER, &RUNNER);
+        check(constant::CLAIMS, &CLAIMS);
+        check(constant::SLOTS, &SLOTS);
+        check(constant::SAMPLES, &SAMPLES);
+        check(constant::MEMORY, &MEMORY);
+    }
+
+    #[test]
+    fn a_constant_that_is_new_is_told_with_its_comment() {
+        let new = Constant { name: "NEW_ONE", value: "0.5", comment: "At most [`X`](crate::X) of it.".into() };
+        let told = entry("verdicts", "crates/a.rs", &JUDGE, new);
+        assert_eq!((told.name.as_str(), told.value.as_deref()), ("verdicts.new-one", Some("0.5")));
+        assert_eq!(told.meaning, "At most X of it.");
+        assert!(told.source.contains("crates/a.rs"), "{told:?}");
+    }
+
+    #[test]
+    fn values_are_those_of_the_code() {
+        let all = [verdicts(), basis(), windows(), searches(), claims(), probes(), memory()];
+        let check = |name: &str, expect: &str| {
+            let found = all.iter().flat_map(|section| &section.entries).find(|entry| entry.name == name);
+            assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
+        };
+        check("qos.window", &hist::WINDOW.to_string());
+        check("qos.min-beyond", "10");
+        check("probes.p99-limit", "5 %");
+        let lag = openloop::lag_limit(units::Nanos::ZERO).to_string();
+        check("verdicts.lag-allowed", &lag);
+    }
+}

@@ -1,0 +1,139 @@
+//! Sphinx's defaults, as its own configuration resolves them on this machine.
+
+use ::sphinx::{Config, Options};
+use anyhow::Result;
+use clap::{Args, Command, FromArgMatches};
+use units::Bytes;
+
+use super::chapter::{Chapter, Entry, Section};
+use super::limits;
+
+pub(super) fn chapter() -> Result<Chapter> {
+    let command = Options::augment_args(Command::new("sphinxd").no_binary_name(true));
+    let matches = command.clone().try_get_matches_from(Vec::<String>::new())?;
+    let config = Options::from_arg_matches(&matches)?.resolve()?;
+    let entries = values(config).into_iter().map(|value| entry(&command, value));
+    Ok(Chapter::of([Section::new("What sphinxd does here without options", entries), limits::memory()]))
+}
+
+/// A resolved default.
+struct Resolved {
+    /// The long name of its flag, or its name of `-o`.
+    flag: &'static str,
+    value: String,
+    source: &'static str,
+}
+
+fn resolved(flag: &'static str, value: impl ToString, source: &'static str) -> Resolved {
+    Resolved { flag, value: value.to_string(), source }
+}
+
+/// What has a value without being given one. Every field is named, so that none is forgotten.
+fn values(config: Config) -> Vec<Resolved> {
+    let Config {
+        listen,
+        unix_mask,
+        tls: _,
+        backlog,
+        cpus,
+        threads_wanted: _,
+        memory,
+        lazy_memory,
+        policy,
+        item_max,
+        connection_memory,
+        connections,
+        sharing,
+        requests_per_event,
+        queue,
+        io,
+        io_reason: _,
+        spin,
+        auth_file: _,
+        shutdown,
+        flush_all,
+        dump,
+        prefix_delimiter: _,
+        daemon,
+        core_dumps,
+        lock_memory,
+        pidfile: _,
+        user: _,
+        idle_timeout,
+        reader_timeout,
+        metrics: _,
+        drain,
+        verbose,
+        log_format,
+        warnings: _,
+    } = config;
+    let places: Vec<String> = listen.iter().map(ToString::to_string).collect();
+    let seconds = |seconds: u32| if seconds == 0 { "never".into() } else { format!("{seconds} s") };
+    let on = |on: bool| if on { "on" } else { "off" };
+    vec![
+        resolved("listen", places.join(", "), "ours, because any client that reaches it can read and write everything; memcached listens on every address, on this port"),
+        resolved("unix-mask", format!("{unix_mask:o}"), "memcached's default"),
+        resolved("listen-backlog", backlog, "ours, because Linux caps it there since 5.4 (net.core.somaxconn); memcached's default is 1024"),
+        resolved("threads", cpus.len(), "ANCS'19 §IV-A: a thread on each core; memcached's default is 4"),
+        resolved("memory-limit", memory, "memcached's default"),
+        resolved("lazy-memory", on(lazy_memory), "ours, because no request then waits for the system to clear a page"),
+        resolved("policy", policy, "docs/decisions/0012-what-was-read-is-kept.md; ANCS'19 §IV-A has fifo"),
+        resolved("max-item-size", Bytes(item_max as u64), "memcached's default"),
+        resolved("connection-memory", Bytes(connection_memory as u64), "ours, because it is a sixteenth of the memory, and at least what 1024 connections have free"),
+        resolved("conn-limit", connections, "memcached's default"),
+        resolved("sharing", sharing, "docs/decisions/0011-who-does-an-operation-is-one-seam.md; ANCS'19 §IV-A has nothing"),
+        resolved("max-reqs-per-event", requests_per_event, "ours, because one receive brings at most 64 KiB, which bounds a turn; memcached's default is 20"),
+        resolved("queue", queue, "ours, because ANCS'19 §IV-A has bounded queues and names no length"),
+        resolved("io", io, "ours, because io_uring takes less processor time where it is available; ANCS'19 §IV-A has epoll"),
+        resolved("spin", spin, "docs/decisions/0010-a-thread-looks-before-it-sleeps.md: off, as it takes whole processors"),
+        resolved("enable-shutdown", on(shutdown), "memcached's default"),
+        resolved("disable-flush-all", on(!flush_all), "memcached's default"),
+        resolved("disable-dumping", on(!dump), "memcached's default"),
+        resolved("daemon", on(daemon), "memcached's default"),
+        resolved("enable-coredumps", on(core_dumps), "memcached's default"),
+        resolved("lock-memory", on(lock_memory), "memcached's default"),
+        resolved("idle_timeout", seconds(idle_timeout), "memcached's default"),
+        resolved("reader_timeout", seconds(reader_timeout), "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds"),
+        resolved("drain", drain, "ours, because replies that have not left by then are those of a client that does not read"),
+        resolved("verbose", verbose, "memcached's default"),
+        resolved("log-format", format!("{log_format:?}").to_lowercase(), "ours, because a person reads the start of a server first"),
+    ]
+}
+
+/// The default with what its flag means, as its help says.
+fn entry(command: &Command, of: Resolved) -> Entry {
+    let flag = command.get_arguments().find(|arg| arg.get_long() == Some(of.flag));
+    let extended = || command.get_arguments().find(|arg| arg.get_long() == Some("extended"));
+    let option = if flag.is_some() { format!("--{}", of.flag) } else { format!("-o {}", of.flag) };
+    let help = flag.or_else(extended).and_then(|arg| arg.get_help());
+    Entry {
+        name: format!("sphinx.{}", of.flag),
+        value: Some(of.value),
+        option: Some(option),
+        meaning: help.map(ToString::to_string).unwrap_or_default().replace('\n', " "),
+        source: of.source.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_is_a_flags_and_has_its_source() {
+        let chapter = chapter().unwrap();
+        let check = |name: &str, expect: &str| {
+            let found = chapter.entries().find(|entry| entry.name == name);
+            assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
+        };
+        check("sphinx.memory-limit", "64 MiB");
+        check("sphinx.max-item-size", "1 MiB");
+        check("sphinx.conn-limit", "1024");
+        check("sphinx.unix-mask", "700");
+        check("sphinx.reader_timeout", "60 s");
+        check("sphinx.idle_timeout", "never");
+        for entry in chapter.entries() {
+            assert!(!entry.meaning.is_empty() && spec::is_source(&entry.source), "{entry:?}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The server under test: its fields, what it can stand in, and the settings of each application.
+
+use anyhow::Result;
+use spec::Form;
+
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
+/// What a server can run in.
+pub(super) fn forms() -> Section {
+    let entries = Form::ALL.map(|form| {
+        let (meaning, source) = about(form);
+        Entry {
+            name: form.name().into(),
+            value: None,
+            option: Some(format!("--form {}", form.name())),
+            meaning: meaning.into(),
+            source: source.into(),
+        }
+    });
+    Section::new("Forms; docs/reference/launch.md says what each takes", entries)
+}
+
+fn about(form: Form) -> (&'static str, &'static str) {
+    match form {
+        Form::Bare => ("A process like any other, reached over loopback.", "IISWC'17 §IV-B, §IV-D: bare metal"),
+        Form::Bridged => (
+            "A process behind the bridge and veth that a container has.",
+            "ours, because a container then differs from it by the container alone",
+        ),
+        Form::Lxc => ("A container of LXC.", "IISWC'17 §III-B, §IV-D: LXC"),
+        Form::Podman => ("A container of podman.", "ours, because it starts containers without a daemon"),
+        Form::Docker => ("A container of docker.", "ISPASS'16 §V: CloudSuite 3 comes in docker images"),
+    }
+}
+
+/// Why a setting has its default: the application, the setting, the source.
+const SETTINGS: [(&str, &str, &str); 14] = [
+    ("nginx", "open_file_cache", "IISWC'17 §III-B: the open file cache is enabled; its size is what the limit of open files leaves"),
+    ("nginx", "gzip", "nginx's default; IISWC'17 §IV-A has it as a part of post-processing"),
+    (
+        "nginx",
+        "access_log",
+        "ours, because each request would wait for a file; IISWC'17 §IV-A has it as a part of post-processing",
+    ),
+    ("nginx", "reuseport", "nginx's default: one listening socket for all workers"),
+    ("nginx", "sendfile", "ISPASS'16 §IV-A.1: it saves a copy in the server"),
+    ("sphinx", "sharing", "docs/decisions/0011-who-does-an-operation-is-one-seam.md: absent, it is what sphinxd takes"),
+    ("null", "dialect", "ours, because a cache is what most loads are for"),
+    ("null", "value_size", "IISWC'17 §III-B: values of 200 B"),
+    ("null", "service", "ours, because a server without service time shows the generator's own"),
+    ("null", "stall", "ours, because nothing is planted unless it is asked for"),
+    ("null", "spin", "ours, because waiting by spinning takes a whole processor"),
+    ("lighttpd", "stat_cache", "ours, because it is what lighttpd does unless it is told otherwise"),
+    ("lighttpd", "sendfile", "ISPASS'16 §IV-A.1, of NGINX: it saves a copy in the server"),
+    ("varnish-nginx", "ttl", "ours, because an answer must not expire within a measurement: a day"),
+];
+
+/// The settings of every application that comes along.
+pub(super) fn settings() -> Result<Vec<Section>> {
+    app::names().map(settings_of).collect()
+}
+
+fn settings_of(name: &str) -> Result<Section> {
+    let app = app::of_name(name)?;
+    let settings = app.services.iter().flat_map(|service| &service.settings);
+    let entries = settings.map(|setting| {
+        let known = SETTINGS.iter().find(|(app, known, _)| *app == name && *known == setting.name);
+        Entry {
+            name: format!("{name}.{}", setting.name),
+            value: Some(setting.default.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)),
+            option: Some(format!("--server-set {}=…", setting.name)),
+            meaning: setting.doc.clone(),
+            source: known.map_or_else(|| format!("ours, because apps/{name}/app.toml has it so"), |known| known.2.into()),
+        }
+    });
+    Ok(Section::new(&format!("Settings of {name}: {}", app.title), entries))
+}
+
+pub(super) fn chapter() -> Result<Chapter> {
+    let mut sections = vec![fields::section("Fields of the target", "target", None), forms()];
+    sections.extend(settings()?.into_iter().filter(|section| !section.entries.is_empty()));
+    Ok(Chapter::of(sections))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_of_every_application_has_its_source() {
+        let told: Vec<Entry> = settings().unwrap().into_iter().flat_map(|section| section.entries).collect();
+        for (app, setting, source) in SETTINGS {
+            let entry = told.iter().find(|entry| entry.name == format!("{app}.{setting}"));
+            assert_eq!(entry.map(|entry| entry.source.as_str()), Some(source), "{app}.{setting}");
+            assert!(spec::is_source(source), "{source}");
+        }
+        assert_eq!(told.len(), SETTINGS.len(), "{told:?}");
+    }
+
+    #[test]
+    fn every_form_has_its_source() {
+        assert!(forms().entries.iter().all(|entry| spec::is_source(&entry.source)));
+    }
+}
