@@ -6,6 +6,7 @@ mod bad_input;
 mod cache;
 #[path = "../../../launch/tests/servers/docker.rs"]
 mod docker;
+mod explain;
 mod extremes;
 mod fileset;
 mod forms;
