@@ -4,7 +4,7 @@
 //! second its attribute `x-source`. Both are in the schema, from which they are read, so that none is written twice.
 
 use clap::{Args, Command};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::read::SECTIONS;
 use crate::workload::{Cache, Web};
@@ -32,47 +32,53 @@ impl Spec {
     pub fn fields() -> Vec<Field> {
         let schema = schemars::schema_for!(Spec).to_value();
         let defaults = Spec::default().to_json();
-        let mut found = Vec::new();
+        let mut walk = Walk { schema: &schema, options: Options::all(), found: Vec::new() };
         for section in SECTIONS {
-            let node = &schema["properties"][section];
-            collect(&schema, (section, None), node, &defaults[section], &mut found);
+            walk.below(section, None, &schema["properties"][section], &defaults[section]);
         }
-        found
+        walk.found
     }
 }
 
-/// Adds the fields at and below a node of the schema `root`, which stands at a path in a specification of a workload.
-fn collect(root: &Value, at: (&str, Option<&str>), node: &Value, default: &Value, found: &mut Vec<Field>) {
-    let (path, workload) = at;
-    let whole = referred(root, node);
-    if let Some(kinds) = whole["oneOf"].as_array() {
-        for kind in kinds {
-            let name = kind.pointer("/properties/kind/const").and_then(Value::as_str);
-            let defaults = name.map_or(Value::Null, defaults_of);
-            collect(root, (path, name), referred(root, kind), &defaults, found);
-        }
-    } else if whole["type"] == "object" {
-        let none = Map::new();
-        for (name, field) in whole["properties"].as_object().unwrap_or(&none) {
-            collect(root, (&format!("{path}.{name}"), workload), field, &default[name.as_str()], found);
-        }
-    } else {
-        let text = |key: &str| node[key].as_str().unwrap_or_default().replace('\n', " ");
-        found.push(Field {
-            path: path.to_owned(),
-            workload: workload.map(str::to_owned),
-            option: option(path, workload),
-            meaning: text("description"),
-            source: text("x-source"),
-            default: (!default.is_null()).then(|| default.clone()),
-        });
-    }
+/// A walk through the schema of a specification.
+struct Walk<'a> {
+    schema: &'a Value,
+    options: Options,
+    found: Vec<Field>,
 }
 
-/// What a node says, or what it refers to.
-fn referred<'a>(root: &'a Value, node: &'a Value) -> &'a Value {
-    let pointer = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-    pointer.and_then(|pointer| root.pointer(pointer)).unwrap_or(node)
+impl<'a> Walk<'a> {
+    /// Adds the fields at and below `node`, which stands at `path` and has this default.
+    fn below(&mut self, path: &str, workload: Option<&str>, node: &'a Value, default: &Value) {
+        let whole = self.referred(node);
+        if let Some(kinds) = whole["oneOf"].as_array() {
+            for kind in kinds {
+                let name = kind.pointer("/properties/kind/const").and_then(Value::as_str);
+                let defaults = name.map_or(Value::Null, defaults_of);
+                self.below(path, name, self.referred(kind), &defaults);
+            }
+        } else if whole["type"] == "object" {
+            for (name, field) in whole["properties"].as_object().into_iter().flatten() {
+                self.below(&format!("{path}.{name}"), workload, field, &default[name.as_str()]);
+            }
+        } else {
+            let text = |key: &str| node[key].as_str().unwrap_or_default().replace('\n', " ");
+            self.found.push(Field {
+                path: path.to_owned(),
+                workload: workload.map(str::to_owned),
+                option: self.options.of(path, workload),
+                meaning: text("description"),
+                source: text("x-source"),
+                default: (!default.is_null()).then(|| default.clone()),
+            });
+        }
+    }
+
+    /// What a node says, or what it refers to.
+    fn referred(&self, node: &'a Value) -> &'a Value {
+        let pointer = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+        pointer.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(node)
+    }
 }
 
 /// The fields of the workload `name` with their defaults.
@@ -81,36 +87,62 @@ fn defaults_of(name: &str) -> Value {
     Spec { workload, ..Spec::default() }.to_json()["workload"].take()
 }
 
-/// The option that gives the field at `path`.
-fn option(path: &str, workload: Option<&str>) -> Option<String> {
-    let command = Command::new("fields");
-    let (section, name) = path.split_once('.').unwrap_or(("", path));
-    let command = match (section, workload) {
-        ("workload", Some("cache")) => Cache::augment_args(command),
-        ("workload", Some("web")) => Web::augment_args(command),
-        ("generator", _) => Generator::augment_args(command),
-        ("time", _) => Time::augment_args(command),
-        ("target", _) => Target::augment_args(command),
-        _ => command,
-    };
-    let named = match path {
-        // Of the commands, not of the types.
-        "target.server" => "target",
-        "load.rate" => "rate",
-        "load.closed" => "closed",
-        "qos.target" => "qos",
-        "probes" => "probe",
-        "knobs" => "server-knob",
-        "seed" => "seed",
-        _ => {
-            // One at a time on the command line, a list in a file.
-            let one = if name == "args" { "arg" } else { name };
-            let is_it = |long: &&str| *long == one || long.strip_prefix("server-") == Some(one);
-            let long = command.get_arguments().filter_map(|arg| arg.get_long()).find(is_it)?;
-            return Some(format!("--{long}"));
+/// The options of each section, without their dashes.
+struct Options {
+    cache: Vec<String>,
+    web: Vec<String>,
+    generator: Vec<String>,
+    time: Vec<String>,
+    target: Vec<String>,
+}
+
+impl Options {
+    fn all() -> Options {
+        Options {
+            cache: options_of::<Cache>(),
+            web: options_of::<Web>(),
+            generator: options_of::<Generator>(),
+            time: options_of::<Time>(),
+            target: options_of::<Target>(),
         }
-    };
-    Some(format!("--{named}"))
+    }
+
+    /// The option that gives the field at `path`.
+    fn of(&self, path: &str, workload: Option<&str>) -> Option<String> {
+        let (section, name) = path.split_once('.').unwrap_or(("", path));
+        let known = match (section, workload) {
+            ("workload", Some("cache")) => &self.cache,
+            ("workload", Some("web")) => &self.web,
+            ("generator", _) => &self.generator,
+            ("time", _) => &self.time,
+            ("target", _) if name != "server" => &self.target,
+            // Of the commands, not of the types.
+            _ => return of_commands(path).map(str::to_owned),
+        };
+        // One at a time on the command line, a list in a file.
+        let name = if name == "args" { "arg" } else { name };
+        let is_it = |long: &&String| *long == name || long.strip_prefix("server-") == Some(name);
+        known.iter().find(is_it).map(|long| format!("--{long}"))
+    }
+}
+
+/// The option of the commands that gives the field at `path`.
+fn of_commands(path: &str) -> Option<&'static str> {
+    Some(match path {
+        "target.server" => "--target",
+        "load.rate" => "--rate",
+        "load.closed" => "--closed",
+        "qos.target" => "--qos",
+        "probes" => "--probe",
+        "knobs" => "--server-knob",
+        "seed" => "--seed",
+        _ => return None,
+    })
+}
+
+fn options_of<T: Args>() -> Vec<String> {
+    let command = T::augment_args(Command::new("options"));
+    command.get_arguments().filter_map(|arg| arg.get_long()).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -95,7 +95,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let chapter = match TOPICS.iter().find(|topic| topic.name == what) {
         Some(topic) => (topic.chapter)()?,
         None if is_file(what) => file::chapter(Path::new(what))?,
-        None => found(what)?,
+        None => found(&chapters()?, what).unwrap_or_else(|message| {
+            clap::Command::new("taillight explain").error(ErrorKind::InvalidValue, message).exit()
+        }),
     };
     let text = if args.json {
         format!("{:#}\n", json!({ "word": what, "explained": chapter }))
@@ -135,44 +137,33 @@ fn is_file(word: &str) -> bool {
     is_named || word.contains('/') || path.is_file()
 }
 
-/// What a word that is not a topic leads to, in all topics.
+/// The chapters of all topics, by the names of those.
+fn chapters() -> Result<Vec<(&'static str, Chapter)>> {
+    TOPICS.iter().map(|topic| Ok((topic.name, (topic.chapter)()?))).collect()
+}
+
+/// What a word that is not a topic leads to.
 ///
-/// Errors: nothing bears this name; the process ends as clap ends it for a wrong value, with the nearest words.
-fn found(word: &str) -> Result<Chapter> {
-    let mut names = Vec::new();
+/// Errors: nothing bears this name, with the words that are most like it.
+fn found(chapters: &[(&'static str, Chapter)], word: &str) -> Result<Chapter, String> {
     let mut sections: Vec<Section> = Vec::new();
-    for topic in &TOPICS {
-        let chapter = (topic.chapter)()?;
-        names.push(topic.name.to_owned());
-        names.extend(chapter.entries().flat_map(names_of));
-        for section in chapter.sections {
-            let is_named = |entry: &&Entry| entry.is_called(word) || begins(&entry.name, word);
-            let entries: Vec<Entry> = section.entries.iter().filter(is_named).cloned().collect();
-            // Some topics are parts of others.
-            if !entries.is_empty() && !sections.iter().any(|known| known.title == section.title) {
-                sections.push(Section { title: section.title, entries });
-            }
+    for section in chapters.iter().flat_map(|(_, chapter)| &chapter.sections) {
+        let is_named = |entry: &&Entry| entry.is_called(word);
+        let entries: Vec<Entry> = section.entries.iter().filter(is_named).cloned().collect();
+        // Some topics are parts of others.
+        if !entries.is_empty() && !sections.iter().any(|known| known.title == section.title) {
+            sections.push(Section { title: section.title.clone(), entries });
         }
     }
-    if sections.is_empty() {
-        let near = nearest(word, &names);
-        let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
-        let message = format!("nothing is called '{word}'; {hint}taillight explain lists the topics\n");
-        clap::Command::new("taillight explain").error(ErrorKind::InvalidValue, message).exit();
+    if !sections.is_empty() {
+        return Ok(Chapter::of(sections));
     }
-    Ok(Chapter::of(sections))
-}
-
-/// Whether `word` is what a name has before one of its dots, or before the colon of a distribution.
-fn begins(name: &str, word: &str) -> bool {
-    name.strip_prefix(word).is_some_and(|rest| rest.starts_with(['.', ':', '(']))
-}
-
-/// The whole name, and what it has behind its last dot and before a colon or bracket.
-fn names_of(entry: &Entry) -> Vec<String> {
-    let last = entry.name.rsplit('.').next().unwrap_or_default();
-    let word = entry.name.split([':', '(']).next().unwrap_or_default();
-    vec![entry.name.clone(), last.to_owned(), word.to_owned()]
+    let names = chapters.iter().flat_map(|(topic, chapter)| {
+        std::iter::once((*topic).to_owned()).chain(chapter.entries().flat_map(Entry::names))
+    });
+    let near = nearest(word, &names.collect::<Vec<_>>());
+    let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
+    Err(format!("nothing is called '{word}'; {hint}taillight explain lists the topics\n"))
 }
 
 /// The known words that are most like `word`, the nearest first.
@@ -207,21 +198,25 @@ mod tests {
 
     #[test]
     fn every_field_of_a_specification_is_found() {
+        let chapters = chapters().unwrap();
         for field in spec::Spec::fields() {
-            let chapter = found(&field.path).unwrap();
+            let chapter = found(&chapters, &field.path).unwrap();
             assert!(chapter.entries().any(|entry| entry.source == field.source), "{}", field.path);
         }
     }
 
     #[test]
     fn words_of_all_kinds_are_found() {
+        let chapters = chapters().unwrap();
         let check = |word: &str, name: &str| {
-            let chapter = found(word).unwrap();
+            let chapter = found(&chapters, word).unwrap();
             assert!(chapter.entries().any(|entry| entry.name == name), "{word}: {chapter}");
         };
         check("generator.connections", "generator.connections");
         check("connections", "generator.connections");
         check("key-size", "workload.key-size");
+        check("key_size", "workload.key-size");
+        check("workload", "workload.files");
         check("zipf", "zipf:ALPHA");
         check("mget", "mget(KEYS)");
         check("etc", "etc.key-size");
@@ -241,6 +236,8 @@ mod tests {
         assert_eq!(nearest("conections", &names), ["connections"]);
         assert_eq!(nearest("windwo", &names), ["window"]);
         assert!(nearest("abcdefgh", &names).is_empty());
+        let error = found(&chapters().unwrap(), "conections").unwrap_err();
+        assert!(error.contains("did you mean connections"), "{error}");
     }
 
     #[test]

@@ -57,12 +57,30 @@ impl Chapter {
 }
 
 impl Entry {
-    /// Whether `word` names it: its whole name, the part behind the last dot, or its option.
+    /// Whether `word` names it: its whole name, what that has behind its last dot or before one of its dots or its
+    /// parameters, or its option.
     pub(super) fn is_called(&self, word: &str) -> bool {
-        let dashed = word.trim_start_matches('-');
-        let option = self.option.as_deref().map(|option| option.trim_start_matches('-'));
-        self.name == word || self.name.rsplit('.').next() == Some(dashed) || option == Some(dashed)
+        let word = plain(word.trim_start_matches('-'));
+        let name = plain(&self.name);
+        let begins = name.strip_prefix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(PARTS));
+        let option = self.option.as_deref().is_some_and(|option| plain(option.trim_start_matches('-')) == word);
+        begins || option || name.rsplit('.').next() == Some(word.as_str())
     }
+
+    /// The words that it may be found by.
+    pub(super) fn names(&self) -> Vec<String> {
+        let last = self.name.rsplit('.').next().unwrap_or_default();
+        let word = self.name.split([':', '(']).next().unwrap_or_default();
+        vec![self.name.clone(), last.to_owned(), word.to_owned()]
+    }
+}
+
+/// What stands between the parts of a name, and before parameters.
+const PARTS: [char; 3] = ['.', ':', '('];
+
+/// A name as it is compared: a writer may take other signs between its words.
+fn plain(name: &str) -> String {
+    name.replace(['_', ' '], "-")
 }
 
 impl fmt::Display for Entry {
@@ -116,7 +134,8 @@ mod tests {
         check("generator.connections", true);
         check("connections", true);
         check("--connections", true);
-        check("generator", false);
+        check("generator", true);
+        check("gen", false);
         check("target.connections", false);
         check("connection", false);
     }

@@ -56,9 +56,11 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ("varnish-nginx", "ttl", "ours, because an answer must not expire within a measurement: a day"),
 ];
 
-/// The settings of every application that comes along.
+/// The settings of every application that comes along and has some.
 pub(super) fn settings() -> Result<Vec<Section>> {
-    app::names().map(settings_of).collect()
+    let mut sections = app::names().map(settings_of).collect::<Result<Vec<_>>>()?;
+    sections.retain(|section| !section.entries.is_empty());
+    Ok(sections)
 }
 
 fn settings_of(name: &str) -> Result<Section> {
@@ -79,7 +81,7 @@ fn settings_of(name: &str) -> Result<Section> {
 
 pub(super) fn chapter() -> Result<Chapter> {
     let mut sections = vec![fields::section("Fields of the target", "target", None), forms()];
-    sections.extend(settings()?.into_iter().filter(|section| !section.entries.is_empty()));
+    sections.extend(settings()?);
     Ok(Chapter::of(sections))
 }
 
