@@ -1,7 +1,9 @@
 //! The fields of a specification, with their defaults.
 
 use serde_json::Value;
-use spec::{Field, Spec};
+use spec::workload::Null;
+use spec::{Field, Spec, Workload};
+use trial::Sent;
 
 use super::chapter::{Entry, Section};
 
@@ -11,12 +13,24 @@ pub(super) fn section(title: &str, name: &str, workload: Option<&str>) -> Sectio
         field.path.split('.').next() == Some(name)
             && (workload.is_none() || field.workload.as_deref() == workload)
     };
-    Section::new(title, Spec::fields().into_iter().filter(is_in).map(entry))
+    let resolved = resolved();
+    let entries = Spec::fields().into_iter().filter(is_in).map(|field| entry(field, &resolved));
+    Section::new(title, entries)
 }
 
-fn entry(field: Field) -> Entry {
+/// A specification to which nothing is given, as a trial resolves it.
+fn resolved() -> Value {
+    let spec = Spec { workload: Workload::Null(Null {}), ..Spec::default() };
+    trial::resolve(spec, &Sent::Null).to_json()
+}
+
+fn entry(field: Field, resolved: &Value) -> Entry {
     let Field { path, option, meaning, source, default, .. } = field;
-    let value = default.as_ref().map_or_else(|| "none".to_owned(), shown);
+    let value = match (&default, resolved.pointer(&format!("/{}", path.replace('.', "/")))) {
+        (Some(default), _) => shown(default),
+        (None, Some(resolved)) => format!("none, resolved as {}", shown(resolved)),
+        (None, None) => "none".into(),
+    };
     Entry { name: path, value: Some(value), option, meaning, source }
 }
 
@@ -48,6 +62,19 @@ mod tests {
         assert!(names("workload", Some("web")).contains(&"workload.files".to_owned()));
         assert!(!names("workload", Some("cache")).contains(&"workload.files".to_owned()));
         assert!(names("workload", Some("null")).is_empty());
+    }
+
+    #[test]
+    fn a_value_is_the_default_or_what_it_is_resolved_as() {
+        let fields = section("x", "generator", None).entries;
+        let check = |name: &str, expect: &str| {
+            let found = fields.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.as_deref());
+            assert_eq!(found, Some(expect), "{name}");
+        };
+        check("generator.connections", "64");
+        check("generator.threads", "none, resolved as 1");
+        check("generator.pace", "none, resolved as spin");
+        check("generator.clients", "none");
     }
 
     #[test]
