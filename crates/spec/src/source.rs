@@ -7,15 +7,30 @@ const OURS: &str = "ours, because ";
 
 /// How other sources begin: publications, programs, standards.
 const KNOWN: [&str; 16] = [
-    "IISWC'17", "ANCS'19", "ISPASS'16", "CAL'18", "memcached", "mutilate", "wrk2", "nginx", "Linux", "Intel", "RFC ",
-    "YCSB", "CloudSuite", "Atikoglu", "HdrHistogram", "docs/decisions/",
+    "IISWC'17",
+    "ANCS'19",
+    "ISPASS'16",
+    "CAL'18",
+    "memcached",
+    "mutilate",
+    "wrk2",
+    "nginx",
+    "Linux",
+    "Intel",
+    "RFC ",
+    "YCSB",
+    "CloudSuite",
+    "Atikoglu",
+    "HdrHistogram",
+    "docs/decisions/",
 ];
 
 /// The shortest reason that says something.
 const REASON: usize = 20;
 
 /// Of what encrypts connections.
-pub(crate) const PLAIN: &str = "ours, because nothing is encrypted unless it is asked for, and no paper encrypts";
+pub(crate) const PLAIN: &str =
+    "ours, because nothing is encrypted unless it is asked for, and no paper encrypts";
 /// Of what agents are shown.
 pub(crate) const CREDENTIALS: &str =
     "ours, because agents on loopback ask for none, and what others ask for is known to their operator alone";

@@ -56,13 +56,17 @@ const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<
 }
 
 const TOPICS: [Topic; 21] = [
-    topic("cache", "the object-caching workload: fields, operations, distributions, presets", || Ok(cache::chapter())),
+    topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
+        Ok(cache::chapter())
+    }),
     topic("operations", "what a request to a cache can do", || Ok(Chapter::of([cache::operations()]))),
     topic("distributions", "sizes, popularities, arrivals, load profiles, data sets", || {
         Ok(Chapter::of(cache::distributions()))
     }),
     topic("presets", "published loads, each value with its source", || Ok(Chapter::of(cache::presets()))),
-    topic("web", "load on web servers: from when to when it is measured, what counts, fields", || Ok(web::chapter())),
+    topic("web", "load on web servers: from when to when it is measured, what counts, fields", || {
+        Ok(web::chapter())
+    }),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
     topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),
@@ -76,7 +80,9 @@ const TOPICS: [Topic; 21] = [
     topic("search", "how a maximum and a peak are searched; defaults of commands", || {
         Ok(Chapter::of([commands::section(), limits::searches()]))
     }),
-    topic("claims", "how differences and the claims of studies are judged", || Ok(Chapter::of([limits::claims()]))),
+    topic("claims", "how differences and the claims of studies are judged", || {
+        Ok(Chapter::of([limits::claims()]))
+    }),
     topic("knobs", "what can be changed on a host, and profiles", knobs::chapter),
     topic("probes", "what can be observed, and what it may cost", || Ok(probes::chapter())),
     topic("sphinx", "what sphinxd does here without options", sphinx::chapter),

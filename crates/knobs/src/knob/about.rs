@@ -21,7 +21,11 @@ const fn about(name: &'static str, does: &'static str, source: &'static str) -> 
 impl Knob {
     /// All of them, in the order in which docs/reference/knobs.md lists them.
     pub const ABOUT: [About; 26] = [
-        about("cpu.set", "the processors that the subject's processes may use", "IISWC'17 §V-A: cpuset cgroups"),
+        about(
+            "cpu.set",
+            "the processors that the subject's processes may use",
+            "IISWC'17 §V-A: cpuset cgroups",
+        ),
         about(
             "cpu.quota",
             "their processor time; 100 % is one processor, counted over 100 ms",
@@ -71,7 +75,11 @@ impl Knob {
             "packets to a TCP port go to a queue",
             "ANCS'19 §V: hardware steering, a port for each core",
         ),
-        about("smt", "several logical processors on one core", "IISWC'17 §III-B: off; §V-B.2: what they are worth"),
+        about(
+            "smt",
+            "several logical processors on one core",
+            "IISWC'17 §III-B: off; §V-B.2: what they are worth",
+        ),
         about(
             "frequency.governor",
             "the rule for the clock",

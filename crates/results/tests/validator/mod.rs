@@ -25,7 +25,8 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let fits = |schema: &Value| check(root, schema, value, at).is_empty();
     for (keyword, given) in keywords {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" | "format" | "pattern" | "x-source" => {}
+            "$schema" | "$defs" | "title" | "description" | "default" | "format" | "pattern" | "x-source" => {
+            }
             "$ref" => {
                 let pointer = given.as_str().unwrap().strip_prefix('#').unwrap();
                 below.extend(check(root, root.pointer(pointer).unwrap(), value, at));

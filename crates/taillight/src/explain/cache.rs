@@ -7,7 +7,8 @@ use super::chapter::{Chapter, Entry, Section};
 use super::fields;
 
 pub(super) fn chapter() -> Chapter {
-    let mut sections = vec![fields::section("Fields of the workload cache", "workload", Some("cache")), operations()];
+    let mut sections =
+        vec![fields::section("Fields of the workload cache", "workload", Some("cache")), operations()];
     sections.extend(distributions());
     sections.extend(presets());
     Chapter::of(sections)
@@ -58,8 +59,10 @@ pub(super) fn presets() -> Vec<Section> {
 }
 
 fn preset(preset: &Preset) -> Section {
-    let remark = preset.refused.map_or_else(|| preset.note.to_owned(), |why| format!("cannot be served: {why}"));
-    let summary = if remark.is_empty() { preset.summary.to_owned() } else { format!("{}; {remark}", preset.summary) };
+    let remark =
+        preset.refused.map_or_else(|| preset.note.to_owned(), |why| format!("cannot be served: {why}"));
+    let summary =
+        if remark.is_empty() { preset.summary.to_owned() } else { format!("{}; {remark}", preset.summary) };
     let head = Entry {
         name: preset.name.into(),
         option: Some(format!("--preset {}", preset.name)),
@@ -97,7 +100,10 @@ mod tests {
             assert!(find(preset.name).meaning.contains(preset.summary));
             for parameter in preset.parameters {
                 let told = find(&format!("{}.{}", preset.name, parameter.option.trim_start_matches('-')));
-                assert_eq!((told.value.as_deref(), told.source.as_str()), (Some(parameter.value), parameter.source));
+                assert_eq!(
+                    (told.value.as_deref(), told.source.as_str()),
+                    (Some(parameter.value), parameter.source)
+                );
             }
         }
         assert!(find("ycsb-e").meaning.contains("cannot be served: 95 %"));

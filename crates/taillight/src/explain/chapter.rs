@@ -62,8 +62,10 @@ impl Entry {
     pub(super) fn is_called(&self, word: &str) -> bool {
         let word = plain(word.trim_start_matches('-'));
         let name = plain(&self.name);
-        let begins = name.strip_prefix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(PARTS));
-        let option = self.option.as_deref().is_some_and(|option| plain(option.trim_start_matches('-')) == word);
+        let begins =
+            name.strip_prefix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(PARTS));
+        let option =
+            self.option.as_deref().is_some_and(|option| plain(option.trim_start_matches('-')) == word);
         begins || option || name.rsplit('.').next() == Some(word.as_str())
     }
 

@@ -21,7 +21,11 @@ const MAXIMUM: &str = "ours, because the maximum of most machines differs by as 
 const PEAK: &str = "ours, because it is half of the step between the loads of IISWC'17 Fig. 1";
 
 const REASONS: [Reason; 11] = [
-    reason("load", "repeats", "ours, because one trial is the shortest answer; differences are tested from 6 on"),
+    reason(
+        "load",
+        "repeats",
+        "ours, because one trial is the shortest answer; differences are tested from 6 on",
+    ),
     reason("sweep", "loads", LOADS),
     reason("sweep", "repeats", BLOCKS),
     reason("sweep", "max-tolerance", MAXIMUM),
@@ -81,6 +85,8 @@ mod tests {
         check("sweep.max-tolerance", "3 %");
         check("peak.tolerance", "5 %");
         check("selftest.window", "5s");
-        assert!(section.entries.iter().all(|entry| spec::is_source(&entry.source) && !entry.meaning.is_empty()));
+        assert!(
+            section.entries.iter().all(|entry| spec::is_source(&entry.source) && !entry.meaning.is_empty())
+        );
     }
 }

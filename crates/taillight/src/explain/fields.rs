@@ -68,7 +68,8 @@ mod tests {
     fn a_value_is_the_default_or_what_it_is_resolved_as() {
         let fields = section("x", "generator", None).entries;
         let check = |name: &str, expect: &str| {
-            let found = fields.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.as_deref());
+            let found =
+                fields.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.as_deref());
             assert_eq!(found, Some(expect), "{name}");
         };
         check("generator.connections", "64");

@@ -40,7 +40,9 @@ fn entries(mut whole: Value) -> Result<Vec<Entry>> {
         entries.retain(|entry| entry.name != "load.share");
         entries.push(of_experiment("load.loads", &loads, "Loads, as shares of the maximum throughput."));
     }
-    entries.extend(repeats.map(|repeats| of_experiment("time.repeats", &repeats, "Blocks: how often each load is run.")));
+    entries.extend(
+        repeats.map(|repeats| of_experiment("time.repeats", &repeats, "Blocks: how often each load is run.")),
+    );
     Ok(entries)
 }
 
@@ -99,8 +101,12 @@ mod tests {
             "generator": { "connections": 16, "threads": 1 },
         }));
         assert!(source(&told, "workload.mix").starts_with("preset ycsb-b: YCSB"));
-        assert!(source(&told, "workload.keys").starts_with("this file. Of the default, 100000: ours, because"));
-        assert!(source(&told, "generator.threads").starts_with("this file, or resolved for it: ours, because"));
+        assert!(
+            source(&told, "workload.keys").starts_with("this file. Of the default, 100000: ours, because")
+        );
+        assert!(
+            source(&told, "generator.threads").starts_with("this file, or resolved for it: ours, because")
+        );
         assert!(source(&told, "time.window").starts_with("ours, because"));
         assert!(source(&told, "workload.popularity").contains("; zipf:ALPHA: Cooper"));
     }
@@ -111,7 +117,8 @@ mod tests {
         assert!(source(&told(plan), "generator.depth").starts_with("this file. Of the default, 1: mutilate"));
         let experiment = json!({ "load": { "loads": ["10%", "70%"] }, "time": { "repeats": 5 } });
         let told = told(experiment);
-        let value = |name: &str| told.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.clone());
+        let value =
+            |name: &str| told.iter().find(|entry| entry.name == name).and_then(|entry| entry.value.clone());
         assert_eq!(value("load.loads").as_deref(), Some("10%, 70%"));
         assert_eq!((value("time.repeats").as_deref(), value("load.share")), (Some("5"), None));
     }

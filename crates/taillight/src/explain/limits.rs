@@ -106,7 +106,11 @@ const MAXIMUM: [Limit; 5] = [
     limit("CLEAR_OVERLOAD", Unit::Factor, "ours, because a stall of the host explains less"),
     limit("FIRST_GUESS", Unit::Factor, "ours, because full queues and batches flatter a server a little"),
     limit("FAMILIAR", Unit::Factor, "ours, because strides that long take more trials than an overload does"),
-    limit("FLOOR", Unit::Share, "ours, because a server that sustains less of what it gives under overload is broken"),
+    limit(
+        "FLOOR",
+        Unit::Share,
+        "ours, because a server that sustains less of what it gives under overload is broken",
+    ),
 ];
 
 const PEAK: [Limit; 1] = [limit(
@@ -126,7 +130,11 @@ const CLAIMS: [Limit; 1] =
 
 const SLOTS: [Limit; 2] = [
     limit("SHORTEST", Unit::Span, "ours, because a slot must hold one window of 100 ms, wherever it begins"),
-    limit("LONGEST", Unit::Span, "ours, because changes of the machine within seconds must fall on both kinds of slots"),
+    limit(
+        "LONGEST",
+        Unit::Span,
+        "ours, because changes of the machine within seconds must fall on both kinds of slots",
+    ),
 ];
 
 const SAMPLES: [Limit; 3] = [
@@ -188,7 +196,9 @@ pub(super) fn claims() -> Section {
         name: "claims.min-to-judge".into(),
         value: Some(stats::MIN_TO_JUDGE.to_string()),
         meaning: "The blocks from which on a difference is tested.".into(),
-        source: "ours, because six that agree have p = 0.031 by the sign-flip test, and five cannot reach 5 %".into(),
+        source:
+            "ours, because six that agree have p = 0.031 by the sign-flip test, and five cannot reach 5 %"
+                .into(),
         ..Entry::default()
     });
     section
@@ -247,7 +257,8 @@ fn entry(prefix: &str, path: &str, limits: &[Limit], constant: Constant) -> Entr
         value: Some(known.and_then(|limit| limit.unit.shown(value)).unwrap_or_else(|| value.to_owned())),
         option: None,
         meaning: plain(meaning.trim()),
-        source: known.map_or_else(|| format!("ours, because {path} says: {comment}"), |limit| limit.source.into()),
+        source: known
+            .map_or_else(|| format!("ours, because {path} says: {comment}"), |limit| limit.source.into()),
     }
 }
 
@@ -271,8 +282,14 @@ mod tests {
     fn every_limit_is_a_constant_of_its_source() {
         let check = |source: Source, limits: &[Limit]| {
             for Limit { constant, unit, source: why } in limits {
-                let found = source.constant(constant).unwrap_or_else(|| panic!("{}: {constant}", source.path));
-                assert!(unit.shown(found.value).is_some(), "{constant} is {} in {}", found.value, source.path);
+                let found =
+                    source.constant(constant).unwrap_or_else(|| panic!("{}: {constant}", source.path));
+                assert!(
+                    unit.shown(found.value).is_some(),
+                    "{constant} is {} in {}",
+                    found.value,
+                    source.path
+                );
                 assert!(!found.comment.is_empty() && spec::is_source(why), "{constant}: {why}");
             }
         };
@@ -293,7 +310,8 @@ mod tests {
 
     #[test]
     fn a_constant_that_is_new_is_told_with_its_comment() {
-        let new = Constant { name: "NEW_ONE", value: "0.5", comment: "At most [`X`](crate::X) of it.".into() };
+        let new =
+            Constant { name: "NEW_ONE", value: "0.5", comment: "At most [`X`](crate::X) of it.".into() };
         let told = entry("verdicts", "crates/a.rs", &JUDGE, new);
         assert_eq!((told.name.as_str(), told.value.as_deref()), ("verdicts.new-one", Some("0.5")));
         assert_eq!(told.meaning, "At most X of it.");

@@ -26,9 +26,10 @@ pub(super) fn chapter() -> Chapter {
 /// What it shows, and its source.
 fn about(probe: Probe) -> (&'static str, &'static str) {
     match probe {
-        Probe::Stages => {
-            ("Where a request spends its time in the server.", "IISWC'17 §IV-A, Tables II and III: by Systemtap")
-        }
+        Probe::Stages => (
+            "Where a request spends its time in the server.",
+            "IISWC'17 §IV-A, Tables II and III: by Systemtap",
+        ),
         Probe::Cpu => (
             "Whose code uses the processors: kernel, program, each library.",
             "CAL'18 §4.2, Fig. 6: kernel, user and libraries",
@@ -46,10 +47,7 @@ fn about(probe: Probe) -> (&'static str, &'static str) {
             "What of the response time is the client's own.",
             "Linux, timestamping.rst: the kernel's stamps of what leaves and arrives",
         ),
-        Probe::Counters => (
-            "Instructions, misses and faults.",
-            "CAL'18 §4.2, Fig. 5; ISPASS'16 §VI-D",
-        ),
+        Probe::Counters => ("Instructions, misses and faults.", "CAL'18 §4.2, Fig. 5; ISPASS'16 §VI-D"),
         Probe::Io => ("Disks and the page cache.", "ISPASS'16 §VI-B: the share of time that waits for I/O"),
     }
 }

@@ -71,21 +71,53 @@ fn values(config: Config) -> Vec<Resolved> {
     let seconds = |seconds: u32| if seconds == 0 { "never".into() } else { format!("{seconds} s") };
     let on = |on: bool| if on { "on" } else { "off" };
     vec![
-        resolved("listen", places.join(", "), "ours, because any client that reaches it can read and write everything; memcached listens on every address, on this port"),
+        resolved(
+            "listen",
+            places.join(", "),
+            "ours, because any client that reaches it can read and write everything; memcached listens on every address, on this port",
+        ),
         resolved("unix-mask", format!("{unix_mask:o}"), "memcached's default"),
-        resolved("listen-backlog", backlog, "ours, because Linux caps it there since 5.4 (net.core.somaxconn); memcached's default is 1024"),
+        resolved(
+            "listen-backlog",
+            backlog,
+            "ours, because Linux caps it there since 5.4 (net.core.somaxconn); memcached's default is 1024",
+        ),
         resolved("threads", cpus.len(), "ANCS'19 §IV-A: a thread on each core; memcached's default is 4"),
         resolved("memory-limit", memory, "memcached's default"),
-        resolved("lazy-memory", on(lazy_memory), "ours, because no request then waits for the system to clear a page"),
+        resolved(
+            "lazy-memory",
+            on(lazy_memory),
+            "ours, because no request then waits for the system to clear a page",
+        ),
         resolved("policy", policy, "docs/decisions/0012-what-was-read-is-kept.md; ANCS'19 §IV-A has fifo"),
         resolved("max-item-size", Bytes(item_max as u64), "memcached's default"),
-        resolved("connection-memory", Bytes(connection_memory as u64), "ours, because it is a sixteenth of the memory, and at least what 1024 connections have free"),
+        resolved(
+            "connection-memory",
+            Bytes(connection_memory as u64),
+            "ours, because it is a sixteenth of the memory, and at least what 1024 connections have free",
+        ),
         resolved("conn-limit", connections, "memcached's default"),
-        resolved("sharing", sharing, "docs/decisions/0011-who-does-an-operation-is-one-seam.md; ANCS'19 §IV-A has nothing"),
-        resolved("max-reqs-per-event", requests_per_event, "ours, because one receive brings at most 64 KiB, which bounds a turn; memcached's default is 20"),
+        resolved(
+            "sharing",
+            sharing,
+            "docs/decisions/0011-who-does-an-operation-is-one-seam.md; ANCS'19 §IV-A has nothing",
+        ),
+        resolved(
+            "max-reqs-per-event",
+            requests_per_event,
+            "ours, because one receive brings at most 64 KiB, which bounds a turn; memcached's default is 20",
+        ),
         resolved("queue", queue, "ours, because ANCS'19 §IV-A has bounded queues and names no length"),
-        resolved("io", io, "ours, because io_uring takes less processor time where it is available; ANCS'19 §IV-A has epoll"),
-        resolved("spin", spin, "docs/decisions/0010-a-thread-looks-before-it-sleeps.md: off, as it takes whole processors"),
+        resolved(
+            "io",
+            io,
+            "ours, because io_uring takes less processor time where it is available; ANCS'19 §IV-A has epoll",
+        ),
+        resolved(
+            "spin",
+            spin,
+            "docs/decisions/0010-a-thread-looks-before-it-sleeps.md: off, as it takes whole processors",
+        ),
         resolved("enable-shutdown", on(shutdown), "memcached's default"),
         resolved("disable-flush-all", on(!flush_all), "memcached's default"),
         resolved("disable-dumping", on(!dump), "memcached's default"),
@@ -93,10 +125,22 @@ fn values(config: Config) -> Vec<Resolved> {
         resolved("enable-coredumps", on(core_dumps), "memcached's default"),
         resolved("lock-memory", on(lock_memory), "memcached's default"),
         resolved("idle_timeout", seconds(idle_timeout), "memcached's default"),
-        resolved("reader_timeout", seconds(reader_timeout), "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds"),
-        resolved("drain", drain, "ours, because replies that have not left by then are those of a client that does not read"),
+        resolved(
+            "reader_timeout",
+            seconds(reader_timeout),
+            "ours, because a client that takes nothing for a minute has gone, and others may wait for what it holds",
+        ),
+        resolved(
+            "drain",
+            drain,
+            "ours, because replies that have not left by then are those of a client that does not read",
+        ),
         resolved("verbose", verbose, "memcached's default"),
-        resolved("log-format", format!("{log_format:?}").to_lowercase(), "ours, because a person reads the start of a server first"),
+        resolved(
+            "log-format",
+            format!("{log_format:?}").to_lowercase(),
+            "ours, because a person reads the start of a server first",
+        ),
     ]
 }
 

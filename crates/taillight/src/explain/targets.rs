@@ -23,7 +23,9 @@ pub(super) fn forms() -> Section {
 
 fn about(form: Form) -> (&'static str, &'static str) {
     match form {
-        Form::Bare => ("A process like any other, reached over loopback.", "IISWC'17 §IV-B, §IV-D: bare metal"),
+        Form::Bare => {
+            ("A process like any other, reached over loopback.", "IISWC'17 §IV-B, §IV-D: bare metal")
+        }
         Form::Bridged => (
             "A process behind the bridge and veth that a container has.",
             "ours, because a container then differs from it by the container alone",
@@ -36,7 +38,11 @@ fn about(form: Form) -> (&'static str, &'static str) {
 
 /// Why a setting has its default: the application, the setting, the source.
 const SETTINGS: [(&str, &str, &str); 14] = [
-    ("nginx", "open_file_cache", "IISWC'17 §III-B: the open file cache is enabled; its size is what the limit of open files leaves"),
+    (
+        "nginx",
+        "open_file_cache",
+        "IISWC'17 §III-B: the open file cache is enabled; its size is what the limit of open files leaves",
+    ),
     ("nginx", "gzip", "nginx's default; IISWC'17 §IV-A has it as a part of post-processing"),
     (
         "nginx",
@@ -45,7 +51,11 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ),
     ("nginx", "reuseport", "nginx's default: one listening socket for all workers"),
     ("nginx", "sendfile", "ISPASS'16 §IV-A.1: it saves a copy in the server"),
-    ("sphinx", "sharing", "docs/decisions/0011-who-does-an-operation-is-one-seam.md: absent, it is what sphinxd takes"),
+    (
+        "sphinx",
+        "sharing",
+        "docs/decisions/0011-who-does-an-operation-is-one-seam.md: absent, it is what sphinxd takes",
+    ),
     ("null", "dialect", "ours, because a cache is what most loads are for"),
     ("null", "value_size", "IISWC'17 §III-B: values of 200 B"),
     ("null", "service", "ours, because a server without service time shows the generator's own"),
@@ -73,7 +83,10 @@ fn settings_of(name: &str) -> Result<Section> {
             value: Some(setting.default.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)),
             option: Some(format!("--server-set {}=…", setting.name)),
             meaning: setting.doc.clone(),
-            source: known.map_or_else(|| format!("ours, because apps/{name}/app.toml has it so"), |known| known.2.into()),
+            source: known.map_or_else(
+                || format!("ours, because apps/{name}/app.toml has it so"),
+                |known| known.2.into(),
+            ),
         }
     });
     Ok(Section::new(&format!("Settings of {name}: {}", app.title), entries))

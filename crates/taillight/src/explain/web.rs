@@ -72,7 +72,9 @@ pub(super) fn chapter() -> Chapter {
 pub(super) fn null() -> Chapter {
     let line = Entry {
         name: "null".into(),
-        meaning: "A line to a null server, which answers each with a line after a service time that is known.".into(),
+        meaning:
+            "A line to a null server, which answers each with a line after a service time that is known."
+                .into(),
         source: "ours, because a generator is held against response times that are known".into(),
         ..Entry::default()
     };

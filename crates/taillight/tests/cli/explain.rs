@@ -32,7 +32,10 @@ fn a_field_has_its_value_its_option_and_its_source() {
         let told = explained(&[word]);
         assert!(says.iter().all(|part| told.contains(part)), "{word}: {told}");
     };
-    check("generator.connections", &["generator.connections = 64", "(--connections)", "source: ours, because"]);
+    check(
+        "generator.connections",
+        &["generator.connections = 64", "(--connections)", "source: ours, because"],
+    );
     check("load.rate", &["load.rate = none", "(--rate)", "source: ours, because"]);
     check("connections", &["generator.connections = 64"]);
     check("qos", &["qos.target = p99<1ms", "IISWC'17 §III-B", "qos.disturbed = 1 %", "qos.window = 100 ms"]);
@@ -46,7 +49,11 @@ fn a_field_has_its_value_its_option_and_its_source() {
 
 #[test]
 fn an_unknown_word_is_refused_with_near_ones() {
-    refuses(&mut taillight(&["explain", "conections"]), 2, &["nothing is called 'conections'", "did you mean connections"]);
+    refuses(
+        &mut taillight(&["explain", "conections"]),
+        2,
+        &["nothing is called 'conections'", "did you mean connections"],
+    );
     refuses(&mut taillight(&["explain", "qwertzuiop"]), 2, &["taillight explain lists the topics"]);
     refuses(&mut taillight(&["explain", "no/such.json"]), 1, &["cannot read no/such.json"]);
 }
@@ -88,7 +95,11 @@ fn an_experiment_in_toml_is_explained_too() {
     let file = folder.path().join("t.toml");
     fs::write(&file, "[load]\nloads = [\"10%\", \"70%\"]\n[generator]\nconnections = 16\n").unwrap();
     let told = explained(&[file.to_str().unwrap()]);
-    for part in ["load.loads = 10%, 70%", "generator.connections = 16", "this file. Of the default, 64: ours, because"] {
+    for part in [
+        "load.loads = 10%, 70%",
+        "generator.connections = 16",
+        "this file. Of the default, 64: ours, because",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     fs::write(&file, "[generator]\nconections = 16\n").unwrap();
