@@ -97,7 +97,9 @@ mod tests {
             assert!(told.meaning.contains(form.check) && told.source == form.source, "{told:?}");
         }
         for preset in Preset::ALL {
-            assert!(find(preset.name).meaning.contains(preset.summary));
+            // Some presets share their name with a law.
+            let is_told = |entry: &Entry| entry.name == preset.name && entry.meaning.contains(preset.summary);
+            assert!(chapter.entries().any(is_told), "{}", preset.name);
             for parameter in preset.parameters {
                 let told = find(&format!("{}.{}", preset.name, parameter.option.trim_start_matches('-')));
                 assert_eq!(
