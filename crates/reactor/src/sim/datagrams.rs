@@ -37,7 +37,7 @@ impl Link {
 impl SimReactor {
     pub(super) fn connect_for_datagrams(&mut self, server: SocketAddr) -> Conn {
         let conn = self.insert(Link::Socket { server });
-        let at = self.now();
+        let at = self.clock();
         self.wires.borrow_mut().arrive(self.index, at, Delivery::Ready { conn });
         conn
     }

@@ -83,7 +83,7 @@ impl SimReactor {
 
     /// Delivers [`Event::Woken`] to this machine after the wires' delay.
     pub fn wake(&mut self) {
-        let at = self.now();
+        let at = self.clock();
         self.wires.borrow_mut().deliver(self.index, at, Delivery::Woken);
     }
 
@@ -126,6 +126,11 @@ impl SimReactor {
     /// Spends `span` of this machine's processor time.
     pub fn work(&mut self, span: Nanos) {
         self.machine().clock += span;
+    }
+
+    /// The world's time, at which what leaves now leaves.
+    pub(super) fn clock(&self) -> Time {
+        self.machine().clock
     }
 
     pub(super) fn machine(&self) -> RefMut<'_, Machine> {
@@ -185,7 +190,7 @@ impl SimReactor {
             Delivery::Accept { from } => {
                 let conn = self.insert(Link::Stream { peer: Some(from) });
                 let connected = Delivery::Connected { conn: from.1, peer: (self.index, conn) };
-                let at = self.now();
+                let at = self.clock();
                 self.wires.borrow_mut().deliver(from.0, at, connected);
                 handler.event(self, Event::Accepted { conn });
             }
@@ -231,7 +236,7 @@ impl Reactor for SimReactor {
     const NAME: &'static str = "sim";
 
     fn now(&self) -> Time {
-        self.machine().clock
+        self.machine().reads()
     }
 
     fn waited(&self) -> Nanos {
@@ -260,7 +265,7 @@ impl Reactor for SimReactor {
             return Ok(self.connect_for_datagrams(addr));
         }
         let conn = self.insert(Link::default());
-        let at = self.now();
+        let at = self.clock();
         let mut wires = self.wires.borrow_mut();
         match wires.listeners.get(addr).copied() {
             Some(server) => wires.deliver(server, at, Delivery::Accept { from: (self.index, conn) }),
@@ -371,6 +376,7 @@ impl Reactor for SimReactor {
         }
         let (Wait::Spin(until) | Wait::Sleep(until)) = wait;
         let mut machine = self.machine();
+        let until = machine.when(until);
         machine.wake = if events > 0 { machine.clock } else { wake_after_empty_poll(machine.clock, until) };
         Ok(events)
     }

@@ -129,7 +129,7 @@ impl SimReactor {
 
     /// When the end of a stream that is closed now arrives at its other end.
     pub(super) fn end_arrives(&mut self, conn: Conn) -> units::Time {
-        let at = self.now() + self.wires.borrow().delay;
+        let at = self.clock() + self.wires.borrow().delay;
         self.slot(conn).map_or(at, |slot| slot.last_arrival.max(at))
     }
 }

@@ -201,6 +201,27 @@ fn a_round_trip_takes_exactly_its_parts() {
 }
 
 #[test]
+fn a_clock_that_is_stepped_reads_more_and_delays_nothing() {
+    // When and by how much; when it is sent and back by the machine's own clock, and back by the world's. Units: µs.
+    let check = |from: u64, by: u64, sent: u64, back: u64, world: u64| {
+        let mut clocks = World::new(DELAY);
+        let (mut client, mut server) = (clocks.machine(Costs::default()), clocks.machine(Costs::default()));
+        let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+        client.connect(&addr).unwrap();
+        clocks.step_clock(&client, Time(1_000 * from), Nanos(1_000 * by));
+        let mut ping = Ping::new(Time(1_000_000));
+        clocks.run(&mut [(&mut ping, &mut client), (&mut Echo, &mut server)], LIMIT);
+        let [sent, back, world] = [sent, back, world].map(|us| Time(1_000 * us));
+        assert_eq!((ping.sent, ping.back), (Some(sent), Some(back)), "{by} at {from}");
+        assert_eq!(client.clock(), world, "{by} at {from}");
+    };
+    check(500, 400, 1_000, 1_010, 610);
+    check(900, 1_000, 1_900, 1_910, 910);
+    check(1_005, 1_000, 1_000, 2_010, 1_010);
+    check(2_000, 1_000, 1_000, 1_010, 1_010);
+}
+
+#[test]
 fn a_frozen_machine_is_late_and_can_tell() {
     let stalled = ping(Costs::default(), Some((Time(900_000), Nanos(500_000))));
     assert_eq!(stalled.sent, Some(Time(1_400_000)));

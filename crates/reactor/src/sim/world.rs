@@ -108,6 +108,8 @@ pub(super) struct Machine {
     pub(super) costs: Costs,
     /// Spans in which it does not run; ascending.
     stalls: Vec<(Time, Time)>,
+    /// When its clock is stepped, by the world's clock, and by how much; ascending.
+    steps: Vec<(Time, Nanos)>,
     finished: bool,
 }
 
@@ -116,6 +118,27 @@ impl Machine {
     fn ready(&self) -> Time {
         let delivery = self.inbox.peek().map_or(Time::NEVER, |Reverse(first)| first.0);
         self.clock.max(self.wake.min(delivery))
+    }
+
+    /// What its own clock reads now.
+    pub(super) fn reads(&self) -> Time {
+        let steps = self.steps.iter().take_while(|(from, _)| *from <= self.clock);
+        self.clock + steps.map(|(_, by)| *by).sum::<Nanos>()
+    }
+
+    /// The world's time at which its own clock reads `own`, or first reads more where a step passes over it.
+    pub(super) fn when(&self, own: Time) -> Time {
+        if own == Time::NEVER {
+            return own;
+        }
+        let mut ahead = Nanos::ZERO;
+        for &(from, by) in &self.steps {
+            if own <= from + ahead + by {
+                return (own - ahead).min(from);
+            }
+            ahead += by;
+        }
+        own - ahead
     }
 
     fn thawed(&self, at: Time) -> Time {
@@ -184,6 +207,7 @@ impl World {
             inbox: BinaryHeap::new(),
             costs,
             stalls: Vec::new(),
+            steps: Vec::new(),
             finished: false,
         });
         SimReactor::new(Rc::clone(&self.wires), wires.machines.len() - 1)
@@ -211,6 +235,12 @@ impl World {
     /// Freezes a machine from `from` for `span`; call in ascending order.
     pub fn stall(&mut self, machine: &SimReactor, from: Time, span: Nanos) {
         self.wires.borrow_mut().machines[machine.index()].stalls.push((from, from + span));
+    }
+
+    /// Has the clock that a machine's program reads jump ahead by `by` at `at`, as that of a guest which was moved or
+    /// suspended; call in ascending order. What the machine sends and receives is not delayed.
+    pub fn step_clock(&mut self, machine: &SimReactor, at: Time, by: Nanos) {
+        self.wires.borrow_mut().machines[machine.index()].steps.push((at, by));
     }
 
     /// Sends off the wake-ups that machine `from` has caused in its turn.
