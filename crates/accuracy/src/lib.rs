@@ -3,11 +3,13 @@
 //! Three tables: the engine's service times against the kernel's own timestamps of the same packets; its
 //! response times against servers of known times; and its figures beside those of each other generator that is
 //! installed, for one server at one load, without and with a planted stall. [`selftest`] is the short form of the second.
+//! [`faults()`] plants what may go wrong around a measurement, and compares each verdict with the right one.
 //!
 //! Null servers and Taillight's own generator are started as `taillight`, which the program that calls must be.
 //!
 //! Try it: `cargo run --release -- accuracy --only servers`.
 
+mod faults;
 mod kernel;
 mod known;
 mod peers;
@@ -26,6 +28,7 @@ use units::Nanos;
 
 use table::Table;
 
+pub use faults::{FaultRun, Faults, faults};
 pub use selftest::selftest;
 
 /// One of the tables.
@@ -77,7 +80,7 @@ impl Accuracy {
 
     /// The tables, for a terminal.
     pub fn text(&self) -> String {
-        table::document(&self.facts(), &self.tables())
+        table::document("Accuracy", &self.facts(), &self.tables())
     }
 
     /// The tables as words: `tables.json`.

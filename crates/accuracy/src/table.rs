@@ -11,9 +11,9 @@ pub(crate) struct Table {
     pub(crate) notes: Vec<String>,
 }
 
-/// The tables under each other, with the facts above them.
-pub(crate) fn document(facts: &[String], tables: &[Table]) -> String {
-    let mut lines = vec!["Accuracy".to_owned()];
+/// The tables under each other, with the title and the facts above them.
+pub(crate) fn document(title: &str, facts: &[String], tables: &[Table]) -> String {
+    let mut lines = vec![title.to_owned()];
     lines.extend_from_slice(facts);
     for table in tables {
         lines.extend([String::new(), table.title.clone()]);
@@ -53,7 +53,7 @@ mod tests {
             notes: vec!["Note.".into()],
         };
         let expect = "Accuracy\nFact.\n\nT\nAbout.\n\na     bb\n1 µs  x|y\n2     z z\n\nNote.\n";
-        assert_eq!(document(&["Fact.".into()], &[table()]), expect);
+        assert_eq!(document("Accuracy", &["Fact.".into()], &[table()]), expect);
         let text = table().into_text();
         assert_eq!((text.id.as_str(), text.columns.join(" ")), ("t", "a bb".into()));
         assert_eq!((text.rows, text.notes), (table().rows, vec!["About.".into(), "Note.".into()]));

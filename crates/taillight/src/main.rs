@@ -88,7 +88,7 @@ fn main() -> ExitCode {
         Command::Wrk(args) => wrk::run(&args),
         Command::Agent(args) => agent::run(args),
         Command::Serve(args) => serve::run(&args),
-        Command::Selftest(args) => selftest::run(&args),
+        Command::Selftest(args) => selftest::run(&args, command),
         Command::Accuracy(args) => accuracy::run(&args, command),
         Command::Explain(args) => explain::run(&args),
         Command::DataSet(args) => data_set::run(&args),

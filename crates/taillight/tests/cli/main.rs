@@ -18,6 +18,7 @@ mod nginx;
 mod probes;
 mod results;
 mod run;
+mod selftest;
 mod side_by_side;
 mod soak;
 mod specification;

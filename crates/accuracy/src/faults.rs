@@ -1,0 +1,322 @@
+//! The fault list: what may go wrong around a measurement is planted in random doses, and each verdict is compared with the
+//! right one.
+//!
+//! A fault is an entry of a table ([`list`]): where it is planted, what is drawn for a dose, what the right verdict is and
+//! how the true figures are known. Most are planted in a simulated world, where the truth is exact and a dose takes some
+//! ms; a few exist only on a real machine.
+
+mod chance;
+mod fault;
+mod here;
+mod list;
+mod peer;
+mod right;
+mod row;
+mod scene;
+mod service;
+mod simulated;
+
+use anyhow::{Result, bail};
+use host::Host;
+use jiff::Timestamp;
+use results::{TABLES_SCHEMA, Tables, commit_at};
+use serde::Serialize;
+
+use crate::table::{self, Table};
+use chance::Chance;
+use fault::{Fault, Outcome, Place};
+use right::ALLOWED;
+use row::{Error, Row};
+
+/// Doses of a fault on this machine, each of which takes seconds.
+const DOSES_HERE: u64 = 3;
+
+/// What is to be planted.
+#[derive(Clone, Debug)]
+pub struct FaultRun {
+    /// The seed of all doses.
+    pub seed: u64,
+    /// Doses of each simulated fault; of those on this machine 3 at most.
+    pub doses: u64,
+    /// Only these faults; all where there are none.
+    pub only: Vec<String>,
+    /// What is printed as the origin.
+    pub command: Vec<String>,
+}
+
+/// All faults that were planted, and the verdicts on them.
+#[derive(Serialize)]
+pub struct Faults {
+    created: String,
+    taillight: &'static str,
+    machine: Host,
+    command: Vec<String>,
+    seed: u64,
+    faults: Vec<Row>,
+}
+
+/// Plants each fault in its doses and compares the verdicts with the right ones; `tell` gets a line as each fault ends.
+///
+/// Errors: a fault of a name that there is not; one that could not be planted although this machine has what it takes.
+pub fn faults(run: &FaultRun, mut tell: impl FnMut(&str)) -> Result<Faults> {
+    let wanted = chosen(&run.only)?;
+    let mut command = run.command.clone();
+    if let Some(program) = command.first_mut() {
+        // By its name alone, wherever it lies.
+        *program = "taillight".into();
+    }
+    let mut found = Faults {
+        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        taillight: env!("CARGO_PKG_VERSION"),
+        machine: Host::here(),
+        command,
+        seed: run.seed,
+        faults: Vec::new(),
+    };
+    tell(&format!("seed {}, {} faults", run.seed, wanted.len()));
+    for (number, fault) in (1..).zip(&wanted) {
+        let row = planted(fault, run)?;
+        tell(&format!("{number}/{}  {}", wanted.len(), progress(&row)));
+        found.faults.push(row);
+    }
+    Ok(found)
+}
+
+/// The faults of these names, in their own order.
+fn chosen(only: &[String]) -> Result<Vec<&'static Fault>> {
+    if let Some(unknown) = only.iter().find(|name| !list::all().any(|fault| fault.name == **name)) {
+        let known: Vec<&str> = list::all().map(|fault| fault.name).collect();
+        bail!("there is no fault '{unknown}'; choose from {}", known.join(", "));
+    }
+    let is_chosen = |fault: &&Fault| only.is_empty() || only.iter().any(|name| name == fault.name);
+    Ok(list::all().filter(is_chosen).collect())
+}
+
+/// Plants all doses of one fault.
+fn planted(fault: &'static Fault, run: &FaultRun) -> Result<Row> {
+    let doses = if fault.place == Place::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
+    let mut row = Row::new(fault);
+    for number in 0..doses {
+        let mut chance = Chance::of(run.seed, fault.name, number);
+        match (fault.plant)(&mut chance) {
+            Ok(Outcome::Judged(judged)) => row.enter(number, *judged),
+            Ok(Outcome::Skipped(reason)) => {
+                row.skipped = Some(reason);
+                break;
+            }
+            Err(error) => {
+                return Err(error.context(format!("fault {}, dose {number}, seed {}", fault.name, run.seed)));
+            }
+        }
+    }
+    Ok(row)
+}
+
+/// A fault that has ended, in a line.
+fn progress(row: &Row) -> String {
+    match &row.skipped {
+        Some(reason) => format!("{}: skipped: {reason}", row.fault),
+        None => format!(
+            "{}: {} doses, {} false valid, {} false invalid",
+            row.fault, row.doses, row.false_valid, row.false_invalid
+        ),
+    }
+}
+
+impl Faults {
+    /// How many verdicts were false: usable ones whose p99 is off by more than 10 % or that should not be, and invalid
+    /// ones on a simulated clock that nothing but the server itself disturbed.
+    pub fn failures(&self) -> usize {
+        self.faults.iter().map(Row::failures).sum()
+    }
+
+    /// How many doses were judged.
+    pub fn doses(&self) -> usize {
+        self.faults.iter().map(|row| row.doses).sum()
+    }
+
+    /// The tables, for a terminal.
+    pub fn text(&self) -> String {
+        let facts = [
+            format!("Made by {} on {}.", self.command.join(" "), self.created),
+            format!("Machine: {}.", self.machine),
+            format!("Taillight {}; {}.", self.taillight, self.how()),
+        ];
+        table::document("Faults", &facts, &self.tables())
+    }
+
+    /// The tables as words: `tables.json`.
+    pub fn words(&self) -> Tables {
+        let host = serde_json::to_value(&self.machine).expect("facts are JSON");
+        Tables {
+            schema: TABLES_SCHEMA,
+            created: self.created.clone(),
+            command: self.command.join(" "),
+            version: self.taillight.into(),
+            commit: commit_at(&self.created),
+            machine: results::machine(&host),
+            targets: vec!["null".into()],
+            validity: vec![self.how()],
+            tables: self.tables().into_iter().map(Table::into_text).collect(),
+        }
+    }
+
+    fn how(&self) -> String {
+        format!(
+            "{} doses of {} faults; seed {}",
+            self.doses(),
+            self.faults.iter().filter(|row| row.doses > 0).count(),
+            self.seed
+        )
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = vec![self.list(), self.verdicts()];
+        tables.extend(Some(self.misses()).filter(|misses| !misses.rows.is_empty()));
+        tables
+    }
+
+    /// What is planted.
+    fn list(&self) -> Table {
+        let row = |row: &Row| {
+            let place = match row.place {
+                Place::Simulated => "simulated",
+                Place::Here => "this machine",
+            };
+            [row.fault, place, row.planted, row.range, row.right, row.truth].map(str::to_owned).to_vec()
+        };
+        Table {
+            title: "Planted faults".into(),
+            about: Vec::new(),
+            columns: vec!["fault", "where", "planted", "doses", "right verdict", "truth"],
+            rows: self.faults.iter().map(row).collect(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// What was said of it.
+    fn verdicts(&self) -> Table {
+        let share = |share: Option<f64>| share.map_or("—".into(), |share| format!("{:.1} %", 100.0 * share));
+        let error = |error: Option<Error>| {
+            error.map_or("—".into(), |e| format!("{:.1} / {:.1} %", 100.0 * e.median, 100.0 * e.worst))
+        };
+        let row = |row: &Row| {
+            let given = row.verdicts.iter().map(|(verdict, n)| format!("{verdict} {n}"));
+            let given = match &row.skipped {
+                Some(reason) => format!("skipped: {reason}"),
+                None => given.collect::<Vec<_>>().join(", "),
+            };
+            vec![
+                row.fault.to_owned(),
+                row.doses.to_string(),
+                given,
+                row.false_valid.to_string(),
+                row.false_invalid.to_string(),
+                row.other.to_string(),
+                error(row.p50_error),
+                error(row.p99_error),
+                share(row.worst_usable_p99_error),
+            ]
+        };
+        Table {
+            title: "Verdicts on planted faults".into(),
+            about: vec![format!(
+                "{} doses, {} false verdicts. Errors of p50 and p99 against the truth: median / worst of all doses.",
+                self.doses(),
+                self.failures()
+            )],
+            columns: vec![
+                "fault",
+                "doses",
+                "verdicts",
+                "false valid",
+                "false invalid",
+                "other",
+                "p50 error",
+                "p99 error",
+                "p99 error, usable",
+            ],
+            rows: self.faults.iter().map(row).collect(),
+            notes: vec![
+                format!("false valid: valid or overloaded, and p99 is off by more than {:.0} %, or the figures are not of what was asked for.", 100.0 * ALLOWED),
+                "false invalid: the figures are true and thrown away. On this machine that does not count as a failure, since the host may disturb besides.".into(),
+                "other: invalid for another reason than the right one, or overloaded although the server kept up.".into(),
+                "p99 error, usable: the worst where the verdict was valid or overloaded.".into(),
+            ],
+        }
+    }
+
+    /// The doses that were judged wrongly.
+    fn misses(&self) -> Table {
+        let rows = self.faults.iter().flat_map(|row| {
+            row.misses.iter().map(|miss| {
+                let pair = miss.truth.zip(miss.measured);
+                let p99 = pair.map_or("—".into(), |(truth, measured)| {
+                    format!("{:.0} / {:.0}", measured.p99_us, truth.p99_us)
+                });
+                let (dose, found) = (miss.dose.clone(), miss.found.to_owned());
+                vec![row.fault.to_owned(), miss.number.to_string(), dose, found, p99, miss.verdict.clone()]
+            })
+        });
+        Table {
+            title: "Doses that were judged wrongly".into(),
+            about: vec!["The first of each fault; p99 in µs, measured / true.".into()],
+            columns: vec!["fault", "number", "dose", "found", "p99", "verdict"],
+            rows: rows.collect(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(only: &[&str], doses: u64) -> FaultRun {
+        let only = only.iter().map(|name| (*name).to_owned()).collect();
+        FaultRun { seed: 1, doses, only, command: vec!["/x/taillight".into(), "selftest".into()] }
+    }
+
+    #[test]
+    fn a_fault_is_chosen_by_its_name() {
+        let names = |only: &[&str]| -> Vec<&str> {
+            chosen(&run(only, 1).only).unwrap().iter().map(|fault| fault.name).collect()
+        };
+        assert_eq!(names(&["overload", "none"]), ["none", "overload"]);
+        assert_eq!(names(&[]).len(), list::all().count());
+        let error = chosen(&["nosuch".into()]).unwrap_err().to_string();
+        assert!(error.contains("'nosuch'") && error.contains("stop-1ms-sending"), "{error}");
+    }
+
+    #[test]
+    fn doses_of_one_seed_repeat() {
+        let rows = |doses| {
+            let found = faults(&run(&["stop-5ms-sending", "knob-drift"], doses), |_| {}).unwrap();
+            found.faults.iter().map(|row| (row.verdicts.clone(), row.p99_error)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(3), rows(3));
+        let mut told = Vec::new();
+        let found = faults(&run(&["none"], 2), |line| told.push(line.to_owned())).unwrap();
+        assert_eq!(told, ["seed 1, 1 faults", "1/1  none: 2 doses, 0 false valid, 0 false invalid"]);
+        let text = found.text();
+        assert!(text.contains("Made by taillight selftest on ") && text.contains("valid 2"), "{text}");
+        let words = found.words();
+        let ids: Vec<&str> = words.tables.iter().map(|table| table.id.as_str()).collect();
+        assert_eq!(ids, ["planted-faults", "verdicts-on-planted-faults"]);
+    }
+
+    /// The yardstick itself: on an undisturbed simulated clock no dose may be thrown away, and no false figure may pass.
+    #[test]
+    fn verdicts_on_simulated_faults_are_right() {
+        let simulated = list::all().filter(|fault| fault.place == Place::Simulated);
+        let names: Vec<&str> = simulated.map(|fault| fault.name).collect();
+        let found = faults(&run(&names, 3), |line| println!("{line}")).unwrap();
+        let failed: Vec<&Row> = found.faults.iter().filter(|row| row.failures() > 0).collect();
+        let says = |row: &&Row| {
+            let of = |miss: &row::Miss| format!("{} {}: {}", row.fault, miss.dose, miss.verdict);
+            row.misses.iter().map(of).collect::<Vec<_>>().join("\n")
+        };
+        let failed: Vec<String> = failed.iter().map(says).collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+}

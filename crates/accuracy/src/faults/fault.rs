@@ -1,0 +1,88 @@
+use anyhow::Result;
+use hist::Latency;
+use serde::Serialize;
+use units::Nanos;
+
+use crate::faults::chance::Chance;
+use crate::faults::right::{Found, Given, Right, compare};
+
+/// Where a fault is planted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Place {
+    /// In a simulated world, where nothing else disturbs.
+    Simulated,
+    /// On this machine, by real processes, which the host may disturb besides.
+    Here,
+}
+
+/// A fault that can be planted.
+pub(crate) struct Fault {
+    /// What `--only` calls it.
+    pub(crate) name: &'static str,
+    pub(crate) place: Place,
+    /// What is planted, and where.
+    pub(crate) planted: &'static str,
+    /// What is drawn for each dose.
+    pub(crate) doses: &'static str,
+    /// The right verdict.
+    pub(crate) right: &'static str,
+    /// How the true figures are known.
+    pub(crate) truth: &'static str,
+    /// Plants one dose and measures.
+    pub(crate) plant: fn(&mut Chance) -> Result<Outcome>,
+}
+
+/// What came of planting one dose.
+pub(crate) enum Outcome {
+    Judged(Box<Judged>),
+    /// Why this machine cannot have the fault.
+    Skipped(String),
+}
+
+/// A dose that was measured and judged.
+pub(crate) struct Judged {
+    /// What was planted, in words with units.
+    pub(crate) dose: String,
+    pub(crate) right: Right,
+    pub(crate) given: Given,
+    /// The true figures, where there are any.
+    pub(crate) truth: Option<Figures>,
+    pub(crate) measured: Option<Figures>,
+}
+
+/// The percentiles that are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Figures {
+    pub(crate) p50_us: f64,
+    pub(crate) p99_us: f64,
+}
+
+impl Figures {
+    /// Those of a distribution; `None` where it is empty.
+    pub(crate) fn of(times: &Latency) -> Option<Figures> {
+        let at = |percentile| times.value_at(percentile).map(Nanos::as_micros_f64);
+        Some(Figures { p50_us: at(50.0)?, p99_us: at(99.0)? })
+    }
+}
+
+impl Judged {
+    /// Measured over true less 1, of p50 and of p99; `None` where one of them has no figure.
+    pub(crate) fn errors(&self) -> Option<(f64, f64)> {
+        let (truth, measured) = self.truth.zip(self.measured)?;
+        let error = |measured: f64, truth: f64| measured / truth - 1.0;
+        (truth.p50_us > 0.0)
+            .then(|| (error(measured.p50_us, truth.p50_us), error(measured.p99_us, truth.p99_us)))
+    }
+
+    /// How the verdict compares with the right one.
+    pub(crate) fn found(&self) -> Found {
+        compare(self.right, &self.given, self.errors().map(|(_, p99)| p99))
+    }
+}
+
+impl From<Judged> for Outcome {
+    fn from(judged: Judged) -> Outcome {
+        Outcome::Judged(Box::new(judged))
+    }
+}

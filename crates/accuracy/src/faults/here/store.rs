@@ -1,0 +1,85 @@
+//! A data set that is not what it should be.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use results::Reason;
+use spec::workload::{Cache, Fill, Verify};
+use spec::{Generator, Load, Pace, Spec, Time, Workload};
+use trial::Task;
+use units::{Nanos, Rate};
+
+use super::stored::{Fate, Loss, Store};
+use crate::faults::chance::Chance;
+use crate::faults::fault::{Fault, Judged, Outcome, Place};
+use crate::faults::right::{Given, Right};
+
+pub(crate) const FAULTS: &[Fault] = &[
+    Fault {
+        name: "fill-half-done",
+        place: Place::Here,
+        planted: "the server does not keep all items of the data set",
+        doses: "0.4 to 90 % of the items",
+        right: "invalid (fill failed)",
+        truth: "no figures: the items that were not kept are counted",
+        plant: |c| lost(c, Fate::Forgotten, 0.004, Right::Invalid(&[Reason::FillFailed])),
+    },
+    Fault {
+        name: "wrong-value",
+        place: Place::Here,
+        planted: "the server returns other values than were stored",
+        doses: "0.4 to 90 % of the items",
+        right: "invalid (verify failed)",
+        truth: "no figures: the values that were changed are counted",
+        plant: |c| lost(c, Fate::Changed, 0.004, Right::Invalid(&[Reason::VerifyFailed])),
+    },
+];
+
+/// All of which are looked at before the window.
+const KEYS: u64 = 2_000;
+
+fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Outcome> {
+    let loss = Loss { fate, share: chance.magnitude(least, 0.9), seed: chance.seed() };
+    let store = Store::start(loss)?;
+    let cache =
+        Cache { keys: KEYS, fill: Fill::Always, verify: Some(Verify::Checksum), ..Cache::default() };
+    let task = Task {
+        spec: Spec {
+            workload: Workload::Cache(Box::new(cache)),
+            load: Load::Rate(Rate::new(1_000.0)?),
+            generator: Generator { connections: 4, pace: Some(Pace::Sleep), ..Generator::default() },
+            time: Time { warmup: Nanos::from_millis(50), window: Nanos::from_millis(500), ..Time::default() },
+            seed: chance.count(1, 1 << 32),
+            ..Spec::default()
+        },
+        addresses: vec![store.address.into()],
+        names: vec![store.address.to_string().parse()?],
+        urls: Vec::new(),
+        share: (0, 1),
+        start_on_stdin: false,
+        live: false,
+        stamps: false,
+        server_pids: Vec::new(),
+    };
+    let done = trial::run(&task, &Arc::new(AtomicBool::new(false)))?;
+    let dose = format!("{} of {KEYS} items", store.hit());
+    let given = Given::Verdict(done.trial.verdict);
+    Ok(Judged { dose, right, given, truth: None, measured: None }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faults::right::Found;
+
+    #[test]
+    fn a_data_set_that_was_not_kept_is_found_out() {
+        for fault in FAULTS {
+            let Outcome::Judged(judged) = (fault.plant)(&mut Chance::of(1, fault.name, 0)).unwrap() else {
+                panic!("{} can be planted anywhere", fault.name)
+            };
+            assert_eq!(judged.found(), Found::Right, "{}: {}", judged.dose, judged.given.words());
+        }
+    }
+}

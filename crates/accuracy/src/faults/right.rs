@@ -1,0 +1,137 @@
+use results::{Reason, Verdict};
+
+/// A usable verdict may be off by this share of the true p99. Source: issue 17, "The fault list".
+pub(crate) const ALLOWED: f64 = 0.10;
+
+/// What the right verdict is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Right {
+    /// Valid, with true figures: the fault is the server's own, or none.
+    Valid,
+    /// Overloaded: the server cannot keep up, whatever else it does.
+    Overloaded,
+    /// One of the two: the server is near its limit.
+    ValidOrOverloaded,
+    /// Invalid for one of these reasons, or valid where the figures are true all the same.
+    TrueOrInvalid(&'static [Reason]),
+    /// Invalid for one of these reasons, whatever the figures.
+    Invalid(&'static [Reason]),
+    /// No verdict, but an error that says what is wrong.
+    Refused,
+}
+
+/// What came of a dose.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Given {
+    /// A verdict.
+    Verdict(Verdict),
+    /// An error.
+    Refused(String),
+}
+
+impl Given {
+    /// A word or two, by which verdicts are counted.
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Given::Verdict(verdict) => verdict.label(),
+            Given::Refused(_) => "refused",
+        }
+    }
+
+    /// All of it.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Given::Verdict(verdict) => verdict.to_string(),
+            Given::Refused(error) => format!("refused: {error}"),
+        }
+    }
+
+    /// Whether the figures are said to describe the server.
+    pub(crate) fn is_usable(&self) -> bool {
+        matches!(self, Given::Verdict(verdict) if verdict.is_usable())
+    }
+}
+
+/// How a verdict compares with the right one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It is right.
+    Right,
+    /// It lets figures pass for the server's that are not: it is usable, and p99 is off by more than [`ALLOWED`], or
+    /// whatever was measured is not what was asked for.
+    FalseValid,
+    /// It throws away figures that are true.
+    FalseInvalid,
+    /// No false figure passes for a true one, and yet it is another verdict than the right one: another reason, or an
+    /// overload of a server that kept up.
+    Other,
+}
+
+/// Compares what was given with what is right.
+///
+/// `p99_error` is measured over true less 1; `None` where the truth has no figure.
+pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Found {
+    let off = p99_error.is_some_and(|error| error.abs() > ALLOWED);
+    match (given, right) {
+        (Given::Refused(_), Right::Refused) => Found::Right,
+        (Given::Refused(_), Right::Invalid(_) | Right::TrueOrInvalid(_)) => Found::Other,
+        (Given::Refused(_), _) => Found::FalseInvalid,
+        (Given::Verdict(Verdict::Invalid { reasons }), Right::Invalid(named) | Right::TrueOrInvalid(named)) => {
+            let is_named = reasons.iter().any(|invalid| named.contains(&invalid.reason));
+            if is_named { Found::Right } else { Found::Other }
+        }
+        (Given::Verdict(Verdict::Invalid { .. }), Right::Refused) => Found::Other,
+        (Given::Verdict(Verdict::Invalid { .. }), _) => Found::FalseInvalid,
+        // From here on the figures are said to describe the server.
+        (_, Right::Invalid(_) | Right::Refused) => Found::FalseValid,
+        _ if off => Found::FalseValid,
+        // Its response times grow with the window.
+        (Given::Verdict(Verdict::Valid), Right::Overloaded) => Found::FalseValid,
+        (Given::Verdict(Verdict::Overloaded { .. }), Right::Valid | Right::TrueOrInvalid(_)) => Found::Other,
+        _ => Found::Right,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::Invalid;
+
+    use super::*;
+
+    #[test]
+    fn each_verdict_is_compared_with_each_right_one() {
+        const LAG: &[Reason] = &[Reason::GeneratorLag, Reason::ReceiveLag];
+        let invalid = |reason| {
+            let reasons = vec![Invalid { reason, detail: String::new() }];
+            Given::Verdict(Verdict::Invalid { reasons })
+        };
+        let (valid, refused) = (Given::Verdict(Verdict::Valid), Given::Refused("full".into()));
+        let overloaded =
+            Given::Verdict(Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 });
+        let (lag, drift) = (invalid(Reason::ReceiveLag), invalid(Reason::KnobDrift));
+        let check = |right: Right, error: Option<f64>, expect: [Found; 5]| {
+            let found = [&valid, &overloaded, &lag, &drift, &refused].map(|given| compare(right, given, error));
+            assert_eq!(found, expect, "{right:?} at {error:?}");
+        };
+        use Found::{FalseInvalid as Fi, FalseValid as Fv, Other as O, Right as R};
+        check(Right::Valid, Some(0.09), [R, O, Fi, Fi, Fi]);
+        check(Right::Valid, Some(-0.11), [Fv, Fv, Fi, Fi, Fi]);
+        check(Right::Overloaded, Some(0.0), [Fv, R, Fi, Fi, Fi]);
+        check(Right::Overloaded, Some(0.2), [Fv, Fv, Fi, Fi, Fi]);
+        check(Right::ValidOrOverloaded, Some(0.1), [R, R, Fi, Fi, Fi]);
+        check(Right::TrueOrInvalid(LAG), Some(0.05), [R, O, R, O, O]);
+        check(Right::TrueOrInvalid(LAG), Some(1.0), [Fv, Fv, R, O, O]);
+        check(Right::TrueOrInvalid(LAG), None, [R, O, R, O, O]);
+        check(Right::Invalid(LAG), Some(0.0), [Fv, Fv, R, O, O]);
+        check(Right::Refused, None, [Fv, Fv, O, O, R]);
+    }
+
+    #[test]
+    fn one_reason_of_several_suffices() {
+        let reasons = [Reason::ErrorRate, Reason::GeneratorLag];
+        let reasons = reasons.map(|reason| Invalid { reason, detail: String::new() }).to_vec();
+        let given = Given::Verdict(Verdict::Invalid { reasons });
+        assert_eq!(compare(Right::Invalid(&[Reason::GeneratorLag]), &given, None), Found::Right);
+        assert_eq!(compare(Right::Invalid(&[Reason::FillFailed]), &given, None), Found::Other);
+    }
+}

@@ -1,0 +1,192 @@
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::faults::fault::{Fault, Figures, Judged, Place};
+use crate::faults::right::Found;
+
+/// Doses that were judged wrongly are kept one by one, up to so many for each fault.
+const KEPT: usize = 10;
+
+/// All doses of one fault.
+#[derive(Serialize)]
+pub(crate) struct Row {
+    pub(crate) fault: &'static str,
+    pub(crate) place: Place,
+    pub(crate) planted: &'static str,
+    pub(crate) range: &'static str,
+    pub(crate) right: &'static str,
+    pub(crate) truth: &'static str,
+    pub(crate) doses: usize,
+    /// How often each verdict was given.
+    pub(crate) verdicts: BTreeMap<&'static str, usize>,
+    pub(crate) false_valid: usize,
+    pub(crate) false_invalid: usize,
+    /// Another reason than one of the right ones, or an overload of a server that kept up.
+    pub(crate) other: usize,
+    /// Measured over true less 1, without its sign, over all doses.
+    pub(crate) p50_error: Option<Error>,
+    pub(crate) p99_error: Option<Error>,
+    /// The worst of p99 where the verdict was usable.
+    pub(crate) worst_usable_p99_error: Option<f64>,
+    /// The first doses that were judged wrongly.
+    pub(crate) misses: Vec<Miss>,
+    /// Why this machine cannot have the fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) skipped: Option<String>,
+    #[serde(skip)]
+    errors: Errors,
+}
+
+/// How far a figure is off, as shares of the true one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Error {
+    pub(crate) median: f64,
+    pub(crate) worst: f64,
+}
+
+/// A dose that was judged wrongly.
+#[derive(Serialize)]
+pub(crate) struct Miss {
+    /// Its number, which with seed and name repeats it.
+    pub(crate) number: u64,
+    pub(crate) dose: String,
+    pub(crate) found: &'static str,
+    pub(crate) verdict: String,
+    pub(crate) truth: Option<Figures>,
+    pub(crate) measured: Option<Figures>,
+}
+
+#[derive(Default)]
+struct Errors {
+    p50: Vec<f64>,
+    p99: Vec<f64>,
+}
+
+impl Row {
+    pub(crate) fn new(fault: &Fault) -> Row {
+        Row {
+            fault: fault.name,
+            place: fault.place,
+            planted: fault.planted,
+            range: fault.doses,
+            right: fault.right,
+            truth: fault.truth,
+            doses: 0,
+            verdicts: BTreeMap::new(),
+            false_valid: 0,
+            false_invalid: 0,
+            other: 0,
+            p50_error: None,
+            p99_error: None,
+            worst_usable_p99_error: None,
+            misses: Vec::new(),
+            skipped: None,
+            errors: Errors::default(),
+        }
+    }
+
+    /// Enters dose `number`.
+    pub(crate) fn enter(&mut self, number: u64, judged: Judged) {
+        self.doses += 1;
+        *self.verdicts.entry(judged.given.label()).or_default() += 1;
+        if let Some((p50, p99)) = judged.errors() {
+            self.errors.p50.push(p50.abs());
+            self.errors.p99.push(p99.abs());
+            (self.p50_error, self.p99_error) = (Error::of(&self.errors.p50), Error::of(&self.errors.p99));
+            if judged.given.is_usable() {
+                let worst = self.worst_usable_p99_error.unwrap_or(0.0);
+                self.worst_usable_p99_error = Some(worst.max(p99.abs()));
+            }
+        }
+        let found = match judged.found() {
+            Found::Right => return,
+            Found::FalseValid => {
+                self.false_valid += 1;
+                "false valid"
+            }
+            Found::FalseInvalid => {
+                self.false_invalid += 1;
+                "false invalid"
+            }
+            Found::Other => {
+                self.other += 1;
+                "another verdict"
+            }
+        };
+        if self.misses.len() < KEPT {
+            let Judged { dose, given, truth, measured, .. } = judged;
+            self.misses.push(Miss { number, dose, found, verdict: given.words(), truth, measured });
+        }
+    }
+
+    /// How many doses count against the program: a figure that passes for the server's and is not, and a true one thrown
+    /// away where nothing but the plan disturbed. On this machine the host may disturb besides.
+    pub(crate) fn failures(&self) -> usize {
+        let false_invalid = if self.place == Place::Simulated { self.false_invalid } else { 0 };
+        self.false_valid + false_invalid
+    }
+}
+
+impl Error {
+    fn of(errors: &[f64]) -> Option<Error> {
+        let median = stats::median(errors)?;
+        Some(Error { median, worst: errors.iter().copied().fold(0.0, f64::max) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Reason, Verdict};
+
+    use super::*;
+    use crate::faults::chance::Chance;
+    use crate::faults::fault::Outcome;
+    use crate::faults::right::{Given, Right};
+
+    fn row(place: Place) -> Row {
+        fn plant(_: &mut Chance) -> anyhow::Result<Outcome> {
+            Ok(Outcome::Skipped("not here".into()))
+        }
+        Row::new(&Fault { name: "f", place, planted: "", doses: "", right: "", truth: "", plant })
+    }
+
+    fn judged(right: Right, verdict: Verdict, p99_us: f64) -> Judged {
+        let figures = |p99_us| Some(Figures { p50_us: 100.0, p99_us });
+        Judged {
+            dose: "a dose".into(),
+            right,
+            given: Given::Verdict(verdict),
+            truth: figures(1_000.0),
+            measured: figures(p99_us),
+        }
+    }
+
+    #[test]
+    fn doses_are_counted_and_errors_summed_up() {
+        let mut row = row(Place::Simulated);
+        let right = Right::TrueOrInvalid(&[Reason::ReceiveLag]);
+        let invalid = Verdict::Invalid { reasons: Vec::new() };
+        row.enter(0, judged(right, Verdict::Valid, 1_050.0));
+        row.enter(1, judged(right, Verdict::Valid, 1_500.0));
+        row.enter(2, judged(right, invalid.clone(), 3_000.0));
+        row.enter(3, judged(Right::Valid, invalid, 1_000.0));
+        assert_eq!((row.doses, row.false_valid, row.false_invalid, row.other), (4, 1, 1, 1));
+        assert_eq!(row.verdicts, BTreeMap::from([("valid", 2), ("invalid", 2)]));
+        let p99 = row.p99_error.unwrap();
+        assert!((p99.median - 0.275).abs() < 1e-9 && (p99.worst - 2.0).abs() < 1e-9, "{p99:?}");
+        assert!((row.worst_usable_p99_error.unwrap() - 0.5).abs() < 1e-9);
+        let misses: Vec<(u64, &str)> = row.misses.iter().map(|miss| (miss.number, miss.found)).collect();
+        assert_eq!(misses, [(1, "false valid"), (2, "another verdict"), (3, "false invalid")]);
+        assert_eq!(row.failures(), 2);
+    }
+
+    #[test]
+    fn on_this_machine_only_a_false_valid_counts() {
+        let mut row = row(Place::Here);
+        row.enter(0, judged(Right::Valid, Verdict::Invalid { reasons: Vec::new() }, 1_000.0));
+        assert_eq!((row.false_invalid, row.failures()), (1, 0));
+        row.enter(1, judged(Right::Valid, Verdict::Valid, 2_000.0));
+        assert_eq!(row.failures(), 1);
+    }
+}

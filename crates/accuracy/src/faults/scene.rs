@@ -1,0 +1,301 @@
+//! A whole trial in a simulated world: what is planted, what is true, and what the engine records of it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Result;
+use dist::Streams;
+use hist::Latency;
+use openloop::{Arrival, Engine, Load, Plan, Recording, Schedule, judge};
+use reactor::sim::{Costs, Faults, Mishaps, Program, SimReactor, StreamFaults, World};
+use reactor::{Address, Event, Handler, Reactor, Wait};
+use results::Verdict;
+use units::{Nanos, Time};
+
+use crate::faults::chance::Chance;
+use crate::faults::fault::{Figures, Judged};
+use crate::faults::peer::{Numbers, Odd, Peer};
+use crate::faults::right::{Given, Right};
+use crate::faults::service::{Queue, Service};
+use crate::known;
+
+/// When every warm-up begins.
+pub(crate) const START: Time = Time(1_000_000_000);
+/// Longer than a queue of the loads below remembers, some 10 ms.
+const WARMUP: Nanos = Nanos::from_millis(200);
+/// 20 windows of 100 ms, of which the verdict compares the first half with the second.
+pub(crate) const WINDOW: Nanos = Nanos::from_secs(2);
+/// What any backlog here takes to be served.
+const DRAIN: Nanos = Nanos::from_secs(3);
+/// 6 000 requests in the window: 60 lie beyond p99, and a dose takes some ms.
+pub(crate) const RPS: f64 = 3_000.0;
+/// Utilisations of the server. From the lower one on the true p99 is a millisecond or more, of which the 100 µs that a
+/// verdict allows at the least are the 10 % that are allowed here.
+const UTILISATIONS: (f64, f64) = (0.45, 0.7);
+/// What sending and receiving cost on one core here (the benchmark `ceiling`, roughly).
+const COSTS: Costs = Costs { send: Nanos(4_000), receive: Nanos(1_000) };
+/// How often it is looked whether all generators have ended.
+const LOOK: Nanos = Nanos::from_millis(10);
+
+/// One simulated trial; a fault changes what it is about.
+pub(crate) struct Scene {
+    /// The plan of all generators together.
+    pub(crate) plan: Plan,
+    /// The server.
+    pub(crate) service: Service,
+    pub(crate) odd: Option<Odd>,
+    /// Whether requests are datagrams.
+    pub(crate) datagrams: bool,
+    /// What the network does to datagrams.
+    pub(crate) faults: Option<Faults>,
+    /// What it does to streams.
+    pub(crate) stream_faults: Option<StreamFaults>,
+    /// What sending and receiving cost each generator.
+    pub(crate) costs: Costs,
+    /// When the first generator's machine stands still, and how long; ascending.
+    pub(crate) stops: Vec<(Time, Nanos)>,
+    /// When its clock is stepped, and by how much; ascending.
+    pub(crate) steps: Vec<(Time, Nanos)>,
+    /// The generators, which share the load.
+    pub(crate) generators: Vec<Generator>,
+}
+
+/// One of the generators.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Generator {
+    /// When it is told when to start.
+    pub(crate) told: Time,
+    /// When it starts.
+    pub(crate) start: Time,
+}
+
+/// What a played scene gave.
+pub(crate) struct Played {
+    load: Load,
+    pub(crate) recording: Recording,
+    /// What the network did to datagrams.
+    pub(crate) mishaps: Mishaps,
+}
+
+impl Generator {
+    /// One that is told in time.
+    pub(crate) const IN_TIME: Generator = Generator { told: Time(0), start: START };
+}
+
+impl Scene {
+    /// One generator on one server that keeps up, undisturbed.
+    pub(crate) fn new(chance: &mut Chance) -> Result<Scene> {
+        let utilisation = chance.between(UTILISATIONS.0, UTILISATIONS.1);
+        let plan = known::plan(known::SIMULATED, RPS, chance.seed(), WINDOW)?;
+        Ok(Scene {
+            plan: Plan { warmup: WARMUP, drain: DRAIN, ..plan },
+            service: Service::queue(Nanos((utilisation / RPS * 1e9) as u64), chance.seed()),
+            odd: None,
+            datagrams: false,
+            faults: None,
+            stream_faults: None,
+            costs: COSTS,
+            stops: Vec::new(),
+            steps: Vec::new(),
+            generators: vec![Generator::IN_TIME],
+        })
+    }
+
+    /// The start of the window.
+    pub(crate) fn opens(&self) -> Time {
+        START + self.plan.warmup
+    }
+
+    /// Its end.
+    pub(crate) fn closes(&self) -> Time {
+        self.opens() + self.plan.window
+    }
+
+    /// The share of the server's time that its requests take.
+    pub(crate) fn utilisation(&self) -> f64 {
+        RPS * (self.service.fixed + self.service.mean).as_secs_f64()
+    }
+
+    /// All arrivals from the start of the warm-up to the end of the window.
+    fn arrivals(&self) -> impl Iterator<Item = Arrival> + use<> {
+        let Load::Open { arrivals, .. } = &self.plan.load else { unreachable!("each scene is an open loop") };
+        let mut schedule = Schedule::new(arrivals.clone(), &Streams::new(self.plan.seed), START, 0, 1);
+        let closes = self.closes();
+        std::iter::from_fn(move || Some(schedule.take())).take_while(move |arrival| arrival.intended < closes)
+    }
+
+    /// The true response times: the schedule and the server's times alone, by Lindley's recursion.
+    pub(crate) fn truth(&self) -> Latency {
+        let mut queue = Queue::new(self.service.clone());
+        let mut times = Latency::new();
+        for Arrival { seq, intended } in self.arrivals() {
+            let done = queue.enter(intended, seq);
+            if intended >= self.opens() {
+                times.record(done.since(intended));
+            }
+        }
+        times
+    }
+
+    /// How many requests meet with the server's misdeed in all, and of those due in the window which share.
+    pub(crate) fn odd_requests(&self) -> (usize, f64) {
+        let hit = |arrival: &Arrival| self.odd.is_some_and(|odd| odd.hits(arrival.seq));
+        let in_window = |arrival: &Arrival| arrival.intended >= self.opens();
+        let all = self.arrivals().filter(hit).count();
+        let due = self.arrivals().filter(in_window).count();
+        let due_and_hit = self.arrivals().filter(|arrival| in_window(arrival) && hit(arrival)).count();
+        (all, due_and_hit as f64 / due.max(1) as f64)
+    }
+
+    /// Plays it, judges it, and lays it beside the truth.
+    pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
+        self.play().judged(dose, truth, right)
+    }
+
+    /// Plays it to its end.
+    pub(crate) fn play(self) -> Played {
+        let address = match self.datagrams {
+            true => Address::Udp(known::SIMULATED),
+            false => Address::Tcp(known::SIMULATED),
+        };
+        let mut plan = self.plan.clone();
+        plan.endpoints.iter_mut().for_each(|endpoint| endpoint.address = address.clone());
+        let span = plan.warmup + plan.window + plan.drain;
+        let mut world = World::new(Nanos::ZERO);
+        let mut usher_machine = world.machine(Costs::default());
+        let mut machines: Vec<SimReactor> =
+            self.generators.iter().map(|_| world.machine(self.costs)).collect();
+        let mut server = world.machine(Costs::default());
+        server.listen(&address).expect("a simulated port is free");
+        if let Some(faults) = self.faults {
+            world.faults(faults);
+        }
+        if let Some(faults) = self.stream_faults {
+            world.stream_faults(faults);
+        }
+        self.stops.iter().for_each(|(from, length)| world.stall(&machines[0], *from, *length));
+        self.steps.iter().for_each(|(at, by)| world.step_clock(&machines[0], *at, *by));
+        let running = Rc::new(Cell::new(self.generators.len()));
+        let shares = self.generators.len() as u32;
+        let mut players: Vec<Player> = Vec::new();
+        for ((share, generator), machine) in (0..).zip(&self.generators).zip(&mut machines) {
+            let plan = Plan { share, shares, ..plan.clone() };
+            let mut engine = Engine::new(plan, Numbers, Arc::new(AtomicBool::new(false)));
+            engine.connect(machine).expect("a simulated connection stands");
+            players.push(Player {
+                engine,
+                generator: *generator,
+                started: false,
+                running: Rc::clone(&running),
+            });
+        }
+        let (mut usher, mut peer) = (Usher { running }, Peer::new(self.service, self.odd));
+        let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut usher, &mut usher_machine)];
+        for (player, machine) in players.iter_mut().zip(&mut machines) {
+            programs.push((player, machine));
+        }
+        programs.push((&mut peer, &mut server));
+        world.run(&mut programs, START + span + span);
+        let mishaps = world.mishaps();
+        let ended = players.into_iter().zip(&machines);
+        let recordings = ended.map(|(player, machine)| player.engine.finish(machine.now())).collect();
+        Played { load: self.plan.load, recording: merged(recordings), mishaps }
+    }
+}
+
+/// The recordings of all generators as one, as those of agents are merged.
+fn merged(recordings: Vec<Recording>) -> Recording {
+    let many = recordings.len() > 1;
+    let mut recordings = recordings.into_iter().map(|mut recording| {
+        if many {
+            recording.rebase();
+        }
+        recording
+    });
+    let mut whole = recordings.next().expect("there is at least one generator");
+    recordings.for_each(|part| whole.merge(&part));
+    whole
+}
+
+impl Played {
+    /// What the verdict of a trial is made of where nothing but the engine can know it.
+    fn verdict(&self) -> Verdict {
+        judge(&self.recording, &self.load, Vec::new())
+    }
+
+    /// Judges it, and lays it beside the truth.
+    pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
+        let measured = Figures::of(&self.recording.all().response_time);
+        let given = Given::Verdict(self.verdict());
+        Judged { dose, right, given, truth: Figures::of(truth), measured }
+    }
+}
+
+/// Ends the world when the last generator has ended.
+struct Usher {
+    running: Rc<Cell<usize>>,
+}
+
+impl Handler<SimReactor> for Usher {
+    fn event(&mut self, _: &mut SimReactor, _: Event<'_>) {}
+}
+
+impl Program for Usher {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        let until = reactor.now() + LOOK;
+        reactor.poll(Wait::Sleep(until), self).expect("a simulated poll cannot fail");
+        self.running.get() > 0
+    }
+}
+
+/// A generator that plays.
+struct Player {
+    engine: Engine<Numbers>,
+    generator: Generator,
+    started: bool,
+    running: Rc<Cell<usize>>,
+}
+
+impl Program for Player {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        if !self.started && self.engine.is_ready() && reactor.now() >= self.generator.told {
+            self.started = true;
+            self.engine.start(self.generator.start);
+        }
+        let goes_on = self.engine.step(reactor).expect("a simulated poll cannot fail");
+        if !goes_on {
+            self.running.set(self.running.get() - 1);
+        }
+        goes_on
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two ways to the same figures: the engine in its world, and a recursion that knows neither.
+    #[test]
+    fn an_undisturbed_scene_measures_what_the_recursion_computes() {
+        let mut chance = Chance::of(1, "scene", 0);
+        let mut scene = Scene::new(&mut chance).unwrap();
+        scene.costs = Costs::default();
+        let truth = scene.truth();
+        let Played { recording, .. } = scene.play();
+        assert_eq!(recording.tally.completed, truth.count());
+        assert!(recording.all().response_time == truth, "each of them, to the nanosecond");
+    }
+
+    #[test]
+    fn generators_that_share_a_load_measure_the_same() {
+        let mut chance = Chance::of(1, "scene", 1);
+        let mut scene = Scene::new(&mut chance).unwrap();
+        (scene.costs, scene.generators) = (Costs::default(), vec![Generator::IN_TIME; 3]);
+        let truth = scene.truth();
+        let Played { recording, .. } = scene.play();
+        assert_eq!(recording.threads, 3);
+        assert!(recording.all().response_time == truth);
+    }
+}

@@ -1,0 +1,167 @@
+//! What the server does by itself.
+
+use anyhow::Result;
+use null_server::Stalls;
+use results::Reason;
+use units::{Nanos, Time};
+
+use super::{ERRORS_ALLOWED, OWN_RECURSION, RECURSION};
+use crate::faults::chance::Chance;
+use crate::faults::fault::{Fault, Outcome, Place};
+use crate::faults::peer::{Misdeed, Odd};
+use crate::faults::right::Right;
+use crate::faults::scene::{START, Scene, WINDOW};
+
+const FAILED: &[Reason] = &[Reason::ErrorRate];
+const FAILED_WORDS: &str = "invalid (error rate) over 0.1 % failures, else valid with true figures";
+
+/// A row of the table below: a server that fails some requests.
+const fn failing(
+    name: &'static str,
+    planted: &'static str,
+    doses: &'static str,
+    plant: fn(&mut Chance) -> Result<Outcome>,
+) -> Fault {
+    Fault { name, place: Place::Simulated, planted, doses, right: FAILED_WORDS, truth: RECURSION, plant }
+}
+
+pub(crate) const FAULTS: &[Fault] = &[
+    failing("server-closes", "the server closes the connection instead of answering", "0.01 to 10 % of the requests", closes),
+    failing("server-answers-wrong", "the server answers something else", "0.01 to 10 % of the requests", wrong),
+    Fault {
+        name: "server-answers-early",
+        place: Place::Simulated,
+        planted: "the server answers the next request of a connection before that has come",
+        doses: "0.02 to 2 % of the requests",
+        right: "invalid (error rate)",
+        truth: RECURSION,
+        plant: early,
+    },
+    Fault {
+        name: "server-throttles",
+        place: Place::Simulated,
+        planted: "the server runs for a part of each 100 ms, as under a quota",
+        doses: "30 to 95 % of the time",
+        right: "valid with true figures, or overloaded where the quota is less than the load takes",
+        truth: OWN_RECURSION,
+        plant: throttles,
+    },
+    Fault {
+        name: "collector-pause",
+        place: Place::Simulated,
+        planted: "the server's garbage collector stops it",
+        doses: "5 to 60 ms each 300 to 700 ms",
+        right: "valid with true figures: the pauses are the server's",
+        truth: OWN_RECURSION,
+        plant: collector,
+    },
+    Fault {
+        name: "warm-up",
+        place: Place::Simulated,
+        planted: "the server's requests take longer until it has warmed up",
+        doses: "2 to 8 times as long, until a moment before the warm-up's end or in the first 60 % of the window",
+        right: "invalid (not steady), or valid with true figures",
+        truth: RECURSION,
+        plant: warm_up,
+    },
+    Fault {
+        name: "overload",
+        place: Place::Simulated,
+        planted: "the load is more than the server can do",
+        doses: "1.05 to 1.5 times",
+        right: "overloaded",
+        truth: OWN_RECURSION,
+        plant: overload,
+    },
+];
+
+fn odd(chance: &mut Chance, misdeed: Misdeed, share: f64) -> Odd {
+    Odd { misdeed, share, seed: chance.seed() }
+}
+
+fn closes(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let share = chance.magnitude(1e-4, 0.1);
+    scene.odd = Some(odd(chance, Misdeed::Closes, share));
+    let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
+    // What else was on its way on the connection fails, too.
+    let right =
+        if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::TrueOrInvalid(FAILED) };
+    Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
+}
+
+fn wrong(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let share = chance.magnitude(1e-4, 0.1);
+    scene.odd = Some(odd(chance, Misdeed::AnswersWrong, share));
+    let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
+    let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::Valid };
+    Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
+}
+
+fn early(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let share = chance.magnitude(2e-4, 0.02);
+    scene.odd = Some(odd(chance, Misdeed::AnswersEarly, share));
+    let (truth, (hit, _)) = (scene.truth(), scene.odd_requests());
+    // One is enough: from there on answers and requests of the connection no longer belong together.
+    let right = if hit > 0 { Right::Invalid(FAILED) } else { Right::Valid };
+    Ok(scene.judged(format!("{hit} answers"), &truth, right).into())
+}
+
+/// The period of a quota. Source: the kernel's default for control groups.
+const PERIOD: Nanos = Nanos::from_millis(100);
+/// Near its limit a server may be called either.
+const NEAR_LIMIT: f64 = 0.85;
+
+fn throttles(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let quota = chance.between(0.3, 0.95);
+    let pause = Nanos(((1.0 - quota) * PERIOD.0 as f64) as u64);
+    let periods = (scene.closes() + scene.plan.drain).since(START).0 / PERIOD.0;
+    scene.service.pauses = Stalls::periodic(START - PERIOD, PERIOD, pause, periods);
+    let needs = scene.utilisation() / quota;
+    let right = match needs {
+        _ if needs > 1.0 / NEAR_LIMIT => Right::Overloaded,
+        _ if needs > NEAR_LIMIT => Right::ValidOrOverloaded,
+        _ => Right::Valid,
+    };
+    let dose = format!("{:.0} % of the time, of which {:.0} % are needed", 100.0 * quota, 100.0 * needs);
+    let truth = scene.truth();
+    Ok(scene.judged(dose, &truth, right).into())
+}
+
+/// Before the window's end no pause begins: what it held up would not be answered in the window, which is overload.
+const QUIET_END: Nanos = Nanos::from_millis(300);
+
+fn collector(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let pause = chance.span(Nanos::from_millis(5), Nanos::from_millis(60));
+    let every = chance.span(Nanos::from_millis(300), Nanos::from_millis(700));
+    let first = scene.opens() + Nanos((chance.unit() * every.0 as f64) as u64);
+    let last = scene.closes() - QUIET_END;
+    let count = last.since(first).0 / every.0 + 1;
+    // The stalls begin one period after the moment that is given.
+    scene.service.pauses = Stalls::periodic(first - every, every, pause, count);
+    let truth = scene.truth();
+    Ok(scene.judged(format!("{pause} each {every}"), &truth, Right::Valid).into())
+}
+
+fn warm_up(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let truth = scene.truth();
+    let factor = chance.between(2.0, 8.0);
+    let warm: Time = START + Nanos((chance.unit() * (scene.plan.warmup.0 as f64 + 0.6 * WINDOW.0 as f64)) as u64);
+    scene.service.slow = Some((warm, factor));
+    let into = warm.0 as f64 - scene.opens().0 as f64;
+    let dose = format!("{factor:.1} times as long until {:+.0} ms from the window's start", into / 1e6);
+    Ok(scene.judged(dose, &truth, Right::TrueOrInvalid(&[Reason::NotSteady])).into())
+}
+
+fn overload(chance: &mut Chance) -> Result<Outcome> {
+    let mut scene = Scene::new(chance)?;
+    let load = chance.between(1.05, 1.5);
+    scene.service.mean = Nanos((scene.service.mean.0 as f64 * load / scene.utilisation()) as u64);
+    let truth = scene.truth();
+    Ok(scene.judged(format!("{load:.2} times"), &truth, Right::Overloaded).into())
+}
