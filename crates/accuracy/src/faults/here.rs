@@ -2,6 +2,7 @@
 
 pub(super) mod agents;
 pub(super) mod disk;
+pub(super) mod probes;
 pub(super) mod processors;
 pub(super) mod store;
 mod stored;

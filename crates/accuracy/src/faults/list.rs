@@ -2,7 +2,7 @@ use crate::faults::fault::Fault;
 use crate::faults::{here, simulated};
 
 /// Every fault, by the place in which it is planted.
-const TABLES: [&[Fault]; 9] = [
+const TABLES: [&[Fault]; 10] = [
     simulated::generator::FAULTS,
     simulated::server::FAULTS,
     simulated::network::FAULTS,
@@ -11,6 +11,7 @@ const TABLES: [&[Fault]; 9] = [
     here::processors::FAULTS,
     here::store::FAULTS,
     here::agents::FAULTS,
+    here::probes::FAULTS,
     here::disk::FAULTS,
 ];
 
