@@ -93,7 +93,7 @@ fn chosen(only: &[String]) -> Result<Vec<&'static Fault>> {
 }
 
 /// Plants all doses of one fault.
-fn planted(fault: &'static Fault, run: &FaultRun) -> Result<Row> {
+fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
     let doses = if fault.place == Place::Simulated { run.doses } else { run.doses.min(DOSES_HERE) };
     let mut row = Row::new(fault);
     for number in 0..doses {
