@@ -109,7 +109,7 @@ fn planted(fault: &Fault, run: &FaultRun) -> Result<Row> {
             }
         }
     }
-    Ok(row)
+    Ok(row.closed())
 }
 
 /// A fault that has ended, in a line.

@@ -93,7 +93,6 @@ impl Row {
         if let Some((p50, p99)) = judged.errors() {
             self.errors.p50.push(p50.abs());
             self.errors.p99.push(p99.abs());
-            (self.p50_error, self.p99_error) = (Error::of(&self.errors.p50), Error::of(&self.errors.p99));
             if judged.given.is_usable() {
                 let worst = self.worst_usable_p99_error.unwrap_or(0.0);
                 self.worst_usable_p99_error = Some(worst.max(p99.abs()));
@@ -118,6 +117,13 @@ impl Row {
             let Judged { dose, given, truth, measured, .. } = judged;
             self.misses.push(Miss { number, dose, found, verdict: given.words(), truth, measured });
         }
+    }
+
+    /// Sums up after the last dose.
+    pub(crate) fn closed(mut self) -> Row {
+        let Errors { p50, p99 } = std::mem::take(&mut self.errors);
+        (self.p50_error, self.p99_error) = (Error::of(&p50), Error::of(&p99));
+        self
     }
 
     /// How many doses count against the program: a figure that passes for the server's and is not, and a true one thrown
@@ -171,6 +177,7 @@ mod tests {
         row.enter(1, judged(right, Verdict::Valid, 1_500.0));
         row.enter(2, judged(right, invalid.clone(), 3_000.0));
         row.enter(3, judged(Right::Valid, invalid, 1_000.0));
+        let row = row.closed();
         assert_eq!((row.doses, row.false_valid, row.false_invalid, row.other), (4, 1, 1, 1));
         assert_eq!(row.verdicts, BTreeMap::from([("valid", 2), ("invalid", 2)]));
         let p99 = row.p99_error.unwrap();
