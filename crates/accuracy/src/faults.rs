@@ -196,7 +196,8 @@ impl Faults {
 
     /// What was said of it.
     fn verdicts(&self) -> Table {
-        let share = |share: Option<f64>| share.map_or("—".into(), |share| format!("{:.1} %", 100.0 * share));
+        let share =
+            |share: Option<f64>| share.map_or("—".into(), |share| format!("{:.1} %", 100.0 * share));
         let error = |error: Option<Error>| {
             error.map_or("—".into(), |e| format!("{:.1} / {:.1} %", 100.0 * e.median, 100.0 * e.worst))
         };
@@ -286,7 +287,8 @@ mod tests {
         };
         assert_eq!(names(&["overload", "none"]), ["none", "overload"]);
         assert_eq!(names(&[]).len(), list::all().count());
-        let error = chosen(&["nosuch".into()]).unwrap_err().to_string();
+        let Err(error) = chosen(&["nosuch".into()]) else { panic!("there is no such fault") };
+        let error = error.to_string();
         assert!(error.contains("'nosuch'") && error.contains("stop-1ms-sending"), "{error}");
     }
 
@@ -316,7 +318,8 @@ mod tests {
 
     /// Asserts that no dose was judged so.
     fn assert_none(found: &str) {
-        let all = SIMULATED.faults.iter().flat_map(|row| row.misses.iter().map(move |miss| (row.fault, miss)));
+        let all =
+            SIMULATED.faults.iter().flat_map(|row| row.misses.iter().map(move |miss| (row.fault, miss)));
         let wrong: Vec<String> = all
             .filter(|(_, miss)| miss.found == found)
             .map(|(fault, miss)| format!("{fault}, dose {}, {}: {}", miss.number, miss.dose, miss.verdict))

@@ -76,7 +76,10 @@ pub(crate) fn compare(right: Right, given: &Given, p99_error: Option<f64>) -> Fo
         (Given::Refused(_), Right::Refused) => Found::Right,
         (Given::Refused(_), Right::Invalid(_) | Right::TrueOrInvalid(_)) => Found::Other,
         (Given::Refused(_), _) => Found::FalseInvalid,
-        (Given::Verdict(Verdict::Invalid { reasons }), Right::Invalid(named) | Right::TrueOrInvalid(named)) => {
+        (
+            Given::Verdict(Verdict::Invalid { reasons }),
+            Right::Invalid(named) | Right::TrueOrInvalid(named),
+        ) => {
             let is_named = reasons.iter().any(|invalid| named.contains(&invalid.reason));
             if is_named { Found::Right } else { Found::Other }
         }
@@ -110,7 +113,8 @@ mod tests {
             Given::Verdict(Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 });
         let (lag, drift) = (invalid(Reason::ReceiveLag), invalid(Reason::KnobDrift));
         let check = |right: Right, error: Option<f64>, expect: [Found; 5]| {
-            let found = [&valid, &overloaded, &lag, &drift, &refused].map(|given| compare(right, given, error));
+            let found =
+                [&valid, &overloaded, &lag, &drift, &refused].map(|given| compare(right, given, error));
             assert_eq!(found, expect, "{right:?} at {error:?}");
         };
         use Found::{FalseInvalid as Fi, FalseValid as Fv, Other as O, Right as R};

@@ -5,7 +5,7 @@ use units::Nanos;
 use crate::sim::SimReactor;
 use crate::sim::datagrams::Link;
 use crate::sim::world::Delivery;
-use crate::{Conn, Event, Handler, Reactor};
+use crate::{Conn, Event, Handler};
 
 /// What a simulated network and its kernels do to streams: what they may, as the order of the bytes is kept.
 #[derive(Clone, Copy, Debug, PartialEq)]

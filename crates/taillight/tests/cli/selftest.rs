@@ -9,13 +9,17 @@ use crate::run::{finish, refuses, taillight, text};
 fn faults_are_planted_and_their_verdicts_compared() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("faults.json");
-    let words = ["selftest", "--faults", "--only", "none,overload", "--doses", "2", "--seed", "7", "--tables"];
+    let words =
+        ["selftest", "--faults", "--only", "none,overload", "--doses", "2", "--seed", "7", "--tables"];
     let output = finish(taillight(&words).arg(&file));
     assert!(output.status.success(), "{}", text(&output));
     let (screen, progress) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(screen.contains("Verdicts on planted faults") && screen.contains("overloaded 2"), "{screen}");
-    assert!(progress.contains("seed 7, 2 faults") && progress.contains("2/2  overload: 2 doses"), "{progress}");
+    assert!(
+        progress.contains("seed 7, 2 faults") && progress.contains("2/2  overload: 2 doses"),
+        "{progress}"
+    );
     assert!(!screen.contains('\u{1b}') && !progress.contains('\u{1b}'), "no colours in a pipe");
     let tables: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!(tables["tables"][1]["id"], "verdicts-on-planted-faults", "{tables}");

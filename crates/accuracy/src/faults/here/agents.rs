@@ -14,11 +14,7 @@ use crate::faults::fault::{Fault, Outcome, Place};
 use crate::faults::right::Right;
 
 /// A row of the table below: one of two agents is lost.
-const fn lost(
-    name: &'static str,
-    planted: &'static str,
-    plant: fn(&mut Chance) -> Result<Outcome>,
-) -> Fault {
+const fn lost(name: &'static str, planted: &'static str, plant: fn(&mut Chance) -> Result<Outcome>) -> Fault {
     let (doses, right) = ("at a random moment of the window", "invalid (agent lost)");
     Fault { name, place: Place::Here, planted, doses, right, truth: super::SIMULATION, plant }
 }

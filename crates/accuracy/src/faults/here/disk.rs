@@ -33,7 +33,8 @@ fn full(chance: &mut Chance) -> Result<Outcome> {
     let load = taillight(&bench.load(&bench.file().display().to_string()))?.command_line();
     // The mount is seen by that process and its children only, and goes with them.
     let script = format!("mount -t tmpfs -o size={size}k none \"$0\" && exec \"$@\"");
-    let words = ["sh", "-c", script.as_str(), folder.as_str()].into_iter().chain(load.iter().map(String::as_str));
+    let words =
+        ["sh", "-c", script.as_str(), folder.as_str()].into_iter().chain(load.iter().map(String::as_str));
     let mut generator = Process::spawn(apart(&words.collect::<Vec<_>>()))?;
     let status = generator.wait(PATIENCE)?;
     let said = generator.stderr_tail().join(" / ");

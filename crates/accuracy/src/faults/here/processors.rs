@@ -94,10 +94,11 @@ fn hogs(chance: &mut Chance, on_server: bool, on_generator: bool) -> Result<Outc
     }
     let mut generator = generator(&bench, processors)?;
     ended(&mut generator)?;
-    if let Some(gone) = running.iter_mut().find(|hog| !hog.is_running()) {
-        bail!("a busy loop ended before its time: {}", gone.stderr_tail().join(" / "));
+    for mut hog in running {
+        if !hog.is_running() {
+            bail!("a busy loop ended before its time: {}", hog.stderr_tail().join(" / "));
+        }
     }
-    drop(running);
     let dose = format!("{each} on each processor, nice {nice}");
     Ok(bench.judged(dose, Right::TrueOrInvalid(TAKEN))?.into())
 }

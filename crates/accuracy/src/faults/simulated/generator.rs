@@ -27,7 +27,8 @@ const LATE: &[Reason] = &[
     Reason::RateMissed,
     Reason::NotSteady,
 ];
-const LATE_WORDS: &str = "invalid (generator lag, receive lag, host disturbed or generator saturated), or valid with true figures";
+const LATE_WORDS: &str =
+    "invalid (generator lag, receive lag, host disturbed or generator saturated), or valid with true figures";
 
 /// A row of the table below: simulated, of the generator, late or true.
 const fn late(
@@ -52,9 +53,12 @@ pub(crate) const FAULTS: &[Fault] = &[
         truth: RECURSION,
         plant: none,
     },
-    late("stop-1ms-sending", "the generator's machine stands still for 1 ms while requests are due", SENDING, |c| {
-        stopped_while_sending(c, Nanos::from_millis(1))
-    }),
+    late(
+        "stop-1ms-sending",
+        "the generator's machine stands still for 1 ms while requests are due",
+        SENDING,
+        |c| stopped_while_sending(c, Nanos::from_millis(1)),
+    ),
     late("stop-5ms-sending", "the same for 5 ms", SENDING, |c| {
         stopped_while_sending(c, Nanos::from_millis(5))
     }),
@@ -85,7 +89,12 @@ pub(crate) const FAULTS: &[Fault] = &[
         "20 to 90 % of its time in receiving",
         slow_receive,
     ),
-    late("slow-send", "sending a request takes the generator long", "20 to 90 % of its time in sending", slow_send),
+    late(
+        "slow-send",
+        "sending a request takes the generator long",
+        "20 to 90 % of its time in sending",
+        slow_send,
+    ),
     late(
         "clock-step",
         "the generator's monotonic clock jumps ahead, as that of a guest that was suspended",

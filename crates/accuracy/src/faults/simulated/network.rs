@@ -12,7 +12,8 @@ use crate::faults::right::Right;
 use crate::faults::scene::Scene;
 
 const FAILED: &[Reason] = &[Reason::ErrorRate];
-const FAILED_WORDS: &str = "invalid (error rate) well over 0.1 % failures, else that or valid with true figures";
+const FAILED_WORDS: &str =
+    "invalid (error rate) well over 0.1 % failures, else that or valid with true figures";
 
 pub(crate) const FAULTS: &[Fault] = &[
     Fault {

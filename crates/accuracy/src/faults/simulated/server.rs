@@ -26,8 +26,18 @@ const fn failing(
 }
 
 pub(crate) const FAULTS: &[Fault] = &[
-    failing("server-closes", "the server closes the connection instead of answering", "0.01 to 10 % of the requests", closes),
-    failing("server-answers-wrong", "the server answers something else", "0.01 to 10 % of the requests", wrong),
+    failing(
+        "server-closes",
+        "the server closes the connection instead of answering",
+        "0.01 to 10 % of the requests",
+        closes,
+    ),
+    failing(
+        "server-answers-wrong",
+        "the server answers something else",
+        "0.01 to 10 % of the requests",
+        wrong,
+    ),
     Fault {
         name: "server-answers-early",
         place: Place::Simulated,
@@ -85,8 +95,7 @@ fn closes(chance: &mut Chance) -> Result<Outcome> {
     scene.odd = Some(odd(chance, Misdeed::Closes, share));
     let (truth, (_, failed)) = (scene.truth(), scene.odd_requests());
     // What else was on its way on the connection fails, too.
-    let right =
-        if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::TrueOrInvalid(FAILED) };
+    let right = if failed > ERRORS_ALLOWED { Right::Invalid(FAILED) } else { Right::TrueOrInvalid(FAILED) };
     Ok(scene.judged(format!("{:.2} % of the requests", 100.0 * failed), &truth, right).into())
 }
 
@@ -151,7 +160,8 @@ fn warm_up(chance: &mut Chance) -> Result<Outcome> {
     let mut scene = Scene::new(chance)?;
     let truth = scene.truth();
     let factor = chance.between(2.0, 8.0);
-    let warm: Time = START + Nanos((chance.unit() * (scene.plan.warmup.0 as f64 + 0.6 * WINDOW.0 as f64)) as u64);
+    let warm: Time =
+        START + Nanos((chance.unit() * (scene.plan.warmup.0 as f64 + 0.6 * WINDOW.0 as f64)) as u64);
     scene.service.slow = Some((warm, factor));
     let into = warm.0 as f64 - scene.opens().0 as f64;
     let dose = format!("{factor:.1} times as long until {:+.0} ms from the window's start", into / 1e6);
