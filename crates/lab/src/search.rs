@@ -11,6 +11,7 @@
 mod ballots;
 mod bisection;
 mod maximum;
+mod patience;
 mod peak;
 #[cfg(test)]
 mod simulated;
@@ -28,6 +29,9 @@ pub enum Vote {
     Fail,
     /// The trial was invalid: it says nothing. The first at a rate is repeated, further ones count as failed.
     Unusable,
+    /// The host disturbed the trial: it says nothing, however often. The rate is tried again, and several in a row end
+    /// the search without an answer.
+    Disturbed,
 }
 
 /// A trial as a search sees it.
@@ -58,6 +62,15 @@ pub trait Search {
 
     /// About how many trials are still to come.
     fn trials_left(&self) -> usize;
+
+    /// Whether it stands still because the host disturbed one trial after the other. It can go on ([`Search::resume`]) once
+    /// the host is quiet.
+    fn is_disturbed(&self) -> bool {
+        false
+    }
+
+    /// Goes on where the host had disturbed it, with what undisturbed trials have shown so far.
+    fn resume(&mut self) {}
 
     /// Runs `measure` to the end of the search, or to its first error.
     fn drive<E>(&mut self, mut measure: impl FnMut(f64) -> Result<Outcome, E>) -> Result<(), E>

@@ -14,8 +14,8 @@ const SUSTAINED: f64 = 0.99;
 pub fn sustained(trial: &Trial) -> Outcome {
     // Over what arrived, not over what was asked for: a Poisson process offers a little more or less each time.
     let share = trial.achieved_rps * trial.window_s / trial.arrivals.intended as f64;
-    let vote = match trial.verdict {
-        Verdict::Invalid { .. } => Vote::Unusable,
+    let vote = match &trial.verdict {
+        verdict @ Verdict::Invalid { .. } => without_use(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
     };
@@ -26,7 +26,7 @@ pub fn sustained(trial: &Trial) -> Outcome {
 pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     let figure = trial.qos_figure_us(qos, basis);
     let vote = match (&trial.verdict, figure) {
-        (Verdict::Invalid { .. }, _) => Vote::Unusable,
+        (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         // Too few samples for the percentile say nothing.
         (Verdict::Valid, None) => Vote::Unusable,
@@ -36,14 +36,23 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     Outcome { vote, achieved_rps: trial.achieved_rps }
 }
 
+/// What an invalid trial says: that of a host that disturbs counts neither for nor against a rate.
+fn without_use(verdict: &Verdict) -> Vote {
+    if verdict.is_of_host() { Vote::Disturbed } else { Vote::Unusable }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::sample;
     use results::{Invalid, Reason};
 
+    fn invalid_by(reason: Reason) -> Verdict {
+        Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
+    }
+
     fn invalid() -> Verdict {
-        Verdict::Invalid { reasons: vec![Invalid { reason: Reason::GeneratorLag, detail: "1 ms".into() }] }
+        invalid_by(Reason::GeneratorLag)
     }
 
     const OVERLOADED: Verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 100.0 };
@@ -62,6 +71,8 @@ mod tests {
         check(Verdict::Valid, 9_800.0, 19_600, Vote::Pass);
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
         check(invalid(), 10_000.0, 20_000, Vote::Unusable);
+        check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Disturbed);
+        check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Disturbed);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
     }
 
@@ -81,5 +92,6 @@ mod tests {
         check(Verdict::Valid, None, None, QosBasis::Raw, Vote::Unusable);
         check(OVERLOADED, Some(10.0), Some(10.0), QosBasis::Raw, Vote::Fail);
         check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unusable);
+        check(invalid_by(Reason::HostDisturbed), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Disturbed);
     }
 }

@@ -12,6 +12,7 @@ mod agent;
 mod closed_loop;
 mod comparison;
 mod connections;
+mod disturbance;
 mod earlier;
 mod experiment;
 mod failure;

@@ -14,6 +14,8 @@ pub(super) struct Ballot {
     unusable: u32,
     /// Invalid trials that no longer count.
     forgotten: u32,
+    /// Trials that the host disturbed, which never count.
+    disturbed: u32,
     /// What was known before the search.
     expected: Option<Vote>,
 }
@@ -43,6 +45,34 @@ impl Ballot {
     }
 }
 
+/// The trials of a search.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    /// All of them, those known beforehand too.
+    pub(super) all: u32,
+    /// Those that were invalid for another reason than the host.
+    pub(super) unusable: u32,
+    /// Those that the host disturbed.
+    pub(super) disturbed: u32,
+}
+
+impl Tally {
+    /// Both together.
+    pub(super) fn plus(self, other: Tally) -> Tally {
+        Tally {
+            all: self.all + other.all,
+            unusable: self.unusable + other.unusable,
+            disturbed: self.disturbed + other.disturbed,
+        }
+    }
+
+    /// What to say of the disturbed ones; `None` where there were none.
+    pub(super) fn disturbed_words(self) -> Option<String> {
+        let Tally { all, disturbed, .. } = self;
+        (disturbed > 0).then(|| format!("{disturbed} of {all} trials were disturbed by the host and do not count"))
+    }
+}
+
 /// The votes of a search, by rate.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ballots {
@@ -57,6 +87,7 @@ impl Ballots {
             Vote::Pass => &mut ballot.passes,
             Vote::Fail => &mut ballot.fails,
             Vote::Unusable => &mut ballot.unusable,
+            Vote::Disturbed => &mut ballot.disturbed,
         } += 1;
     }
 
@@ -119,10 +150,12 @@ impl Ballots {
         self.rising.iter().map(against).sum()
     }
 
-    /// Trials in all, and how many of them were invalid.
-    pub(super) fn total(&self) -> (u32, u32) {
-        let unusable = self.rising.iter().map(|ballot| ballot.unusable + ballot.forgotten).sum();
-        (self.rising.iter().map(|ballot| ballot.passes + ballot.fails).sum::<u32>() + unusable, unusable)
+    /// How many trials there were.
+    pub(super) fn tally(&self) -> Tally {
+        let sum = |read: fn(&Ballot) -> u32| self.rising.iter().map(read).sum::<u32>();
+        let unusable = sum(|ballot| ballot.unusable + ballot.forgotten);
+        let disturbed = sum(|ballot| ballot.disturbed);
+        Tally { all: sum(|ballot| ballot.passes + ballot.fails) + unusable + disturbed, unusable, disturbed }
     }
 
     fn entry(&mut self, rate: f64) -> &mut Ballot {
@@ -149,6 +182,7 @@ mod tests {
                 let vote = match mark {
                     '+' => Vote::Pass,
                     '-' => Vote::Fail,
+                    '~' => Vote::Disturbed,
                     _ => Vote::Unusable,
                 };
                 ballots.count(*rate, vote);
@@ -191,6 +225,24 @@ mod tests {
     }
 
     #[test]
+    fn a_trial_that_the_host_disturbed_never_counts() {
+        let check = |marks: &str, empty: bool, decided: bool, high: Option<f64>| {
+            let ballots = ballots(&[(5.0, marks)]);
+            assert_eq!(ballots.is_unanswered(5.0), empty, "{marks}");
+            assert_eq!(ballots.is_decided(5.0), decided, "{marks}");
+            assert_eq!(ballots.bracket().high, high, "{marks}");
+            assert_eq!(ballots.lowest_failure(None), high, "{marks}");
+        };
+        check("~", true, false, None);
+        check("~~~~~~", true, false, None);
+        check("~~+~+", false, true, None);
+        check("-~~~", false, false, Some(5.0));
+        check("~-~-", false, true, Some(5.0));
+        let tally = ballots(&[(1.0, "+~~"), (2.0, "~?-")]).tally();
+        assert_eq!(tally, Tally { all: 6, unusable: 1, disturbed: 3 });
+    }
+
+    #[test]
     fn only_valid_trials_are_evidence_of_a_failure() {
         let check = |votes: &[(f64, &str)], expect: Option<f64>| {
             let ballots = ballots(votes);
@@ -208,7 +260,8 @@ mod tests {
         assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(2.0) });
         ballots.forget_invalid();
         assert_eq!(ballots.bracket(), Bracket { low: Some(1.0), high: Some(3.0) });
-        assert_eq!(ballots.total(), (9, 5), "they still count as trials");
+        let expect = Tally { all: 9, unusable: 5, disturbed: 0 };
+        assert_eq!(ballots.tally(), expect, "they still count as trials");
     }
 
     #[test]
@@ -245,6 +298,7 @@ mod tests {
     fn counts_what_contradicts_the_answer() {
         let ballots = ballots(&[(1.0, "--+"), (2.0, "+++"), (3.0, "++-"), (4.0, "-?+-")]);
         assert_eq!(ballots.bracket(), Bracket { low: Some(3.0), high: Some(4.0) });
-        assert_eq!((ballots.contradictions(), ballots.total()), (4, (13, 1)));
+        let expect = Tally { all: 13, unusable: 1, disturbed: 0 };
+        assert_eq!((ballots.contradictions(), ballots.tally()), (4, expect));
     }
 }

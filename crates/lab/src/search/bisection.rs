@@ -1,6 +1,6 @@
 //! Where to look next for a threshold.
 
-use super::ballots::Ballots;
+use super::ballots::{Ballots, Tally};
 use super::{Bracket, Outcome, Search, Vote};
 
 /// How many trials a search may take before it gives up with the interval that it has.
@@ -99,9 +99,9 @@ impl Bisection {
         self.ballots.contradictions()
     }
 
-    /// Votes behind the answer, those known beforehand too, and how many of them were invalid.
-    pub fn votes(&self) -> (u32, u32) {
-        self.ballots.total()
+    /// Trials behind the answer, those known beforehand too.
+    pub(super) fn tally(&self) -> Tally {
+        self.ballots.tally()
     }
 
     /// Whether it gave up before the interval was narrow enough.
@@ -283,7 +283,8 @@ mod tests {
             let measure = |rate: f64| {
                 trials += 1;
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let vote = [Vote::Pass, Vote::Fail, Vote::Unusable][(state >> 33) as usize % 3];
+                let votes = [Vote::Pass, Vote::Fail, Vote::Unusable, Vote::Disturbed];
+                let vote = votes[(state >> 33) as usize % 4];
                 Ok::<_, ()>(Outcome { vote, achieved_rps: rate })
             };
             search.drive(measure).unwrap();

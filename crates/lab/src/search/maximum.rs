@@ -2,6 +2,8 @@
 
 use results::MaxThroughput;
 
+use super::ballots::Tally;
+use super::patience::Patience;
 use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
 
 /// The rate that a server of unknown speed is offered first, to see what comes out under overload. Units: rps.
@@ -29,8 +31,9 @@ pub struct MaxSearch {
     state: State,
     /// Where a search that started from an earlier one stays.
     familiar: Option<(f64, f64)>,
-    /// Trials that led to no vote of `state`, and how many of them were invalid.
-    spent: (u32, u32),
+    /// Trials that led to no vote of `state`.
+    spent: Tally,
+    patience: Patience,
 }
 
 #[derive(Clone, Debug)]
@@ -47,8 +50,7 @@ enum State {
 impl MaxSearch {
     /// A search that knows nothing, for an interval no wider than `tolerance` of its upper end.
     pub fn first(tolerance: f64) -> MaxSearch {
-        let state = State::Probing { offer: FIRST_OFFER, retried: false };
-        MaxSearch { tolerance, state, familiar: None, spent: (0, 0) }
+        MaxSearch::of(State::Probing { offer: FIRST_OFFER, retried: false }, tolerance)
     }
 
     /// A search that starts from the interval of an earlier block.
@@ -61,11 +63,19 @@ impl MaxSearch {
         let bisection = bisection(high, tolerance).starting_at(&[], high - low);
         let bisection = bisection.expecting(low, Vote::Pass).expecting(high, Vote::Fail);
         let familiar = Some((low / FAMILIAR, high * FAMILIAR));
-        MaxSearch { tolerance, state: State::Bisecting(bisection), familiar, spent: (0, 0) }
+        MaxSearch { familiar, ..MaxSearch::of(State::Bisecting(bisection), tolerance) }
     }
 
-    /// The answer so far, as that of `block`; `None` where no rate was sustained.
+    fn of(state: State, tolerance: f64) -> MaxSearch {
+        MaxSearch { tolerance, state, familiar: None, spent: Tally::default(), patience: Patience::default() }
+    }
+
+    /// The answer so far, as that of `block`; `None` where no rate was sustained, and where the host disturbed the search.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
+        if self.patience.is_lost() {
+            // What is expected from an earlier block was not confirmed.
+            return None;
+        }
         let State::Bisecting(bisection) = &self.state else { return None };
         let Bracket { low: Some(low_rps), high } = bisection.bracket() else { return None };
         Some(MaxThroughput { block, low_rps, high_rps: high.unwrap_or(low_rps) })
@@ -73,40 +83,53 @@ impl MaxSearch {
 
     /// What a reader must know of the answer, in words.
     pub fn note(&self) -> Option<String> {
-        let (trials, unusable) = self.trials();
+        let tally = self.tally();
+        let Tally { all: trials, unusable, .. } = tally;
         let mut notes = Vec::new();
         if unusable > 0 {
             notes.push(format!("{unusable} of {trials} trials were invalid and counted as not sustained"));
         }
+        notes.extend(tally.disturbed_words());
         if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
             notes.push(format!("the search ended without a narrow interval after {trials} trials"));
         }
         (!notes.is_empty()).then(|| notes.join("; "))
     }
 
-    /// Trials in all, and how many of them were invalid.
-    fn trials(&self) -> (u32, u32) {
-        let votes = if let State::Bisecting(bisection) = &self.state { bisection.votes() } else { (0, 0) };
-        (self.spent.0 + votes.0, self.spent.1 + votes.1)
+    fn tally(&self) -> Tally {
+        match &self.state {
+            State::Bisecting(bisection) => self.spent.plus(bisection.tally()),
+            State::Probing { .. } | State::Nothing => self.spent,
+        }
     }
 
     fn probe(&mut self, offer: f64, retried: bool, outcome: Outcome) -> State {
         let Outcome { vote, achieved_rps: achieved } = outcome;
         let unusable = u32::from(vote == Vote::Unusable);
+        let disturbed = u32::from(vote == Vote::Disturbed);
+        if vote == Vote::Disturbed && !retried {
+            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            return State::Probing { offer, retried: true };
+        }
         if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
-            self.spent.0 += 1;
+            self.spent.all += 1;
             return State::Probing { offer: (4.0 * offer).min(units::Rate::MAX.rps()), retried: false };
         }
         if achieved <= 0.0 || !achieved.is_finite() {
-            self.spent = (self.spent.0 + 1, self.spent.1 + unusable);
+            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
             return if retried { State::Nothing } else { State::Probing { offer, retried: true } };
         }
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
             bisection(achieved, self.tolerance).starting_at(&[FIRST_GUESS * achieved, achieved], stride);
+        // What came out beside a disturbance is a place to begin at, and says nothing of the offer.
+        if vote == Vote::Disturbed {
+            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            return State::Bisecting(search);
+        }
         // Whichever side was at fault, an offer that far above what came out cannot be sustained.
         if offer > CLEAR_OVERLOAD * achieved {
-            self.spent.1 += unusable;
+            self.spent.unusable += unusable;
             return State::Bisecting(search.with_vote(offer, Vote::Fail).expecting(offer, Vote::Fail));
         }
         State::Bisecting(search.with_vote(offer, vote))
@@ -119,6 +142,9 @@ fn bisection(about: f64, tolerance: f64) -> Bisection {
 
 impl Search for MaxSearch {
     fn next(&mut self) -> Option<f64> {
+        if self.patience.is_lost() {
+            return None;
+        }
         match &mut self.state {
             State::Probing { offer, .. } => Some(*offer),
             State::Nothing => None,
@@ -127,7 +153,7 @@ impl Search for MaxSearch {
                 if let (Some(rate), Some((low, high))) = (rate, self.familiar)
                     && !(low..=high).contains(&rate)
                 {
-                    self.spent = self.trials();
+                    self.spent = self.tally();
                     self.familiar = None;
                     self.state = State::Probing { offer: FIRST_OFFER, retried: false };
                     return Some(FIRST_OFFER);
@@ -138,6 +164,7 @@ impl Search for MaxSearch {
     }
 
     fn enter(&mut self, outcome: Outcome) {
+        self.patience.enter(outcome.vote);
         match self.state {
             State::Probing { offer, retried } => self.state = self.probe(offer, retried, outcome),
             State::Bisecting(ref mut bisection) => bisection.enter(outcome),
@@ -150,6 +177,20 @@ impl Search for MaxSearch {
             State::Probing { .. } => 7,
             State::Bisecting(bisection) => bisection.trials_left(),
             State::Nothing => 0,
+        }
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.patience.is_lost()
+    }
+
+    fn resume(&mut self) {
+        self.patience.renew();
+        let tally = self.tally();
+        // Where all was disturbed so far, what came out is far from what a quiet host gives.
+        if self.familiar.is_none() && tally.disturbed == tally.all {
+            self.spent = tally;
+            self.state = State::Probing { offer: FIRST_OFFER, retried: false };
         }
     }
 }
@@ -247,6 +288,72 @@ mod tests {
         let found = search.interval(2).unwrap();
         assert_eq!((found.block, found.low_rps), (2, 100_000.0));
         assert!(search.note().unwrap().contains("invalid"), "{:?}", search.note());
+    }
+
+    #[test]
+    fn trials_that_the_host_disturbs_do_not_move_the_answer() {
+        // Every other trial is disturbed, and a tenth comes out of it.
+        let holds = |seed: &u64| {
+            let mut machine = Server::TYPICAL.run(*seed);
+            let mut search = MaxSearch::first(0.03);
+            let mut trials = 0;
+            let measure = |rate: f64| {
+                trials += 1;
+                Ok::<_, ()>(match trials % 2 {
+                    0 => machine.throughput(rate),
+                    _ => Outcome { vote: Vote::Disturbed, achieved_rps: 0.1 * rate },
+                })
+            };
+            search.drive(measure).unwrap();
+            assert!(!search.is_disturbed());
+            assert!(search.note().unwrap().contains("disturbed by the host"), "{:?}", search.note());
+            let (found, capacity) = (search.interval(0).unwrap(), Server::TYPICAL.capacity);
+            found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity
+        };
+        let held = (0..100).filter(holds).count();
+        assert!(held >= 95, "{held} of 100");
+    }
+
+    #[test]
+    fn a_host_that_is_never_quiet_ends_the_search_without_an_answer() {
+        let earlier = MaxThroughput { block: 0, low_rps: 50_000.0, high_rps: 51_000.0 };
+        for mut search in [MaxSearch::first(0.03), MaxSearch::again(&earlier, 0.03)] {
+            let mut trials = 0;
+            let disturbed = |rate: f64| {
+                trials += 1;
+                Ok::<_, ()>(Outcome { vote: Vote::Disturbed, achieved_rps: 0.1 * rate })
+            };
+            search.drive(disturbed).unwrap();
+            assert!(search.is_disturbed() && trials == 3, "{trials}");
+            assert_eq!(search.interval(1), None, "an earlier answer is not confirmed by it");
+            search.resume();
+            assert!(!search.is_disturbed() && search.next().is_some());
+        }
+    }
+
+    #[test]
+    fn a_search_that_was_disturbed_goes_on_where_it_was() {
+        let mut search = MaxSearch::first(0.03);
+        let mut machine = Server::TYPICAL.run(1);
+        let mut trials = 0;
+        let mut rounds = 0;
+        while rounds == 0 || search.is_disturbed() {
+            search.resume();
+            rounds += 1;
+            // The host takes the processors from the third trial to the eighth.
+            let measure = |rate: f64| {
+                trials += 1;
+                Ok::<_, ()>(match trials {
+                    3..=8 => Outcome { vote: Vote::Disturbed, achieved_rps: 500.0 },
+                    _ => machine.throughput(rate),
+                })
+            };
+            search.drive(measure).unwrap();
+        }
+        let found = search.interval(0).unwrap();
+        let capacity = Server::TYPICAL.capacity;
+        assert!(found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity, "{found:?}");
+        assert!(rounds == 3 && search.note().unwrap().starts_with("6 of "), "{rounds} {:?}", search.note());
     }
 
     #[test]

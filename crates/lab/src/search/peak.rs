@@ -1,5 +1,7 @@
 //! The search for the peak throughput under QoS.
 
+use super::ballots::Tally;
+use super::patience::Patience;
 use super::{Bisection, Bracket, Outcome, Search, Tolerance, Vote};
 
 /// A search for the highest load that meets the target.
@@ -17,6 +19,7 @@ pub struct PeakSearch {
     limit: f64,
     /// Whether loads with invalid trials alone were tried anew.
     retried: bool,
+    patience: Patience,
 }
 
 /// No load over this multiple of the first ceiling is tried.
@@ -29,7 +32,8 @@ impl PeakSearch {
     pub fn new(ceiling: f64, tolerance: f64, votes: impl IntoIterator<Item = (f64, Vote)>) -> PeakSearch {
         let start = Bisection::new(0.0, ceiling, Tolerance::Absolute(tolerance));
         let bisection = votes.into_iter().fold(start, |search, (share, vote)| search.with_vote(share, vote));
-        PeakSearch { bisection, ceiling, step: tolerance, limit: LIMIT * ceiling, retried: false }
+        let (step, limit) = (tolerance, LIMIT * ceiling);
+        PeakSearch { bisection, ceiling, step, limit, retried: false, patience: Patience::default() }
     }
 
     /// The answer so far, in shares. Both ends stand on valid trials.
@@ -39,23 +43,31 @@ impl PeakSearch {
 
     /// Whether there is an answer: a load that met the target, or none among trials that were all valid.
     pub fn is_known(&self) -> bool {
-        self.bracket().low.is_some() || self.bisection.votes().1 == 0
+        let Tally { unusable, disturbed, .. } = self.bisection.tally();
+        self.bracket().low.is_some() || unusable + disturbed == 0
     }
 
     /// Trials behind the answer.
     pub fn trials(&self) -> u32 {
-        self.bisection.votes().0
+        self.bisection.tally().all
     }
 
     /// What a reader must know of the answer, in words.
     pub fn note(&self) -> Option<String> {
-        let (trials, unusable) = self.bisection.votes();
+        let tally = self.bisection.tally();
+        let Tally { all: trials, unusable, disturbed } = tally;
         let mut notes = Vec::new();
-        if unusable == trials && trials > 0 {
+        if disturbed == trials && trials > 0 {
+            notes.push(format!("the host disturbed all {trials} trials: nothing is known of the peak"));
+        } else if unusable + disturbed == trials && trials > 0 {
             notes.push(format!("all {trials} trials were invalid: nothing is known of the peak"));
-        } else if unusable > 0 {
-            notes.push(format!("{unusable} of {trials} trials were invalid; none of them counts as met"));
+        } else {
+            if unusable > 0 {
+                notes.push(format!("{unusable} of {trials} trials were invalid; none of them counts as met"));
+            }
+            notes.extend(tally.disturbed_words());
         }
+        let unusable = unusable + disturbed;
         if self.bracket() != self.bisection.bracket() && unusable < trials {
             notes.push("just above it no trial was valid, so it may be higher".into());
         }
@@ -64,7 +76,9 @@ impl PeakSearch {
         if contradictions > 2 && unusable < trials {
             notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
         }
-        if self.bisection.gave_up() {
+        if self.patience.is_lost() {
+            notes.push("the search ended before its interval was narrow, as the host did not become quiet".into());
+        } else if self.bisection.gave_up() {
             notes.push("the search ended without a narrow interval".into());
         }
         (!notes.is_empty()).then(|| notes.join("; "))
@@ -73,6 +87,9 @@ impl PeakSearch {
 
 impl Search for PeakSearch {
     fn next(&mut self) -> Option<f64> {
+        if self.patience.is_lost() {
+            return None;
+        }
         loop {
             let rate = self.bisection.next();
             if rate.is_some() || self.bisection.gave_up() {
@@ -94,11 +111,20 @@ impl Search for PeakSearch {
     }
 
     fn enter(&mut self, outcome: Outcome) {
+        self.patience.enter(outcome.vote);
         self.bisection.enter(outcome);
     }
 
     fn trials_left(&self) -> usize {
         self.bisection.trials_left()
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.patience.is_lost()
+    }
+
+    fn resume(&mut self) {
+        self.patience.renew();
     }
 }
 
@@ -221,6 +247,45 @@ mod tests {
         assert_eq!((search.bracket(), search.is_known()), (Bracket::default(), false));
         let note = search.note().unwrap();
         assert!(note.starts_with("all ") && note.contains("invalid"), "{note}");
+    }
+
+    #[test]
+    fn a_peak_is_not_looked_for_beside_a_disturbance() {
+        let disturbed = |share| Ok::<_, ()>(Outcome { vote: Vote::Disturbed, achieved_rps: share });
+        // Neither met nor missed: what a sweep met still stands.
+        let votes = [(0.5, Vote::Pass), (0.5, Vote::Pass), (0.9, Vote::Disturbed)];
+        for (votes, low) in [(&votes[..], Some(0.5)), (&[][..], None)] {
+            let mut search = PeakSearch::new(1.0, 0.05, votes.iter().copied());
+            search.drive(disturbed).unwrap();
+            assert!(search.is_disturbed());
+            assert_eq!(search.bracket(), Bracket { low, high: None });
+            assert_eq!(search.is_known(), low.is_some());
+            assert!(search.note().unwrap().contains("the host"), "{:?}", search.note());
+        }
+        // Missed at one load in a quiet moment, while lower ones are unknown: not missed at every load.
+        let mut search = PeakSearch::new(1.0, 0.05, [(0.5, Vote::Fail), (0.5, Vote::Fail)]);
+        search.drive(disturbed).unwrap();
+        assert!(search.is_disturbed() && !search.is_known());
+    }
+
+    #[test]
+    fn a_disturbance_in_the_middle_does_not_move_the_peak() {
+        let server = Server { capacity: 0.72, jitter: 0.0, ..Server::TYPICAL };
+        let mut machine = server.run(1);
+        let mut search = PeakSearch::new(1.0, 0.05, []);
+        let (mut trials, mut rounds) = (0, 0);
+        while rounds == 0 || search.is_disturbed() {
+            search.resume();
+            rounds += 1;
+            let measure = |share: f64| {
+                trials += 1;
+                let vote = if (2..=6).contains(&trials) { Vote::Disturbed } else { machine.vote(share) };
+                Ok::<_, ()>(Outcome { vote, achieved_rps: share })
+            };
+            search.drive(measure).unwrap();
+        }
+        assert!(rounds == 2 && holds(&search, 0.72, 0.0), "{rounds} {:?}", search.bracket());
+        assert!(search.note().unwrap().contains("5 of "), "{:?}", search.note());
     }
 
     #[test]

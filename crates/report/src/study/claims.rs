@@ -81,6 +81,7 @@ mod tests {
                 measured: String::new(),
                 reason: String::new(),
                 p_value: None,
+                host_disturbed: false,
             };
             let study = Study { claims: verdicts.iter().map(claim).collect(), ..Study::default() };
             assert_eq!(tally_words(&study), expect);

@@ -141,6 +141,7 @@ fn claim(id: &str, verdict: ClaimVerdict, p_value: Option<f64>) -> ClaimResult {
         measured: "met up to 71 % [66 %, 75 %] of the maximum".into(),
         reason: "7 blocks; the interval holds the published value".into(),
         p_value,
+        host_disturbed: false,
     }
 }
 

@@ -20,6 +20,9 @@ pub struct ClaimResult {
     /// the study; `None` where the claim compares nothing or there were too few pairs.
     #[serde(default)]
     pub p_value: Option<f64>,
+    /// Whether it could not be judged because the host disturbed what was measured: another run may judge it.
+    #[serde(default)]
+    pub host_disturbed: bool,
 }
 
 /// Whether a claim holds on this machine.
