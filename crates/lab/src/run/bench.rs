@@ -1,24 +1,27 @@
 //! A generator with its servers, kept running from block to block.
 
+mod search;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use knobs::Engine;
 use probes::Probe;
-use results::{Invalid, Kind, MaxThroughput, Peak, Purpose, Reason, ResultFolder, SCHEMA, Trial, Verdict};
+use results::{Invalid, Kind, MaxThroughput, Purpose, Reason, ResultFolder, SCHEMA, Trial, Verdict};
 use serde_json::Value;
 use spec::{Agents, Cpus, Load, Pace, Spec, Workload};
-use units::{Qos, QosBasis};
 
 use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
+use super::quiet::{Kernel, Look};
 use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
-use super::{BenchPlan, Point, Request, Span, Trials, metrics, processors};
+use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
-    Error, Files, Generator, Interrupt, Machines, MaxSearch, Outcome, PeakSearch, Search, Server,
-    ServerOptions, Vote, allowed_cores, check_reach, met, needs_files, sustained,
+    Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach, needs_files,
 };
+
+pub(super) use search::is_overloaded_by_host;
 
 /// What all benches of a study have in common.
 pub struct Setup {
@@ -53,34 +56,16 @@ pub struct Bench {
     notes: Vec<String>,
     folder: String,
     search: Span,
-    /// The maximum of each target, as it was found last.
+    /// The maximum of each target in this block; empty where the block was given up.
     maxima: Vec<MaxThroughput>,
+    /// Why there is none in this block: what the host did.
+    given_up: Option<Invalid>,
     /// Settings of the host that another process changed during that search.
     drift: Option<Invalid>,
     hold: KnobGuard,
     interrupt: Interrupt,
-}
-
-/// What a search for the peak throughput of one target found at a point.
-pub(super) struct PointPeak {
-    /// The highest load that met the target. Units: rps.
-    pub(super) low_rps: f64,
-    /// The lowest that did not; `None` where none did not. Units: rps.
-    pub(super) high_rps: Option<f64>,
-    /// The figures of a trial at `low_rps` that met the target; none where there is none.
-    pub(super) figures: BTreeMap<String, f64>,
-    /// Settings of the host that another process changed meanwhile.
-    pub(super) drift: Option<Invalid>,
-}
-
-/// A search for the peaks of all targets.
-struct PeakSpan {
-    qos: Qos,
-    basis: QosBasis,
-    span: Span,
-    block: u32,
-    /// What the shares are of. Units: rps.
-    reference: f64,
+    /// What sees whether the host is quiet.
+    look: Box<dyn Look>,
 }
 
 impl Bench {
@@ -162,12 +147,14 @@ impl Bench {
         let maxima = trials.experiment().targets.iter().filter_map(|target| target.max_throughput.last());
         Bench {
             maxima: maxima.cloned().collect(),
+            given_up: None,
             notes: Vec::new(),
             folder,
             search: Span::of_search(experiment),
             drift: None,
             hold: KnobGuard::none(),
             interrupt,
+            look: Box::new(Kernel::default()),
             trials,
         }
     }
@@ -178,67 +165,21 @@ impl Bench {
         Bench { hold, ..self }
     }
 
+    /// Has `look` say whether the host is quiet.
+    #[cfg(test)]
+    pub(super) fn looking(mut self, look: impl Look + 'static) -> Bench {
+        self.look = Box::new(look);
+        self
+    }
+
     /// What a reader must know of it.
     pub(super) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Measures the maximum throughput of every target again, as an interval no wider than `tolerance` of it.
-    pub(super) fn search_maximum(
-        &mut self,
-        block: u32,
-        tolerance: f64,
-        track: &mut Tracker<'_>,
-    ) -> Result<(), Error> {
-        let targets = self.trials.experiment().targets.iter();
-        let mut searches: Vec<MaxSearch> = targets
-            .map(|target| match target.max_throughput.last() {
-                Some(earlier) => MaxSearch::again(earlier, tolerance),
-                None => MaxSearch::first(tolerance),
-            })
-            .collect();
-        let purpose = Purpose::MaxSearch;
-        let seeds = self.seeds();
-        let (trials, span) = (&mut self.trials, self.search);
-        let from = trials.experiment().trials.len();
-        let (_, drift) = self.hold.during(|| {
-            take_turns(
-                &mut searches,
-                track,
-                || false,
-                |target, rate, n, track| {
-                    let seed = seeds.trial(block, purpose, n);
-                    let rate_rps = Some(rate);
-                    let request = Request { target, purpose, block, load_share: None, rate_rps, span, seed };
-                    Ok(sustained(trials.run(&request, track)?))
-                },
-            )
-        })?;
-        self.invalidate(from, drift.as_ref())?;
-        if let Some(drift) = &drift {
-            let detail = &drift.detail;
-            self.trials.note(format!(
-                "Block {}: a knob changed while the maximum was searched: {detail}.",
-                block + 1
-            ));
-        }
-        self.drift = drift;
-        self.maxima.clear();
-        for (place, search) in searches.iter().enumerate() {
-            let name = self.trials.experiment().targets[place].name.clone();
-            let note = search.note();
-            let Some(found) = search.interval(block) else {
-                let reason = note.unwrap_or_else(|| "it was overloaded at every rate that was tried".into());
-                return Err(Error::NoThroughput { target: name, reason });
-            };
-            if let Some(note) = note {
-                let why = invalid_because(&self.trials.experiment().trials[from..], &name);
-                self.trials.note(format!("Maximum of {name}, block {}: {note}{why}.", block + 1));
-            }
-            self.trials.experiment_mut().targets[place].max_throughput.push(found.clone());
-            self.maxima.push(found);
-        }
-        self.trials.save()
+    /// Why there is no maximum in this block, where its search was given up.
+    pub(super) fn given_up(&self) -> Option<&Invalid> {
+        self.given_up.as_ref()
     }
 
     /// Takes a maximum for granted.
@@ -256,7 +197,7 @@ impl Bench {
         self.trials.save()
     }
 
-    /// The smallest maximum of its targets, as it was found last: what loads are shares of, lest one is offered more than
+    /// The smallest maximum of its targets in this block; `None` where the block was given up: what loads are shares of, lest one is offered more than
     /// another.
     pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
         self.maxima.iter().min_by(|a, b| a.reference_rps().total_cmp(&b.reference_rps()))
@@ -314,7 +255,26 @@ impl Bench {
             Ok(())
         })?;
         self.invalidate(from, drift.as_ref())?;
+        if again {
+            self.settle_overloads(from)?;
+        }
         Ok(&self.trials.experiment().trials[from..])
+    }
+
+    /// A load that the host may have made an overload was run again as one of the trials since number `from`. Where it was
+    /// sustained then, the overload was not the server's.
+    fn settle_overloads(&mut self, from: usize) -> Result<(), Error> {
+        let experiment = self.trials.experiment_mut();
+        let (before, again) = experiment.trials.split_at_mut(from);
+        for trial in again.iter().filter(|trial| trial.verdict == Verdict::Valid) {
+            let first = before.iter_mut().find(|first| Some(&first.id) == trial.instead_of.as_ref());
+            if let Some(first) = first.filter(|first| search::is_overloaded_by_host(first)) {
+                let detail = format!("{}; trial {} sustained the same load", first.verdict, trial.id);
+                let host = Invalid { reason: Reason::HostDisturbed, detail };
+                first.verdict = std::mem::take(&mut first.verdict).against(host);
+            }
+        }
+        self.trials.save()
     }
 
     /// How long the knobs take to apply, or the server to restart, so many times.
@@ -345,101 +305,6 @@ impl Bench {
             _ => Vec::new(),
         };
         Ok(figures.into_iter().map(|(name, us)| (name.to_owned(), us)).collect())
-    }
-
-    /// Searches the peak throughput of the only target under the quality of service of a point.
-    pub(super) fn search_peak(
-        &mut self,
-        experiment: &Spec,
-        block: u32,
-        tolerance: f64,
-        track: &mut Tracker<'_>,
-    ) -> Result<PointPeak, Error> {
-        let qos = experiment.qos.target;
-        let basis = qos.basis.unwrap_or(QosBasis::Windowed);
-        let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
-        let mut searches = [PeakSearch::new(1.0, tolerance, [])];
-        let from = self.trials.experiment().trials.len();
-        let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
-        let (_, drift) = self.search_peaks(&mut searches, &what, || false, track)?;
-        let bracket = searches[0].bracket();
-        let at_peak =
-            |trial: &&Trial| trial.load_share == bracket.low && met(trial, &qos, basis).vote == Vote::Pass;
-        let trial = self.trials.experiment().trials[from..].iter().rev().find(at_peak);
-        let figures = trial.map(metrics::of_trial).unwrap_or_default();
-        self.invalidate(from, drift.as_ref())?;
-        let low_rps = bracket.low.unwrap_or(0.0) * reference;
-        Ok(PointPeak { low_rps, high_rps: bracket.high.map(|share| share * reference), figures, drift })
-    }
-
-    /// Searches the peak throughput of every target under the quality of service of the run, after its sweep. `late` says
-    /// whether it is to end with the intervals that it has.
-    pub(super) fn conclude_peaks(
-        &mut self,
-        experiment: &Spec,
-        block: u32,
-        tolerance: f64,
-        late: impl Fn() -> bool,
-        track: &mut Tracker<'_>,
-    ) -> Result<(), Error> {
-        self.trials.settle_basis();
-        let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
-        let result = self.trials.experiment();
-        let (qos, basis) = (result.qos, result.qos_basis);
-        let mut searches: Vec<PeakSearch> = result
-            .targets
-            .iter()
-            .map(|target| {
-                let own = target.max_throughput.last().map_or(reference, MaxThroughput::reference_rps);
-                let of_sweep = result.trials_of(&target.name).filter(|t| t.purpose == Purpose::LoadPoint);
-                let votes = of_sweep.filter_map(|t| Some((t.load_share?, met(t, &qos, basis).vote)));
-                PeakSearch::new(own / reference, tolerance, votes)
-            })
-            .collect();
-        let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
-        let (whole, _) = self.search_peaks(&mut searches, &what, late, track)?;
-        if !whole {
-            self.trials.note(
-                "The search for the peak was ended to keep to the time; its interval is wider than asked for.",
-            );
-        }
-        for (place, search) in searches.iter().enumerate() {
-            let target = &mut self.trials.experiment_mut().targets[place];
-            target.peak = search.is_known().then(|| peak(search, &target.max_throughput, reference));
-            if let (None, Some(note)) = (&target.peak, search.note()) {
-                let note =
-                    format!("The peak of {} is not known: no load met the target, and {note}.", target.name);
-                self.trials.note(note);
-            }
-        }
-        self.trials.save()
-    }
-
-    /// Returns whether `searches` ended by themselves.
-    fn search_peaks(
-        &mut self,
-        searches: &mut [PeakSearch],
-        what: &PeakSpan,
-        late: impl Fn() -> bool,
-        track: &mut Tracker<'_>,
-    ) -> Result<(bool, Option<Invalid>), Error> {
-        let seeds = self.seeds();
-        let trials = &mut self.trials;
-        self.hold.during(|| {
-            take_turns(searches, track, late, |target, share, n, track| {
-                let purpose = Purpose::PeakSearch;
-                let request = Request {
-                    target,
-                    purpose,
-                    block: what.block,
-                    load_share: Some(share),
-                    rate_rps: Some(share * what.reference),
-                    span: what.span,
-                    seed: seeds.trial(what.block, purpose, n),
-                };
-                Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
-            })
-        })
     }
 
     fn seeds(&self) -> Seeds {
@@ -474,69 +339,6 @@ impl Bench {
     pub fn finish(self, outcome: &Result<(), Error>) -> Result<(results::Experiment, ResultFolder), Error> {
         self.trials.finish(outcome)
     }
-}
-
-/// Runs `searches` to their ends, one trial of each in turn. `measure` is told the place of the search, the rate and the
-/// number of its trial. Returns whether they ended by themselves and not because `late` said so.
-fn take_turns<S: Search>(
-    searches: &mut [S],
-    track: &mut Tracker<'_>,
-    late: impl Fn() -> bool,
-    mut measure: impl FnMut(usize, f64, usize, &mut Tracker<'_>) -> Result<Outcome, Error>,
-) -> Result<bool, Error> {
-    for n in 0.. {
-        let mut all_done = true;
-        for place in 0..searches.len() {
-            let Some(rate) = searches[place].next() else { continue };
-            all_done = false;
-            if late() {
-                return Ok(false);
-            }
-            track.agenda.expect(searches.iter().map(|search| search.trials_left().max(1)).sum());
-            searches[place].enter(measure(place, rate, n, track)?);
-        }
-        if all_done {
-            break;
-        }
-    }
-    Ok(true)
-}
-
-fn peak(search: &PeakSearch, blocks: &[MaxThroughput], reference: f64) -> Peak {
-    let bracket = search.bracket();
-    let low_rps = bracket.low.unwrap_or(0.0) * reference;
-    let mut note = search.note();
-    let latest = blocks.last().map_or(reference, |block| block.high_rps);
-    if low_rps > latest {
-        let words =
-            "it lies above the maximum of the last block, which was measured while the machine was slower";
-        note = Some(note.map_or(words.into(), |note| format!("{note}; {words}")));
-    }
-    let maxima: Vec<f64> = blocks.iter().map(MaxThroughput::reference_rps).collect();
-    Peak {
-        low_rps,
-        high_rps: bracket.high.map(|share| share * reference),
-        share_of_max: stats::median(&maxima).filter(|max| *max > 0.0).map(|max| low_rps / max),
-        trials: search.trials(),
-        note,
-    }
-}
-
-/// What made the invalid trials of a search for the maximum invalid, and what that means for the maximum.
-fn invalid_because(trials: &[Trial], target: &str) -> String {
-    let mut reasons: Vec<&str> = Vec::new();
-    let mut generators = false;
-    for trial in trials.iter().filter(|trial| trial.target == target) {
-        let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
-        let of_generator = [Reason::GeneratorLag, Reason::GeneratorSaturated, Reason::RateMissed];
-        generators |= found.iter().any(|invalid| of_generator.contains(&invalid.reason));
-        if !reasons.contains(&trial.verdict.label()) {
-            reasons.push(trial.verdict.label());
-        }
-    }
-    let meaning =
-        if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
-    if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
 }
 
 fn record(name: &str, experiment: &Spec, notes: &[String], setup: &Setup) -> results::Experiment {

@@ -21,6 +21,11 @@ fn percent(share: f64) -> String {
     format!("{} %", (1e4 * share).round() / 1e2)
 }
 
+/// Where a pair stands on the axis.
+pub(super) fn x(pair: &Pair) -> X {
+    place(share(&pair.first), share(&pair.second))
+}
+
 /// Measures both; what each lost its bench by comes with the cell.
 ///
 /// The two generators start together, each with its warm-up, so that the windows overlap but for the some ms by which
@@ -39,7 +44,7 @@ pub(super) fn measure(
     });
     let mut cell = Cell {
         series: pair.first.series.clone(),
-        x: self::place(share(&pair.first), share(&pair.second)),
+        x: x(pair),
         block: place.0,
         verdict: Verdict::Valid,
         trial: first.last_trial(),

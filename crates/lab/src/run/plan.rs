@@ -23,6 +23,13 @@ pub(crate) struct Point {
     pub(crate) of: usize,
 }
 
+impl Point {
+    /// Whether its load follows from a maximum.
+    pub(crate) fn needs_maximum(&self) -> bool {
+        matches!(self.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak)
+    }
+}
+
 /// Two services under a load each, at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Pair {
@@ -161,6 +168,16 @@ impl Plan {
     pub(crate) fn reference_of(&self, series: &str) -> Option<usize> {
         let own = self.references.iter().position(|point| point.series == series);
         own.or(if self.references.len() == 1 { Some(0) } else { None })
+    }
+
+    /// Whether the load at this place of a series follows from the maximum of `bench`.
+    pub(crate) fn follows_maximum(&self, bench: usize, series: &str, x: &X) -> bool {
+        let of = |point: &Point| point.of == bench && point.needs_maximum();
+        let point = |point: &Point| of(point) && point.series == series && point.x == *x;
+        let pair = |pair: &Pair| {
+            (of(&pair.first) || of(&pair.second)) && pair.first.series == series && super::pair::x(pair) == *x
+        };
+        self.points.iter().any(point) || self.pairs.iter().any(pair)
     }
 
     /// A point in words: `memcached at 50 %`.

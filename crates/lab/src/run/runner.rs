@@ -8,8 +8,9 @@ use results::{Invalid, MaxThroughput, Purpose, Reason, Trial, Verdict};
 use spec::Load;
 
 use super::progress::{Progress, Tracker};
+use super::bench::is_overloaded_by_host;
 use super::step::Step;
-use super::{Bench, Pair, Plan, Point, Record, metrics, pair};
+use super::{Bench, Pair, Plan, Point, Record, Span, metrics, pair};
 use crate::Error;
 
 /// The width of the interval of a peak throughput under QoS that is a point, as a share of the maximum.
@@ -27,6 +28,13 @@ pub struct Runner<'a> {
     first: u32,
     /// What the reference points gave in this block.
     references: Vec<Vec<BTreeMap<String, f64>>>,
+}
+
+/// A step that was measured.
+struct Measured {
+    cell: Cell,
+    /// Why it is to be measured once more; `None` where it is not.
+    again: Option<&'static str>,
 }
 
 /// What is left of a run: how it ended, and its benches, but those that were left out.
@@ -117,13 +125,14 @@ impl<'a> Runner<'a> {
                 Step::Maximum(bench) => self.maximum(bench, block)?,
                 Step::Reference(place) => {
                     let cell = self.measure(&self.plan.references[place], (block, n), false)?;
-                    let usable = cell.filter(|cell| cell.verdict.is_usable());
-                    self.references[place].extend(usable.map(|cell| cell.metrics));
+                    let usable = cell.filter(|measured| measured.cell.verdict.is_usable());
+                    self.references[place].extend(usable.map(|measured| measured.cell.metrics));
                 }
                 Step::Point(_) | Step::Pair(_) | Step::Peak(_) => {
-                    if let Some(cell) = self.cell(step, (block, n), false)? {
-                        if cell.verdict.may_pass() && self.is_repeated(step) {
-                            invalidated.push((step, self.record.cells(), cell.verdict.label()));
+                    if let Some(Measured { cell, again }) = self.cell(step, (block, n), false)? {
+                        if let Some(label) = again.filter(|_| self.is_repeated(step)) {
+                            let host = cell.verdict.is_of_host() || cell.verdict.is_usable();
+                            invalidated.push((step, self.record.cells(), label, host));
                         }
                         self.record.enter(cell, None)?;
                     }
@@ -131,14 +140,18 @@ impl<'a> Runner<'a> {
             }
             self.track.agenda.next();
         }
-        for (more, (step, at, label)) in invalidated.into_iter().enumerate() {
+        let mut waited = false;
+        for (more, (step, at, label, host)) in invalidated.into_iter().enumerate() {
             if self.plan.time.is_some_and(|time| self.started.elapsed() >= time) {
                 break;
+            }
+            if host && !std::mem::replace(&mut waited, true) {
+                self.wait_for_quiet(step)?;
             }
             self.track.phase(format!("once more ({label}): {}", self.plan.words(step, block)));
             // Without it one stall of the host in one trial of six would leave a whole claim without a judgement. What
             // was measured first stays among the trials of its bench.
-            if let Some(cell) = self.cell(step, (block, steps.len() + more), true)? {
+            if let Some(Measured { cell, .. }) = self.cell(step, (block, steps.len() + more), true)? {
                 self.record.enter(Cell { instead_of: Some(label.into()), ..cell }, Some(at))?;
             }
         }
@@ -162,10 +175,29 @@ impl<'a> Runner<'a> {
             bench.assume_maximum(block, rps);
             return Ok(());
         }
-        match bench.search_maximum(block, tolerance, &mut self.track) {
-            Ok(()) => Ok(()),
-            Err(error) => self.lose(place, error),
+        let searched = match bench.search_maximum(block, tolerance, &mut self.track) {
+            Ok(searched) => searched,
+            Err(error) => return self.lose(place, error),
+        };
+        if let Some(why) = searched.given_up {
+            let what = format!("{} in block {}", self.plan.users_of(place), block + 1);
+            self.record.leave_out(&what, &why.detail);
         }
+        for (earlier, why) in searched.withdrawn {
+            self.record.withdraw(self.plan, place, earlier, &why)?;
+        }
+        Ok(())
+    }
+
+    /// Waits, within a bound, until the host is quiet for a step that it disturbed.
+    fn wait_for_quiet(&mut self, step: Step) -> Result<(), Error> {
+        let point = match step {
+            Step::Point(place) => &self.plan.points[place],
+            Step::Pair(place) => &self.plan.pairs[place].first,
+            Step::Maximum(_) | Step::Reference(_) | Step::Peak(_) => return Ok(()),
+        };
+        let Some(bench) = &mut self.benches[point.bench] else { return Ok(()) };
+        bench.wait_for_quiet(Span::of(&point.experiment).total(), &mut self.track)
     }
 
     /// A bench that cannot be measured any more is left out from now on, and the others go on.
@@ -178,7 +210,7 @@ impl<'a> Runner<'a> {
         bench.map_or(Ok(()), |bench| bench.finish(&Err(error)).map(drop))
     }
 
-    fn cell(&mut self, step: Step, at: (u32, usize), again: bool) -> Result<Option<Cell>, Error> {
+    fn cell(&mut self, step: Step, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
         match step {
             Step::Point(place) => self.measure(&self.plan.points[place], at, again),
             Step::Pair(place) => self.measure_pair(&self.plan.pairs[place], at),
@@ -187,23 +219,29 @@ impl<'a> Runner<'a> {
     }
 
     /// Measures one point; `None` where its bench is not there (any more).
-    fn measure(&mut self, point: &Point, at: (u32, usize), again: bool) -> Result<Option<Cell>, Error> {
+    fn measure(
+        &mut self,
+        point: &Point,
+        at: (u32, usize),
+        again: bool,
+    ) -> Result<Option<Measured>, Error> {
         let block = at.0;
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();
-        let needs = matches!(point.experiment.load, Load::Share { .. } | Load::Maximum | Load::Peak);
+        let needs = point.needs_maximum();
         // A load that is a share of a maximum found under other knobs is not the one that it is called.
         let drift = self.benches[point.of].as_ref().and_then(Bench::drift);
         let mut invalidated: Vec<Invalid> = drift.filter(|_| needs).cloned().into_iter().collect();
+        let given_up = self.benches[point.of].as_ref().and_then(Bench::given_up).cloned();
         let Some(bench) = &mut self.benches[point.bench] else { return Ok(None) };
         if needs && of.is_none() {
-            return Ok(None);
+            return Ok(given_up.map(|why| Measured::nothing(cell, why)));
         }
         let reference = of.as_ref().map_or(0.0, MaxThroughput::reference_rps);
         if matches!(point.experiment.load, Load::Maximum | Load::Peak | Load::Apply(_) | Load::Restart(_)) {
             cell.verdict = Verdict::Valid;
         }
-        let mut unseen = Vec::new();
+        let (mut unseen, mut doubtful) = (Vec::new(), false);
         let track = &mut self.track;
         let done = match point.experiment.load {
             Load::Maximum => Ok(()),
@@ -211,12 +249,13 @@ impl<'a> Runner<'a> {
                 cell.metrics.extend(peak.figures);
                 cell.metrics.insert("peak_rps".into(), peak.low_rps);
                 cell.metrics.extend(peak.high_rps.map(|high| ("peak_rps_high".to_owned(), high)));
-                invalidated.extend(peak.drift);
+                invalidated.extend(peak.against);
             }),
             Load::Apply(_) | Load::Restart(_) => {
                 bench.cost(&point.experiment.load).map(|figures| cell.metrics.extend(figures))
             }
             _ => bench.measure(point, reference, at, again, track).map(|trials| {
+                doubtful = trials.iter().any(is_overloaded_by_host);
                 let Some(trial) = worst(trials) else { return };
                 cell.metrics.extend(metrics::of_trial(trial));
                 cell.curve.clone_from(&trial.curve);
@@ -246,14 +285,26 @@ impl<'a> Runner<'a> {
             cell.metrics.insert("server_ended".into(), f64::from(u8::from(gone)));
             cell.verdict = Verdict::Invalid { reasons: vec![Invalid { reason: Reason::ErrorRate, detail }] };
         }
-        Ok(Some(cell))
+        let again = match &cell.verdict {
+            verdict if verdict.may_pass() => Some(verdict.label()),
+            verdict if verdict.is_usable() && doubtful => Some("overloaded, perhaps by the host"),
+            _ => None,
+        };
+        Ok(Some(Measured { cell, again }))
     }
 
     /// Measures two services at once; `None` where one of them is not there (any more).
-    fn measure_pair(&mut self, two: &Pair, at: (u32, usize)) -> Result<Option<Cell>, Error> {
+    fn measure_pair(&mut self, two: &Pair, at: (u32, usize)) -> Result<Option<Measured>, Error> {
         let places = [two.first.bench, two.second.bench];
         if places.iter().any(|place| self.benches[*place].is_none()) {
             return Ok(None);
+        }
+        let given_up = [&two.first, &two.second].into_iter().filter(|point| point.needs_maximum());
+        let mut given_up = given_up.filter_map(|point| self.benches[point.bench].as_ref()?.given_up());
+        if let Some(why) = given_up.next().cloned() {
+            let series = two.first.series.clone();
+            let cell = Cell { series, x: pair::x(two), block: at.0, ..Cell::default() };
+            return Ok(Some(Measured::nothing(cell, why)));
         }
         let [mut one, mut other] = places.map(|place| self.benches[place].take());
         let (Some(first), Some(second)) = (&mut one, &mut other) else { return Ok(None) };
@@ -266,7 +317,15 @@ impl<'a> Runner<'a> {
                 self.lose(place, error)?;
             }
         }
-        Ok(Some(cell))
+        let again = cell.verdict.may_pass().then(|| cell.verdict.label());
+        Ok(Some(Measured { cell, again }))
+    }
+}
+
+impl Measured {
+    /// Nothing was measured, for want of a maximum.
+    fn nothing(cell: Cell, why: Invalid) -> Measured {
+        Measured { cell: Cell { verdict: Verdict::default().against(why), ..cell }, again: None }
     }
 }
 

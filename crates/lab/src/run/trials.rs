@@ -9,7 +9,8 @@ use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
 use spec::Spec;
 
 use super::progress::{Event, Step, Tracker};
-use crate::{Error, Generator, Interrupt, Load, Restart, Server, choose_basis, target};
+use super::quiet::Places;
+use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus, choose_basis, target};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -35,6 +36,11 @@ const CPU_PER_REQUEST: &str = "server_cpu_us_per_request";
 /// What a result says of searches that were observed.
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
                         server while it is observed.";
+
+/// From this share of all processors' time on, what invalidated a trial may be the doing of others.
+///
+/// Source: that from which on foreign load disturbs a window (`crates/trial/src/noise.rs`).
+const TAKEN: f64 = 0.10;
 
 /// How long the load of a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +153,25 @@ impl Trials {
         Ok(restart)
     }
 
+    /// The processors that it uses on this machine, and the processes there that are its own.
+    pub(super) fn places(&self) -> Places {
+        let generator = &self.generator.spec().generator;
+        let here = |cpus: &[usize]| if cpus.is_empty() { allowed_cpus() } else { cpus.to_vec() };
+        let started = self.servers.iter().filter(|server| server.is_started() && !server.is_elsewhere());
+        let mut server: Vec<usize> = started.flat_map(|server| here(&server.record().cpus)).collect();
+        server.sort_unstable();
+        server.dedup();
+        Places {
+            server: (!server.is_empty()).then_some(server),
+            generator: generator
+                .agents
+                .agents
+                .is_empty()
+                .then(|| here(generator.cpus.as_ref().map_or(&[], units::CpuList::as_slice))),
+            pids: self.servers.iter().flat_map(Server::pids).collect(),
+        }
+    }
+
     /// Changes what is known.
     pub fn experiment_mut(&mut self) -> &mut Experiment {
         &mut self.experiment
@@ -238,6 +263,9 @@ impl Trials {
             trial.counters.remove(CPU_PER_REQUEST);
         }
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
+        if let Some(host) = host_beside(&trial) {
+            trial.verdict = std::mem::take(&mut trial.verdict).against(host);
+        }
         let gone = server.gone();
         if let Some(gone) = &gone {
             let ended = Invalid { reason: Reason::ServiceEnded, detail: gone.to_string() };
@@ -291,6 +319,17 @@ impl Trials {
             known.clone_from(version);
         }
     }
+}
+
+/// That a trial that is invalid for a passing reason ran beside others that took much of the processors: then neither the
+/// generator nor the server is known to be the cause.
+fn host_beside(trial: &Trial) -> Option<Invalid> {
+    let taken = trial.noise.taken_share().filter(|taken| *taken >= TAKEN)?;
+    let unexplained = trial.verdict.may_pass() && !trial.verdict.is_of_host();
+    unexplained.then(|| Invalid {
+        reason: Reason::HostDisturbed,
+        detail: format!("others took {:.0} % of the processors' time, over the limit of {:.0} %", 100.0 * taken, 100.0 * TAKEN),
+    })
 }
 
 /// What probes look at: the server's processes, or those that listen at its address, if that is one of this machine.

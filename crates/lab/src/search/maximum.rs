@@ -107,7 +107,7 @@ impl MaxSearch {
         let Outcome { vote, achieved_rps: achieved } = outcome;
         let unusable = u32::from(vote == Vote::Unusable);
         let disturbed = u32::from(vote == Vote::Disturbed);
-        if vote == Vote::Disturbed && !retried {
+        if vote == Vote::Disturbed && (!retried || achieved <= 0.0 || !achieved.is_finite()) {
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
             return State::Probing { offer, retried: true };
         }

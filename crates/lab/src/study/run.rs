@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use results::Study;
+use results::{Invalid, Study};
 use results::study::{Cell, Skipped, StudyFolder};
 
 use super::Definition;
@@ -141,6 +141,14 @@ impl Record for Kept<'_> {
 
     fn leave_out(&mut self, what: &str, reason: &str) {
         add(&mut self.record.skipped, Skipped { what: what.into(), reason: reason.into() });
+    }
+
+    fn withdraw(&mut self, plan: &Plan, bench: usize, block: u32, why: &Invalid) -> Result<(), Error> {
+        let of_block = self.record.cells.iter_mut().filter(|cell| cell.block == block);
+        for cell in of_block.filter(|cell| plan.follows_maximum(bench, &cell.series, &cell.x)) {
+            cell.verdict = std::mem::take(&mut cell.verdict).against(why.clone());
+        }
+        self.save()
     }
 
     fn end_block(
