@@ -8,8 +8,10 @@
 #   capacity=RPS    beyond it the trial is overloaded (100000)
 #   behave=HOW      ok, fail, usage, hang, stubborn (hangs and ignores SIGTERM), nothing (writes no file),
 #                   garbage, invalid, invalidated (invalid where it is no search), odd (invalidated, every other
-#                   one), full (fills the disk under result.json)
+#                   one), full (fills the disk under result.json), disturbed (by the host), slowed (others take half
+#                   of the processors and nine tenths of the capacity, which the verdict does not see)
 #   from=N          only from the N-th trial on (1)
+#   until=N         only up to the N-th trial (0: to the end)
 #   log=yes         appends what it was called with, and its specification, to `log` beside the result's folder
 all="$*"
 command=$1
@@ -31,12 +33,13 @@ fi
 at() {
     sed -n "s/.*\"$1\": \"\{0,1\}\([^\",]*[^\"]*\)\"\{0,1\},\{0,1\}\$/\1/p" "$spec" | head -n 1
 }
-capacity=100000 behave=ok from=1 log=
+capacity=100000 behave=ok from=1 until=0 log=
 for how in $(at key-prefix | tr , ' '); do
     case ${how%%=*} in
         capacity) capacity=${how#*=} ;;
         behave) behave=${how#*=} ;;
         from) from=${how#*=} ;;
+        until) until=${how#*=} ;;
         log) log=${file%/*/trials/*}/log ;;
     esac
 done
@@ -57,6 +60,7 @@ fi
 name=${file##*/}
 number=$(expr "${name%.json}" + 0)
 if [ "$number" -lt "$from" ]; then behave=ok; fi
+if [ "$until" -gt 0 ] && [ "$number" -gt "$until" ]; then behave=ok; fi
 if [ "$behave" = odd ] && [ $((number % 2)) -eq 1 ]; then behave=invalidated; fi
 case $behave in
     fail)
@@ -83,6 +87,8 @@ told=$(cat "$spec") awk -v rate="$rate" -v window="$window" -v capacity="$capaci
     units["ns"] = 1e-9; units["us"] = 1e-6; units["ms"] = 1e-3; units["s"] = 1
     unit = window; sub(/^[0-9]+/, "", unit); seconds = window * units[unit]
     rate = rate ~ /krps$/ ? rate * 1000 : rate + 0
+    foreign = "null"
+    if (behave == "slowed") { capacity = capacity / 10; foreign = "0.5" }
     over = rate > capacity
     achieved = over ? capacity : rate
     intended = int(rate * seconds)
@@ -91,6 +97,9 @@ told=$(cat "$spec") awk -v rate="$rate" -v window="$window" -v capacity="$capaci
         capacity / rate, rate - capacity) : "{ \"kind\": \"valid\" }"
     if (behave == "invalid" || (behave == "invalidated" && seconds > 1)) {
         verdict = "{ \"kind\": \"invalid\", \"reasons\": [{ \"reason\": \"generator_lag\", \"detail\": \"1 ms\" }] }"
+    }
+    if (behave == "disturbed") {
+        verdict = "{ \"kind\": \"invalid\", \"reasons\": [{ \"reason\": \"host_disturbed\", \"detail\": \"9 of 9\" }] }"
     }
     times = sprintf("{ \"count\": %d, \"mean_us\": %f, \"p50_us\": %f, \"p99_us\": %f, \"max_us\": %f }", \
         intended, p99 / 3, p99 / 4, p99, 2 * p99)
@@ -106,7 +115,7 @@ told=$(cat "$spec") awk -v rate="$rate" -v window="$window" -v capacity="$capaci
     print "  \"generator\": { \"threads\": 1, \"cpus\": [1], \"connections\": 64, \"depth\": 1, \"pace\": \"spin\", \"io\": \"epoll\","
     print "    \"busy_share\": 0.5, \"busy_us_per_request\": 4.0, \"backlog_at_end\": 0, \"max_in_flight\": 64 },"
     print "  \"noise\": { \"stalls\": 0, \"longest_stall_us\": 0.0, \"stall_threshold_us\": 100.0, \"steal_share\": null,"
-    print "    \"foreign_cpu_share\": null, \"disturbed_windows\": 0 },"
+    printf "    \"foreign_cpu_share\": %s, \"disturbed_windows\": 0 },\n", foreign
     printf "  \"counters\": {}, \"spec\": %s, \"found\": { \"server_version\": \"pretended 1\" },\n", ENVIRON["told"]
     printf "  \"verdict\": %s, \"hlog\": null\n}\n", verdict
 }' >"$file"

@@ -299,9 +299,11 @@ impl<'a> Runner<'a> {
         if places.iter().any(|place| self.benches[*place].is_none()) {
             return Ok(None);
         }
-        let given_up = [&two.first, &two.second].into_iter().filter(|point| point.needs_maximum());
-        let mut given_up = given_up.filter_map(|point| self.benches[point.bench].as_ref()?.given_up());
-        if let Some(why) = given_up.next().cloned() {
+        let given_up = [&two.first, &two.second].into_iter().find_map(|point| {
+            let bench = self.benches[point.bench].as_ref().filter(|_| point.needs_maximum())?;
+            bench.given_up().cloned()
+        });
+        if let Some(why) = given_up {
             let series = two.first.series.clone();
             let cell = Cell { series, x: pair::x(two), block: at.0, ..Cell::default() };
             return Ok(Some(Measured::nothing(cell, why)));

@@ -1,5 +1,7 @@
 //! Whole runs against a generator and servers that only pretend (`testdata/pretend.sh`).
 
+mod disturbed;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,6 +12,7 @@ use spec::Spec;
 use tempfile::TempDir;
 use units::{Bytes, Nanos};
 
+use super::super::quiet::tests::Scripted;
 use super::*;
 use crate::{
     Bench as Measured, Event, Plan, Progress, Runner, ServerOptions, Sweep, TargetName, Unkept, Unwatched,
@@ -68,11 +71,14 @@ struct Bench {
     root: TempDir,
     interrupt: Interrupt,
     seen: Seen,
+    /// What others take of the processors, look by look, while a search waits for a quiet host.
+    looks: Vec<f64>,
 }
 
 impl Bench {
     fn new() -> Bench {
-        Bench { root: TempDir::new().unwrap(), interrupt: Interrupt::new(), seen: Seen::default() }
+        let (root, looks) = (TempDir::new().unwrap(), vec![0.0]);
+        Bench { root, interrupt: Interrupt::new(), seen: Seen::default(), looks }
     }
 
     fn log(&self) -> PathBuf {
@@ -114,7 +120,8 @@ impl Bench {
 
     fn measure(&self, plan: &Plan, trials: Trials) -> (Result<(), Error>, Measured) {
         let (seed, first) = (trials.experiment.seed, trials.experiment.blocks);
-        let benches = vec![Some(Measured::of(trials, &specification(&[]), self.interrupt.clone()))];
+        let measured = Measured::of(trials, &specification(&[]), self.interrupt.clone());
+        let benches = vec![Some(measured.looking(Scripted(self.looks.clone())))];
         let (mut unkept, mut watcher) = (Unkept::default(), Watcher(Arc::clone(&self.seen)));
         let ended = Runner::new(plan, seed, benches, first, &mut unkept, &mut watcher).run();
         let [Some(measured)] = <[_; 1]>::try_from(ended.benches).ok().unwrap() else { panic!() };
