@@ -44,10 +44,11 @@ pub(super) fn judge(
                 Some(evidence) => corrected.by_ref().take(evidence.p_values().len()).collect(),
                 None => Vec::new(),
             };
-            let (verdict, measured, reason) = match evidence {
+            let Judged { verdict, reason, host_disturbed } = match evidence {
                 Some(evidence) => verdict(evidence, &own),
-                None => (ClaimVerdict::NotMeasurable, String::new(), why_not(claim, effort, lacking)),
+                None => Judged::not_measurable(why_not(claim, effort, lacking)),
             };
+            let measured = evidence.as_ref().map_or(String::new(), |evidence| evidence.words.clone());
             // Of what is missed one comparison must show it, of what holds each.
             let missed = evidence.as_ref().is_some_and(|evidence| evidence.finding == Finding::Missed);
             let decides = if missed { f64::min } else { f64::max };
@@ -59,6 +60,7 @@ pub(super) fn judge(
                 measured,
                 reason,
                 p_value: own.iter().copied().reduce(decides),
+                host_disturbed,
             }
         })
         .collect()
@@ -74,25 +76,49 @@ fn why_not(claim: &Claim, effort: Effort, lacking: &BTreeMap<String, String>) ->
     }
 }
 
+/// What came of a claim, and why.
+struct Judged {
+    verdict: ClaimVerdict,
+    reason: String,
+    /// Whether it is the host that kept it from being judged.
+    host_disturbed: bool,
+}
+
+impl Judged {
+    fn not_measurable(reason: String) -> Judged {
+        Judged { verdict: ClaimVerdict::NotMeasurable, reason, host_disturbed: false }
+    }
+
+    /// Too few repeats are left of it; that is the host's doing where it disturbed some.
+    fn too_few(evidence: &Evidence, reason: String) -> Judged {
+        let lost = &evidence.lost.words;
+        if lost.is_empty() {
+            return Judged::not_measurable(reason);
+        }
+        let reason = format!("not measurable on this host now: {reason}; {lost}");
+        Judged { host_disturbed: true, ..Judged::not_measurable(reason) }
+    }
+}
+
 /// What the evidence says, in words, with the p-values after correction.
-fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, String) {
-    let measured = evidence.words.clone();
+fn verdict(evidence: &Evidence, corrected: &[f64]) -> Judged {
     let worst = corrected.iter().copied().fold(0.0, f64::max);
     let least = corrected.iter().copied().fold(1.0, f64::min);
     let blocks = evidence.blocks();
-    let few = || {
-        format!(
-            "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",
-            evidence.n
-        )
-    };
+    let judged = |verdict, reason| Judged { verdict, reason, host_disturbed: false };
+    if evidence.lost.too_many {
+        let reason = "too few measurements are left to judge it; measure again on a quiet host".to_owned();
+        return Judged::too_few(evidence, reason);
+    }
     match evidence.finding {
-        Finding::Nothing => {
-            (ClaimVerdict::NotMeasurable, measured, "what it compares was not measured".to_owned())
-        }
-        Finding::Holds => (ClaimVerdict::Reproduced, measured, "the medians keep to it".to_owned()),
+        Finding::Nothing => Judged::too_few(evidence, "what it compares was not measured".to_owned()),
+        Finding::Holds => judged(ClaimVerdict::Reproduced, "the medians keep to it".to_owned()),
         Finding::HoldsIfTested | Finding::Missed if corrected.is_empty() => {
-            (ClaimVerdict::NotMeasurable, measured, few())
+            let reason = format!(
+                "{} repeats are too few to test it ({MIN_TO_JUDGE} or more are needed); use --full",
+                evidence.n
+            );
+            Judged::too_few(evidence, reason)
         }
         // It speaks of every one of its places.
         Finding::HoldsIfTested if !evidence.untested.is_empty() => {
@@ -100,19 +126,17 @@ fn verdict(evidence: &Evidence, corrected: &[f64]) -> (ClaimVerdict, String, Str
                 "too few repeats to test it at {} ({MIN_TO_JUDGE} or more are needed at each place)",
                 evidence.untested.join(", ")
             );
-            (ClaimVerdict::NotMeasurable, measured, reason)
+            Judged::too_few(evidence, reason)
         }
         Finding::HoldsIfTested if worst <= LEVEL => {
-            (ClaimVerdict::Reproduced, measured, words::test(worst, blocks))
+            judged(ClaimVerdict::Reproduced, words::test(worst, blocks))
         }
         Finding::HoldsIfTested => {
-            let reason = format!("it points that way, but {}", words::accident(worst, blocks));
-            (ClaimVerdict::NotMeasurable, measured, reason)
+            Judged::not_measurable(format!("it points that way, but {}", words::accident(worst, blocks)))
         }
-        Finding::Missed if least <= LEVEL => (ClaimVerdict::Differs, measured, words::test(least, blocks)),
+        Finding::Missed if least <= LEVEL => judged(ClaimVerdict::Differs, words::test(least, blocks)),
         Finding::Missed => {
-            let reason = format!("it is missed, but {}", words::accident(least, blocks));
-            (ClaimVerdict::NotMeasurable, measured, reason)
+            Judged::not_measurable(format!("it is missed, but {}", words::accident(least, blocks)))
         }
     }
 }

@@ -16,10 +16,21 @@ pub(super) struct Evidence {
     pub(super) n: usize,
     /// Places that the claim speaks of and that have too few blocks to be tested, each with their number.
     pub(super) untested: Vec<String>,
+    /// What the host disturbed of it.
+    pub(super) lost: Lost,
     /// The differences, block by block, of each comparison: their signs are what is tested.
     differences: Vec<Vec<f64>>,
     /// Comparisons among which those were chosen by what they show: they count in the correction, and show nothing.
     passed_over: usize,
+}
+
+/// The measurements behind a claim that the host disturbed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// The places with their numbers, in words; empty where there are none.
+    pub(super) words: String,
+    /// Whether too few are left at some place that the claim speaks of.
+    pub(super) too_many: bool,
 }
 
 /// Which way the figures point.
@@ -44,7 +55,7 @@ impl Evidence {
     }
 
     fn of(finding: Finding, words: String, n: usize, differences: Vec<Vec<f64>>) -> Evidence {
-        Evidence { finding, words, n, untested: Vec::new(), differences, passed_over: 0 }
+        Evidence { finding, words, n, untested: Vec::new(), lost: Lost::default(), differences, passed_over: 0 }
     }
 
     /// The chance of each comparison by accident; none where there are too few blocks.
@@ -78,10 +89,35 @@ pub(super) fn of(check: &Check, cells: Cells<'_>) -> Evidence {
         let trials = cells.overloaded(series, &x)?;
         Some(format!("{series} at {x}: {trials}{}", if settles { ", left out" } else { "" }))
     });
-    let words: Vec<String> =
-        Some(evidence.words).into_iter().filter(|words| !words.is_empty()).chain(overloaded).collect();
-    evidence.words = words.join("; ");
+    let lost = lost(check, cells, evidence.n);
+    let left_out = (!lost.words.is_empty()).then(|| format!("{}, left out", lost.words));
+    let words = Some(evidence.words).into_iter().filter(|words| !words.is_empty());
+    evidence.words = words.chain(overloaded).chain(left_out).collect::<Vec<String>>().join("; ");
+    evidence.lost = lost;
     evidence
+}
+
+/// What the host disturbed of the cells behind `check`, of which figures of `n` blocks were found.
+fn lost(check: &Check, cells: Cells<'_>, n: usize) -> Lost {
+    let (mut words, mut too_many) = (Vec::new(), false);
+    for (series, x) in points(check, cells) {
+        let all: Vec<&Cell> = cells.at(series, &x).collect();
+        let disturbed = all.iter().filter(|cell| cell.verdict.is_of_host()).count();
+        if disturbed == 0 {
+            continue;
+        }
+        let left = all.iter().filter(|cell| cell.verdict.is_usable()).count();
+        too_many |= 2 * left < all.len() && left < MIN_TO_JUDGE;
+        words.push(format!("{series} at {x}: {disturbed} of {} measurements disturbed by the host", all.len()));
+    }
+    if let Check::UpTo { series, .. } = check {
+        // What lies beyond the end of each block is not needed.
+        let mut blocks: Vec<u32> = cells.0.iter().filter(|c| c.series == *series).map(|c| c.block).collect();
+        blocks.sort_unstable();
+        blocks.dedup();
+        too_many = !words.is_empty() && 2 * n < blocks.len() && n < MIN_TO_JUDGE;
+    }
+    Lost { words: words.join(", "), too_many }
 }
 
 /// Whether a metric is of what a request waits for in the server, as probes see it.
@@ -267,15 +303,21 @@ fn up_to(cells: Cells<'_>, metric: &str, series: &str, limit: f64, from: f64, to
     blocks.sort_unstable();
     blocks.dedup();
     let last_met = |block: &u32| {
-        let (mut last, mut all_met) = (None, false);
+        let (mut last, mut all_met, mut hidden) = (None, false, false);
         for (i, x) in places.iter().enumerate() {
+            let cell = cells.at(series, x).find(|cell| cell.block == *block);
             // An invalid trial says nothing: the next load decides.
-            let cell = cells.at(series, x).find(|cell| cell.block == *block && cell.verdict.is_usable());
-            match cell.and_then(|cell| cell.metrics.get(metric)) {
-                None => all_met = false,
+            let usable = cell.filter(|cell| cell.verdict.is_usable());
+            match usable.and_then(|cell| cell.metrics.get(metric)) {
+                None => {
+                    all_met = false;
+                    hidden |= cell.is_some_and(|cell| cell.verdict.is_of_host());
+                }
+                // It may have been met up to what the host hid.
+                Some(value) if *value > limit && hidden => return None,
                 // Not even the lowest is met; if that one is not known, nothing is.
                 Some(value) if *value > limit => return last.or((i == 0).then_some(0.0)),
-                Some(_) => (last, all_met) = (x.number(), true),
+                Some(_) => (last, all_met, hidden) = (x.number(), true, false),
             }
         }
         // Where nothing is known above the last that was met, the end may be anywhere there.

@@ -1,5 +1,5 @@
-use results::Verdict;
 use results::study::{Cell, X};
+use results::{Invalid, Reason, Verdict};
 
 use super::super::claim::{Check, Spot};
 use super::super::summary::tests::{OVERLOADED, cells};
@@ -241,6 +241,76 @@ fn overloads_are_reported_and_say_nothing_of_stages() {
     let throughput = judged("achieved_rps");
     assert!(throughput.contains("to 2000, n = 8)"), "{throughput}");
     assert!(throughput.ends_with("; a at 90: 2 of 8 trials overloaded"), "{throughput}");
+}
+
+fn disturbed() -> Verdict {
+    Verdict::default().against(Invalid { reason: Reason::HostDisturbed, detail: "5 ms".into() })
+}
+
+#[test]
+fn what_the_host_disturbed_is_neither_reproduced_nor_different() {
+    let ratio = |least: Option<f64>, most: Option<f64>| Check::Ratio {
+        metric: "m".into(),
+        of: spot("a", 90.0),
+        to: spot("a", 10.0),
+        least,
+        most,
+    };
+    let judged_after = |check: Check, blocks: u32| {
+        let mut all = grid("a", &[(10.0, 20.0), (90.0, 1800.0)]);
+        for cell in all.iter_mut().filter(|cell| cell.x == 90.0.into() && cell.block < blocks) {
+            cell.verdict = disturbed();
+        }
+        judged(check, &all)
+    };
+    let check = |blocks: u32, verdict: ClaimVerdict, differs: ClaimVerdict| {
+        let holds = judged_after(ratio(Some(10.0), None), blocks);
+        let missed = judged_after(ratio(Some(100.0), None), blocks);
+        assert_eq!((holds.verdict, missed.verdict), (verdict, differs), "{blocks}: {holds:?} {missed:?}");
+        for result in [holds, missed] {
+            let unmeasured = result.verdict == ClaimVerdict::NotMeasurable;
+            assert_eq!(result.host_disturbed, unmeasured && blocks > 0, "{result:?}");
+            assert_eq!(result.reason.contains("not measurable on this host now"), result.host_disturbed);
+            let left_out = format!("a at 90: {blocks} of 8 measurements disturbed by the host, left out");
+            assert_eq!(result.measured.contains(&left_out), blocks > 0, "{}", result.measured);
+        }
+    };
+    check(0, ClaimVerdict::Reproduced, ClaimVerdict::Differs);
+    // Six blocks are left, as many as a test takes.
+    check(2, ClaimVerdict::Reproduced, ClaimVerdict::Differs);
+    // Half of them are left: the medians tell, a test cannot.
+    check(4, ClaimVerdict::Reproduced, ClaimVerdict::NotMeasurable);
+    check(5, ClaimVerdict::NotMeasurable, ClaimVerdict::NotMeasurable);
+    check(8, ClaimVerdict::NotMeasurable, ClaimVerdict::NotMeasurable);
+}
+
+#[test]
+fn too_few_blocks_are_the_hosts_only_where_it_disturbed_them() {
+    let mut few = cells("a", &[(10.0, &[1.0, 1.1, 0.9])]);
+    few.extend(cells("b", &[(10.0, &[2.0, 2.1, 1.9])]));
+    let below =
+        || Check::Below { metric: "m".into(), series: "a".into(), than: "b".into(), at: vec![10.0.into()] };
+    assert!(!judged(below(), &few).host_disturbed);
+    few[0].verdict = Verdict::default();
+    assert!(!judged(below(), &few).host_disturbed, "it was invalid for another reason");
+    few[0].verdict = disturbed();
+    assert!(judged(below(), &few).host_disturbed);
+}
+
+#[test]
+fn what_lies_beyond_the_end_may_be_disturbed() {
+    let places = [(50.0, 100.0), (60.0, 200.0), (70.0, 900.0), (80.0, 3000.0), (90.0, 5000.0)];
+    let judged_at = |x: f64| {
+        let mut all = grid("a", &places);
+        all.iter_mut().filter(|cell| cell.x == x.into()).for_each(|cell| cell.verdict = disturbed());
+        let check = Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from: 60.0, to: 80.0 };
+        judged(check, &all)
+    };
+    assert_eq!(judged_at(60.0).verdict, ClaimVerdict::Reproduced);
+    assert_eq!(judged_at(90.0).verdict, ClaimVerdict::Reproduced);
+    // The end may lie where the host hid it.
+    let hidden = judged_at(80.0);
+    assert!(hidden.verdict == ClaimVerdict::NotMeasurable && hidden.host_disturbed, "{hidden:?}");
 }
 
 #[test]
