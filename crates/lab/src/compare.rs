@@ -156,6 +156,17 @@ fn notes(
     if invalid > 0 {
         notes.push(format!("{invalid} invalid trials were left out."));
     }
+    for (label, side) in labels.iter().zip([a, b]) {
+        let trials = || side.experiment.trials_of(side.target);
+        let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
+        if disturbed > 0 {
+            let all = trials().count();
+            notes.push(format!(
+                "The host disturbed {disturbed} of the {all} trials of {label}; loads at which it left none cannot be compared on \
+                 this host now."
+            ));
+        }
+    }
     let overloaded: usize = pairs.iter().map(Pair::overloaded_trials).sum();
     if overloaded > 0 {
         notes.push(format!(

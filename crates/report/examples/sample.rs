@@ -30,6 +30,7 @@ fn main() -> io::Result<()> {
     for (name, experiment) in sample::degenerate() {
         fs::write(folder.join(format!("{}.html", name.replace(' ', "-"))), experiment_html(&experiment))?;
     }
+    fs::write(folder.join("disturbed.html"), experiment_html(&sample::disturbed()))?;
     let (load, closed) = (sample::load(), sample::closed());
     fs::write(folder.join("load.html"), experiment_html(&load))?;
     fs::write(folder.join("closed.html"), experiment_html(&closed))?;

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use results::{Experiment, Kind};
 
+use crate::disturbance::remains;
 use crate::figure;
 use crate::headline::{headline, in_one};
 use crate::measure::Target;
@@ -52,7 +53,7 @@ fn header(experiment: &Experiment, target: &Target) -> Markup {
                 b { "Taillight" } " " (kind_words(experiment.kind)) " · " (experiment.name) " · "
                 time { (experiment.created) }
             }
-            (page::answer(&headline(experiment), &[]))
+            (page::answer(&headline(experiment), &remains(experiment)))
             (page::strip(experiment.trials.iter().map(|trial| &trial.verdict), &facts, &notes(experiment)))
         }
     }

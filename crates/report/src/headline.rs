@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use results::{Experiment, MaxThroughput, Peak};
+use results::{Experiment, MaxThroughput, Peak, Purpose, Trial};
 
+use crate::disturbance::cause;
 use crate::load_point::LoadPoint;
 use crate::measure::Target;
 use crate::number;
@@ -37,35 +38,70 @@ pub(crate) fn in_one(sentences: &[Sentence]) -> String {
     sentences.iter().map(Sentence::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// One sentence for each target of `experiment`; at least one in all.
-pub(crate) fn headline(experiment: &Experiment) -> Vec<Sentence> {
-    let target = Target::new(experiment.qos, experiment.qos_basis);
-    let subjects = Subject::of_experiment(experiment);
-    if experiment.trials.is_empty() && experiment.targets.iter().all(|t| t.peak.is_none()) {
-        return vec![Sentence::new("No trial was completed: there is nothing to say about the server yet")];
-    }
-    if !experiment.trials.is_empty() && !experiment.trials.iter().any(|trial| trial.verdict.is_usable()) {
-        return vec![Sentence::new("No trial is valid: these figures do not describe the server")];
-    }
-    let sentence = |subject: &Subject| {
-        let finding = finding(subject, &target);
-        let what = if subject.is_closed() { format!("{CLOSED}: {finding}") } else { finding };
-        Sentence { who: Some(subject.name.to_owned()), what }
-    };
-    subjects.iter().map(sentence).collect()
+/// What is answered of a target.
+pub(crate) struct Answer {
+    pub sentence: Sentence,
+    /// Whether the host lets nothing be said of the server.
+    pub not_measurable: bool,
 }
 
-fn finding(subject: &Subject, target: &Target) -> String {
+/// One sentence for each target of `experiment`; at least one in all.
+pub(crate) fn headline(experiment: &Experiment) -> Vec<Sentence> {
+    answers(experiment).into_iter().map(|answer| answer.sentence).collect()
+}
+
+/// One answer for each target of `experiment`; at least one in all.
+pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
+    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let subjects = Subject::of_experiment(experiment);
+    let only = |what: &str| vec![Answer { sentence: Sentence::new(what), not_measurable: false }];
+    if experiment.trials.is_empty() && experiment.targets.iter().all(|t| t.peak.is_none()) {
+        return only("No trial was completed: there is nothing to say about the server yet");
+    }
+    let describes = |trial: &Trial| trial.verdict.is_usable() || trial.verdict.is_of_host();
+    if !experiment.trials.is_empty() && !experiment.trials.iter().any(describes) {
+        return only("No trial is valid: these figures do not describe the server");
+    }
+    let answer = |subject: &Subject| {
+        let (finding, not_measurable) = match finding(subject, &target) {
+            Ok(finding) => (finding, false),
+            Err(cause) => (format!("not measurable on this host now: {cause}"), true),
+        };
+        let what = if subject.is_closed() { format!("{CLOSED}: {finding}") } else { finding };
+        let sentence = Sentence { who: Some(subject.name.to_owned()), what };
+        Answer { sentence, not_measurable }
+    };
+    subjects.iter().map(answer).collect()
+}
+
+/// What was found of the server; the error is why the host lets nothing be said.
+fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
     let blocks = subject.target.map_or(&[][..], |t| &t.max_throughput);
     let max = subject.max_throughput().map(|max| max.reference);
+    let cause = cause(subject);
     if let Some(peak) = subject.peak() {
-        return of_peak(peak, max, target);
+        return match cause {
+            // That every load was missed is only known where every load was measured.
+            Some(cause) if peak.low_rps <= 0.0 => Err(cause),
+            _ => Ok(of_peak(peak, max, target)),
+        };
     }
-    match subject.points.as_slice() {
-        [] if !blocks.is_empty() => of_max(blocks),
-        [] => "no trial was completed".into(),
-        [point] => of_one(point),
-        points => of_sweep(points, target),
+    let searched = |point: &LoadPoint| point.trials.iter().all(|trial| trial.purpose == Purpose::MaxSearch);
+    match (subject.points.as_slice(), cause) {
+        ([], None) if !blocks.is_empty() => Ok(of_max(blocks)),
+        ([], None) => Ok("no trial was completed".into()),
+        ([], Some(cause)) => Err(cause),
+        // The steps of a search for the maximum are no loads that were asked for.
+        (points, Some(cause)) if points.iter().all(searched) => {
+            if blocks.is_empty() { Err(cause) } else { Ok(of_max(blocks)) }
+        }
+        ([point], Some(cause)) if point.usable().next().is_none() => Err(cause),
+        ([point], _) => Ok(of_one(point)),
+        (points, cause) => of_sweep(points, target).map_err(|edge| match (cause, edge) {
+            (Some(cause), Some(edge)) => format!("{edge}; {cause}"),
+            (Some(cause), None) => cause,
+            (None, _) => String::new(),
+        }),
     }
 }
 
@@ -97,7 +133,7 @@ fn of_one(point: &LoadPoint) -> String {
     let offered = number::rate(Some(point.offered_rps));
     let figure =
         |name: &str, value: Option<f64>| value.map(|us| format!("{name} {}", number::micros(Some(us))));
-    let median = |read: fn(&results::Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
+    let median = |read: fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
     let figures = [
         figure("p50", median(|trial| trial.all.response_time.p50_us)),
         figure("p99", median(|trial| trial.all.response_time.p99_us)),
@@ -120,29 +156,52 @@ fn of_one(point: &LoadPoint) -> String {
     }
 }
 
+/// What a load of a sweep says of the target.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judged {
+    Met,
+    Missed,
+    /// The host disturbed every trial of it.
+    Hidden,
+}
+
 /// Without a search for the peak, a sweep still says between which of its loads the target was first missed.
-fn of_sweep(points: &[LoadPoint], target: &Target) -> String {
+///
+/// Errors: the loads that would tell are those that the host disturbed; with what the others say.
+fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<String>> {
     let words = target.words();
-    let judged: Vec<(f64, bool)> = points
+    let judged: Vec<(f64, Judged)> = points
         .iter()
-        .filter_map(|point| {
-            let spread = point.spread(|trial| target.judged(trial))?;
-            Some((point.offered_rps, spread.median <= target.limit_us() && !point.overloaded()))
+        .filter_map(|point| match point.spread(|trial| target.judged(trial)) {
+            Some(spread) if spread.median <= target.limit_us() && !point.overloaded() => {
+                Some((point.offered_rps, Judged::Met))
+            }
+            Some(_) => Some((point.offered_rps, Judged::Missed)),
+            None => point.is_hidden().then_some((point.offered_rps, Judged::Hidden)),
         })
         .collect();
-    let first_miss = judged.iter().position(|(_, met)| !met);
-    match (judged.as_slice(), first_miss) {
-        ([], _) => "too few samples to judge the QoS at any load".into(),
-        ([.., last], None) => {
-            format!("met the QoS at every load up to {}, {words}", number::rate(Some(last.0)))
+    let rate = |place: usize| number::rate(Some(judged[place].0));
+    let miss = judged.iter().position(|(_, judged)| *judged == Judged::Missed);
+    let below = &judged[..miss.unwrap_or(judged.len())];
+    let met = below.iter().rposition(|(_, judged)| *judged == Judged::Met);
+    let is_hidden = |from: usize, to: usize| judged[from..to].iter().any(|(_, judged)| *judged == Judged::Hidden);
+    match (met, miss) {
+        (None, None) if judged.is_empty() => Ok("too few samples to judge the QoS at any load".into()),
+        (None, None) => Err(None),
+        (Some(met), None) if is_hidden(met, judged.len()) => Ok(format!(
+            "met the QoS at loads up to {}, {words}; the host disturbed every trial above",
+            rate(met)
+        )),
+        (Some(met), None) => Ok(format!("met the QoS at every load up to {}, {words}", rate(met))),
+        (None, Some(miss)) if is_hidden(0, miss) => {
+            Err(Some(format!("missed the QoS at {}, {words}, and no lower load is known", rate(miss))))
         }
-        ([first, ..], Some(0)) => {
-            format!("missed the QoS from the lowest load of {} on, {words}", number::rate(Some(first.0)))
+        (None, Some(miss)) => Ok(format!("missed the QoS from the lowest load of {} on, {words}", rate(miss))),
+        (Some(met), Some(miss)) => {
+            let hidden =
+                if is_hidden(met, miss) { "; the host disturbed every trial between" } else { "" };
+            let (met, miss) = (rate(met), rate(miss));
+            Ok(format!("met the QoS at loads up to {met} and missed it at {miss}, {words}{hidden}"))
         }
-        (judged, Some(miss)) => format!(
-            "met the QoS at loads up to {} and missed it at {}, {words}",
-            number::rate(Some(judged[miss - 1].0)),
-            number::rate(Some(judged[miss].0))
-        ),
     }
 }

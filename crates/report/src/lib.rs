@@ -12,6 +12,7 @@
 //! Try it: `cargo run -p report --example sample`, then open `/tmp/taillight-sample/sweep.html`.
 
 mod comparison;
+mod disturbance;
 mod experiment;
 mod figure;
 mod headline;
@@ -30,6 +31,7 @@ mod terminal;
 mod tips;
 
 pub use comparison::{Sides, comparison_html};
+pub use disturbance::not_measurable;
 pub use experiment::experiment_html;
 pub use index::{Found, IndexEntry, index_html};
 pub use study::study_html;

@@ -66,6 +66,11 @@ impl<'a> LoadPoint<'a> {
         self.trials.iter().copied().filter(|trial| trial.verdict.is_usable())
     }
 
+    /// Whether the host disturbed every trial that could have told something.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.usable().next().is_none() && self.trials.iter().any(|trial| trial.verdict.is_of_host())
+    }
+
     /// How many usable trials found the server overloaded.
     fn overloads(&self) -> usize {
         self.usable().filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()

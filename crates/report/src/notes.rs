@@ -30,8 +30,22 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
             notes.push(format!("Peak of {}: {note}", known.name));
         }
     }
+    notes.extend(rests_on(experiment));
     notes.extend(noise(experiment));
     notes
+}
+
+/// On how many trials the answer rests where the host disturbed others; `None` where it disturbed none.
+fn rests_on(experiment: &Experiment) -> Option<String> {
+    let trials = &experiment.trials;
+    let disturbed = trials.iter().filter(|trial| trial.verdict.is_of_host()).count();
+    let usable = trials.iter().filter(|trial| trial.verdict.is_usable()).count();
+    (disturbed > 0 && usable > 0).then(|| {
+        format!(
+            "The host disturbed {disturbed} of {}; what is said of the server rests on the {usable} that are usable.",
+            number::plural(trials.len(), "trial")
+        )
+    })
 }
 
 /// What the host did besides, over all trials; `None` where it was quiet.

@@ -31,6 +31,7 @@ fn pages() -> Vec<(String, String)> {
         ("live".to_owned(), experiment_html(&live)),
         ("load".to_owned(), experiment_html(&sample::load())),
         ("closed".to_owned(), experiment_html(&sample::closed())),
+        ("disturbed".to_owned(), experiment_html(&sample::disturbed())),
         ("comparison".to_owned(), comparison_html(&sample::comparison(&live), Sides::Results(&live, &live))),
     ];
     let study = sample::study();
@@ -90,6 +91,33 @@ fn sections_stand_in_order() {
             "peak throughput under QoS 112–117\u{a0}krps (75\u{a0}% of its maximum of 151\u{a0}krps)"
         )
     );
+}
+
+#[test]
+fn a_page_says_what_the_host_left() {
+    let page = experiment_html(&sample::disturbed());
+    let header = &page[..page.find("id=\"latency\"").unwrap()];
+    for words in ["not measurable on this host now", "what can still be told: maximum throughput", "What would help"] {
+        assert!(header.contains(words), "{words}: {header}");
+    }
+    assert!(!header.contains("missed the QoS") && !header.contains("met the QoS"), "{header}");
+}
+
+#[test]
+fn one_step_of_a_search_does_not_stretch_the_figure_of_throughput() {
+    let figure = |experiment: &Experiment| {
+        let page = experiment_html(experiment);
+        let from = page.find("Achieved against offered throughput").unwrap();
+        let length = page[from..].find("</figure>").unwrap();
+        page[from..from + length].to_owned()
+    };
+    let mut experiment = sample::sweep();
+    assert!(!figure(&experiment).contains("at the right edge"));
+    experiment.trials[0].offered_rps = 40_000_000.0;
+    let stretched = figure(&experiment);
+    assert!(stretched.contains("offered load (krps)"), "the axis is that of the loads: {stretched}");
+    let said = "1 trial of a search, which offered up to 40.0 Mrps, stands at the right edge.";
+    assert!(stretched.replace('\u{a0}', " ").contains(said), "{stretched}");
 }
 
 /// A sweep of two services, one of which calls the other.

@@ -2,7 +2,10 @@
 
 mod sample;
 
-use report::{comparison_table, experiment_table, experiment_tables, study_table, study_tables};
+use report::{
+    comparison_table, experiment_table, experiment_tables, not_measurable, study_table, study_tables,
+};
+use results::Purpose;
 
 #[test]
 fn a_sweep() {
@@ -12,6 +15,64 @@ fn a_sweep() {
 #[test]
 fn a_sweep_on_a_narrow_terminal() {
     insta::assert_snapshot!(experiment_table(&sample::sweep(), 60, false));
+}
+
+#[test]
+fn a_sweep_beside_a_compiler() {
+    insta::assert_snapshot!(experiment_table(&sample::disturbed(), 120, false));
+}
+
+#[test]
+fn what_the_host_disturbed_is_no_finding_about_the_server() {
+    let sweep = || {
+        let mut experiment = sample::sweep();
+        experiment.trials.retain(|trial| trial.purpose == Purpose::LoadPoint);
+        experiment.targets[0].peak = None;
+        experiment
+    };
+    // Without a disturbance: met up to 70 % of the maximum, missed at 80 %.
+    let check = |hit: &dyn Fn(f64) -> bool, measurable: bool, says: &[&str]| {
+        let mut experiment = sweep();
+        sample::disturb(&mut experiment, |trial| hit(trial.load_share.unwrap()));
+        let table = experiment_table(&experiment, 400, false);
+        let headline = table.lines().next().unwrap();
+        for words in says {
+            assert!(headline.contains(words), "no '{words}' in: {headline}");
+        }
+        assert_eq!(headline.contains("not measurable on this host now"), !measurable, "{headline}");
+        assert!(measurable || !headline.contains("from the lowest load"), "{headline}");
+        assert_eq!(not_measurable(&experiment).is_empty(), measurable);
+        assert_eq!(table.contains("what can still be told"), !measurable, "{table}");
+        assert_eq!(table.contains("What would help"), !measurable, "{table}");
+    };
+    check(&|_| false, true, &["met the QoS at loads up to", "and missed it at"]);
+    check(&|share| share < 0.45, true, &["met the QoS at loads up to", "and missed it at"]);
+    check(&|share| (share - 0.8).abs() < 0.01, true, &["met the QoS", "every trial between"]);
+    check(&|share| share > 0.75, true, &["met the QoS", "every trial above"]);
+    check(&|share| share < 0.75, false, &["missed the QoS at", "no lower load is known", "disturbed 21 of 30"]);
+    check(&|_| true, false, &["the host disturbed 30 of 30 trials, and others took up to 52 % of the processors"]);
+}
+
+#[test]
+fn a_search_that_the_host_disturbed_is_no_finding_either() {
+    let mut experiment = sample::sweep();
+    experiment.trials.truncate(3);
+    let target = &mut experiment.targets[0];
+    (target.peak, target.max_throughput) = (None, Vec::new());
+    sample::disturb(&mut experiment, |_| true);
+    let table = experiment_table(&experiment, 400, false);
+    assert!(table.starts_with("sphinx: not measurable on this host now: the host disturbed 3 of 3 trials"), "{table}");
+    assert_eq!(not_measurable(&experiment).len(), 1);
+    // A peak that was found in the trials that were left is one.
+    let mut experiment = sample::sweep();
+    sample::disturb(&mut experiment, |trial| trial.load_share == Some(1.0));
+    let table = experiment_table(&experiment, 400, false);
+    assert!(table.starts_with("sphinx: peak throughput under QoS") && not_measurable(&experiment).is_empty());
+    assert!(table.contains("The host disturbed 3 of 49 trials; what is said"), "{table}");
+    // That every load was missed is only known where every load was measured.
+    experiment.targets[0].peak.as_mut().unwrap().low_rps = 0.0;
+    assert_eq!(not_measurable(&experiment).len(), 1);
+    sample::sweep().trials.iter().for_each(|trial| assert!(!trial.verdict.is_of_host()));
 }
 
 #[test]
@@ -104,6 +165,7 @@ fn lines_fit_the_terminal() {
             experiment_table(&live, width, false),
             experiment_table(&sample::load(), width, false),
             experiment_table(&sample::closed(), width, false),
+            experiment_table(&sample::disturbed(), width, false),
             comparison_table(&comparison, width, false),
         ] {
             let longest = text.lines().max_by_key(|line| line.chars().count()).unwrap();

@@ -6,11 +6,46 @@ use crate::terminal::tell;
 
 /// A gate failed.
 const FAILED: u8 = 99;
+/// The host disturbed what would have told: neither passed nor failed.
+///
+/// Source: EX_TEMPFAIL of `sysexits.h`, "temporary failure; user is invited to retry".
+const NOT_MEASURABLE: u8 = 75;
 
 /// Says each of `failures` on standard error; the exit code is 99 if there is any.
 pub(crate) fn code(failures: &[String]) -> ExitCode {
+    judge(failures, &[])
+}
+
+/// Says each of `failures`, and of what is `unknown` because of the host, on standard error. The exit code is 99 if there is a
+/// failure, which no host explains, and 75 if something is unknown.
+pub(crate) fn judge(failures: &[String], unknown: &[String]) -> ExitCode {
     for failure in failures {
         tell(&format!("taillight: gate failed: {failure}"));
     }
-    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+    for words in unknown {
+        tell(&format!("taillight: {words}"));
+    }
+    match (failures, unknown) {
+        ([], []) => ExitCode::SUCCESS,
+        ([], _) => ExitCode::from(NOT_MEASURABLE),
+        _ => ExitCode::from(FAILED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_outweighs_what_is_unknown() {
+        let check = |failures: &[&str], unknown: &[&str], expect: u8| {
+            let words = |of: &[&str]| of.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+            let code = judge(&words(failures), &words(unknown));
+            assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(expect)));
+        };
+        check(&[], &[], 0);
+        check(&["p99"], &[], 99);
+        check(&[], &["p99"], 75);
+        check(&["errors"], &["p99"], 99);
+    }
 }

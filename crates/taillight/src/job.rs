@@ -352,13 +352,12 @@ impl Finished {
             tell(&format!("A partial result of {trials} trials is in {path}{go_on}"));
             return if error.is_interrupt() { ExitCode::from(INTERRUPTED) } else { ExitCode::FAILURE };
         }
-        let mut failed = if gate { gate_failures(&self.experiment) } else { Vec::new() };
-        for trial in &self.experiment.trials {
-            let missed = trial.gates.iter().filter(|gate| !gate.passed);
-            failed
-                .extend(missed.map(|gate| format!("trial {} of {}: {}", trial.id, trial.target, gate.words)));
+        let (failed, mut unknown) = judgement(&self.experiment, gate);
+        if self.experiment.kind != Kind::Load || gate {
+            // What was asked has no answer, gate or not.
+            unknown.extend(report::not_measurable(&self.experiment));
         }
-        gate::code(&failed)
+        gate::judge(&failed, &unknown)
     }
 }
 
@@ -371,25 +370,56 @@ pub(crate) fn code_of(error: &anyhow::Error) -> Option<ExitCode> {
     }
 }
 
-/// Why a gate that wants valid trials and a target met at some load does not open.
-fn gate_failures(experiment: &Experiment) -> Vec<String> {
-    let mut failures = Vec::new();
+/// Why gates do not open, and what of them is unknown because of the host. `gate` wants valid trials and a target met at some
+/// load, beside the conditions that trials were held to.
+///
+/// Trials that the host disturbed are left out while at least half of those of their target are usable.
+fn judgement(experiment: &Experiment, gate: bool) -> (Vec<String>, Vec<String>) {
+    let (mut failed, mut unknown) = (Vec::new(), Vec::new());
     for target in &experiment.targets {
-        let trials =
-            || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
-        let is_repeated = |trial: &Trial| trials().any(|other| other.instead_of.as_ref() == Some(&trial.id));
-        let invalid = trials().filter(|trial| !trial.verdict.is_usable() && !is_repeated(trial)).count();
-        if invalid > 0 {
-            failures.push(format!("{invalid} trials of {} are invalid", target.name));
+        let name = &target.name;
+        let trials = || experiment.trials_of(name).filter(|trial| trial.purpose != Purpose::MaxSearch);
+        let usable = trials().filter(|trial| trial.verdict.is_usable()).count();
+        let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
+        let rests = disturbed <= usable;
+        for trial in trials() {
+            let of_host = trial.verdict.is_of_host();
+            let missed = trial.gates.iter().filter(|gate| !gate.passed);
+            let words = missed.map(|gate| format!("trial {} of {name}: {}", trial.id, gate.words));
+            match (of_host, rests) {
+                (false, _) => failed.extend(words),
+                (true, false) => unknown.extend(words),
+                (true, true) => {}
+            }
         }
-        let met = match &target.peak {
-            Some(peak) => peak.low_rps > 0.0,
-            None => trials()
-                .any(|trial| lab::met(trial, &experiment.qos, experiment.qos_basis).vote == lab::Vote::Pass),
-        };
-        if !met {
-            failures.push(format!("{} met {} at no load", target.name, experiment.qos));
+        if gate {
+            failed.extend(failures(experiment, target));
         }
+    }
+    (failed, unknown)
+}
+
+/// Why a gate that wants valid trials and a target met at some load does not open, where the host does not explain it.
+fn failures(experiment: &Experiment, target: &results::Target) -> Vec<String> {
+    let mut failures = Vec::new();
+    let trials = || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
+    let is_repeated = |trial: &Trial| trials().any(|other| other.instead_of.as_ref() == Some(&trial.id));
+    let unexplained = |trial: &&Trial| {
+        !trial.verdict.is_usable() && !trial.verdict.is_of_host() && !is_repeated(trial)
+    };
+    let invalid = trials().filter(unexplained).count();
+    if invalid > 0 {
+        failures.push(format!("{invalid} trials of {} are invalid", target.name));
+    }
+    let met = match &target.peak {
+        Some(peak) => peak.low_rps > 0.0,
+        None => trials()
+            .any(|trial| lab::met(trial, &experiment.qos, experiment.qos_basis).vote == lab::Vote::Pass),
+    };
+    let named = format!("{}: ", target.name);
+    let known = report::not_measurable(experiment).iter().all(|unknown| !unknown.starts_with(&named));
+    if !met && known {
+        failures.push(format!("{} met {} at no load", target.name, experiment.qos));
     }
     failures
 }
@@ -425,7 +455,65 @@ fn experiment(job: &Job, placement: &Placement, folder: &ResultFolder) -> Experi
 
 #[cfg(test)]
 mod tests {
+    use results::{Invalid, Reason, Target, Verdict};
+
     use super::*;
+
+    /// A result of one load, run once for each of `verdicts`, held to a gate.
+    fn load(verdicts: &[Verdict]) -> Experiment {
+        let gate: Gate = "p99<1ms".parse().unwrap();
+        let trial = |(i, verdict): (usize, &Verdict)| {
+            let mut trial = Trial { id: format!("{i}"), target: "sphinx".into(), ..Trial::default() };
+            trial.all.response_time.count = 10_000;
+            trial.all.response_time.p99_us = Some(400.0);
+            (trial.offered_rps, trial.verdict) = (1000.0, verdict.clone());
+            trial.gates = vec![gate.evaluate(&trial)];
+            trial
+        };
+        Experiment {
+            schema: SCHEMA,
+            kind: Kind::Load,
+            name: String::new(),
+            created: String::new(),
+            elapsed_s: 0.0,
+            complete: true,
+            interrupted: None,
+            command: Vec::new(),
+            version: String::new(),
+            seed: 1,
+            qos: Qos::default(),
+            qos_basis: units::QosBasis::Raw,
+            qos_basis_reason: String::new(),
+            host: serde_json::Value::Null,
+            blocks: 1,
+            notes: Vec::new(),
+            targets: vec![Target { name: "sphinx".into(), ..Target::default() }],
+            trials: verdicts.iter().enumerate().map(trial).collect(),
+        }
+    }
+
+    #[test]
+    fn a_gate_tells_the_host_from_the_server() {
+        let invalid = |reason| Verdict::Valid.against(Invalid { reason, detail: String::new() });
+        let (host, late) = (invalid(Reason::HostDisturbed), invalid(Reason::GeneratorLag));
+        let valid = Verdict::Valid;
+        let check = |verdicts: &[&Verdict], failed: usize, unknown: usize| {
+            let verdicts: Vec<Verdict> = verdicts.iter().map(|verdict| (*verdict).clone()).collect();
+            let (found, not_known) = judgement(&load(&verdicts), false);
+            assert_eq!((found.len(), not_known.len()), (failed, unknown), "{verdicts:?}: {found:?} {not_known:?}");
+            // The same of the target of the whole.
+            let (found, _) = judgement(&load(&verdicts), true);
+            let whole = usize::from(failed > 0);
+            assert_eq!(found.len(), failed + whole + usize::from(failed > 0 && !verdicts.contains(&valid)));
+        };
+        check(&[&valid], 0, 0);
+        check(&[&late], 1, 0);
+        check(&[&host], 0, 1);
+        // The answer rests on the others while they are as many.
+        check(&[&valid, &host, &valid], 0, 0);
+        check(&[&valid, &host, &host], 0, 2);
+        check(&[&host, &late, &valid], 1, 0);
+    }
 
     #[test]
     fn a_name_stays_in_its_folder() {

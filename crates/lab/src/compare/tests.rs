@@ -57,6 +57,20 @@ fn one_live_run_is_compared_pair_by_pair() {
 }
 
 #[test]
+fn what_the_host_disturbed_is_named() {
+    let mut experiment = live(3);
+    assert!(!both(&experiment).notes.iter().any(|note| note.contains("disturbed")));
+    for trial in experiment.trials.iter_mut().filter(|t| t.target == "sphinx" && t.load_share == Some(0.9)) {
+        let detail = "5 ms".into();
+        trial.verdict = Verdict::Valid.against(Invalid { reason: Reason::HostDisturbed, detail });
+    }
+    let comparison = both(&experiment);
+    let expect = "The host disturbed 3 of the 9 trials of sphinx";
+    assert!(comparison.notes.iter().any(|note| note.starts_with(expect)), "{:?}", comparison.notes);
+    assert!(p99(&comparison)[2].ratio.is_none(), "{:?}", p99(&comparison)[2]);
+}
+
+#[test]
 fn a_pair_with_an_invalid_side_is_left_out_and_counted() {
     let mut experiment = live(6);
     let invalidated =

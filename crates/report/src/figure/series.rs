@@ -107,6 +107,17 @@ impl Series {
         self
     }
 
+    /// Moves what lies beyond the load `edge` to it, with its figure cut likewise; returns the loads that were moved.
+    pub(crate) fn hold_within(&mut self, edge: f64) -> Vec<f64> {
+        self.medians.retain(|median| median.x <= edge);
+        let mut moved = Vec::new();
+        for dot in self.dots.iter_mut().filter(|dot| dot.x > edge) {
+            moved.push(dot.x);
+            (dot.x, dot.y) = (edge, dot.y.min(edge));
+        }
+        moved
+    }
+
     /// Every value that the y axis must hold.
     pub(crate) fn values(&self) -> impl Iterator<Item = f64> {
         let medians = self.medians.iter().filter_map(|median| median.y);
@@ -122,4 +133,27 @@ impl Series {
 /// The style class of the subject in `slot`: five looks, then again from the first.
 pub(crate) fn subject_class(slot: usize) -> String {
     format!("s{}", slot % 5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_beyond_the_edge_stands_at_it() {
+        let dot = |x: f64, y: f64| Dot { x, y, state: State::Overloaded, key: String::new() };
+        let median = |x: f64| Median { x, y: None, overloaded: false, key: String::new() };
+        let mut series = Series {
+            label: String::new(),
+            class: String::new(),
+            shape: None,
+            medians: vec![median(10.0), median(500.0)],
+            dots: vec![dot(10.0, 10.0), dot(500.0, 12.0), dot(2000.0, 900.0)],
+        };
+        assert_eq!(series.hold_within(20.0), [500.0, 2000.0]);
+        let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| (dot.x, dot.y)).collect();
+        assert_eq!(places, [(10.0, 10.0), (20.0, 12.0), (20.0, 20.0)]);
+        assert_eq!(series.loads().fold(0.0, f64::max), 20.0);
+        assert!(series.hold_within(f64::INFINITY).is_empty());
+    }
 }

@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::Purpose;
+use results::{Purpose, Trial};
 
 use super::load_chart::{Band, LoadChart};
 use super::scale::Scale;
@@ -11,11 +11,17 @@ use crate::subject::{Subject, any_closed};
 
 const EVERY: [Purpose; 4] = [Purpose::Single, Purpose::MaxSearch, Purpose::LoadPoint, Purpose::PeakSearch];
 
+/// The trials of a search for the maximum offer up to hundreds of times what comes out. Those beyond this multiple of what
+/// the figure is about would press everything else into a corner; they stand at its edge.
+///
+/// Source: the strides of a search around the maximum stay below it.
+const BEYOND: f64 = 1.25;
+
 /// Achieved against offered load, every trial of every purpose.
 pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     let single = subjects.len() == 1;
     let measure = Measure::new("", "ink", Shape::Circle, |trial| Some(trial.achieved_rps));
-    let series: Vec<Series> = subjects
+    let mut series: Vec<Series> = subjects
         .iter()
         .map(|subject| {
             let series = if single {
@@ -35,6 +41,8 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
             bands.push(Band { from: max.low, to: Some(max.high), label, class });
         }
     }
+    let edge = edge(subjects, &bands);
+    let beyond: Vec<f64> = series.iter_mut().flat_map(|series| series.hold_within(edge)).collect();
     let top =
         LoadChart::top_load(&series, &bands).max(series.iter().flat_map(Series::values).fold(0.0, f64::max));
     let (unit, name) = number::rate_unit(top);
@@ -51,6 +59,22 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     let caption = html! {
         "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate that was "
         "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not."
+        @if !beyond.is_empty() {
+            " " (number::plural(beyond.len(), "trial")) " of a search, which offered up to "
+            (number::rate(Some(beyond.iter().copied().fold(0.0, f64::max)))) ", "
+            @if beyond.len() == 1 { "stands" } @else { "stand" } " at the right edge."
+        }
     };
     super::half("Achieved against offered throughput", any_closed(subjects), caption, chart.draw(Size::Half))
+}
+
+/// The highest load that the figure shows in its place: a little beyond the loads that were asked for, and beyond the maximum.
+/// Infinite where neither is known.
+fn edge(subjects: &[Subject], bands: &[Band]) -> f64 {
+    let asked = |trial: &Trial| trial.purpose != Purpose::MaxSearch;
+    let trials = subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);
+    let loads = trials.filter(|trial| asked(trial)).map(|trial| trial.offered_rps);
+    let ends = bands.iter().flat_map(|band| [band.from, band.to.unwrap_or(0.0)]);
+    let most = loads.chain(ends).filter(|rps| rps.is_finite()).fold(0.0, f64::max);
+    if most > 0.0 { BEYOND * most } else { f64::INFINITY }
 }

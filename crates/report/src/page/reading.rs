@@ -47,6 +47,8 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
             dd { "The backlog grew while the generator had time: a finding about the server. Its response times grow with the length of the window." }
             dt { "invalid" }
             dd { "The figures do not describe the server alone, for the reason given. Shown hatched, left out of every median, never dropped." }
+            dt { "not measurable on this host now" }
+            dd { "The host disturbed what would have told: other processes, other guests or stalls took the processors. Nothing is claimed about the server then; what can still be told stands beside." }
             dt { "–" }
             dd { "Not measured, or fewer than 10 samples beyond the percentile." }
         }

@@ -2,6 +2,7 @@ use results::{Experiment, Metric, TextTable, Trial};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
+use crate::disturbance::remains;
 use crate::headline::headline;
 use crate::load_point::LoadPoint;
 use crate::measure::Target;
@@ -23,6 +24,9 @@ pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> S
     let mut parts = Vec::new();
     for sentence in headline(experiment) {
         parts.push(ink.bold(&wrapped(&harmless(&sentence.to_string()), width, 2)));
+    }
+    for sentence in remains(experiment) {
+        parts.push(wrapped(&harmless(&sentence.to_string()), width, 2));
     }
     if subjects.iter().any(|subject| !subject.points.is_empty()) {
         parts.push(String::new());
@@ -115,6 +119,7 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec
     );
     cells.push(number::micros(median(&|trial| trial.all.generator_lag.p99_us)));
     cells.push(match judged {
+        None if point.is_hidden() => "not measurable".into(),
         None => number::NONE.into(),
         // An overload's response times grow for as long as it lasts: a short window proves nothing.
         Some(us) if us <= target.limit_us() && !point.overloaded() => "met".into(),

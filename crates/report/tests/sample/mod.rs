@@ -319,6 +319,34 @@ pub fn sweep() -> Experiment {
     experiment
 }
 
+/// Has the host disturb the trials of `experiment` for which `hit` holds: every window but the first four, and half of the
+/// processors taken.
+pub fn disturb(experiment: &mut Experiment, hit: impl Fn(&Trial) -> bool) {
+    for trial in experiment.trials.iter_mut().filter(|trial| hit(trial)) {
+        let detail = "p99 5.2 ms over all windows, 0.3 ms over the undisturbed ones".into();
+        trial.verdict = Verdict::Valid.against(Invalid { reason: Reason::HostDisturbed, detail });
+        trial.noise.foreign_cpu_share = Some(0.52);
+        for (i, window) in trial.windows.iter_mut().enumerate() {
+            window.disturbed = i >= 4;
+        }
+        trial.noise.disturbed_windows = trial.windows.len().saturating_sub(4) as u64;
+    }
+}
+
+/// A sweep beside a compiler: the maximum was found before it began, and no load could be measured.
+pub fn disturbed() -> Experiment {
+    let mut experiment = sweep();
+    experiment.name = "20260314-094500-demo".into();
+    experiment.trials.retain(|trial| trial.block == 0);
+    disturb(&mut experiment, |trial| trial.purpose != Purpose::MaxSearch);
+    for trial in &mut experiment.trials {
+        trial.counters.insert("server_cpu_us_per_request".into(), 5.2);
+    }
+    let target = &mut experiment.targets[0];
+    (target.peak, target.max_throughput) = (None, target.max_throughput[..1].to_vec());
+    experiment
+}
+
 /// Two servers, interleaved in one run.
 pub fn live(repeats: u32) -> Experiment {
     let mut experiment = empty(

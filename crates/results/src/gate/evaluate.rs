@@ -47,12 +47,17 @@ impl Gate {
         let met = found.value.as_ref().is_ok_and(|value| holds(*value));
         let doubt = self.doubt(trial);
         let passed = met && doubt.is_none();
+        let says = match passed {
+            true => "met",
+            false if trial.verdict.is_of_host() => "not measurable on this host now",
+            false => "missed",
+        };
         let mut words = match &found.value {
             Ok(value) => {
                 let least = if found.at_least { "at least " } else { "" };
-                format!("{self} {}: {least}{}", if passed { "met" } else { "missed" }, self.in_words(*value))
+                format!("{self} {says}: {least}{}", self.in_words(*value))
             }
-            Err(why) => format!("{self} missed: {why}"),
+            Err(why) => format!("{self} {says}: {why}"),
         };
         if trial.is_closed_loop() && self.figure.is_of_time() {
             words.push_str(" (closed loop, uncorrected)");

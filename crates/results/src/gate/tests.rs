@@ -96,6 +96,10 @@ fn a_spoiled_trial_meets_nothing() {
     assert!(!result.passed && result.measured == Some(400.0));
     assert_eq!(result.words, "p99<1ms missed: 400 µs, but the trial is invalid (generator lag)");
     assert!(!gate("rate>=50", &invalidated).passed);
+    let host = Invalid { reason: Reason::HostDisturbed, detail: String::new() };
+    invalidated.verdict = invalidated.verdict.against(host);
+    let words = gate("p99<1ms", &invalidated).words;
+    assert!(words.starts_with("p99<1ms not measurable on this host now: 400 µs, but"), "{words}");
     // An overload is a finding: what does not depend on the window's length may be asked.
     invalidated.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
     assert!(!gate("p99<1ms", &invalidated).passed && !gate("within(1ms)>1%", &invalidated).passed);

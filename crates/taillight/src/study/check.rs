@@ -19,7 +19,7 @@ pub(crate) struct CheckArgs {
     /// The study whose claims are judged [default: the one of the same name].
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// Exit with 99 if a claim that is expected to reproduce differs.
+    /// Exit with 99 if a claim that is expected to reproduce differs, with 75 if the host kept one from being judged.
     #[arg(long)]
     gate: bool,
 }
@@ -37,13 +37,17 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
     Ok(if args.gate { gate(&study, &definition) } else { ExitCode::SUCCESS })
 }
 
-/// Whether every claim is as it is expected; one that cannot be judged here fails nothing.
+/// Whether every claim is as it is expected. One that cannot be judged here fails nothing; one that the host kept from being
+/// judged is unknown.
 pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
     let expected =
         |id: &str| definition.claims.iter().find(|known| known.id == id).map(|known| known.expected);
-    let differing = study.claims.iter().filter(|claim| {
-        claim.verdict == ClaimVerdict::Differs && expected(&claim.id) == Some(ClaimVerdict::Reproduced)
-    });
+    let reproduces = || {
+        study.claims.iter().filter(|claim| expected(&claim.id) == Some(ClaimVerdict::Reproduced))
+    };
+    let differing = reproduces().filter(|claim| claim.verdict == ClaimVerdict::Differs);
     let failures = differing.map(|claim| format!("{} differs: {}", claim.id, claim.measured));
-    gate::code(&failures.collect::<Vec<_>>())
+    let unknown = reproduces().filter(|claim| claim.host_disturbed);
+    let unknown = unknown.map(|claim| format!("{}: {}", claim.id, claim.reason));
+    gate::judge(&failures.collect::<Vec<_>>(), &unknown.collect::<Vec<_>>())
 }

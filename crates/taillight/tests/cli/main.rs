@@ -12,6 +12,7 @@ mod fileset;
 mod forms;
 mod hostile_servers;
 mod hostile_web;
+mod hogs;
 mod lab;
 mod load;
 mod nginx;

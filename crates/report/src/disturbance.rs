@@ -1,0 +1,90 @@
+//! What the host left of an answer: why the server could not be measured, what can still be told, and what would help.
+
+use results::{Experiment, Trial};
+
+use crate::headline::{Sentence, answers};
+use crate::load_point::{LoadPoint, spread};
+use crate::number;
+use crate::subject::Subject;
+
+/// Undisturbed windows that a median of their medians takes.
+const WINDOWS: usize = 3;
+/// From this share of the processors' time on, what others took is worth a word.
+const TAKEN: f64 = 0.01;
+
+/// The targets of `experiment` of which the host lets nothing be said, each in a sentence that names the cause; empty where
+/// the headline speaks of all of them.
+pub fn not_measurable(experiment: &Experiment) -> Vec<String> {
+    let unknown = answers(experiment).into_iter().filter(|answer| answer.not_measurable);
+    unknown.map(|answer| answer.sentence.to_string()).collect()
+}
+
+/// What the host did to the trials of `subject`, in words; `None` where it left all of them usable.
+pub(crate) fn cause(subject: &Subject) -> Option<String> {
+    let trials = || subject.trials.iter().map(|(_, trial)| *trial);
+    let disturbed = trials().filter(|trial| trial.verdict.is_of_host()).count();
+    if disturbed == 0 {
+        return None;
+    }
+    let all = number::plural(subject.trials.len(), "trial");
+    let taken = trials().filter_map(|trial| trial.noise.taken_share()).fold(0.0, f64::max);
+    let taken = if taken >= TAKEN {
+        format!(", and others took up to {} of the processors", number::percent(taken))
+    } else {
+        String::new()
+    };
+    Some(format!("the host disturbed {disturbed} of {all}{taken}"))
+}
+
+/// What can still be told of targets that could not be measured, and what would help; empty where all could be.
+pub(crate) fn remains(experiment: &Experiment) -> Vec<Sentence> {
+    let subjects = Subject::of_experiment(experiment);
+    let unknown: Vec<String> = answers(experiment)
+        .into_iter()
+        .filter(|answer| answer.not_measurable)
+        .filter_map(|answer| answer.sentence.who)
+        .collect();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    let of = subjects.iter().filter(|subject| unknown.iter().any(|name| name == subject.name));
+    let mut sentences: Vec<Sentence> = of
+        .map(|subject| {
+            let told = told(subject);
+            let told = if told.is_empty() { "nothing".to_owned() } else { told.join("; ") };
+            let what = format!("what can still be told: {told}");
+            Sentence { who: Some(subject.name.to_owned()), what }
+        })
+        .collect();
+    sentences.push(Sentence::new(
+        "What would help: stop what else runs on this machine, give server and generator processors that nothing else uses \
+         (--server-cpus, --cpus), or measure on a quieter machine",
+    ));
+    sentences
+}
+
+/// The figures that a disturbance leaves: what quiet trials found, medians of undisturbed windows, processor time.
+fn told(subject: &Subject) -> Vec<String> {
+    let mut told = Vec::new();
+    if let Some(max) = subject.max_throughput() {
+        told.push(format!("maximum throughput {}", number::rate_range(max.low, max.high)));
+    }
+    told.extend(subject.points.iter().filter_map(of_windows).max_by_key(|(windows, _)| *windows).map(|(_, p50)| p50));
+    let of_cpu = |(_, trial): &(String, &Trial)| trial.counters.get("server_cpu_us_per_request").copied();
+    if let Some(cpu) = spread(subject.trials.iter().filter_map(of_cpu)) {
+        told.push(format!("{} of processor time a request", number::micros(Some(cpu.median))));
+    }
+    told
+}
+
+/// The median response time over the windows of a load that nothing disturbed, with their number; `None` where there are
+/// too few.
+fn of_windows(point: &LoadPoint) -> Option<(usize, String)> {
+    let trials = point.trials.iter().filter(|trial| trial.verdict.is_usable() || trial.verdict.is_of_host());
+    let windows = trials.flat_map(|trial| &trial.windows).filter(|window| !window.disturbed);
+    let medians: Vec<f64> = windows.filter_map(|window| window.p50_us).collect();
+    let enough = medians.len() >= WINDOWS;
+    let p50 = spread(medians.iter().copied()).filter(|_| enough)?.median;
+    let (p50, load) = (number::micros(Some(p50)), number::rate(Some(point.offered_rps)));
+    Some((medians.len(), format!("p50 {p50} at {load} in {} undisturbed windows", medians.len())))
+}

@@ -1,0 +1,44 @@
+//! What is said on a machine whose processors all do something else.
+
+use launch::{Process, Spec};
+use results::{Experiment, ResultFolder};
+use tempfile::TempDir;
+
+use crate::run::{finish, taillight, text};
+
+/// Endless loops, one on each processor that this program may use, until they are dropped.
+fn hogs() -> Vec<Process> {
+    let hog = |cpu| {
+        let spec = Spec::new("hog", "sh").args(["-c", "while :; do :; done"]).cpus([cpu]);
+        Process::spawn(spec).expect("sh starts")
+    };
+    lab::allowed_cpus().into_iter().map(hog).collect()
+}
+
+/// What is only said of a server.
+const CLAIMS: [&str; 5] =
+    ["missed the QoS", "met the QoS", "sustained no load", "peak throughput under QoS", "p99 ≤"];
+
+#[test]
+fn a_demo_beside_busy_loops_claims_nothing_of_the_server() {
+    let out = TempDir::new().unwrap();
+    let mut demo = taillight(&["demo", "--quick", "--name", "demo", "--out"]);
+    let hogs = hogs();
+    let output = finish(demo.arg(out.path()));
+    drop(hogs);
+    assert_eq!(output.status.code(), Some(75), "{}", text(&output));
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    let headline = answer.lines().next().unwrap_or_default();
+    assert!(headline.starts_with("sphinx: not measurable on this host now: "), "{answer}");
+    for claim in CLAIMS {
+        assert!(!headline.contains(claim), "'{claim}' in: {answer}");
+    }
+    assert!(answer.contains("what can still be told") && answer.contains("What would help"), "{answer}");
+    // It is a result as any other, whose every trial is kept.
+    let result: Experiment = ResultFolder::open(&out.path().join("demo")).unwrap().load().unwrap();
+    assert!(result.complete && !result.trials.is_empty());
+    assert!(result.targets[0].peak.is_none(), "{:?}", result.targets[0].peak);
+    // The same is said later, from the result alone.
+    let again = finish(taillight(&["report"]).arg(out.path().join("demo")));
+    assert!(String::from_utf8_lossy(&again.stdout).starts_with(headline), "{}", text(&again));
+}
