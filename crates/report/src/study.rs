@@ -7,7 +7,7 @@ mod setting;
 mod stages;
 mod tables;
 
-pub(crate) use claims::{class, tally_words};
+pub(crate) use claims::{class, tally_words, words as claim_words};
 pub(crate) use tables::entry;
 
 use maud::{Markup, html};

@@ -3,9 +3,10 @@
 mod sample;
 
 use report::{
-    comparison_table, experiment_table, experiment_tables, not_measurable, study_table, study_tables,
+    comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table, study_tables,
 };
 use results::Purpose;
+use results::study::ClaimVerdict;
 
 #[test]
 fn a_sweep() {
@@ -93,6 +94,16 @@ fn a_closed_loop() {
 #[test]
 fn a_study() {
     insta::assert_snapshot!(study_table(&sample::study(), 120, false));
+}
+
+#[test]
+fn a_claim_that_the_host_kept_from_being_judged_says_so() {
+    let mut study = sample::study();
+    let at = study.claims.iter().position(|claim| claim.verdict == ClaimVerdict::NotMeasurable).unwrap();
+    assert!(!study_table(&study, 120, false).contains("on this host now"));
+    study.claims[at].host_disturbed = true;
+    assert!(study_table(&study, 120, false).contains("not measurable on this host now: The claim called"));
+    assert!(study_html(&study).contains(">not measurable on this host now<"));
 }
 
 #[test]

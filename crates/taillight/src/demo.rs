@@ -16,7 +16,8 @@ use crate::targets::ServerArgs;
 /// Measure the embedded Sphinx from idle to its limit, and show the picture.
 ///
 /// Finds the maximum throughput, sweeps open-loop Poisson load over 10 to 100 % of it, and finds the peak
-/// throughput under the quality-of-service (QoS) target. Takes under 3 minutes; needs no root.
+/// throughput under the quality-of-service (QoS) target. Takes under 3 minutes; needs no root. Where other programs disturb
+/// it too much, it says so in place of an answer, and exits with 75.
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
     /// Take about 15 s: fewer loads, once each, in short trials. Shows that all works, not how fast it is.

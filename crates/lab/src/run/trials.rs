@@ -37,10 +37,10 @@ const CPU_PER_REQUEST: &str = "server_cpu_us_per_request";
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
                         server while it is observed.";
 
-/// From this share of all processors' time on, what invalidated a trial may be the doing of others.
+/// From this share of all processors' time on, others may have moved what a trial found.
 ///
 /// Source: that from which on foreign load disturbs a window (`crates/trial/src/noise.rs`).
-const TAKEN: f64 = 0.10;
+pub(super) const TAKEN: f64 = 0.10;
 
 /// How long the load of a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Trials {
                 .agents
                 .agents
                 .is_empty()
-                .then(|| here(generator.cpus.as_ref().map_or(&[], units::CpuList::as_slice))),
+                .then(|| here(generator.cpus.as_ref().map_or(&[][..], units::CpuList::as_slice))),
             pids: self.servers.iter().flat_map(Server::pids).collect(),
         }
     }

@@ -47,7 +47,7 @@ fn row(claim: &ClaimResult) -> Markup {
     html! {
         tr {
             td.text.claim { (claim.text) small { (claim.source) } }
-            td.text { span class=(class(claim.verdict)) { (claim.verdict.words()) } }
+            td.text { span class=(class(claim.verdict)) { (words(claim)) } }
             td.text { (claim.measured) }
             td.text {
                 (claim.reason)
@@ -55,6 +55,11 @@ fn row(claim: &ClaimResult) -> Markup {
             }
         }
     }
+}
+
+/// The verdict in words, which name the host where another run may judge the claim.
+pub(crate) fn words(claim: &ClaimResult) -> &'static str {
+    if claim.host_disturbed { "not measurable on this host now" } else { claim.verdict.words() }
 }
 
 pub(crate) fn class(verdict: ClaimVerdict) -> &'static str {

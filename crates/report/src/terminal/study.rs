@@ -6,7 +6,7 @@ use super::ink::{Ink, harmless, wrapped};
 use crate::figure::{matrix_key, nothing_at};
 use crate::number;
 use crate::quantity::{self, quantity, quantity_range};
-use crate::study::{entry, tally_words};
+use crate::study::{claim_words, entry, tally_words};
 
 /// The claims, figures and tables of `study` for a terminal of `width` columns.
 ///
@@ -28,7 +28,7 @@ pub fn study_table(study: &Study, width: usize, color: bool) -> String {
         parts.push(String::new());
     }
     for claim in &study.claims {
-        let verdict = claim.verdict.words();
+        let verdict = claim_words(claim);
         let source = bracketed(&claim.source);
         let measured = if claim.measured.is_empty() { "" } else { " – " };
         let text = line(&format!("{verdict}: {}{source}{measured}{}", claim.text, claim.measured), 4);

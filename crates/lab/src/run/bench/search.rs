@@ -13,6 +13,7 @@ use units::{Qos, QosBasis};
 use super::super::agenda::OVERHEAD;
 use super::super::progress::Tracker;
 use super::super::quiet::{self, Waited};
+use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
 use super::Bench;
 use crate::{Error, MaxSearch, Outcome, PeakSearch, Search, Vote, met, sustained};
@@ -26,8 +27,9 @@ const WAIT_TRIALS: u32 = 10;
 /// Source: what machines drift from block to block stays within some tolerances (3 % by default); a compiler beside the
 /// server left a tenth and less.
 const FAR: f64 = 10.0;
-/// From this share of all processors' time on, or of the windows, the host may have moved a maximum.
-const TAKEN: f64 = 0.10;
+/// From this share of the windows on, the host may have moved a maximum.
+///
+/// Source: a trial that sustains its rate in the other half shows it in the medians.
 const WINDOWS: f64 = 0.5;
 /// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
 const WELL_BELOW: f64 = 0.95;
