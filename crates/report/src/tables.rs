@@ -8,7 +8,7 @@ use results::{Comparison, Experiment, Study, TABLES_SCHEMA, Tables, TextTable, m
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
 use crate::page::shell_words;
-use crate::study::tally_words;
+use crate::study::{claim_words, tally_words};
 use crate::subject::Subject;
 use crate::terminal;
 
@@ -70,7 +70,7 @@ pub fn study_tables(study: &Study) -> Tables {
 fn claims(study: &Study) -> TextTable {
     let row = |claim: &results::study::ClaimResult| {
         let measured = if claim.measured.is_empty() { &claim.reason } else { &claim.measured };
-        vec![claim.text.clone(), claim.source.clone(), claim.verdict.words().into(), measured.clone()]
+        vec![claim.text.clone(), claim.source.clone(), claim_words(claim).into(), measured.clone()]
     };
     TextTable {
         id: "claims".into(),

@@ -40,6 +40,24 @@ pub(crate) fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
+/// Whether the host kept a command from an answer, which it says: other tests keep the machine busy.
+pub(crate) fn is_not_measurable(output: &Output) -> bool {
+    output.status.code() == Some(75) && text(output).contains("not measurable on this host now")
+}
+
+/// Asserts that the program ended with an answer, or that the host kept it from one.
+#[track_caller]
+pub(crate) fn answers(output: &Output) {
+    assert!(output.status.success() || is_not_measurable(output), "{}", text(output));
+}
+
+/// Asserts that a gate is closed, or that the host kept it from being judged.
+#[track_caller]
+pub(crate) fn closes(output: &Output) {
+    let failed = output.status.code() == Some(99) && text(output).contains("gate failed");
+    assert!(failed || is_not_measurable(output), "{}", text(output));
+}
+
 /// Asserts that the program refuses with this exit code and says all of these.
 #[track_caller]
 pub(crate) fn refuses(command: &mut Command, code: i32, says: &[&str]) {

@@ -14,7 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use workloads::web::FileSet;
 
-use crate::run::{Served, finish, refuses, taillight, text, web};
+use crate::run::{Served, answers, closes, finish, refuses, taillight, text, web};
 
 /// A server that answers every request with the same page, at once.
 fn canned(size: &str) -> Served {
@@ -291,8 +291,8 @@ fn a_result_of_pages_is_kept_and_gated() {
     let mut command = taillight(&["load", "web", "--target", &format!("http://{}/a", server.address)]);
     command.args(["--rate", "1k", "--window", "500ms", "--pace", "sleep", "--out", &out, "--name", "a"]);
     let output = finish(command.args(["--gate", "errors<0.1%", "--gate", "max<1ns"]));
-    assert_eq!(output.status.code(), Some(99), "{}", text(&output));
-    assert!(text(&output).contains("gate failed") && text(&output).contains("max<1ns"), "{}", text(&output));
+    closes(&output);
+    assert!(text(&output).contains("max<1ns"), "{}", text(&output));
     assert!(folder.path().join("a/report.html").exists());
 }
 
@@ -305,7 +305,7 @@ fn a_sweep_carries_the_workload() {
     command.args(["--files", "100x100", "--popularity", "zipf:0.9", "--loads", "20,50", "--repeats", "1"]);
     command.args(["--window", "200ms", "--warmup", "0s", "--pace", "sleep", "--connections", "8"]);
     let output = finish(command.args(["--max-tolerance", "50", "--out", &out, "--name", "s"]));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    answers(&output);
     let kept = std::fs::read_to_string(folder.path().join("s/result.json")).unwrap();
     assert!(kept.contains("\"files\": \"100x100\"") || kept.contains("\"files\":\"100x100\""), "{kept}");
 }

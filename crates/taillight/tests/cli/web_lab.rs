@@ -8,7 +8,7 @@ use launch::find_program;
 use results::{Experiment, Kind, Purpose, ResultFolder};
 use tempfile::TempDir;
 
-use crate::run::{Served, finish, refuses, taillight, text, web};
+use crate::run::{Served, answers, closes, finish, is_not_measurable, refuses, taillight, text, web};
 
 /// Short trials on shared machines: what is tested is the way, not the figures.
 const SHORT: &str = "--window 300ms --warmup 50ms --drain 50ms --pace sleep --connections 8 --no-live";
@@ -45,15 +45,16 @@ fn a_peak_of_pages_lies_under_the_maximum() {
         server.address
     );
     let output = finish(&mut command(&words, out.path()));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    answers(&output);
     let result = result_of(out.path(), "p");
     assert_eq!(result.kind, Kind::Peak);
     // One request takes 1 ms, so that no more than 1000 can be answered in a second.
     let max = &result.targets[0].max_throughput;
-    assert!(!max.is_empty() && max.iter().all(|max| max.low_rps > 1.0 && max.low_rps < 1_200.0), "{max:?}");
+    assert!(max.iter().all(|max| max.low_rps > 1.0 && max.low_rps < 1_200.0), "{max:?}");
+    assert!(!max.is_empty() || is_not_measurable(&output), "{}", text(&output));
     // None where the machine was too busy for a valid trial.
     let peak = result.targets[0].peak.as_ref().map_or(0.0, |peak| peak.low_rps);
-    assert!(peak <= max[0].high_rps, "{peak} of {max:?}");
+    assert!(peak <= max.first().map_or(0.0, |max| max.high_rps), "{peak} of {max:?}");
     assert!(out.path().join("p/report.html").exists());
 }
 
@@ -65,8 +66,9 @@ fn a_gate_closes_on_pages_that_are_never_in_time() {
         server.address
     );
     let output = finish(&mut command(&words, out.path()));
-    assert_eq!(output.status.code(), Some(99), "{}", text(&output));
-    assert!(text(&output).contains("p50 ≤ 100 µs at no load"), "{}", text(&output));
+    closes(&output);
+    let said = is_not_measurable(&output) || text(&output).contains("p50 ≤ 100 µs at no load");
+    assert!(said, "{}", text(&output));
     result_of(out.path(), "p");
 }
 
@@ -80,7 +82,7 @@ fn two_web_servers_are_compared_in_one_run() {
         urls[0], urls[1]
     );
     let output = finish(&mut command(&words, out.path()));
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    answers(&output);
     let result = result_of(out.path(), "c");
     assert_eq!(result.kind, Kind::CompareLive);
     let names: Vec<&str> = result.targets.iter().map(|target| target.name.as_str()).collect();
@@ -99,7 +101,10 @@ fn two_web_servers_are_compared_in_one_run() {
             of_it.filter(|trial| trial.load_share == Some(share)).map(|trial| trial.offered_rps).collect()
         };
         let [one, other] = urls.each_ref().map(offered);
-        assert!(one.len() == 2 && one == other, "{one:?} and {other:?}");
+        // One for each block whose maximum is known.
+        let blocks = result.targets[0].max_throughput.len();
+        assert!(one.len() >= blocks && one == other, "{one:?} and {other:?}");
+        assert!(blocks == 2 || text(&output).contains("given up") || text(&output).contains("withdrawn"));
         assert!(one.iter().all(|rps| *rps < 400.0 * share), "{one:?}");
     }
     let page = fs::read_to_string(out.path().join("c/compare.html")).unwrap();
@@ -122,7 +127,7 @@ fn applications_of_a_folder_are_targets() {
         let output = finish(&mut command(&words, out.path()));
         let printed = text(&output);
         // On a busy machine the generator may be too late to tell what such a server sustains.
-        let is_whole = output.status.success();
+        let is_whole = output.status.success() || is_not_measurable(&output);
         assert!(is_whole || printed.contains("sustained no load at all"), "{printed}");
         let result = ResultFolder::open(&out.path().join("s")).unwrap().load().unwrap();
         assert_eq!(result.complete, is_whole);
