@@ -162,8 +162,8 @@ fn notes(
         if disturbed > 0 {
             let all = trials().count();
             notes.push(format!(
-                "The host disturbed {disturbed} of the {all} trials of {label}; loads at which it left none cannot be compared on \
-                 this host now."
+                "The host disturbed {disturbed} of the {all} trials of {label}; loads at which it left none cannot be \
+                 compared on this host now."
             ));
         }
     }

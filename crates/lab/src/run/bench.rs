@@ -197,8 +197,8 @@ impl Bench {
         self.trials.save()
     }
 
-    /// The smallest maximum of its targets in this block; `None` where the block was given up: what loads are shares of, lest one is offered more than
-    /// another.
+    /// The smallest maximum of its targets in this block: what loads are shares of, lest one is offered more than another.
+    /// `None` where the block was given up.
     pub(super) fn maximum(&self) -> Option<&MaxThroughput> {
         self.maxima.iter().min_by(|a, b| a.reference_rps().total_cmp(&b.reference_rps()))
     }

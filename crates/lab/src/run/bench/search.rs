@@ -11,7 +11,7 @@ use spec::Spec;
 use units::{Qos, QosBasis};
 
 use super::super::agenda::OVERHEAD;
-use super::super::progress::Tracker;
+use super::super::progress::{Event, Tracker};
 use super::super::quiet::{self, Waited};
 use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
@@ -106,13 +106,13 @@ impl Bench {
                 |bench, searches, track| bench.maximum_turns(searches, block, from, track),
             )?;
             if let Some(restless) = ended.restless {
-                return self.give_up(block, &restless);
+                return self.give_up(block, &restless, track);
             }
             let Some(doubt) = self.doubt(&searches, block, from, tolerance) else {
                 break (searches, ended.drift);
             };
             if self.wait(&mut waits, each, track)?.is_some() {
-                return self.give_up(block, &doubt);
+                return self.give_up(block, &doubt, track);
             }
             track.phase("searches the maximum again: the host had disturbed it".into());
         };
@@ -230,11 +230,14 @@ impl Bench {
     }
 
     /// Leaves the block without a maximum.
-    fn give_up(&mut self, block: u32, why: &str) -> Result<Searched, Error> {
-        self.trials.note(format!(
-            "Block {}: given up, as its maximum could not be found: {why}. Loads that are a share of it were not measured.",
+    fn give_up(&mut self, block: u32, why: &str, track: &mut Tracker<'_>) -> Result<Searched, Error> {
+        let note = format!(
+            "Block {}: given up, as its maximum could not be found: {why}. Loads that are a share of it were not \
+             measured.",
             block + 1
-        ));
+        );
+        track.tell(&Event::Note(&note));
+        self.trials.note(note);
         let detail = format!("the search for the maximum was given up: {why}");
         let given_up = Invalid { reason: Reason::HostDisturbed, detail };
         self.given_up = Some(given_up.clone());
