@@ -97,7 +97,7 @@ impl Bench {
                     None => MaxSearch::first(tolerance),
                 })
                 .collect();
-            let each = self.search.total();
+            let (each, begun) = (self.search.total(), self.trials.experiment().trials.len());
             let ended = self.until_quiet(
                 &mut searches,
                 (&mut waits, each),
@@ -108,7 +108,7 @@ impl Bench {
             if let Some(restless) = ended.restless {
                 return self.give_up(block, &restless, track);
             }
-            let Some(doubt) = self.doubt(&searches, block, from, tolerance) else {
+            let Some(doubt) = self.doubt(&searches, block, begun, tolerance) else {
                 break (searches, ended.drift);
             };
             if self.wait(&mut waits, each, track)?.is_some() {
@@ -246,7 +246,7 @@ impl Bench {
     }
 
     /// Why what was found is the host's rather than the server's: there is no maximum, or it lies far below that of an
-    /// earlier block, and the host was disturbed meanwhile.
+    /// earlier block, and the host was disturbed meanwhile, that is in the trials since number `from`.
     fn doubt(&self, searches: &[MaxSearch], block: u32, from: usize, tolerance: f64) -> Option<String> {
         let experiment = self.trials.experiment();
         experiment.targets.iter().zip(searches).find_map(|(target, search)| {
