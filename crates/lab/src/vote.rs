@@ -72,7 +72,7 @@ mod tests {
         check(OVERLOADED, 10_000.0, 20_000, Vote::Fail);
         check(invalid(), 10_000.0, 20_000, Vote::Unusable);
         check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Disturbed);
-        check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Disturbed);
+        check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unusable);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
     }
 

@@ -8,7 +8,6 @@ impl Verdict {
     /// Not where something is wrong besides that no disturbance explains, such as a wrong value.
     pub fn is_of_host(&self) -> bool {
         let Verdict::Invalid { reasons } = self else { return false };
-        let has = |wanted: Reason| reasons.iter().any(|invalid| invalid.reason == wanted);
         let explained = |reason: Reason| match reason {
             // Time-outs and lost connections are what a host that stalls leads to.
             Reason::HostDisturbed
@@ -25,9 +24,8 @@ impl Verdict {
             | Reason::AgentLost
             | Reason::ServiceEnded => false,
         };
-        // A generator without time left receives late by itself.
-        let late = has(Reason::ReceiveLag) && !has(Reason::GeneratorSaturated);
-        (has(Reason::HostDisturbed) || late) && reasons.iter().all(|invalid| explained(invalid.reason))
+        let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
+        disturbed && reasons.iter().all(|invalid| explained(invalid.reason))
     }
 }
 
@@ -56,15 +54,15 @@ mod tests {
         };
         check(&[], false);
         check(&[Reason::HostDisturbed], true);
-        check(&[Reason::ReceiveLag], true);
+        check(&[Reason::ReceiveLag, Reason::HostDisturbed], true);
         check(&[Reason::GeneratorLag, Reason::HostDisturbed, Reason::ErrorRate], true);
         check(&[Reason::HostDisturbed, Reason::GeneratorSaturated], true);
         // What the generator does to itself is not the host's.
         check(&[Reason::GeneratorLag], false);
-        check(&[Reason::ReceiveLag, Reason::GeneratorSaturated], false);
+        check(&[Reason::ReceiveLag], false);
         // Nor is what no disturbance explains.
         check(&[Reason::HostDisturbed, Reason::VerifyFailed], false);
-        check(&[Reason::ServiceEnded, Reason::ReceiveLag], false);
+        check(&[Reason::ServiceEnded, Reason::HostDisturbed], false);
         assert!(!Verdict::Valid.is_of_host());
         let overloaded = Verdict::Overloaded { achieved_share: 0.5, backlog_growth_rps: 9.0 };
         assert!(!overloaded.is_of_host());

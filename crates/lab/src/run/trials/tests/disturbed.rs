@@ -144,3 +144,16 @@ fn an_invalid_trial_beside_others_names_the_host() {
     check(Reason::NotSteady, None, Some(0.5), "host disturbed");
     check(Reason::VerifyFailed, None, Some(0.5), "verify failed");
 }
+
+#[test]
+fn who_received_late_on_a_quiet_host_is_the_generator() {
+    let check = |reason: Reason, disturbed: u64, expect: bool| {
+        let mut trial = sample::trial("sphinx", 10_000.0);
+        trial.noise.disturbed_windows = disturbed;
+        trial.verdict = Verdict::Valid.against(Invalid { reason, detail: String::new() });
+        assert_eq!(host_beside(&trial).is_some(), expect, "{reason:?} {disturbed}");
+    };
+    check(Reason::ReceiveLag, 0, false);
+    check(Reason::ReceiveLag, 1, true);
+    check(Reason::GeneratorLag, 1, false);
+}
