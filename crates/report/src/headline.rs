@@ -93,7 +93,11 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
         ([], Some(cause)) => Err(cause),
         // The steps of a search for the maximum are no loads that were asked for.
         (points, Some(cause)) if points.iter().all(searched) => {
-            if blocks.is_empty() { Err(cause) } else { Ok(of_max(blocks)) }
+            if blocks.is_empty() {
+                Err(cause)
+            } else {
+                Ok(of_max(blocks))
+            }
         }
         ([point], Some(cause)) if point.usable().next().is_none() => Err(cause),
         ([point], _) => Ok(of_one(point)),
@@ -184,7 +188,8 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
     let miss = judged.iter().position(|(_, judged)| *judged == Judged::Missed);
     let below = &judged[..miss.unwrap_or(judged.len())];
     let met = below.iter().rposition(|(_, judged)| *judged == Judged::Met);
-    let is_hidden = |from: usize, to: usize| judged[from..to].iter().any(|(_, judged)| *judged == Judged::Hidden);
+    let is_hidden =
+        |from: usize, to: usize| judged[from..to].iter().any(|(_, judged)| *judged == Judged::Hidden);
     match (met, miss) {
         (None, None) if judged.is_empty() => Ok("too few samples to judge the QoS at any load".into()),
         (None, None) => Err(None),
@@ -196,10 +201,11 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
         (None, Some(miss)) if is_hidden(0, miss) => {
             Err(Some(format!("missed the QoS at {}, {words}, and no lower load is known", rate(miss))))
         }
-        (None, Some(miss)) => Ok(format!("missed the QoS from the lowest load of {} on, {words}", rate(miss))),
+        (None, Some(miss)) => {
+            Ok(format!("missed the QoS from the lowest load of {} on, {words}", rate(miss)))
+        }
         (Some(met), Some(miss)) => {
-            let hidden =
-                if is_hidden(met, miss) { "; the host disturbed every trial between" } else { "" };
+            let hidden = if is_hidden(met, miss) { "; the host disturbed every trial between" } else { "" };
             let (met, miss) = (rate(met), rate(miss));
             Ok(format!("met the QoS at loads up to {met} and missed it at {miss}, {words}{hidden}"))
         }

@@ -97,7 +97,9 @@ fn sections_stand_in_order() {
 fn a_page_says_what_the_host_left() {
     let page = experiment_html(&sample::disturbed());
     let header = &page[..page.find("id=\"latency\"").unwrap()];
-    for words in ["not measurable on this host now", "what can still be told: maximum throughput", "What would help"] {
+    for words in
+        ["not measurable on this host now", "what can still be told: maximum throughput", "What would help"]
+    {
         assert!(header.contains(words), "{words}: {header}");
     }
     assert!(!header.contains("missed the QoS") && !header.contains("met the QoS"), "{header}");

@@ -3,7 +3,8 @@
 mod sample;
 
 use report::{
-    comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table, study_tables,
+    comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table,
+    study_tables,
 };
 use results::Purpose;
 use results::study::ClaimVerdict;
@@ -50,8 +51,16 @@ fn what_the_host_disturbed_is_no_finding_about_the_server() {
     check(&|share| share < 0.45, true, &["met the QoS at loads up to", "and missed it at"]);
     check(&|share| (share - 0.8).abs() < 0.01, true, &["met the QoS", "every trial between"]);
     check(&|share| share > 0.75, true, &["met the QoS", "every trial above"]);
-    check(&|share| share < 0.75, false, &["missed the QoS at", "no lower load is known", "disturbed 21 of 30"]);
-    check(&|_| true, false, &["the host disturbed 30 of 30 trials, and others took up to 52 % of the processors"]);
+    check(
+        &|share| share < 0.75,
+        false,
+        &["missed the QoS at", "no lower load is known", "disturbed 21 of 30"],
+    );
+    check(
+        &|_| true,
+        false,
+        &["the host disturbed 30 of 30 trials, and others took up to 52 % of the processors"],
+    );
 }
 
 #[test]
@@ -62,7 +71,10 @@ fn a_search_that_the_host_disturbed_is_no_finding_either() {
     (target.peak, target.max_throughput) = (None, Vec::new());
     sample::disturb(&mut experiment, |_| true);
     let table = experiment_table(&experiment, 400, false);
-    assert!(table.starts_with("sphinx: not measurable on this host now: the host disturbed 3 of 3 trials"), "{table}");
+    assert!(
+        table.starts_with("sphinx: not measurable on this host now: the host disturbed 3 of 3 trials"),
+        "{table}"
+    );
     assert_eq!(not_measurable(&experiment).len(), 1);
     // A peak that was found in the trials that were left is one.
     let mut experiment = sample::sweep();

@@ -404,9 +404,8 @@ fn failures(experiment: &Experiment, target: &results::Target) -> Vec<String> {
     let mut failures = Vec::new();
     let trials = || experiment.trials_of(&target.name).filter(|trial| trial.purpose != Purpose::MaxSearch);
     let is_repeated = |trial: &Trial| trials().any(|other| other.instead_of.as_ref() == Some(&trial.id));
-    let unexplained = |trial: &&Trial| {
-        !trial.verdict.is_usable() && !trial.verdict.is_of_host() && !is_repeated(trial)
-    };
+    let unexplained =
+        |trial: &&Trial| !trial.verdict.is_usable() && !trial.verdict.is_of_host() && !is_repeated(trial);
     let invalid = trials().filter(unexplained).count();
     if invalid > 0 {
         failures.push(format!("{invalid} trials of {} are invalid", target.name));
@@ -500,7 +499,11 @@ mod tests {
         let check = |verdicts: &[&Verdict], failed: usize, unknown: usize| {
             let verdicts: Vec<Verdict> = verdicts.iter().map(|verdict| (*verdict).clone()).collect();
             let (found, not_known) = judgement(&load(&verdicts), false);
-            assert_eq!((found.len(), not_known.len()), (failed, unknown), "{verdicts:?}: {found:?} {not_known:?}");
+            assert_eq!(
+                (found.len(), not_known.len()),
+                (failed, unknown),
+                "{verdicts:?}: {found:?} {not_known:?}"
+            );
             // The same of the target of the whole.
             let (found, _) = judgement(&load(&verdicts), true);
             let whole = usize::from(failed > 0);

@@ -203,7 +203,8 @@ pub(super) mod tests {
 
     fn waited(script: &[f64], seconds: u64) -> Waited {
         let (mut look, interrupt) = (Scripted(script.to_vec()), Interrupt::new());
-        let track = &mut Tracker::of_one(&mut Unwatched);
+        let mut unwatched = Unwatched;
+        let track = &mut Tracker::of_one(&mut unwatched);
         wait(&mut look, &Places::default(), Duration::from_secs(seconds), &interrupt, track).unwrap()
     }
 
@@ -222,7 +223,8 @@ pub(super) mod tests {
     fn an_interrupt_ends_the_wait() {
         let interrupt = Interrupt::new();
         interrupt.raise();
-        let track = &mut Tracker::of_one(&mut Unwatched);
+        let mut unwatched = Unwatched;
+        let track = &mut Tracker::of_one(&mut unwatched);
         let look = &mut Scripted(vec![1.0]);
         let error = wait(look, &Places::default(), Duration::MAX, &interrupt, track).unwrap_err();
         assert!(error.is_interrupt());
@@ -247,7 +249,8 @@ pub(super) mod tests {
     }
 
     fn point(cpus: &[(u64, u64, u64)], processes: &[(u32, &str, u64)]) -> Point {
-        let ticks = |&(process, idle, steal): &(u64, u64, u64)| Ticks { process, idle, steal, ..Ticks::default() };
+        let ticks =
+            |&(process, idle, steal): &(u64, u64, u64)| Ticks { process, idle, steal, ..Ticks::default() };
         let processes = processes.iter().map(|(pid, name, ticks)| (*pid, ((*name).to_owned(), *ticks)));
         Point {
             all: Sample { cpus: cpus.iter().map(ticks).enumerate().collect() },
@@ -290,7 +293,7 @@ pub(super) mod tests {
         assert_eq!(kernel.look(&places), None, "the first look only begins");
         // Until the kernel's counters have moved, at most some 10¹⁰ turns.
         let seen = (0..10_000_u64).find_map(|n| {
-            std::hint::black_box((0..1_000_000).fold(n, |a: u64, b| a ^ b.wrapping_mul(n)));
+            std::hint::black_box((0..1_000_000_u64).fold(n, |a, b| a ^ b.wrapping_mul(n)));
             kernel.look(&places)
         });
         let taken = seen.expect("time has passed").taken;

@@ -7,8 +7,8 @@ use results::study::Cell;
 use results::{Invalid, MaxThroughput, Purpose, Reason, Trial, Verdict};
 use spec::Load;
 
-use super::progress::{Progress, Tracker};
 use super::bench::is_overloaded_by_host;
+use super::progress::{Progress, Tracker};
 use super::step::Step;
 use super::{Bench, Pair, Plan, Point, Record, Span, metrics, pair};
 use crate::Error;
@@ -219,12 +219,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Measures one point; `None` where its bench is not there (any more).
-    fn measure(
-        &mut self,
-        point: &Point,
-        at: (u32, usize),
-        again: bool,
-    ) -> Result<Option<Measured>, Error> {
+    fn measure(&mut self, point: &Point, at: (u32, usize), again: bool) -> Result<Option<Measured>, Error> {
         let block = at.0;
         let mut cell = Cell { series: point.series.clone(), x: point.x.clone(), block, ..Cell::default() };
         let of = self.benches[point.of].as_ref().and_then(Bench::maximum).cloned();

@@ -69,7 +69,8 @@ impl Tally {
     /// What to say of the disturbed ones; `None` where there were none.
     pub(super) fn disturbed_words(self) -> Option<String> {
         let Tally { all, disturbed, .. } = self;
-        (disturbed > 0).then(|| format!("{disturbed} of {all} trials were disturbed by the host and do not count"))
+        (disturbed > 0)
+            .then(|| format!("{disturbed} of {all} trials were disturbed by the host and do not count"))
     }
 }
 

@@ -77,7 +77,9 @@ impl PeakSearch {
             notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
         }
         if self.patience.is_lost() {
-            notes.push("the search ended before its interval was narrow, as the host did not become quiet".into());
+            notes.push(
+                "the search ended before its interval was narrow, as the host did not become quiet".into(),
+            );
         } else if self.bisection.gave_up() {
             notes.push("the search ended without a narrow interval".into());
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use results::{Invalid, Study};
 use results::study::{Cell, Skipped, StudyFolder};
+use results::{Invalid, Study};
 
 use super::Definition;
 use crate::Error;

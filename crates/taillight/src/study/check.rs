@@ -42,9 +42,8 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode> {
 pub(crate) fn gate(study: &Study, definition: &Definition) -> ExitCode {
     let expected =
         |id: &str| definition.claims.iter().find(|known| known.id == id).map(|known| known.expected);
-    let reproduces = || {
-        study.claims.iter().filter(|claim| expected(&claim.id) == Some(ClaimVerdict::Reproduced))
-    };
+    let reproduces =
+        || study.claims.iter().filter(|claim| expected(&claim.id) == Some(ClaimVerdict::Reproduced));
     let differing = reproduces().filter(|claim| claim.verdict == ClaimVerdict::Differs);
     let failures = differing.map(|claim| format!("{} differs: {}", claim.id, claim.measured));
     let unknown = reproduces().filter(|claim| claim.host_disturbed);

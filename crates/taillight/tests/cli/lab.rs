@@ -108,8 +108,7 @@ fn a_sweep_leaves_a_result_a_table_and_a_page() {
     let output = finish(&mut compare(folder.path(), beside.path()));
     assert!(output.status.success() && html.exists(), "{}", text(&output));
     // On a machine that is too busy there may be no valid trial, and then it says that.
-    let said =
-        ["too few to judge a difference", "no valid trials on both sides", "have no load in common"];
+    let said = ["too few to judge a difference", "no valid trials on both sides", "have no load in common"];
     assert!(said.iter().any(|said| text(&output).contains(said)), "{}", text(&output));
     refuses(&mut compare(folder.path(), folder.path()), 1, &["are the same result"]);
     let mut chosen = folder.path().as_os_str().to_owned();

@@ -148,7 +148,11 @@ impl Bench {
     }
 
     /// Waits once for a quiet host before trials of so long are repeated, where it disturbed them.
-    pub(in crate::run) fn wait_for_quiet(&mut self, each: Duration, track: &mut Tracker<'_>) -> Result<(), Error> {
+    pub(in crate::run) fn wait_for_quiet(
+        &mut self,
+        each: Duration,
+        track: &mut Tracker<'_>,
+    ) -> Result<(), Error> {
         self.wait(&mut 1, each, track).map(drop)
     }
 
@@ -260,7 +264,9 @@ impl Bench {
                 Some(found) if is_far_below(found.low_rps, best, tolerance) => {
                     let meanwhile = disturbance(of_target())?;
                     let (found, best) = (rate(found.low_rps), rate(best));
-                    Some(format!("{name} sustained {found} where it had sustained {best} before, while {meanwhile}"))
+                    Some(format!(
+                        "{name} sustained {found} where it had sustained {best} before, while {meanwhile}"
+                    ))
                 }
                 Some(_) => None,
             }
@@ -274,9 +280,9 @@ impl Bench {
         let mut withdrawn: Vec<(u32, Invalid)> = Vec::new();
         for (target, found) in experiment.targets.iter().zip(found) {
             for earlier in &target.max_throughput {
-                let search = experiment.trials_of(&target.name).filter(|trial| {
-                    trial.purpose == Purpose::MaxSearch && trial.block == earlier.block
-                });
+                let search = experiment
+                    .trials_of(&target.name)
+                    .filter(|trial| trial.purpose == Purpose::MaxSearch && trial.block == earlier.block);
                 if !is_far_below(earlier.low_rps, found.low_rps, tolerance)
                     || withdrawn.iter().any(|(block, _)| *block == earlier.block)
                 {

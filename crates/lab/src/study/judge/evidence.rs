@@ -55,7 +55,15 @@ impl Evidence {
     }
 
     fn of(finding: Finding, words: String, n: usize, differences: Vec<Vec<f64>>) -> Evidence {
-        Evidence { finding, words, n, untested: Vec::new(), lost: Lost::default(), differences, passed_over: 0 }
+        Evidence {
+            finding,
+            words,
+            n,
+            untested: Vec::new(),
+            lost: Lost::default(),
+            differences,
+            passed_over: 0,
+        }
     }
 
     /// The chance of each comparison by accident; none where there are too few blocks.
@@ -108,7 +116,10 @@ fn lost(check: &Check, cells: Cells<'_>, n: usize) -> Lost {
         }
         let left = all.iter().filter(|cell| cell.verdict.is_usable()).count();
         too_many |= 2 * left < all.len() && left < MIN_TO_JUDGE;
-        words.push(format!("{series} at {x}: {disturbed} of {} measurements disturbed by the host", all.len()));
+        words.push(format!(
+            "{series} at {x}: {disturbed} of {} measurements disturbed by the host",
+            all.len()
+        ));
     }
     if let Check::UpTo { series, .. } = check {
         // What lies beyond the end of each block is not needed.

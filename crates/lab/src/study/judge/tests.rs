@@ -303,7 +303,8 @@ fn what_lies_beyond_the_end_may_be_disturbed() {
     let judged_at = |x: f64| {
         let mut all = grid("a", &places);
         all.iter_mut().filter(|cell| cell.x == x.into()).for_each(|cell| cell.verdict = disturbed());
-        let check = Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from: 60.0, to: 80.0 };
+        let check =
+            Check::UpTo { metric: "m".into(), series: "a".into(), limit: 1000.0, from: 60.0, to: 80.0 };
         judged(check, &all)
     };
     assert_eq!(judged_at(60.0).verdict, ClaimVerdict::Reproduced);

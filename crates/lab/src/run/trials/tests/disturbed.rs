@@ -118,9 +118,11 @@ fn a_peak_is_not_taken_from_a_search_that_the_host_disturbed() {
         let (result, _) = run(&sweep, &format!("behave=disturbed,from={from}"), &RESTLESS);
         let max = result.targets[0].max_throughput[0].low_rps;
         // What the sweep has shown still stands, and no more.
-        let found = result.targets[0].peak.as_ref().map(|peak| (peak.low_rps / max, peak.high_rps.unwrap() / max));
+        let found =
+            result.targets[0].peak.as_ref().map(|peak| (peak.low_rps / max, peak.high_rps.unwrap() / max));
         let near = |a: f64, b: f64| (a - b).abs() < 1e-6;
-        let same = found.zip(interval).map(|(found, expect)| near(found.0, expect.0) && near(found.1, expect.1));
+        let same =
+            found.zip(interval).map(|(found, expect)| near(found.0, expect.0) && near(found.1, expect.1));
         assert_eq!(same, interval.map(|_| true), "{found:?}");
         assert!(noted(&result, "The search for the peak was given up"), "{:?}", result.notes);
     }
