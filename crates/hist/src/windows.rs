@@ -7,6 +7,8 @@
 //!
 //! Try it: `cargo test -p hist windows`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
@@ -41,6 +43,15 @@ pub struct Windows {
     length: Nanos,
     windows: Vec<Sparse>,
     marks: Vec<bool>,
+}
+
+/// Which windows are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Every one.
+    All,
+    /// Those that are not marked.
+    Unmarked,
 }
 
 /// The figures of one window, for a plot over time.
@@ -119,14 +130,54 @@ impl Windows {
         self.marks.iter().filter(|&&mark| mark).count()
     }
 
+    /// The number of windows, the empty ones too.
+    pub fn count(&self) -> usize {
+        self.windows.len()
+    }
+
     /// All samples of the windows that are not marked: the raw distribution while the host disturbed nothing.
     pub fn unmarked(&self) -> Latency {
+        self.samples(Kept::Unmarked)
+    }
+
+    /// All samples of the windows that are kept.
+    pub fn samples(&self, kept: Kept) -> Latency {
         let mut all = Latency::new();
-        let quiet = self.windows.iter().zip(&self.marks).filter(|(_, mark)| !**mark);
-        for (time, n) in quiet.flat_map(|(window, _)| window.values()) {
+        for (time, n) in self.values_of(self, kept) {
             all.record_n(time, n);
         }
         all
+    }
+
+    /// All samples of the windows that are kept, with those of `out` left out and those of `by` in their place; the marks
+    /// are those of `self`.
+    ///
+    /// What is in `out` and not here is ignored.
+    pub fn replaced(&self, kept: Kept, out: &Windows, by: &Windows) -> Latency {
+        let mut counts: BTreeMap<Nanos, u64> = BTreeMap::new();
+        for (time, n) in self.values_of(self, kept) {
+            *counts.entry(time).or_default() += n;
+        }
+        for (time, n) in self.values_of(out, kept) {
+            if let Some(count) = counts.get_mut(&time) {
+                *count = count.saturating_sub(n);
+            }
+        }
+        for (time, n) in self.values_of(by, kept) {
+            *counts.entry(time).or_default() += n;
+        }
+        let mut all = Latency::new();
+        for (time, n) in counts {
+            all.record_n(time, n);
+        }
+        all
+    }
+
+    /// The samples of `of` in the windows that are kept by the marks of `self`.
+    fn values_of<'a>(&'a self, of: &'a Windows, kept: Kept) -> impl Iterator<Item = (Nanos, u64)> + 'a {
+        let marked = of.windows.iter().zip(&self.marks);
+        let quiet = marked.filter(move |(_, mark)| kept == Kept::All || !**mark);
+        quiet.flat_map(|(window, _)| window.values())
     }
 
     /// The median, over windows of at least 1 000 samples, of each window's p99.

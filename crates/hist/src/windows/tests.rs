@@ -112,6 +112,23 @@ fn what_the_host_disturbed_can_be_left_out() {
 }
 
 #[test]
+fn samples_are_replaced_by_others() {
+    let (mut windows, raw) = planted(SECOND, 2_000, &[4]);
+    let (mut out, mut by) = (Windows::new(SECOND), Windows::new(SECOND));
+    for i in 0..2_000 {
+        out.record(Nanos::from_millis(400), Nanos::from_millis(200));
+        by.record(Nanos::from_millis(400), Nanos::from_micros(1 + i / 20));
+    }
+    let quiet = planted(SECOND, 2_000, &[]).1;
+    assert!(windows.samples(Kept::All) == raw);
+    assert!(windows.replaced(Kept::All, &out, &by) == quiet);
+    // The marks are those of the whole: what is replaced in a marked window is not looked at.
+    windows.mark(Nanos::from_millis(400), Nanos::from_millis(401));
+    assert!(windows.replaced(Kept::Unmarked, &out, &by) == windows.unmarked());
+    assert_eq!((windows.unmarked().count(), windows.count()), (18_000, 10));
+}
+
+#[test]
 fn the_series_has_every_window() {
     let mut windows = Windows::new(Nanos::from_millis(250));
     (0..100).for_each(|i| windows.record(Nanos::from_millis(110), Nanos::from_micros(i)));
