@@ -1,82 +1,53 @@
-//! What the host did to a measurement, as opposed to server and generator.
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{Noise, Reason, Verdict};
+use crate::LatencySummary;
 
-impl Verdict {
-    /// Whether the host kept the trial from saying anything about the server: another trial on a quieter host may.
-    ///
-    /// Not where something is wrong besides that no disturbance explains, such as a wrong value.
-    pub fn is_of_host(&self) -> bool {
-        let Verdict::Invalid { reasons } = self else { return false };
-        let explained = |reason: Reason| match reason {
-            // Time-outs and lost connections are what a host that stalls leads to.
-            Reason::HostDisturbed
-            | Reason::ReceiveLag
-            | Reason::GeneratorLag
-            | Reason::GeneratorSaturated
-            | Reason::RateMissed
-            | Reason::ErrorRate
-            | Reason::NotSteady
-            | Reason::ProbeLoss => true,
-            Reason::FillFailed
-            | Reason::VerifyFailed
-            | Reason::KnobDrift
-            | Reason::AgentLost
-            | Reason::ServiceEnded => false,
-        };
-        let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
-        disturbed && reasons.iter().all(|invalid| explained(invalid.reason))
-    }
+/// Which requests a trial's response times rest on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Basis {
+    /// All that were due in the window: the host moved their p99 by little.
+    #[default]
+    All,
+    /// Those that were due in windows which the host did not disturb.
+    UndisturbedWindows,
+    /// None: the host may have moved the p99, and left too few windows undisturbed.
+    Nothing,
 }
 
-impl Noise {
-    /// The share of all processors' time that others took, other guests and other processes, 0 to 1; `None` where neither
-    /// is known.
-    pub fn taken_share(&self) -> Option<f64> {
-        match (self.steal_share, self.foreign_cpu_share) {
-            (None, None) => None,
-            (steal, foreign) => Some(steal.unwrap_or(0.0) + foreign.unwrap_or(0.0)),
-        }
-    }
+/// What the host may have done to a trial's response times, and what they rest on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Disturbance {
+    /// Windows of the trial.
+    pub windows: u64,
+    /// Those that neither a stall nor steal nor foreign load hit.
+    pub undisturbed_windows: u64,
+    /// Share of the requests that the host may have held up, 0 to 1: of the time in which a thread of server or generator
+    /// had no processor, and of as much again in which the rest was worked off.
+    pub touched_share: f64,
+    /// Share of its time in which a working thread of the server waited for a processor that others had, 0 to 1.
+    pub server_taken_share: Option<f64>,
+    /// Likewise of the generator's threads.
+    pub generator_taken_share: Option<f64>,
+    /// The least p99 of all requests that `touched_share` allows, had the host held up none.
+    pub p99_at_least_us: Option<f64>,
+    /// The response times of the requests due in undisturbed windows; `None` where there is no such window.
+    pub undisturbed: Option<LatencySummary>,
+    /// What the trial's response times rest on.
+    pub basis: Basis,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Invalid;
-
-    #[test]
-    fn the_host_is_named_where_it_explains_all() {
-        let check = |reasons: &[Reason], expect: bool| {
-            let invalid = |reason: &Reason| Invalid { reason: *reason, detail: String::new() };
-            let verdict = Verdict::Invalid { reasons: reasons.iter().map(invalid).collect() };
-            assert_eq!(verdict.is_of_host(), expect, "{reasons:?}");
-        };
-        check(&[], false);
-        check(&[Reason::HostDisturbed], true);
-        check(&[Reason::ReceiveLag, Reason::HostDisturbed], true);
-        check(&[Reason::GeneratorLag, Reason::HostDisturbed, Reason::ErrorRate], true);
-        check(&[Reason::HostDisturbed, Reason::GeneratorSaturated], true);
-        // What the generator does to itself is not the host's.
-        check(&[Reason::GeneratorLag], false);
-        check(&[Reason::ReceiveLag], false);
-        // Nor is what no disturbance explains.
-        check(&[Reason::HostDisturbed, Reason::VerifyFailed], false);
-        check(&[Reason::ServiceEnded, Reason::HostDisturbed], false);
-        assert!(!Verdict::Valid.is_of_host());
-        let overloaded = Verdict::Overloaded { achieved_share: 0.5, backlog_growth_rps: 9.0 };
-        assert!(!overloaded.is_of_host());
-    }
-
-    #[test]
-    fn what_others_took_is_the_sum_of_what_is_known() {
-        let check = |steal_share, foreign_cpu_share, expect: Option<f64>| {
-            let noise = Noise { steal_share, foreign_cpu_share, ..Noise::default() };
-            assert_eq!(noise.taken_share(), expect);
-        };
-        check(None, None, None);
-        check(Some(0.25), None, Some(0.25));
-        check(None, Some(0.5), Some(0.5));
-        check(Some(0.25), Some(0.5), Some(0.75));
-    }
+/// How far the generator alone may have delayed the answers that it measured: by sending late, and by reading late what had
+/// come in.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Lateness {
+    /// Requests that it may have delayed by more than this are counted, and corrected in `response_time`.
+    pub over_us: f64,
+    /// How many there are.
+    pub requests: u64,
+    /// The most that the p99 may be moved so.
+    pub limit_us: Option<f64>,
+    /// The response times that the trial rests on, had the generator never been late: a lower bound of each percentile.
+    pub response_time: LatencySummary,
 }

@@ -23,6 +23,7 @@ mod generator;
 mod heat;
 mod latency;
 mod metric;
+mod of_host;
 mod operation;
 pub mod pack;
 pub mod probes;
@@ -44,6 +45,7 @@ pub use comparison::{
     Ratio, Side,
 };
 pub use connections::ConnectionSpread;
+pub use disturbance::{Basis, Disturbance, Lateness};
 pub use experiment::{Experiment, Kind, MaxThroughput, Peak, SCHEMA, Target};
 pub use failure::ErrorCount;
 pub use folder::{Error, ResultFolder, write_whole};

@@ -7,9 +7,9 @@ use spec::Spec;
 use units::{Qos, QosBasis};
 
 use crate::{
-    AgentRecord, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Found, GateResult, Generator, Heat,
-    LoopKind, Noise, Operation, Probes, ServerFigures, ServiceUsage, Traffic, Transport, Verdict,
-    WindowPoint, Within, earlier,
+    AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
+    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
+    ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -90,8 +90,14 @@ pub struct Trial {
     pub agents: Vec<AgentRecord>,
     /// The generator's own state.
     pub generator: Generator,
+    /// How far the generator alone may have moved the response times; `None` in results of earlier versions.
+    #[serde(default)]
+    pub lateness: Option<Lateness>,
     /// What the host did besides.
     pub noise: Noise,
+    /// How far that may have moved the response times; `None` in results of earlier versions.
+    #[serde(default)]
+    pub disturbance: Option<Disturbance>,
     /// When the window opened on this machine's monotonic clock, by which probes are laid beside it.
     #[serde(default)]
     pub window_opened_monotonic_ns: Option<u64>,
@@ -150,20 +156,36 @@ impl Trial {
             .map(|within| within.share)
     }
 
+    /// The response times that the trial's claims rest on: of all requests, or of those due in windows that the host did not
+    /// disturb, where it moved the p99 of the rest.
+    pub fn claimed(&self) -> &LatencySummary {
+        self.undisturbed().unwrap_or(&self.all.response_time)
+    }
+
+    /// The response times of the undisturbed windows, if the claims rest on those.
+    fn undisturbed(&self) -> Option<&LatencySummary> {
+        let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;
+        self.disturbance.as_ref().filter(rests_on_them)?.undisturbed.as_ref()
+    }
+
     /// The figure that `qos` judges.
     ///
     /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
     pub fn qos_figure_us(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
         match qos.basis.unwrap_or(basis) {
-            QosBasis::Windowed => self.windowed_p99_us.or(self.all.response_time.p99_us),
+            QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
             QosBasis::Raw => self.percentile_us(qos.percentile),
         }
     }
 
-    /// A percentile of the response time; `None` where fewer than 10 samples lie beyond it.
+    /// A percentile of the response times that the trial's claims rest on; `None` where fewer than 10 samples lie beyond it.
     ///
-    /// One that the summary does not keep is read from the curve, at its next point: at most 12 % nearer to 100.
+    /// One that the summary does not keep is read from the curve, at its next point: at most 12 % nearer to 100. There is no
+    /// curve of the undisturbed windows alone.
     pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
+        if let Some(undisturbed) = self.undisturbed() {
+            return undisturbed.percentile_us(percentile).flatten();
+        }
         let response_time = &self.all.response_time;
         response_time.percentile_us(percentile).unwrap_or_else(|| {
             let beyond = response_time.count as f64 * (1.0 - percentile / 100.0);

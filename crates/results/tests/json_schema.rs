@@ -139,6 +139,14 @@ fn full_trial() -> Trial {
         traffic: Traffic::over(100, 200, 2.0),
         errors: vec![ErrorCount { kind: "timeout".into(), count: 3, first_detail: Some("x".into()) }],
         servers: vec![ServerFigures { share: Some(1.0), bytes_sent: Some(1), ..ServerFigures::default() }],
+        lateness: Some(Lateness { requests: 3, limit_us: Some(50.0), ..Lateness::default() }),
+        disturbance: Some(Disturbance {
+            server_taken_share: Some(0.1),
+            p99_at_least_us: Some(90.0),
+            undisturbed: Some(times.clone()),
+            basis: Basis::UndisturbedWindows,
+            ..Disturbance::default()
+        }),
         connections: ConnectionSpread::of(&[(1, None), (2, Some(units::Nanos(5)))]),
         datagrams: Some(Datagrams { sent: 9, multi: 2, ..Datagrams::default() }),
         agents: vec![AgentRecord {

@@ -1,6 +1,9 @@
 //! What was written once stays readable: files of the earlier schemas, kept as they were.
 
-use results::{Comparison, Experiment, Kind, LoopKind, Peak, Purpose, Reason, Verdict};
+use results::{
+    Basis, Comparison, Disturbance, Experiment, Kind, LatencySummary, LoopKind, Peak, Purpose, Reason,
+    Verdict,
+};
 use serde_json::Value;
 use units::{Qos, QosBasis};
 
@@ -159,4 +162,23 @@ fn the_judged_figure_follows_target_and_basis() {
     check(1, "p75<1ms", QosBasis::Raw, None);
     // No window held enough samples: the raw figure stands in.
     check(2, "p99<1ms", QosBasis::Windowed, Some(14.0));
+}
+
+#[test]
+fn claims_rest_on_undisturbed_windows_where_the_record_says_so() {
+    let mut trial = experiment().trials.remove(0);
+    let figure =
+        |trial: &results::Trial, qos: &str| trial.qos_figure_us(&qos.parse().unwrap(), QosBasis::Raw);
+    assert_eq!((trial.disturbance.clone(), figure(&trial, "p99<1ms")), (None, Some(181.0)), "an old result");
+    let undisturbed = LatencySummary { count: 5_000, p99_us: Some(90.0), ..LatencySummary::default() };
+    let mut check = |basis: Basis, p99: f64, p98: Option<f64>| {
+        let undisturbed = Some(undisturbed.clone());
+        trial.disturbance = Some(Disturbance { undisturbed, basis, ..Disturbance::default() });
+        assert_eq!(figure(&trial, "p99<1ms"), Some(p99), "{basis:?}");
+        assert_eq!(figure(&trial, "p98<1ms"), p98, "{basis:?}");
+    };
+    check(Basis::All, 181.0, Some(181.0));
+    check(Basis::Nothing, 181.0, Some(181.0));
+    // The curve is of all requests.
+    check(Basis::UndisturbedWindows, 90.0, None);
 }

@@ -1,0 +1,82 @@
+//! What the host did to a measurement, as opposed to server and generator.
+
+use crate::{Noise, Reason, Verdict};
+
+impl Verdict {
+    /// Whether the host kept the trial from saying anything about the server: another trial on a quieter host may.
+    ///
+    /// Not where something is wrong besides that no disturbance explains, such as a wrong value.
+    pub fn is_of_host(&self) -> bool {
+        let Verdict::Invalid { reasons } = self else { return false };
+        let explained = |reason: Reason| match reason {
+            // Time-outs and lost connections are what a host that stalls leads to.
+            Reason::HostDisturbed
+            | Reason::ReceiveLag
+            | Reason::GeneratorLag
+            | Reason::GeneratorSaturated
+            | Reason::RateMissed
+            | Reason::ErrorRate
+            | Reason::NotSteady
+            | Reason::ProbeLoss => true,
+            Reason::FillFailed
+            | Reason::VerifyFailed
+            | Reason::KnobDrift
+            | Reason::AgentLost
+            | Reason::ServiceEnded => false,
+        };
+        let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
+        disturbed && reasons.iter().all(|invalid| explained(invalid.reason))
+    }
+}
+
+impl Noise {
+    /// The share of all processors' time that others took, other guests and other processes, 0 to 1; `None` where neither
+    /// is known.
+    pub fn taken_share(&self) -> Option<f64> {
+        match (self.steal_share, self.foreign_cpu_share) {
+            (None, None) => None,
+            (steal, foreign) => Some(steal.unwrap_or(0.0) + foreign.unwrap_or(0.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Invalid;
+
+    #[test]
+    fn the_host_is_named_where_it_explains_all() {
+        let check = |reasons: &[Reason], expect: bool| {
+            let invalid = |reason: &Reason| Invalid { reason: *reason, detail: String::new() };
+            let verdict = Verdict::Invalid { reasons: reasons.iter().map(invalid).collect() };
+            assert_eq!(verdict.is_of_host(), expect, "{reasons:?}");
+        };
+        check(&[], false);
+        check(&[Reason::HostDisturbed], true);
+        check(&[Reason::ReceiveLag, Reason::HostDisturbed], true);
+        check(&[Reason::GeneratorLag, Reason::HostDisturbed, Reason::ErrorRate], true);
+        check(&[Reason::HostDisturbed, Reason::GeneratorSaturated], true);
+        // What the generator does to itself is not the host's.
+        check(&[Reason::GeneratorLag], false);
+        check(&[Reason::ReceiveLag], false);
+        // Nor is what no disturbance explains.
+        check(&[Reason::HostDisturbed, Reason::VerifyFailed], false);
+        check(&[Reason::ServiceEnded, Reason::HostDisturbed], false);
+        assert!(!Verdict::Valid.is_of_host());
+        let overloaded = Verdict::Overloaded { achieved_share: 0.5, backlog_growth_rps: 9.0 };
+        assert!(!overloaded.is_of_host());
+    }
+
+    #[test]
+    fn what_others_took_is_the_sum_of_what_is_known() {
+        let check = |steal_share, foreign_cpu_share, expect: Option<f64>| {
+            let noise = Noise { steal_share, foreign_cpu_share, ..Noise::default() };
+            assert_eq!(noise.taken_share(), expect);
+        };
+        check(None, None, None);
+        check(Some(0.25), None, Some(0.25));
+        check(None, Some(0.5), Some(0.5));
+        check(Some(0.25), Some(0.5), Some(0.75));
+    }
+}
