@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use units::CpuList;
+
 /// What the kernel has counted of one thread. All of it only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
@@ -79,6 +81,13 @@ pub fn migrations(root: &Path, pid: u32, tid: u32) -> Option<u64> {
     field(&text(root, pid, tid, "sched")?, "se.nr_migrations")
 }
 
+/// The processors that a thread may run on; `None` where it has ended. Source: `proc_pid_status(5)`, `Cpus_allowed_list`.
+pub fn allowed(root: &Path, pid: u32, tid: u32) -> Option<CpuList> {
+    let status = text(root, pid, tid, "status")?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    list.trim().parse().ok()
+}
+
 /// Its name; empty where it has ended.
 pub fn name(root: &Path, pid: u32, tid: u32) -> String {
     text(root, pid, tid, "comm").unwrap_or_default().trim_end().to_owned()
@@ -121,8 +130,9 @@ mod tests {
             let task = root.path().join(format!("proc/{pid}/task/{tid}"));
             fs::create_dir_all(&task).unwrap();
             fs::write(task.join("schedstat"), format!("{schedstat}\n")).unwrap();
-            let status =
-                format!("Name:\tx\nvoluntary_ctxt_switches:\t{tid}0\nnonvoluntary_ctxt_switches:\t9\n");
+            let status = format!(
+                "Name:\tx\nCpus_allowed:\t7\nCpus_allowed_list:\t0-1,{tid}\nvoluntary_ctxt_switches:\t{tid}0\nnonvoluntary_ctxt_switches:\t9\n"
+            );
             fs::write(task.join("status"), status).unwrap();
             fs::write(task.join("sched"), "worker (7, #threads: 2)\nse.nr_migrations  :   6\n").unwrap();
             fs::write(task.join("comm"), "worker\n").unwrap();
@@ -132,6 +142,8 @@ mod tests {
         let thread = Thread { running_ns: 2500, waiting_ns: 30, given: 4, voluntary: 80, involuntary: 9 };
         assert_eq!(Thread::read(root, 7, 8), Some(thread));
         assert_eq!(Thread::read(root, 9, 9), None);
+        assert_eq!(allowed(root, 7, 8), Some([0, 1, 8].into_iter().collect()));
+        assert_eq!(allowed(root, 7, 77), None);
         assert_eq!((migrations(root, 7, 8), migrations(root, 7, 9)), (Some(6), None));
         assert_eq!((name(root, 7, 8).as_str(), name(root, 8, 8).as_str()), ("worker", ""));
         assert_eq!((running_ns(root, &[7, 9]), running_ns(root, &[9])), (Some(4000), None));

@@ -86,7 +86,13 @@ impl Sample {
 
     /// What each processor did since `earlier`, summed over those that were on at both moments.
     pub fn since(&self, earlier: &Sample) -> Ticks {
-        let both = self.cpus.iter().filter_map(|(cpu, now)| Some(now.since(*earlier.cpus.get(cpu)?)));
+        self.since_on(earlier, |_| true)
+    }
+
+    /// The same of the processors that `counts` names.
+    pub fn since_on(&self, earlier: &Sample, counts: impl Fn(usize) -> bool) -> Ticks {
+        let asked = self.cpus.iter().filter(|(cpu, _)| counts(**cpu));
+        let both = asked.filter_map(|(cpu, now)| Some(now.since(*earlier.cpus.get(cpu)?)));
         both.fold(Ticks::default(), Ticks::plus)
     }
 }
@@ -114,5 +120,18 @@ mod tests {
         check("cpu0 1 2 3 4\n", &[ticks(6, 0, 4, 0, 0)]);
         check("", &[]);
         assert_eq!(Sample::parse(STAT).total(), ticks(333, 18, 3030, 30, 6));
+    }
+
+    #[test]
+    fn some_processors_are_told_from_the_others() {
+        let before = sample(&[ticks(1, 1, 10, 0, 0), ticks(2, 2, 20, 0, 0), ticks(0, 0, 0, 0, 0)]);
+        let after = sample(&[ticks(5, 1, 16, 0, 0), ticks(2, 4, 25, 0, 3), ticks(9, 0, 1, 0, 0)]);
+        let check = |cpus: &[usize], expect: Ticks| {
+            assert_eq!(after.since_on(&before, |cpu| cpus.contains(&cpu)), expect, "{cpus:?}");
+        };
+        check(&[0], ticks(4, 0, 6, 0, 0));
+        check(&[1, 7], ticks(0, 2, 5, 0, 3));
+        check(&[], Ticks::default());
+        check(&[0, 1, 2], after.since(&before));
     }
 }
