@@ -30,6 +30,9 @@ pub struct Completion {
     pub done: Time,
     /// How it ended.
     pub outcome: Outcome,
+    /// By how much the generator alone may have delayed its end: its own lag, the time that answers may have lain unread,
+    /// and both of the request before it on its connection as far as it waited for that one.
+    pub late: Nanos,
 }
 
 impl Completion {
@@ -48,7 +51,7 @@ impl Completion {
         self.eligible.since(self.intended)
     }
 
-    /// sent − eligible: the generator's own fault.
+    /// sent − eligible: the generator's own fault, as is the rest of [`Completion::late`].
     pub fn generator_lag(&self) -> Nanos {
         self.sent.since(self.eligible)
     }

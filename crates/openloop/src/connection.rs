@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 
 use reactor::Conn;
-use units::Time;
+use units::{Nanos, Time};
 
 use crate::waiting::Line;
 
@@ -29,6 +29,8 @@ pub(crate) struct Begun {
     pub(crate) sent: Time,
     /// When the answer before this request came: it could not be sent earlier, so its lag counts from here.
     pub(crate) ready: Time,
+    /// By how much the generator may have delayed that answer's end.
+    pub(crate) late: Nanos,
 }
 
 /// The [`Request::gather`] of a job of one part.
@@ -40,6 +42,8 @@ pub(crate) struct InFlight<J, Wire> {
     pub(crate) eligible: Time,
     pub(crate) sent: Time,
     pub(crate) first_byte: Option<Time>,
+    /// By how much the generator may have made it wait for its connection.
+    pub(crate) late_before: Nanos,
     /// Its number among those sent on the connection; of a datagram, the last 16 bits are its tag.
     pub(crate) serial: u64,
     /// On a datagram connection: the parts of the answer that came so far.
@@ -78,6 +82,8 @@ pub(crate) struct Connection<J, Wire> {
     pub(crate) line: Line,
     /// Since when it could take another request, or is being established; else meaningless.
     pub(crate) free_since: Time,
+    /// By how much the generator may have delayed the end of the last request, and with it that moment.
+    pub(crate) free_late: Nanos,
     /// Bytes of an answer that is not whole.
     pub(crate) partial: Vec<u8>,
     pub(crate) wire: Wire,
@@ -123,6 +129,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
             in_flight: VecDeque::with_capacity(depth.min(64)),
             line: Line::default(),
             free_since: now,
+            free_late: Nanos::ZERO,
             partial: Vec::new(),
             wire: Wire::default(),
             last_serial: 0,
@@ -169,7 +176,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.left = self.quota;
         self.partial.clear();
         self.wire = Wire::default();
-        self.free_since = now;
+        (self.free_since, self.free_late) = (now, Nanos::ZERO);
     }
 
     /// The serial of the next request; no other request in flight has its tag.

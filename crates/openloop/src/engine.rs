@@ -26,6 +26,7 @@ pub use spec::{Binding, Pace};
 use crate::connection::{Connection, Link, Request};
 use crate::engine::live_reporter::LiveReporter;
 use crate::gather::Gathers;
+use crate::looks::Looks;
 use crate::pacing::Pacing;
 use crate::recorder::EndpointTimes;
 use crate::source::{Clients, Source};
@@ -65,6 +66,11 @@ pub struct Engine<W: Workload> {
     in_flight: u64,
     recording: Recording,
     pacing: Pacing,
+    looks: Looks,
+    /// How long the answer that is looked at may have lain unread.
+    receive_gap: Nanos,
+    /// When the last request was sent.
+    last_sent: Time,
     /// Sends and receives of this turn.
     actions: usize,
     next_tick: Time,
@@ -99,6 +105,9 @@ impl<W: Workload> Engine<W> {
             next: Vec::new(),
             in_flight: 0,
             pacing: Pacing::new(Time(0)),
+            looks: Looks::new(Time(0)),
+            receive_gap: Nanos::ZERO,
+            last_sent: Time(0),
             actions: 0,
             next_tick: Time(0),
             window_open: false,
@@ -157,6 +166,7 @@ impl<W: Workload> Engine<W> {
         self.end = self.window_start + self.plan.window;
         self.recording.window_start = self.window_start;
         self.pacing = Pacing::new(at);
+        self.looks = Looks::new(at);
         self.next_tick = at;
         for connection in &mut self.connections {
             connection.free_since = at;
@@ -188,8 +198,8 @@ impl<W: Workload> Engine<W> {
     }
 
     fn turn<R: Reactor>(&mut self, reactor: &mut R) -> io::Result<bool> {
-        let now = reactor.now();
-        self.account(now, reactor.waited());
+        let (now, waited) = (reactor.now(), reactor.waited());
+        self.account(now, waited);
         if now >= self.next_tick {
             self.tick(reactor, now);
         }
@@ -209,7 +219,9 @@ impl<W: Workload> Engine<W> {
         };
         // More is due than one turn may send: look for answers, but do not wait for them.
         let wait = if due <= now && due < self.end && self.can_admit() { Wait::Spin(now) } else { wait };
-        reactor.poll(wait, self)?;
+        self.looks.begin(now.max(self.last_sent), waited);
+        let events = reactor.poll(wait, self)?;
+        self.looks.end(events, reactor.waited());
         Ok(true)
     }
 

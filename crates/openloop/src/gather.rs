@@ -81,6 +81,8 @@ fn badness(outcome: Outcome) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use units::Nanos;
+
     use super::*;
 
     fn part(done: u64, outcome: Outcome) -> Completion {
@@ -93,6 +95,7 @@ mod tests {
             first_byte: t,
             done: Time(done),
             outcome,
+            late: Nanos(done),
         }
     }
 
@@ -115,6 +118,8 @@ mod tests {
         let place = gathers.open(2);
         gathers.ended(place, Outcome::Completed, Some(part(5, Outcome::Completed)), Time(5));
         let whole = gathers.ended(place, Outcome::Unfinished, None, Time(70));
-        assert_eq!(whole, Some((Outcome::Unfinished, Some(part(70, Outcome::Unfinished)))));
+        // What the generator delayed is that of the part that was sent.
+        let late = Completion { late: Nanos(5), ..part(70, Outcome::Unfinished) };
+        assert_eq!(whole, Some((Outcome::Unfinished, Some(late))));
     }
 }

@@ -16,6 +16,7 @@ mod gather;
 mod generator;
 mod judge;
 mod live;
+mod looks;
 mod pacing;
 mod recorder;
 mod schedule;
@@ -30,8 +31,8 @@ pub use judge::{judge, lag_limit};
 pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use recorder::{
-    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, OperationTimes,
-    Recording, Tally,
+    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, LATE, Late,
+    OperationTimes, Recording, Taken, Tally,
 };
 pub use schedule::{Arrival, Schedule};
 pub use workload::{Fault, Parsed, Parts, Then, Workload};

@@ -1,8 +1,10 @@
 //! What a run measured: histograms and counts, merged over threads and machines without loss.
 
 mod errors;
+mod late;
 mod merge;
 mod operation;
+mod taken;
 mod tally;
 
 use hist::{Latency, Windows};
@@ -12,7 +14,9 @@ use units::{Nanos, Time};
 use crate::{Completion, Outcome, Stall};
 
 pub use errors::{ErrorCount, Errors};
+pub use late::{LATE, Late};
 pub use operation::OperationTimes;
+pub use taken::Taken;
 pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, Tally};
 
 /// All that one thread, or after merging all threads, measured.
@@ -26,6 +30,8 @@ pub struct Recording {
     pub operations: Vec<OperationTimes>,
     /// The response times of the arrivals by intended time.
     pub windows: Windows,
+    /// Those of them that the generator alone may have delayed.
+    pub late: Late,
     /// What became of the arrivals.
     pub tally: Tally,
     /// What became of the requests that are not arrivals but followed from answers.
@@ -56,6 +62,8 @@ pub struct Recording {
     pub stalls: Vec<Stall>,
     /// How many there were.
     pub stall_count: u64,
+    /// What others took of the processors.
+    pub taken: Taken,
     /// How long the drain took.
     pub drain: Nanos,
     /// How often the server sent bytes without a request.
@@ -87,6 +95,7 @@ impl Recording {
             window,
             operations: times,
             windows,
+            late: Late::new(window),
             tally: Tally::default(),
             follow_ups: Tally::default(),
             answered_in_window: 0,
@@ -102,6 +111,7 @@ impl Recording {
             starved: Nanos::ZERO,
             stalls: Vec::new(),
             stall_count: 0,
+            taken: Taken::default(),
             drain: Nanos::ZERO,
             unsolicited: 0,
             errors: Errors::default(),
@@ -139,7 +149,11 @@ impl Recording {
         self.operations[completion.operation].enter(completion);
         // A failure is not a fast answer: an error enters no response time, an unanswered request enters at its age.
         if completion.outcome != Outcome::Error {
-            self.windows.record(completion.intended.since(self.window_start), completion.response_time());
+            let offset = completion.intended.since(self.window_start);
+            self.windows.record(offset, completion.response_time());
+            if completion.late > LATE {
+                self.late.record(offset, completion.response_time(), completion.late);
+            }
         }
     }
 
@@ -311,10 +325,10 @@ impl Recording {
         Some(self.all().response_time.corrected(self.expected_interval()?))
     }
 
-    /// Marks the windows that a stall hit.
+    /// Marks the windows that a stall hit, or the time as long again in which what it held up is worked off.
     pub(crate) fn mark_stalls(&mut self) {
         for stall in &self.stalls {
-            let end = stall.from + stall.span;
+            let end = stall.from + stall.span + stall.span;
             if end > self.window_start && stall.from < self.window_start + self.window {
                 self.windows.mark(stall.from.since(self.window_start), end.since(self.window_start));
             }

@@ -1,7 +1,7 @@
 //! A request's way through the engine, in its order: admission, sending, answers, ends.
 
 use reactor::{Conn, Reactor};
-use units::Time;
+use units::{Nanos, Time};
 
 use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
 use crate::engine::Engine;
@@ -197,6 +197,7 @@ impl<W: Workload> Engine<W> {
         let ready = request.begun.map_or(request.intended, |begun| begun.ready);
         let eligible = ready.max(connection.free_since);
         connection.in_flight.push_back(InFlight {
+            late_before: connection.free_late.min(eligible.since(ready)),
             request,
             eligible,
             sent: Time(0),
@@ -216,6 +217,7 @@ impl<W: Workload> Engine<W> {
         for request in connection.in_flight.iter_mut().skip(first) {
             request.sent = sent;
         }
+        self.last_sent = sent;
         self.actions += 1;
         self.recording.max_in_flight = self.recording.max_in_flight.max(self.in_flight);
         self.note_idle(index);
@@ -228,6 +230,7 @@ impl<W: Workload> Engine<W> {
     #[inline]
     pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         let Some(index) = self.index_of(conn) else { return };
+        self.receive_gap = self.looks.gap(at, reactor.waited());
         if self.bytes_count() {
             let endpoint = self.connections[index].endpoint as usize;
             self.recording.endpoints[endpoint].bytes_received += bytes.len() as u64;
@@ -318,13 +321,13 @@ impl<W: Workload> Engine<W> {
         match then {
             Then::End | Then::Close => self.ended(index, answered, at, outcome),
             Then::Again { endpoint } => {
-                self.step_done(index, &answered, at, outcome);
+                let late = self.step_done(index, &answered, at, outcome);
                 let (mut request, ready) = (answered.request, at);
-                let (eligible, sent) = match request.begun {
-                    None => (answered.eligible, answered.sent),
-                    Some(first) => (first.eligible, first.sent),
+                let (eligible, sent, before) = match request.begun {
+                    None => (answered.eligible, answered.sent, Nanos::ZERO),
+                    Some(first) => (first.eligible, first.sent, first.late),
                 };
-                request.begun = Some(Begun { eligible, sent, ready });
+                request.begun = Some(Begun { eligible, sent, ready, late: before + late });
                 self.next.push((endpoint, index, request));
             }
             Then::Also { operation, endpoint, job } => {
@@ -426,9 +429,10 @@ impl<W: Workload> Engine<W> {
         at: Time,
         outcome: Outcome,
     ) {
-        self.step_done(index, &ended, at, outcome);
+        let late = self.step_done(index, &ended, at, outcome);
         let request = &ended.request;
-        let (eligible, sent) = request.begun.map_or((ended.eligible, ended.sent), |b| (b.eligible, b.sent));
+        let (eligible, sent, before) =
+            request.begun.map_or((ended.eligible, ended.sent, Nanos::ZERO), |b| (b.eligible, b.sent, b.late));
         let completion = Completion {
             operation: request.operation.into(),
             intended: request.intended,
@@ -437,6 +441,7 @@ impl<W: Workload> Engine<W> {
             first_byte: ended.first_byte.unwrap_or(at),
             done: at,
             outcome,
+            late: before + late,
         };
         if request.follow_up {
             self.recording.enter_follow_up(&completion);
@@ -459,6 +464,8 @@ impl<W: Workload> Engine<W> {
     }
 
     /// One request of a job is over, whether the job is or not: it counts for its connection and its endpoint.
+    ///
+    /// Returns by how much the generator alone may have delayed its end.
     #[inline]
     pub(super) fn step_done(
         &mut self,
@@ -466,16 +473,25 @@ impl<W: Workload> Engine<W> {
         done: &InFlight<W::Job, W::Wire>,
         at: Time,
         outcome: Outcome,
-    ) {
+    ) -> Nanos {
         self.in_flight -= 1;
         let request = &done.request;
         let lag = done.sent.since(done.eligible);
+        // Without an answer there is none that could have been read late; and none came before its request was sent.
+        let gap = if outcome == Outcome::Completed {
+            self.receive_gap.min(at.since(done.sent))
+        } else {
+            Nanos::ZERO
+        };
+        let late = done.late_before + lag + gap;
+        self.connections[index].free_late = late;
         self.recording.lag(request.operation.into(), request.intended, lag);
         if self.recording.in_window(request.intended) {
             let many = self.plan.endpoints.len() > 1;
             let endpoint = self.connections[index].endpoint as usize;
             self.recording.step(index, endpoint, many, request.intended, done.sent, at, outcome);
         }
+        late
     }
 
     /// A request for `endpoint` that was never sent is given up.
@@ -495,7 +511,7 @@ impl<W: Workload> Engine<W> {
         self.recording.step_never_sent(endpoint, many, request.intended, now, outcome);
         if request.follow_up {
             self.recording.follow_up_never_sent(request.operation.into(), request.intended, now, outcome);
-        } else if let Some(Begun { eligible, sent, .. }) = request.begun {
+        } else if let Some(Begun { eligible, sent, late, .. }) = request.begun {
             // An earlier step of its job was sent.
             let completion = Completion {
                 operation: request.operation.into(),
@@ -505,6 +521,7 @@ impl<W: Workload> Engine<W> {
                 first_byte: now,
                 done: now,
                 outcome,
+                late,
             };
             self.part_ended(&request, now, outcome, Some(completion));
         } else {

@@ -19,6 +19,7 @@ impl Recording {
             mine.merge(theirs);
         }
         self.windows.merge(&other.windows);
+        self.late.merge(&other.late);
         self.tally.merge(&other.tally);
         self.follow_ups.merge(&other.follow_ups);
         self.answered_in_window += other.answered_in_window;
@@ -49,6 +50,7 @@ impl Recording {
         self.starved += other.starved;
         self.stalls.extend_from_slice(&other.stalls);
         self.stall_count += other.stall_count;
+        self.taken.merge(self.threads, other.taken, other.threads);
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;
         self.errors.merge(&other.errors);

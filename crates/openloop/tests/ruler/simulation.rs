@@ -56,7 +56,8 @@ pub(crate) struct Setup {
     pub(crate) service: Service,
     pub(crate) delay: Nanos,
     pub(crate) generator_costs: Costs,
-    pub(crate) generator_stall: Option<(Time, Nanos)>,
+    /// In ascending order.
+    pub(crate) generator_stalls: Vec<(Time, Nanos)>,
     /// When the warm-up begins.
     pub(crate) start: Time,
     pub(crate) faults: Option<Faults>,
@@ -87,7 +88,7 @@ impl Setup {
             service: Service::Queue { time, stalls, seed: seed + 1 },
             delay: Nanos::ZERO,
             generator_costs: Costs::default(),
-            generator_stall: None,
+            generator_stalls: Vec::new(),
             start: START,
             faults: None,
             shown_to: None,
@@ -142,7 +143,7 @@ impl Setup {
         if let Some(faults) = self.faults {
             world.faults(faults);
         }
-        if let Some((from, span)) = self.generator_stall {
+        for (from, span) in self.generator_stalls {
             world.stall(&client, from, span);
         }
         let limit = self.start + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);

@@ -49,7 +49,7 @@ fn a_stall_of_the_generator_is_its_own_fault_and_is_marked() {
     let mut setup = Setup::new(10_000.0, Gap::Constant(1_000.0), Stalls::default(), 23);
     setup.plan.window = Nanos::from_secs(2);
     setup.plan.warmup = Nanos::ZERO;
-    setup.generator_stall = Some((Time(START.0 + 1_000_000_000), Nanos::from_millis(50)));
+    setup.generator_stalls = vec![(Time(START.0 + 1_000_000_000), Nanos::from_millis(50))];
     let recording = setup.run();
     let all = recording.all();
     assert_close("longest lag", all.generator_lag.max(), 50e6, 0.02);

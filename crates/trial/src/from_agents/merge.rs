@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use agent::{ClockReport, Comparison};
     use hist::Windows;
-    use openloop::{Datagrams, Errors, OperationTimes, Stall, Tally};
+    use openloop::{Datagrams, Errors, Late, OperationTimes, Stall, Taken, Tally};
     use units::Time;
 
     const WINDOW: Nanos = Nanos::from_secs(1);
@@ -98,6 +98,7 @@ mod tests {
             window: WINDOW,
             operations: vec![get],
             windows,
+            late: Late::new(WINDOW),
             tally: Tally { intended: n, completed: n, ..Tally::default() },
             follow_ups: Tally::default(),
             answered_in_window: n,
@@ -113,6 +114,7 @@ mod tests {
             starved: Nanos(0),
             stalls: vec![Stall { from: Time(ahead + 5), span: Nanos(7) }],
             stall_count: 1,
+            taken: Taken::default(),
             drain: Nanos(0),
             unsolicited: 0,
             errors: Errors::default(),
@@ -168,6 +170,7 @@ mod tests {
         let stopped = |samples: &[(u64, u64)], ms: u64| Recording {
             window: Nanos::from_millis(ms),
             windows: Windows::new(Nanos::from_millis(ms)),
+            late: Late::new(Nanos::from_millis(ms)),
             intervals: vec![Interval { offered: 3, ..Interval::default() }; ms.div_ceil(100) as usize],
             interrupted: true,
             ..recording(samples, 0)

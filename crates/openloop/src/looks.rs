@@ -1,0 +1,89 @@
+use units::{Nanos, Time};
+
+/// From so many events in one look on, more may have come in than one look takes: each backend takes 64 at once.
+const FULL_LOOK: usize = 64;
+
+/// When the kernel was last asked for what has come in: an answer that is read now has lain there since then at most.
+///
+/// It reads no clock of its own: the moments are those that the loop knows anyhow.
+#[derive(Debug)]
+pub(crate) struct Looks {
+    /// What had come in before this was read; all that is read now came later.
+    complete: Time,
+    /// The present look began no earlier.
+    asked: Time,
+    /// What the reactor said of its waiting before the present look.
+    waited: Nanos,
+}
+
+impl Looks {
+    /// Nothing has come in before `now`.
+    pub(crate) fn new(now: Time) -> Looks {
+        Looks { complete: now, asked: now, waited: Nanos::ZERO }
+    }
+
+    /// The kernel is asked, not before `now`; the reactor said that it last waited for `waited`.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Time, waited: Nanos) {
+        (self.asked, self.waited) = (now, waited);
+    }
+
+    /// It has been asked, with so many events; the reactor says that it waited for `waited`.
+    #[inline]
+    pub(crate) fn end(&mut self, events: usize, waited: Nanos) {
+        if events >= FULL_LOOK {
+            // The rest has been there as long as what was read.
+            return;
+        }
+        // A reactor on a real clock waits within the look, and all that came in until it woke was read then. A simulated one
+        // has waited before, and says the same as then.
+        let within = if waited == self.waited { Nanos::ZERO } else { waited };
+        self.complete = self.asked + within;
+    }
+
+    /// How long an answer that is read at `at` may have lain there, in a look for which the reactor `waited` meanwhile: while
+    /// it waited, nothing was there.
+    #[inline]
+    pub(crate) fn gap(&self, at: Time, waited: Nanos) -> Nanos {
+        at.since(self.complete) - waited
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_came_after_the_look_before() {
+        let mut looks = Looks::new(Time(0));
+        // Spinning: looks at 1000 and 2000, and something is read at 2300 that came after the first.
+        looks.begin(Time(1_000), Nanos::ZERO);
+        looks.end(0, Nanos::ZERO);
+        looks.begin(Time(2_000), Nanos::ZERO);
+        assert_eq!(looks.gap(Time(2_300), Nanos::ZERO), Nanos(1_300));
+        looks.end(1, Nanos::ZERO);
+        // Sleeping within the look: nothing was there at 3000, and 400 after waking an answer is read.
+        looks.begin(Time(3_000), Nanos::ZERO);
+        assert_eq!(looks.gap(Time(53_400), Nanos(50_000)), Nanos(1_400), "and the time between the looks");
+        looks.end(1, Nanos(50_000));
+        looks.begin(Time(54_000), Nanos(50_000));
+        assert_eq!(looks.gap(Time(54_100), Nanos::ZERO), Nanos(1_100), "it woke at 53 000");
+        // Simulated: it waited before the look, and says so from then on.
+        let mut looks = Looks::new(Time(0));
+        looks.begin(Time(1_000), Nanos(1_000));
+        looks.end(1, Nanos(1_000));
+        looks.begin(Time(9_000), Nanos(3_000));
+        assert_eq!(looks.gap(Time(9_000), Nanos(3_000)), Nanos(5_000), "stalled for 5 of 8");
+    }
+
+    #[test]
+    fn a_full_look_leaves_something_behind() {
+        let mut looks = Looks::new(Time(0));
+        looks.begin(Time(1_000), Nanos::ZERO);
+        looks.end(FULL_LOOK, Nanos::ZERO);
+        looks.begin(Time(2_000), Nanos::ZERO);
+        assert_eq!(looks.gap(Time(2_000), Nanos::ZERO), Nanos(2_000));
+        looks.end(FULL_LOOK - 1, Nanos::ZERO);
+        assert_eq!(looks.gap(Time(2_000), Nanos::ZERO), Nanos::ZERO);
+    }
+}

@@ -1,0 +1,104 @@
+use hist::{Kept, Latency, Windows};
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// A request that the generator alone may have delayed by more than this is kept apart.
+///
+/// Source: what a loop in time takes for one turn: a receive and a few sends of 4 to 12 µs.
+pub const LATE: Nanos = Nanos::from_micros(20);
+
+/// The requests that the generator alone may have delayed by more than [`LATE`]: as they were measured, and without the
+/// delay. What the response times would be had it never been late follows from both, at no cost for requests in time.
+///
+/// Shape: by intended time, as [`Recording::windows`](crate::Recording::windows). Cost: 600 B for each window, and what
+/// [`Windows`] takes for each late request.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Late {
+    measured: Windows,
+    corrected: Windows,
+    requests: u64,
+}
+
+impl Late {
+    /// None yet, in a window of this length.
+    pub fn new(window: Nanos) -> Late {
+        Late { measured: Windows::new(window), corrected: Windows::new(window), requests: 0 }
+    }
+
+    /// Enters a request due `offset` after the start of the window, answered after `response`, of which the generator may
+    /// account for `late`.
+    #[cold]
+    pub fn record(&mut self, offset: Nanos, response: Nanos, late: Nanos) {
+        self.requests += 1;
+        self.measured.record(offset, response);
+        self.corrected.record(offset, response - late);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.requests
+    }
+
+    /// The response times of `windows`, of those that are kept, had the generator never been late.
+    ///
+    /// Bounds: a lower bound of each percentile, since an answer that lay unread for at most so long may have come at any
+    /// moment of that time.
+    pub fn without(&self, windows: &Windows, kept: Kept) -> Latency {
+        windows.replaced(kept, &self.measured, &self.corrected)
+    }
+
+    /// Adds what another thread or machine kept of the same run.
+    pub(crate) fn merge(&mut self, other: &Late) {
+        self.measured.merge(&other.measured);
+        self.corrected.merge(&other.corrected);
+        self.requests += other.requests;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::from_secs(1);
+
+    #[test]
+    fn the_delay_of_late_requests_is_taken_off() {
+        let (mut windows, mut late, mut expect) = (Windows::new(WINDOW), Late::new(WINDOW), Latency::new());
+        for i in 0..1_000 {
+            let offset = Nanos::from_millis(i);
+            let (delay, own) =
+                (if i % 10 == 0 { Nanos::from_millis(5) } else { Nanos::ZERO }, Nanos::from_micros(i));
+            windows.record(offset, own + delay);
+            expect.record(own);
+            if delay > LATE {
+                late.record(offset, own + delay, delay);
+            }
+        }
+        assert_eq!(late.count(), 100);
+        let corrected = late.without(&windows, Kept::All);
+        assert_eq!(corrected.count(), expect.count());
+        for percentile in [1.0, 50.0, 99.0] {
+            let [got, expect] =
+                [&corrected, &expect].map(|times| times.value_at(percentile).unwrap().0 as f64);
+            assert!((got / expect - 1.0).abs() < 0.002, "p{percentile}: {got} instead of {expect}");
+        }
+        // A delay cannot be longer than what it is a part of.
+        late.record(Nanos::ZERO, Nanos(5), Nanos(9));
+        assert_eq!(late.without(&Windows::new(WINDOW), Kept::All).value_at(0.0), Some(Nanos::ZERO));
+    }
+
+    #[test]
+    fn parts_are_merged_and_read_back() {
+        let one = |offset: u64| {
+            let mut late = Late::new(WINDOW);
+            late.record(Nanos(offset), Nanos(90_000), Nanos(40_000));
+            late
+        };
+        let (mut merged, mut both) = (one(5), one(5));
+        both.record(Nanos(900_000_000), Nanos(90_000), Nanos(40_000));
+        merged.merge(&one(900_000_000));
+        assert!(merged == both && merged.count() == 2);
+        let back: Late = serde_json::from_str(&serde_json::to_string(&merged).unwrap()).unwrap();
+        assert!(back == merged);
+    }
+}
