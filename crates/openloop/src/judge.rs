@@ -1,13 +1,26 @@
-use results::{Invalid, Reason, Verdict};
+//! Whether a recording describes the server, and whether the server kept up.
+
+mod footing;
+mod overload;
+
+use results::{Basis, Invalid, Reason, Verdict};
 use stats::{Steadiness, Trend};
 use units::Nanos;
 
-use crate::{Load, Recording};
+pub use footing::Footing;
+
+use crate::{LATE, Load, Recording};
 
 /// The generator may be late by this share of what it measures...
 const LAG_SHARE: f64 = 0.1;
 /// ...or by this much, if that is more.
 const LAG_ALLOWED: Nanos = Nanos::from_micros(100);
+/// Generator or host may move the p99 by this share of what it would be without them...
+const MOVED_SHARE: f64 = 0.1;
+/// ...or by this much, if that is more: what wires and event loops add to known times (`docs/reference/accuracy.md`).
+const MOVED_ALLOWED: Nanos = Nanos::from_micros(50);
+/// From this share of their time on, what others took of server and generator is named beside a late generator.
+const TAKEN_NAMED: f64 = 0.01;
 /// A generator that works for more than this share of its time has none left.
 const SATURATED: f64 = 0.95;
 /// The least share of the offered load that must be achieved.
@@ -60,20 +73,38 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
         find(Reason::ErrorRate, detail);
     }
 
+    let achieved_share = recording.answered_in_window as f64 / tally.intended as f64;
+    let growth = growth_rps(recording);
+    let grown_share = growth * recording.window.as_secs_f64() / tally.intended as f64;
+    let behind = achieved_share < ACHIEVED || grown_share > GROWTH;
+
+    let footing = Footing::of(recording);
+    let late = late(recording, &footing);
     let lag = all.generator_lag.value_at(99.0).unwrap_or(Nanos::ZERO);
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
     let allowed = lag_limit(response);
-    if lag > allowed {
+    // Where the figures rest on undisturbed windows, its lag in the others does not matter.
+    let lags = lag > allowed && (footing.basis != Basis::UndisturbedWindows || late.is_some());
+    let by_host = if behind {
+        overload::by_host(recording, &footing, (1.0 - achieved_share).max(grown_share))
+    } else if lags || late.is_some() {
+        // A late generator is reason enough, unless it is known who had its processor.
+        disturbed(&footing).filter(|_| taken(recording) > TAKEN_NAMED)
+    } else {
+        disturbed(&footing)
+    };
+    if let Some(detail) = by_host {
+        find(Reason::HostDisturbed, detail);
+    }
+    if lags {
         find(
             Reason::GeneratorLag,
             format!("p99 lag {lag}, allowed {allowed} at a p99 response time of {response}"),
         );
+    } else if let Some(detail) = late {
+        find(Reason::ReceiveLag, detail);
     }
 
-    let achieved_share = recording.answered_in_window as f64 / tally.intended as f64;
-    let growth = growth_rps(recording);
-    let grows = growth * recording.window.as_secs_f64() > GROWTH * tally.intended as f64;
-    let behind = achieved_share < ACHIEVED || grows;
     let busy = recording.busy_share();
     if behind && busy > SATURATED {
         let detail = format!(
@@ -123,6 +154,41 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
 /// The most that the p99 of the generator's lag may be at this p99 of the response time.
 pub fn lag_limit(response: Nanos) -> Nanos {
     LAG_ALLOWED.max(Nanos((LAG_SHARE * response.0 as f64) as u64))
+}
+
+/// The most that generator or host may move a p99 that would be this without them.
+pub fn moved_limit(truth: Nanos) -> Nanos {
+    MOVED_ALLOWED.max(Nanos((MOVED_SHARE * truth.0 as f64) as u64))
+}
+
+/// By how much late sending and reading may have moved the p99 that the figures rest on, in words, if by too much.
+fn late(recording: &Recording, footing: &Footing) -> Option<String> {
+    let p99 = recording.windows.samples(footing.kept()).percentile(99.0)?;
+    let without = recording.late.without(&recording.windows, footing.kept()).percentile(99.0)?;
+    let (moved, allowed) = (p99 - without, moved_limit(without));
+    (moved > allowed).then(|| {
+        format!(
+            "{} requests may have been sent or read late by more than {LATE}, up to {moved} of the p99 of {p99}, allowed {allowed}",
+            recording.late.count()
+        )
+    })
+}
+
+/// By how much the host may have moved the p99, in words, if the figures rest on nothing because of it.
+fn disturbed(footing: &Footing) -> Option<String> {
+    let (p99, least) = footing.p99.zip(footing.p99_at_least).filter(|_| footing.basis == Basis::Nothing)?;
+    Some(format!(
+        "others took {:.1} % of the time of server and generator, which may have held up {:.1} % of the requests: the p99 of {p99} would be {least} or more; {}",
+        100.0 * footing.lost,
+        100.0 * footing.touched,
+        footing.windows_in_words(),
+    ))
+}
+
+/// The share that others are known to have taken, of the server's time or of the generator's.
+fn taken(recording: &Recording) -> f64 {
+    let taken = recording.taken;
+    taken.server.unwrap_or(0.0).max(taken.generator.unwrap_or(0.0))
 }
 
 /// How fast the requests outstanding grow, 0 where there is no clear trend. Units: requests per second.

@@ -27,7 +27,7 @@ mod workload;
 pub use completion::{Completion, Outcome};
 pub use engine::{Binding, Endpoint, Engine, Load, Pace, Plan};
 pub use generator::{Failure, Generator, Stamps, StartSignal};
-pub use judge::{judge, lag_limit};
+pub use judge::{Footing, judge, lag_limit, moved_limit};
 pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use recorder::{

@@ -1,0 +1,228 @@
+use hist::{Kept, Latency};
+use results::Basis;
+use units::Nanos;
+
+use crate::Recording;
+use crate::judge::moved_limit;
+
+/// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
+/// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
+const CATCH_UP: f64 = 2.0;
+/// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server.
+const LEAST_WINDOWS: usize = 10;
+/// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
+const LEAST_SHARE: f64 = 0.10;
+/// The fewest requests beyond the p99 of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
+/// itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third of what it may be moved.
+const LEAST_BEYOND: u64 = 40;
+
+/// What the host could have done to the p99 of a recording, and which requests the figures rest on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Footing {
+    /// Which requests.
+    pub basis: Basis,
+    /// All windows.
+    pub windows: usize,
+    /// Those that nothing disturbed.
+    pub undisturbed_windows: usize,
+    /// Share of the window in which threads of server or generator had no processor because of others, 0 to 1.
+    pub lost: f64,
+    /// Share of the requests that this may have held up, 0 to 1.
+    pub touched: f64,
+    /// The p99 of all requests; `None` where too few lie beyond it.
+    pub p99: Option<Nanos>,
+    /// The least that it would be, had the host held up none.
+    pub p99_at_least: Option<Nanos>,
+    /// The response times of the requests due in undisturbed windows.
+    pub undisturbed: Latency,
+}
+
+impl Footing {
+    /// Judges it by the disturbances that the recording knows of.
+    ///
+    /// Requests that were held up would have been faster, by an unknown time, and others not. So the true p99 is at most the
+    /// one that was measured, and at least the percentile that lies lower by the share of requests held up. Where the two
+    /// are close, the host does not matter. Elsewhere undisturbed windows decide, if enough are left and their p99 lies
+    /// between the two: below, the disturbed windows had slow requests that the disturbance does not explain.
+    pub fn of(recording: &Recording) -> Footing {
+        let windows = recording.windows.count();
+        let undisturbed_windows = windows - recording.windows.marked();
+        let undisturbed = recording.windows.unmarked();
+        let all = recording.windows.samples(Kept::All);
+        let lost = (stalled(recording).max(recording.taken.generator.unwrap_or(0.0))
+            + recording.taken.server.unwrap_or(0.0))
+        .min(1.0);
+        let touched = (CATCH_UP * lost).min(1.0);
+        let p99 = all.percentile(99.0);
+        let p99_at_least = p99.and_then(|_| all.value_at((99.0 - 100.0 * touched).max(0.0)));
+        let enough = undisturbed_windows >= LEAST_WINDOWS
+            && undisturbed_windows as f64 >= LEAST_SHARE * windows as f64
+            && undisturbed.count() >= 100 * LEAST_BEYOND;
+        let quiet = undisturbed.percentile(99.0).filter(|_| enough);
+        let basis = match p99.zip(p99_at_least) {
+            // No p99 is claimed.
+            None => Basis::All,
+            Some((p99, least)) => basis(p99, least, quiet),
+        };
+        Footing { basis, windows, undisturbed_windows, lost, touched, p99, p99_at_least, undisturbed }
+    }
+
+    /// The windows whose requests the figures rest on; all, where they rest on none.
+    pub fn kept(&self) -> Kept {
+        if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
+    }
+
+    /// How many windows are undisturbed, in words.
+    pub(crate) fn windows_in_words(&self) -> String {
+        format!("{} of {} windows were undisturbed", self.undisturbed_windows, self.windows)
+    }
+}
+
+impl Recording {
+    /// The response times that claims rest on: of all requests, or of those due in windows that the host did not disturb,
+    /// where it moved the p99 of the rest.
+    pub fn claimed(&self) -> Latency {
+        self.windows.samples(Footing::of(self).kept())
+    }
+}
+
+/// What to rest on, where the p99 is between `least` and `p99`, and `quiet` in undisturbed windows, if enough are left.
+fn basis(p99: Nanos, least: Nanos, quiet: Option<Nanos>) -> Basis {
+    let moved = |from: Nanos, limit: Nanos| p99 - from > limit;
+    // Where the undisturbed windows can be rested on as well, less is enough to prefer them.
+    let clearly = |from: Nanos| moved(from, Nanos(moved_limit(from).0 / 2));
+    match quiet {
+        _ if !clearly(least) => Basis::All,
+        Some(quiet) if !clearly(quiet) => Basis::All,
+        Some(quiet) if quiet + moved_limit(quiet) >= least => Basis::UndisturbedWindows,
+        _ if !moved(least, moved_limit(least)) => Basis::All,
+        _ => Basis::Nothing,
+    }
+}
+
+/// The share of its time that a thread of the generator was stalled in the window.
+fn stalled(recording: &Recording) -> f64 {
+    let (from, to) = (recording.window_start, recording.window_start + recording.window);
+    let within =
+        recording.stalls.iter().map(|stall| (stall.from + stall.span).min(to).since(stall.from.max(from)));
+    let time: Nanos = within.sum();
+    let kept = recording.stalls.len().max(1) as f64;
+    // Only the first few thousand are known one by one.
+    let all = recording.stall_count.max(recording.stalls.len() as u64) as f64;
+    let threads = f64::from(recording.threads.max(1));
+    let window = recording.window.as_secs_f64();
+    if window > 0.0 { (time.as_secs_f64() * all / kept / (window * threads)).min(1.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use units::Time;
+
+    use super::*;
+    use crate::recorder::Taken;
+    use crate::{EndpointTimes, Stall};
+
+    const WINDOW: Nanos = Nanos::from_secs(10);
+    const START: Time = Time(5_000_000_000);
+
+    /// A thousand requests in each of 100 windows, of 1 to 1000 µs; in the `slow` windows, one in ten took 50 ms.
+    fn recording(slow: &[u64]) -> Recording {
+        let mut recording = Recording::new(&["get".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+        recording.window_start = START;
+        for window in 0..100 {
+            for i in 0..1_000 {
+                let held = slow.contains(&window) && i % 10 == 0;
+                let time = if held { Nanos::from_millis(50) } else { Nanos::from_micros(1 + i) };
+                recording.windows.record(Nanos::from_millis(100 * window), time);
+            }
+        }
+        recording
+    }
+
+    /// A stall of `ms` at the beginning of each of these windows.
+    fn stalled_in(mut recording: Recording, windows: impl IntoIterator<Item = u64>, ms: u64) -> Recording {
+        for window in windows {
+            let from = START + Nanos::from_millis(100 * window);
+            recording.stalls.push(Stall { from, span: Nanos::from_millis(ms) });
+            recording.stall_count += 1;
+        }
+        recording.mark_stalls();
+        recording
+    }
+
+    #[test]
+    fn a_quiet_host_leaves_all() {
+        let footing = Footing::of(&recording(&[]));
+        assert_eq!((footing.basis, footing.undisturbed_windows, footing.touched), (Basis::All, 100, 0.0));
+        assert_eq!(footing.p99, footing.p99_at_least);
+        // The server's own pauses are its own, however slow.
+        assert_eq!(Footing::of(&recording(&[3, 50, 51, 52])).basis, Basis::All);
+        assert_eq!(Footing::of(&recording(&(0..50).collect::<Vec<_>>())).basis, Basis::All);
+    }
+
+    #[test]
+    fn undisturbed_windows_carry_the_figures_where_enough_are_left() {
+        let check = |disturbed: u64, expect: Basis| {
+            let slow: Vec<u64> = (0..disturbed).collect();
+            let stalled = stalled_in(recording(&slow), 0..disturbed, 10);
+            let footing = Footing::of(&stalled);
+            assert_eq!((footing.basis, footing.windows), (expect, 100), "{disturbed}: {footing:?}");
+            assert_eq!(footing.undisturbed_windows as u64, 100 - disturbed);
+            let rests_on = if expect == Basis::UndisturbedWindows { 100 - disturbed } else { 100 };
+            assert_eq!(stalled.claimed().count(), 1_000 * rests_on);
+            assert!((footing.lost - disturbed as f64 * 0.001).abs() < 1e-9, "{}", footing.lost);
+            let quiet = footing.undisturbed.value_at(99.0).map_or(0.0, Nanos::as_micros_f64);
+            assert!(disturbed == 100 || (quiet / 991.0 - 1.0).abs() < 0.01, "{quiet}");
+        };
+        // Slow are one in a thousand of all: the p99 is not touched.
+        check(1, Basis::All);
+        check(20, Basis::UndisturbedWindows);
+        check(90, Basis::UndisturbedWindows);
+        check(91, Basis::Nothing);
+        check(100, Basis::Nothing);
+    }
+
+    #[test]
+    fn what_the_disturbance_does_not_explain_is_not_charged_to_it() {
+        // One request in fifty took 50 ms, and the host took 0.2 ms of each of those windows: 0.08 % of all requests.
+        let slow: Vec<u64> = (0..20).collect();
+        let recording = recording(&slow);
+        let mut short = recording.clone();
+        for &window in &slow {
+            let from = START + Nanos::from_millis(100 * window);
+            short.stalls.push(Stall { from, span: Nanos::from_micros(200) });
+        }
+        short.mark_stalls();
+        let footing = Footing::of(&short);
+        assert_eq!((footing.basis, footing.undisturbed_windows), (Basis::All, 80));
+        assert_eq!(footing.p99, footing.p99_at_least, "{footing:?}");
+        // What the host took elsewhere counts, too.
+        let mut longer = short;
+        longer.taken = Taken { server: Some(0.004), generator: None };
+        assert_eq!(Footing::of(&longer).basis, Basis::All, "0.9 % of 2 %");
+        longer.taken = Taken { server: Some(0.02), generator: Some(0.0) };
+        assert_eq!(Footing::of(&longer).basis, Basis::UndisturbedWindows, "more than there are");
+    }
+
+    #[test]
+    fn what_lies_between_is_judged_by_the_limits() {
+        let us = Nanos::from_micros;
+        let check = |p99: u64, least: u64, quiet: Option<u64>, expect: Basis| {
+            assert_eq!(basis(us(p99), us(least), quiet.map(us)), expect, "{p99} {least} {quiet:?}");
+        };
+        check(1_000, 920, None, Basis::All);
+        check(1_000, 800, None, Basis::Nothing);
+        check(1_000, 800, Some(960), Basis::All);
+        check(1_000, 800, Some(1_300), Basis::All);
+        // Half of the limit is enough where the undisturbed windows can be rested on.
+        check(1_000, 960, Some(800), Basis::All);
+        check(1_000, 920, Some(930), Basis::UndisturbedWindows);
+        check(1_000, 500, Some(600), Basis::UndisturbedWindows);
+        check(1_000, 500, Some(460), Basis::UndisturbedWindows);
+        // Below the least, they are another matter than the rest.
+        check(1_000, 920, Some(700), Basis::All);
+        check(1_000, 500, Some(300), Basis::Nothing);
+        // Under the floor of 50 µs nothing is told.
+        check(90, 45, None, Basis::All);
+    }
+}
