@@ -88,7 +88,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 // The others' values are as good as ours, and newer ones than any of ours may be theirs.
                 items.versions().begin(data_set.run, false);
             }
-            let watch = Watch::start(&task.server_pids);
+            let watch = Watch::on(&task.server_pids, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator
@@ -109,7 +109,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         }
         Sent::Web(config) => {
             let version = web::probe(task, &config, tls.as_ref(), stop)?;
-            let watch = Watch::start(&task.server_pids);
+            let watch = Watch::on(&task.server_pids, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, web::files(&config), &load, stop),
                 None => web::generate(task, &config, &generator),
@@ -120,7 +120,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             watched
         }
         Sent::Null => {
-            let watch = Watch::start(&task.server_pids);
+            let watch = Watch::on(&task.server_pids, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),

@@ -14,6 +14,7 @@ mod live;
 mod noise;
 mod record;
 mod served;
+mod sides;
 mod task;
 mod tls;
 

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use hist::Latency;
 use hist::hlog::{Interval, Log};
-use openloop::{EndpointTimes, Load, OperationTimes, Recording, STALL_THRESHOLD, Tally};
+use openloop::{
+    EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, Tally, moved_limit,
+};
 use results::{
-    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, ErrorCount, Found, Generator, Heat, LatencySummary,
-    LoopKind, Noise, Operation, Purpose, ServerFigures, Traffic, Transport, Trial, Verdict, WindowPoint,
-    Within,
+    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, Generator, Heat,
+    LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Traffic, Transport, Trial,
+    Verdict, WindowPoint, Within,
 };
 use spec::Spec;
 use units::Nanos;
@@ -35,6 +37,7 @@ pub(crate) struct Circumstances {
 /// The record of a trial. The lab fills in its identifier, target, purpose and block.
 pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let all = recording.all();
+    let footing = Footing::of(recording);
     let us = |t: Nanos| t.as_micros_f64();
     let arrivals = arrivals(&recording.tally);
     let load = about.load;
@@ -111,7 +114,9 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         windows: windows(recording),
         curve: all.response_time.curve().into_iter().map(|(percentile, t)| (percentile, us(t))).collect(),
         generator,
+        lateness: Some(lateness(recording, &footing)),
         noise: about.noise,
+        disturbance: Some(disturbance(recording, &footing)),
         counters,
         spec: Some(about.spec),
         found: about.found,
@@ -228,6 +233,31 @@ fn windows(recording: &Recording) -> Vec<WindowPoint> {
         }
     };
     recording.windows.series().iter().enumerate().map(point).collect()
+}
+
+/// How far the generator may have moved the response times that the trial rests on.
+pub(crate) fn lateness(recording: &Recording, footing: &Footing) -> Lateness {
+    let without = recording.late.without(&recording.windows, footing.kept());
+    Lateness {
+        over_us: LATE.as_micros_f64(),
+        requests: recording.late.count(),
+        limit_us: without.percentile(99.0).map(|p99| moved_limit(p99).as_micros_f64()),
+        response_time: LatencySummary::of(&without),
+    }
+}
+
+/// How far the host may have.
+pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturbance {
+    Disturbance {
+        windows: footing.windows as u64,
+        undisturbed_windows: footing.undisturbed_windows as u64,
+        touched_share: footing.touched,
+        server_taken_share: recording.taken.server,
+        generator_taken_share: recording.taken.generator,
+        p99_at_least_us: footing.p99_at_least.map(Nanos::as_micros_f64),
+        undisturbed: (footing.undisturbed_windows > 0).then(|| LatencySummary::of(&footing.undisturbed)),
+        basis: footing.basis,
+    }
 }
 
 /// What the generator's own loop saw of the host; the rest comes from `/proc`.

@@ -1,4 +1,4 @@
-//! What the server used of the machine during the window: processor time of each thread, waits, and how far the
+//! What a side, mostly the server, used of the machine during the window: processor time of each thread, waits, and how far the
 //! busiest processor was taken by interrupts. The three are what keeps a cache from scaling (IISWC'17 §IV-B).
 
 use std::collections::BTreeMap;
@@ -7,11 +7,11 @@ use std::path::Path;
 use host::cpu_time::Sample;
 use host::threads::{self, Thread};
 
-/// The counters of the server's threads at one moment.
+/// The counters of a side's threads at one moment: the server's, or the generator's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     /// By the thread's id, which is unique on the machine.
-    threads: BTreeMap<u32, Thread>,
+    pub(crate) threads: BTreeMap<u32, Thread>,
 }
 
 /// A thread that uses less than this share of the busiest one's time is not a worker: memcached's that maintains its

@@ -79,8 +79,11 @@ mod tests {
     use super::*;
     use agent::{ClockReport, Comparison};
     use hist::Windows;
-    use openloop::{Datagrams, Errors, Late, OperationTimes, Stall, Taken, Tally};
+    use openloop::{Datagrams, Errors, Footing, Late, OperationTimes, Stall, Taken, Tally};
+    use results::Basis;
     use units::Time;
+
+    use crate::record;
 
     const WINDOW: Nanos = Nanos::from_secs(1);
 
@@ -163,6 +166,27 @@ mod tests {
                 "each from its own window's start"
             );
         }
+    }
+
+    #[test]
+    fn what_each_agent_noted_of_its_host_is_in_the_record() {
+        // The second machine lost time in the first two windows, and read some answers late there.
+        let samples: Vec<(u64, u64)> = (0..3_000).map(|i| (i * 333_334, 50_000)).collect();
+        let (first, mut second) = (recording(&samples, 0), recording(&samples, 77));
+        second.windows.mark(Nanos::from_millis(50), Nanos::from_millis(150));
+        second.late.record(Nanos::from_millis(60), Nanos(50_000), Nanos(30_000));
+        second.taken = Taken { server: None, generator: Some(0.25) };
+        let merged = merged(&[part(Ok(&first), None), part(Ok(&second), None)]).unwrap().unwrap();
+        let footing = Footing::of(&merged);
+        let disturbance = record::disturbance(&merged, &footing);
+        assert_eq!((disturbance.windows, disturbance.undisturbed_windows), (10, 8));
+        assert_eq!((disturbance.server_taken_share, disturbance.generator_taken_share), (None, Some(0.25)));
+        assert_eq!(disturbance.undisturbed.map(|times| times.count), Some(4_800));
+        // All took the same time, so that nothing can have been moved.
+        assert_eq!((disturbance.basis, disturbance.touched_share), (Basis::All, 0.5));
+        let lateness = record::lateness(&merged, &footing);
+        assert_eq!((lateness.over_us, lateness.requests, lateness.limit_us), (20.0, 1, Some(50.0)));
+        assert_eq!(lateness.response_time.count, 6_000);
     }
 
     #[test]

@@ -1,0 +1,318 @@
+//! What others took, between two samples, of the processors that server and generator run on.
+//!
+//! Of a machine of 40 processors the whole says little: a program that takes the server's only one is 2.5 % of it. So a
+//! side is judged by what its threads waited for a processor (`schedstat`), no further than other programs explain it:
+//! threads of one server that share a processor wait for each other, which is the server's own doing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use host::cpu_time::{Sample, ticks_per_second};
+use host::threads::{self, Thread};
+use units::{CpuList, Time};
+
+use crate::served::Served;
+
+/// A thread whose time on a processor and waiting for one is less than this share of the busiest one's does not work, as
+/// in [`Served`].
+const WORKS: f64 = 0.10;
+/// Ticks by which the time of a process between two samples may be counted wrongly: one of user and one of system time.
+const ROUNDED: f64 = 2.0;
+
+/// The counters of the processors and of both sides at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Point {
+    pub(crate) at: Time,
+    pub(crate) all: Sample,
+    /// Ticks of the processes of both sides.
+    pub(crate) side_ticks: u64,
+    /// Ticks of other processes that belong to the measurement.
+    pub(crate) other_ticks: u64,
+    pub(crate) server: Served,
+    pub(crate) generator: Served,
+}
+
+/// Where the threads of both sides may run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sides {
+    /// By the thread's id; empty where the server's processes are not known, or not on this machine.
+    server: BTreeMap<u32, CpuList>,
+    generator: CpuList,
+    /// How many processes both sides have.
+    processes: usize,
+}
+
+/// What others took between two points. Shares, 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Lost {
+    /// Of the time of a server's working thread; `None` where its processes are not known.
+    pub(crate) server: Option<f64>,
+    /// Of the time of a generator's.
+    pub(crate) generator: f64,
+    /// Of the time of the processors of both: in other programs, where the server is known.
+    pub(crate) foreign: f64,
+    /// Likewise: by the hypervisor.
+    pub(crate) steal: f64,
+}
+
+impl Sides {
+    /// A generator on these processors, and a server of so many processes.
+    pub(crate) fn new(generator: CpuList, servers: usize) -> Sides {
+        Sides { server: BTreeMap::new(), generator, processes: 1 + servers }
+    }
+
+    /// Notes where those of the server's threads may run that were not there before. Cost: 20 µs for each of them.
+    pub(crate) fn note_threads(&mut self, root: &Path, pids: &[u32]) {
+        for (pid, tid) in threads::of(root, pids) {
+            if !self.server.contains_key(&tid)
+                && let Some(cpus) = threads::allowed(root, pid, tid)
+            {
+                self.server.insert(tid, cpus);
+            }
+        }
+    }
+
+    /// What others took from `before` to `after`; `None` where no time has passed.
+    pub(crate) fn lost(&self, before: &Point, after: &Point) -> Option<Lost> {
+        let server = self.ran(&before.server, &after.server);
+        let whole = |(_, thread): (u32, Thread)| (&self.generator, thread);
+        let generator: Vec<_> = since(&before.generator, &after.generator).map(whole).collect();
+        let own: Vec<_> = server.iter().chain(&generator).copied().collect();
+        let span = Span {
+            before: &before.all,
+            after: &after.all,
+            ns: after.at.since(before.at).0 as f64,
+            tick_ns: 1e9 / ticks_per_second(),
+            unseen_ns: self.unseen_ns(before, after, &own),
+            own,
+        };
+        let knows_server = !self.server.is_empty();
+        let servers: CpuList = self.server.values().flat_map(|cpus| cpus.as_slice()).copied().collect();
+        let all: CpuList = servers.as_slice().iter().chain(self.generator.as_slice()).copied().collect();
+        let time = span.ns * all.len().max(1) as f64;
+        let from_server = if server.is_empty() {
+            // The kernel keeps no account of waiting: all that others had may have been waited for.
+            (span.foreign_ns(&servers) + span.steal_ns(&servers)) / (span.ns * servers.len().max(1) as f64)
+        } else {
+            span.lost(&server, true)
+        };
+        (span.ns > 0.0).then(|| Lost {
+            server: knows_server.then(|| from_server.min(1.0)),
+            generator: span.lost(&generator, knows_server),
+            foreign: if knows_server { span.foreign_ns(&all) / time } else { 0.0 },
+            steal: span.steal_ns(&all) / time,
+        })
+    }
+
+    /// Time of what belongs to the measurement and is not among the threads that are known: other processes, and threads that
+    /// have ended. They may have run anywhere.
+    fn unseen_ns(&self, before: &Point, after: &Point, own: &[(&CpuList, Thread)]) -> f64 {
+        let tick_ns = 1e9 / ticks_per_second();
+        let ns = |after: u64, before: u64| after.saturating_sub(before) as f64 * tick_ns;
+        let seen: u64 = own.iter().map(|(_, thread)| thread.running_ns).sum();
+        // User and system time of each process are rounded to ticks.
+        let rounding = ROUNDED * tick_ns * self.processes as f64;
+        let ended = (ns(after.side_ticks, before.side_ticks) - seen as f64 - rounding).max(0.0);
+        ended + ns(after.other_ticks, before.other_ticks)
+    }
+
+    /// What each of the server's threads did, and where it may run; one that was not seen there may run wherever the server
+    /// does.
+    fn ran<'a>(&'a self, before: &Served, after: &Served) -> Vec<(&'a CpuList, Thread)> {
+        let anywhere = self.server.values().max_by_key(|cpus| cpus.len());
+        since(before, after)
+            .filter_map(|(tid, thread)| Some((self.server.get(&tid).or(anywhere)?, thread)))
+            .collect()
+    }
+}
+
+/// What each thread did that was there at both moments.
+fn since(before: &Served, after: &Served) -> impl Iterator<Item = (u32, Thread)> {
+    after.threads.iter().filter_map(move |(&tid, now)| Some((tid, now.since(*before.threads.get(&tid)?))))
+}
+
+/// The time between two points.
+struct Span<'a> {
+    before: &'a Sample,
+    after: &'a Sample,
+    ns: f64,
+    tick_ns: f64,
+    /// The threads of both sides.
+    own: Vec<(&'a CpuList, Thread)>,
+    /// Time of what else belongs to the measurement.
+    unseen_ns: f64,
+}
+
+impl Span<'_> {
+    /// Time of these processors in programs that do not belong to the measurement.
+    fn foreign_ns(&self, cpus: &CpuList) -> f64 {
+        let used = self.after.since_on(self.before, |cpu| cpus.contains(cpu)).process as f64 * self.tick_ns;
+        let meets = |other: &CpuList| other.as_slice().iter().any(|cpu| cpus.contains(*cpu));
+        let own: u64 = self.own.iter().filter(|(on, _)| meets(on)).map(|(_, thread)| thread.running_ns).sum();
+        (used - own as f64 - self.unseen_ns).max(0.0)
+    }
+
+    /// Time of these processors that the hypervisor took.
+    fn steal_ns(&self, cpus: &CpuList) -> f64 {
+        self.after.since_on(self.before, |cpu| cpus.contains(cpu)).steal as f64 * self.tick_ns
+    }
+
+    /// The share of its time that a working thread of a side had no processor: it waited for one, as far as other programs
+    /// explain it where they are known, or the hypervisor had it.
+    fn lost(&self, side: &[(&CpuList, Thread)], knows_others: bool) -> f64 {
+        let wanted = |thread: &Thread| (thread.running_ns + thread.waiting_ns) as f64;
+        let most = side.iter().map(|(_, thread)| wanted(thread)).fold(0.0, f64::max);
+        if most <= 0.0 {
+            return 0.0;
+        }
+        let mut waited: BTreeMap<&CpuList, f64> = BTreeMap::new();
+        let mut workers = 0.0;
+        for (cpus, thread) in side.iter().filter(|(_, thread)| wanted(thread) >= WORKS * most) {
+            *waited.entry(cpus).or_default() += thread.waiting_ns as f64;
+            workers += 1.0;
+        }
+        let all: CpuList = waited.keys().flat_map(|cpus| cpus.as_slice()).copied().collect();
+        let explained = |(cpus, waited): (&&CpuList, &f64)| waited.min(self.foreign_ns(cpus));
+        let charged: f64 = if knows_others { waited.iter().map(explained).sum() } else { 0.0 };
+        ((charged + self.steal_ns(&all)) / (workers * self.ns)).min(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use host::cpu_time::Ticks;
+    use units::Nanos;
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    /// Ticks of a processor in 250 ms, of 10 ms each.
+    const FULL: u64 = 25;
+
+    /// What processors did in 250 ms: ticks in processes and stolen, the rest idle.
+    fn cpus(used: &[(u64, u64)]) -> Sample {
+        let ticks = |&(process, steal): &(u64, u64)| Ticks {
+            process,
+            steal,
+            idle: FULL.saturating_sub(process + steal),
+            ..Ticks::default()
+        };
+        Sample { cpus: used.iter().map(ticks).enumerate().collect() }
+    }
+
+    /// Threads by id, with their time on a processor and waiting for one. Units: ms.
+    fn threads(of: &[(u32, u64, u64)]) -> Served {
+        let thread = |&(id, running, waiting): &(u32, u64, u64)| {
+            (id, Thread { running_ns: running * MS, waiting_ns: waiting * MS, ..Thread::default() })
+        };
+        Served { threads: of.iter().map(thread).collect() }
+    }
+
+    fn sides(server: &[(u32, &str)], generator: &str) -> Sides {
+        Sides {
+            server: server.iter().map(|&(id, cpus)| (id, cpus.parse().unwrap())).collect(),
+            generator: generator.parse().unwrap(),
+            processes: 2,
+        }
+    }
+
+    /// From nothing to what is given, within 250 ms; the processes of both sides had `own` ticks.
+    fn lost(
+        sides: &Sides,
+        used: &[(u64, u64)],
+        own: u64,
+        server: &[(u32, u64, u64)],
+        generator: &[(u32, u64, u64)],
+    ) -> Lost {
+        let still =
+            |of: &[(u32, u64, u64)]| threads(&of.iter().map(|(id, ..)| (*id, 0, 0)).collect::<Vec<_>>());
+        let nothing = Sample { cpus: (0..used.len()).map(|cpu| (cpu, Ticks::default())).collect() };
+        let before =
+            Point { all: nothing, server: still(server), generator: still(generator), ..Point::default() };
+        let after = Point {
+            at: before.at + Nanos::from_millis(250),
+            all: cpus(used),
+            side_ticks: own,
+            other_ticks: 0,
+            server: threads(server),
+            generator: threads(generator),
+        };
+        sides.lost(&before, &after).unwrap()
+    }
+
+    #[track_caller]
+    fn close(got: f64, expect: f64) {
+        assert!((got - expect).abs() < 1e-9, "{got} instead of {expect}");
+    }
+
+    #[test]
+    fn a_program_on_the_servers_only_processor_is_seen_on_a_machine_of_forty() {
+        let mut used = vec![(0, 0); 40];
+        (used[0], used[1]) = ((25, 0), (25, 0));
+        let sides = sides(&[(7, "0")], "1");
+        let found = lost(&sides, &used, 37, &[(7, 125, 125)], &[(9, 250, 0)]);
+        close(found.server.unwrap(), 0.5);
+        close(found.generator, 0.0);
+        close(found.foreign, 0.25);
+        // The same program elsewhere takes nothing.
+        (used[0], used[2]) = ((12, 0), (13, 0));
+        let found = lost(&sides, &used, 37, &[(7, 120, 0)], &[(9, 250, 0)]);
+        close(found.server.unwrap(), 0.0);
+        close(found.foreign, 0.0);
+    }
+
+    #[test]
+    fn threads_of_the_server_that_wait_for_each_other_are_its_own_doing() {
+        let crowded = sides(&[(7, "0"), (8, "0")], "1");
+        let found = lost(&crowded, &[(25, 0), (25, 0)], 50, &[(7, 125, 125), (8, 125, 125)], &[(9, 250, 0)]);
+        close(found.server.unwrap(), 0.0);
+        // As far as another program explains it, it is not: 50 ms of the 300 that they waited.
+        let found = lost(&crowded, &[(25, 0), (25, 0)], 45, &[(7, 100, 150), (8, 100, 150)], &[(9, 250, 0)]);
+        close(found.server.unwrap(), 50.0 / 500.0);
+    }
+
+    #[test]
+    fn each_thread_is_judged_by_its_own_processors() {
+        let pinned = sides(&[(7, "0"), (8, "1"), (6, "0-2")], "2");
+        // The third thread does next to nothing, and what it waits for is not a request.
+        let server = [(7, 125, 125), (8, 250, 0), (6, 1, 9)];
+        let found = lost(&pinned, &[(25, 0), (25, 0), (25, 0)], 62, &server, &[(9, 250, 0)]);
+        // Thread 6 may have had 1 ms of processor 0.
+        close(found.server.unwrap(), 124.0 / 500.0);
+    }
+
+    #[test]
+    fn what_the_hypervisor_took_counts_where_it_was_taken() {
+        let sides = sides(&[(7, "0")], "1");
+        let found = lost(&sides, &[(20, 5), (25, 0)], 45, &[(7, 200, 0)], &[(9, 250, 0)]);
+        close(found.server.unwrap(), 0.2);
+        close(found.generator, 0.0);
+        close(found.steal, 0.1);
+        let found = lost(&sides, &[(20, 0), (15, 10)], 35, &[(7, 200, 0)], &[(9, 150, 0)]);
+        close(found.server.unwrap(), 0.0);
+        close(found.generator, 0.4);
+    }
+
+    #[test]
+    fn without_the_servers_processes_nothing_is_charged_to_other_programs() {
+        // The other program may be the server.
+        let found = lost(&sides(&[], "1"), &[(25, 0), (25, 0)], 12, &[], &[(9, 125, 125)]);
+        assert_eq!(found, Lost { server: None, generator: 0.0, foreign: 0.0, steal: 0.0 });
+    }
+
+    #[test]
+    fn without_an_account_of_waiting_all_that_others_had_is_charged() {
+        let found = lost(&sides(&[(7, "0")], "1"), &[(25, 0), (25, 0)], 35, &[], &[(9, 250, 0)]);
+        // Of the 100 ms of the server's process, of which no thread is known, 40 may be rounding.
+        close(found.server.unwrap(), 190.0 / 250.0);
+        let point = Point::default();
+        assert_eq!(sides(&[], "0").lost(&point, &point), None);
+    }
+
+    #[test]
+    fn knows_where_the_threads_of_this_process_may_run() {
+        let mut sides = Sides::new([0].into_iter().collect(), 1);
+        sides.note_threads(Path::new("/"), &[std::process::id()]);
+        assert!(sides.server.get(&std::process::id()).is_some_and(|cpus| !cpus.is_empty()));
+    }
+}
