@@ -54,6 +54,7 @@ pub struct Target {
     /// Address of this machine that a bare server which is started here listens on, so that generators of other machines reach
     /// it, as may anyone else there [default: loopback].
     #[arg(id = "server_listen", long = "server-listen", value_name = "IP")]
+    #[schemars(extend("x-source" = "ours, because nothing listens beyond loopback unless it is asked to"))]
     pub listen: Option<IpAddr>,
     /// Threads, or worker processes, of a server that is started here.
     #[arg(id = "server_threads", long = "server-threads", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]

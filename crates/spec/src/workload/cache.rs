@@ -72,6 +72,7 @@ pub struct Cache {
     pub key_prefix: Prefix,
     /// How the number of a key is written behind the prefix: decimal, or base62, with which short keys tell more items apart.
     #[arg(long, default_value_t = Digits::default(), value_name = "DIGITS")]
+    #[schemars(extend("x-source" = "ours, because decimal keys can be read in a capture; IISWC'17 §IV-C has keys from 4 B on, which need more"))]
     pub key_digits: Digits,
     /// When to store the data set: auto (where it is not there yet), always or never. Nothing is ever flushed.
     #[arg(long, default_value_t = Fill::default(), value_name = "WHEN")]
