@@ -37,7 +37,7 @@ pub use facts::Facts;
 pub use library::{Embedded, STUDIES, Source};
 pub use machine::{LoadFrom, Machine};
 pub use outline::outline;
-pub use parameter::Overrides;
+pub use parameter::{Overrides, words as in_words};
 pub use record::{conclude, new_record};
 pub use run::run;
 pub(crate) use summary::Cells;

@@ -87,7 +87,7 @@ pub(super) fn deviations(parameters: &[Parameter]) -> Vec<String> {
 }
 
 /// A value as a reader writes it.
-pub(super) fn words(value: &serde_json::Value) -> String {
+pub fn words(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::String(text) => text.clone(),
         serde_json::Value::Array(all) => all.iter().map(words).collect::<Vec<_>>().join(", "),

@@ -1,17 +1,18 @@
-//! The studies that come along: what each measures again, and where that was published.
-//!
-//! What a study says of its parameters belongs here too: an entry for each, named `STUDY.PARAMETER`.
+//! The studies that come along: what each measures again, where that was published, and what it derives from this machine,
+//! an entry for each parameter, named `STUDY.PARAMETER`.
 
 use anyhow::Result;
-use lab::study::STUDIES;
+use lab::study::{Machine, STUDIES, in_words};
+use results::study::Parameter;
 
 use super::chapter::{Chapter, Entry, Section};
 use super::limits;
 
 pub(super) fn chapter() -> Result<Chapter> {
     let mut entries = Vec::new();
+    let machine = Machine::here();
     for study in STUDIES {
-        let definition = study.read()?;
+        let definition = study.read(&machine, &[])?;
         entries.push(Entry {
             name: study.name().into(),
             value: None,
@@ -19,13 +20,41 @@ pub(super) fn chapter() -> Result<Chapter> {
             meaning: definition.title.clone(),
             source: definition.source.clone(),
         });
+        entries.extend(definition.parameters.iter().map(|parameter| Entry {
+            name: format!("{}.{}", study.name(), parameter.name),
+            value: Some(in_words(&parameter.value)),
+            option: Some(format!("taillight study run {} --set {}=VALUE", study.name(), parameter.name)),
+            meaning: parameter.about.clone(),
+            source: source_of(parameter, &definition.source),
+        }));
     }
     Ok(Chapter::of([Section::new("Studies", entries), limits::claims()]))
+}
+
+/// Where a parameter's value comes from: the publication where it has the same, else this machine.
+fn source_of(parameter: &Parameter, publication: &str) -> String {
+    match &parameter.published {
+        Some(published) if *published == parameter.value => publication.to_owned(),
+        Some(published) => format!("this machine; {publication} has {}", in_words(published)),
+        None => "ours, because it follows from this machine".into(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_parameter_says_what_was_published() {
+        let of = |published: Option<i64>| {
+            let published = published.map(Into::into);
+            source_of(&Parameter { value: 1.into(), published, ..Parameter::default() }, "Fig. 1")
+        };
+        assert_eq!((of(Some(1)), of(Some(7))), ("Fig. 1".into(), "this machine; Fig. 1 has 7".into()));
+        assert!(of(None).starts_with("ours, because"));
+        let chapter = chapter().unwrap();
+        assert!(chapter.entries().any(|entry| entry.name == "latency-vs-load.threads"));
+    }
 
     #[test]
     fn has_every_study_with_its_source() {
