@@ -251,14 +251,18 @@ fn section(title: &str, prefix: &str, sources: &[(Source, &[Limit])]) -> Section
 fn entry(prefix: &str, path: &str, limits: &[Limit], constant: Constant) -> Entry {
     let Constant { name, value, comment } = constant;
     let known = limits.iter().find(|limit| limit.constant == name);
-    let meaning = comment.split("Source:").next().unwrap_or_default();
+    let (meaning, reason) = comment.split_once("Source:").unwrap_or((&comment, ""));
+    let source = match known {
+        Some(limit) => limit.source.to_owned(),
+        None if reason.is_empty() => format!("ours, because {path} says: {}", plain(&comment)),
+        None => format!("ours, because {}", plain(reason.trim()).trim_end_matches('.')),
+    };
     Entry {
         name: format!("{prefix}.{}", name.to_lowercase().replace('_', "-")),
         value: Some(known.and_then(|limit| limit.unit.shown(value)).unwrap_or_else(|| value.to_owned())),
         option: None,
         meaning: plain(meaning.trim()),
-        source: known
-            .map_or_else(|| format!("ours, because {path} says: {comment}"), |limit| limit.source.into()),
+        source,
     }
 }
 
@@ -316,6 +320,9 @@ mod tests {
         assert_eq!((told.name.as_str(), told.value.as_deref()), ("verdicts.new-one", Some("0.5")));
         assert_eq!(told.meaning, "At most X of it.");
         assert!(told.source.contains("crates/a.rs"), "{told:?}");
+        let comment = "What it is. Source: a reason.".into();
+        let told = entry("verdicts", "crates/a.rs", &JUDGE, Constant { name: "B", value: "1", comment });
+        assert_eq!((told.meaning.as_str(), told.source.as_str()), ("What it is.", "ours, because a reason"));
     }
 
     #[test]
