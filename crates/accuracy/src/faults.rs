@@ -196,10 +196,9 @@ impl Faults {
 
     /// What was said of it.
     fn verdicts(&self) -> Table {
-        let share =
-            |share: Option<f64>| share.map_or("—".into(), |share| format!("{:.1} %", 100.0 * share));
+        let share = |worst: Option<f64>| worst.map_or("—".into(), |worst| format!("{} %", percent(worst)));
         let error = |error: Option<Error>| {
-            error.map_or("—".into(), |e| format!("{:.1} / {:.1} %", 100.0 * e.median, 100.0 * e.worst))
+            error.map_or("—".into(), |e| format!("{} / {} %", percent(e.median), percent(e.worst)))
         };
         let row = |row: &Row| {
             let given = row.verdicts.iter().map(|(verdict, n)| format!("{verdict} {n}"));
@@ -269,6 +268,11 @@ impl Faults {
     }
 }
 
+/// A share in per cent, with the digits that are of use.
+fn percent(share: f64) -> String {
+    if share < 1.0 { format!("{:.1}", 100.0 * share) } else { format!("{:.0}", 100.0 * share) }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::LazyLock;
@@ -290,6 +294,11 @@ mod tests {
         let Err(error) = chosen(&["nosuch".into()]) else { panic!("there is no such fault") };
         let error = error.to_string();
         assert!(error.contains("'nosuch'") && error.contains("stop-1ms-sending"), "{error}");
+    }
+
+    #[test]
+    fn an_error_has_the_digits_that_are_of_use() {
+        assert_eq!([0.0, 0.1234, 21.0].map(percent), ["0.0", "12.3", "2100"]);
     }
 
     #[test]

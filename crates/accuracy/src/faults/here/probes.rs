@@ -18,7 +18,7 @@ pub(crate) const FAULTS: &[Fault] = &[Fault {
     name: "probe-loss",
     place: Place::Here,
     planted: "the processor probe is not read for long, so that the kernel has no room for samples",
-    doses: "1 to 12 s",
+    doses: "2 to 20 s",
     right: "invalid (probe loss) where samples are missing, else valid",
     truth: "no figures: samples by the processor time of the sampled process, as the kernel counts it",
     plant: loss,
@@ -44,7 +44,7 @@ fn loss(chance: &mut Chance) -> Result<Outcome> {
         window_s: 3_600.0,
         ..Trial::default()
     };
-    let span = chance.span(Nanos::from_secs(1), Nanos::from_secs(12));
+    let span = chance.span(Nanos::from_secs(2), Nanos::from_secs(20));
     let observer = Observer::throughout(&wanted, subject);
     let before = ran()?;
     let running = busy.wait(span.into()).is_err();
