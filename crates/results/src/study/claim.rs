@@ -21,7 +21,7 @@ pub struct ClaimResult {
     #[serde(default)]
     pub p_value: Option<f64>,
     /// Whether it could not be judged because the host disturbed what was measured: another run may judge it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub host_disturbed: bool,
 }
 
