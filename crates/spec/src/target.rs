@@ -1,7 +1,7 @@
 //! The server under test.
 
-use std::fmt;
 use core::net::IpAddr;
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 

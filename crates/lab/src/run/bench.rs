@@ -18,7 +18,8 @@ use super::remote_host::RemoteHost;
 use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
-    Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach, needs_files,
+    Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
+    needs_files,
 };
 
 pub(super) use search::is_overloaded_by_host;
