@@ -92,11 +92,6 @@ impl Source {
         }
         found
     }
-
-    /// The constant `name`; `None` where there is none.
-    pub(super) fn constant(self, name: &str) -> Option<Constant> {
-        self.constants().into_iter().find(|constant| constant.name == name)
-    }
 }
 
 /// Name and value of the constant that a line declares, where it is a number.
@@ -163,7 +158,6 @@ mod tests {
             ("COUNT", "1_000", ""),
         ];
         assert_eq!(found, expect.map(|(name, value, comment)| (name, value, comment.to_owned())));
-        assert_eq!(SAMPLE.constant("OTHER"), None);
     }
 
     #[test]
