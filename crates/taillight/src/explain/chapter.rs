@@ -57,7 +57,7 @@ impl Chapter {
 }
 
 impl Entry {
-    /// Whether `word` names it: its whole name, what that has behind its last dot or before one of its dots or its
+    /// Whether `word` names it: its whole name, what that has behind or before one of its dots or before its
     /// parameters, or its option.
     pub(super) fn is_called(&self, word: &str) -> bool {
         let word = plain(word.trim_start_matches('-'));
@@ -66,7 +66,8 @@ impl Entry {
             name.strip_prefix(word.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(PARTS));
         let option =
             self.option.as_deref().is_some_and(|option| plain(option.trim_start_matches('-')) == word);
-        begins || option || name.rsplit('.').next() == Some(word.as_str())
+        let ends = name.strip_suffix(word.as_str()).is_some_and(|front| front.ends_with('.'));
+        begins || option || ends
     }
 
     /// The words that it may be found by.
@@ -135,6 +136,7 @@ mod tests {
         let check = |word: &str, expect: bool| assert_eq!(entry.is_called(word), expect, "{word}");
         check("generator.connections", true);
         check("connections", true);
+        check("nections", false);
         check("--connections", true);
         check("generator", true);
         check("gen", false);

@@ -69,6 +69,8 @@ fn entry(of: Explained) -> Entry {
         (Origin::Given, Some(default)) => format!("this file. Of the default, {}: {source}", shown(default)),
         (Origin::Given, None) => format!("this file, or resolved for it: {source}"),
     };
+    // One size for all needs no explanation.
+    let form = form.filter(|form| form.name() != "fixed");
     let form = form.map_or_else(String::new, |form| format!("; {}: {}", form.syntax, form.source));
     Entry {
         name: field.path,
