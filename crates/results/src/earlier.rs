@@ -98,12 +98,25 @@ fn field<T: DeserializeOwned>(config: &mut Map<String, Value>, name: &str) -> Op
 fn plan(config: &mut Map<String, Value>) -> Option<PlanRecord> {
     let plan: PlanRecord = serde_json::from_value(config.clone().into()).ok()?;
     let Ok(Value::Object(again)) = serde_json::to_value(&plan) else { return None };
-    if again.iter().any(|(name, value)| config.get(name) != Some(value)) {
+    if !again.iter().all(|(name, value)| config.get(name).is_some_and(|then| holds(value, then))) {
         return None;
     }
     // The study itself says its form.
     config.retain(|name, _| !again.contains_key(name) && name != "form");
     Some(plan)
+}
+
+/// Whether all of `then` is in `now`, which may have fields that are younger.
+fn holds(now: &Value, then: &Value) -> bool {
+    match (now, then) {
+        (Value::Object(now), Value::Object(then)) => {
+            then.iter().all(|(name, then)| now.get(name).is_some_and(|now| holds(now, then)))
+        }
+        (Value::Array(now), Value::Array(then)) => {
+            now.len() == then.len() && now.iter().zip(then).all(|(now, then)| holds(now, then))
+        }
+        _ => now == then,
+    }
 }
 
 #[cfg(test)]
