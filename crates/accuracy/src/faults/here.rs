@@ -112,7 +112,7 @@ impl Bench {
         let trial: Trial = serde_json::from_str(&text).context("its trial cannot be read")?;
         let truth = Figures::of(&self.truth()?);
         self.server.stop()?;
-        let times = &trial.all.response_time;
+        let times = trial.claimed();
         let measured = times.p50_us.zip(times.p99_us).map(|(p50_us, p99_us)| Figures { p50_us, p99_us });
         Ok(Judged { dose, right, given: Given::Verdict(trial.verdict), truth, measured })
     }

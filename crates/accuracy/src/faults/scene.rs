@@ -227,7 +227,8 @@ impl Played {
 
     /// Judges it, and lays it beside the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
-        let measured = Figures::of(&self.recording.all().response_time);
+        // What a valid verdict claims: of all windows, or of the undisturbed ones.
+        let measured = Figures::of(&self.recording.claimed());
         let given = Given::Verdict(self.verdict());
         Judged { dose, right, given, truth: Figures::of(truth), measured }
     }
