@@ -10,7 +10,6 @@ mod explain;
 mod extremes;
 mod fileset;
 mod forms;
-mod hogs;
 mod hostile_servers;
 mod hostile_web;
 mod lab;

@@ -10,7 +10,7 @@ use results::study::{ClaimVerdict, Effort, StudyFolder};
 use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
-use crate::run::{finish, refuses, taillight, text};
+use crate::run::{answers, finish, is_not_measurable, refuses, taillight, text};
 
 fn study(arguments: &[&str]) -> Command {
     let mut command = taillight(&["study"]);
@@ -129,19 +129,21 @@ fn a_study_of_ones_own_is_run_and_judged_again() {
     small(own.path(), CLAIMS);
     let path = own.path().to_str().unwrap();
     let output = finish(study(&["run", path, "--quick", "--gate", "--out"]).arg(out.path()));
-    assert!(output.status.success(), "{}", text(&output));
+    answers(&output);
     let printed = String::from_utf8_lossy(&output.stdout).to_lowercase();
     assert!(["it answers.", "median"].iter().all(|words| printed.contains(words)), "{printed}");
     let folder = only_folder(out.path());
     let record = load(&folder);
-    assert_eq!((record.blocks, record.cells.len(), record.complete), (2, 4, true));
+    assert_eq!((record.blocks, record.complete), (2, true));
+    // Of a block that was given up there are none.
+    assert!(record.cells.len() == 4 || is_not_measurable(&output), "{}", record.cells.len());
 
     // The same record under a claim that it cannot keep. Two repeats are too few to say that it differs.
     let hard = CLAIMS.replace("at-least = 1", "at-least = 1e9");
     small(own.path(), &hard);
     let before = fs::read(folder.join("study.json")).unwrap();
     let output = finish(&mut study(&["check", folder.to_str().unwrap(), "--study", path, "--gate"]));
-    assert!(output.status.success(), "{}", text(&output));
+    answers(&output);
     assert_eq!(fs::read(folder.join("study.json")).unwrap(), before, "a result does not change");
 
     // Six repeats that all miss it are enough.

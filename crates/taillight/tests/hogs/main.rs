@@ -1,10 +1,16 @@
-//! What is said on a machine whose processors all do something else.
+//! What is said on a machine whose processors all do something else. A program of its own, as it would disturb other tests
+//! that ran beside it.
+
+// What the other programs use of it is not used here.
+#[allow(dead_code)]
+#[path = "../cli/run.rs"]
+mod run;
 
 use launch::{Process, Spec};
 use results::{Experiment, ResultFolder};
 use tempfile::TempDir;
 
-use crate::run::{finish, taillight, text};
+use run::{finish, taillight, text};
 
 /// Endless loops, one on each processor that this program may use, until they are dropped.
 fn hogs() -> Vec<Process> {
