@@ -145,6 +145,8 @@ impl Engine {
             words.extend(["--volume".into(), format!("{folder}:{folder}:{access}")]);
         }
         if self.form == Form::Podman {
+            // What it removes at the end may still be there when the same place starts again.
+            words.push("--replace".into());
             // Control groups of its own: those that it would make for all stay.
             let parent = container.name.split('-').next().unwrap_or_default();
             words.push(format!("--cgroup-parent=/{parent}"));
