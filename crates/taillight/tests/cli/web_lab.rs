@@ -67,7 +67,8 @@ fn a_gate_closes_on_pages_that_are_never_in_time() {
     );
     let output = finish(&mut command(&words, out.path()));
     closes(&output);
-    let said = is_not_measurable(&output) || text(&output).contains("p50 ≤ 100 µs at no load");
+    let words = ["not measurable on this host now", "p50 ≤ 100 µs at no load"];
+    let said = words.iter().any(|words| text(&output).contains(words));
     assert!(said, "{}", text(&output));
     result_of(out.path(), "p");
 }
