@@ -1,6 +1,6 @@
 //! What a trial says to a search.
 
-use results::{Trial, Verdict};
+use results::{Reason, Trial, Verdict};
 use units::{Qos, QosBasis};
 
 use crate::{Outcome, Vote};
@@ -15,6 +15,7 @@ pub fn sustained(trial: &Trial) -> Outcome {
     // Over what arrived, not over what was asked for: a Poisson process offers a little more or less each time.
     let share = trial.achieved_rps * trial.window_s / trial.arrivals.intended as f64;
     let vote = match &trial.verdict {
+        verdict if is_only_late(verdict) && share >= SUSTAINED => Vote::Pass,
         verdict @ Verdict::Invalid { .. } => without_use(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
@@ -26,6 +27,7 @@ pub fn sustained(trial: &Trial) -> Outcome {
 pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
     let figure = trial.qos_figure_us(qos, basis);
     let vote = match (&trial.verdict, figure) {
+        (verdict, Some(us)) if is_only_late(verdict) && us <= qos.limit_ns.as_micros_f64() => Vote::Pass,
         (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         // Too few samples for the percentile say nothing.
@@ -34,6 +36,13 @@ pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
         (Verdict::Valid, Some(_)) => Vote::Fail,
     };
     Outcome { vote, achieved_rps: trial.achieved_rps }
+}
+
+/// Whether answers were read late and nothing else is wrong: that makes response times longer and never shorter, so that what
+/// was sustained, or met, was so all the more.
+fn is_only_late(verdict: &Verdict) -> bool {
+    let Verdict::Invalid { reasons } = verdict else { return false };
+    !reasons.is_empty() && reasons.iter().all(|invalid| invalid.reason == Reason::ReceiveLag)
 }
 
 /// What an invalid trial says: that of a host that disturbs counts neither for nor against a rate.
@@ -45,7 +54,7 @@ fn without_use(verdict: &Verdict) -> Vote {
 mod tests {
     use super::*;
     use crate::sample;
-    use results::{Invalid, Reason};
+    use results::Invalid;
 
     fn invalid_by(reason: Reason) -> Verdict {
         Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
@@ -73,6 +82,8 @@ mod tests {
         check(invalid(), 10_000.0, 20_000, Vote::Unusable);
         check(invalid_by(Reason::HostDisturbed), 10_000.0, 20_000, Vote::Disturbed);
         check(invalid_by(Reason::ReceiveLag), 100.0, 20_000, Vote::Unusable);
+        // Late reading takes nothing from what was achieved.
+        check(invalid_by(Reason::ReceiveLag), 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
     }
 
@@ -93,5 +104,7 @@ mod tests {
         check(OVERLOADED, Some(10.0), Some(10.0), QosBasis::Raw, Vote::Fail);
         check(invalid(), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Unusable);
         check(invalid_by(Reason::HostDisturbed), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Disturbed);
+        check(invalid_by(Reason::ReceiveLag), Some(10.0), Some(10.0), QosBasis::Raw, Vote::Pass);
+        check(invalid_by(Reason::ReceiveLag), Some(9000.0), Some(10.0), QosBasis::Raw, Vote::Unusable);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use probes::{Observer, Probe, ProbeSet, Subject};
 use reactor::Address;
-use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial, Verdict};
+use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
 use spec::Spec;
 
 use super::progress::{Event, Step, Tracker};
@@ -41,9 +41,6 @@ const OBSERVED: &str = "The probes looked throughout the trials that searched fo
 ///
 /// Source: that from which on foreign load disturbs a window (`crates/trial/src/noise.rs`).
 pub(super) const TAKEN: f64 = 0.10;
-
-/// From this share of disturbed windows on, the host alone can decide a p99: see `choose_basis`.
-const DISTURBED: f64 = 0.01;
 
 /// How long the load of a trial runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -325,24 +322,18 @@ impl Trials {
 }
 
 /// That the host is to blame for a trial that is invalid for a passing reason, where neither the generator nor the server is
-/// known to be: others took much of the processors, or the generator received late while the host disturbed it.
+/// known to be: others took much of the processors. Late receiving alone is the generator's own.
 fn host_beside(trial: &Trial) -> Option<Invalid> {
-    let Verdict::Invalid { reasons } = &trial.verdict else { return None };
     if !trial.verdict.may_pass() || trial.verdict.is_of_host() {
         return None;
     }
     let taken = trial.noise.taken_share().unwrap_or(0.0);
-    let (disturbed, windows) = (trial.noise.disturbed_windows, trial.windows.len() as f64);
-    let late = reasons.iter().any(|invalid| invalid.reason == Reason::ReceiveLag);
-    let detail = if taken >= TAKEN {
+    (taken >= TAKEN).then(|| {
         let (taken, limit) = (100.0 * taken, 100.0 * TAKEN);
-        format!("others took {taken:.0} % of the processors' time, over the limit of {limit:.0} %")
-    } else if late && disturbed > 0 && disturbed as f64 >= DISTURBED * windows {
-        format!("the host disturbed {disturbed} of {windows} windows of 100 ms in which it received late")
-    } else {
-        return None;
-    };
-    Some(Invalid { reason: Reason::HostDisturbed, detail })
+        let detail =
+            format!("others took {taken:.0} % of the processors' time, over the limit of {limit:.0} %");
+        Invalid { reason: Reason::HostDisturbed, detail }
+    })
 }
 
 /// What probes look at: the server's processes, or those that listen at its address, if that is one of this machine.

@@ -487,7 +487,8 @@ fn invalid_because(trials: &[Trial], target: &str) -> String {
     let mut generators = false;
     for trial in trials.iter().filter(|trial| trial.target == target) {
         let Verdict::Invalid { reasons: found } = &trial.verdict else { continue };
-        let of_generator = [Reason::GeneratorLag, Reason::GeneratorSaturated, Reason::RateMissed];
+        let of_generator =
+            [Reason::GeneratorLag, Reason::ReceiveLag, Reason::GeneratorSaturated, Reason::RateMissed];
         let own = !trial.verdict.is_of_host();
         generators |= own && found.iter().any(|invalid| of_generator.contains(&invalid.reason));
         if !reasons.contains(&trial.verdict.label()) {
