@@ -20,7 +20,7 @@ pub struct Asked {
 impl Asked {
     /// Reads words: a knob (`cpu.set=0-3`), a profile (`cache-server`, `profile=cache-server`), or the file of one.
     ///
-    /// Errors: a word is none of these.
+    /// Errors: a word is not a knob, a profile or a readable file.
     pub fn read<S: AsRef<str>>(words: &[S]) -> Result<Asked, Error> {
         let words = || words.iter().map(AsRef::as_ref);
         let named: Vec<Knob> =

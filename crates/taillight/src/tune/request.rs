@@ -66,7 +66,7 @@ impl Target {
 impl Request {
     /// The actions on this machine, for the named processes and `pid`.
     ///
-    /// Errors: a word is none of the three; a knob that was asked for by name is not supported.
+    /// Errors: a word is not a knob, a profile or a readable file; a knob that was asked for by name is not supported.
     pub(super) fn plan(&self, pid: Option<u32>) -> Result<Planned> {
         let asked = Asked::read(&self.words)?;
         let host = Host::here();
