@@ -135,6 +135,28 @@ impl Windows {
         self.windows.len()
     }
 
+    /// Marks the windows whose p99 is higher, by more than `allowed` of it, than the one with the samples of `out` left out and
+    /// those of `by` in their place.
+    ///
+    /// In windows of fewer than 100 samples it is the longest. Returns how many such windows there are, those among them that
+    /// were marked before.
+    pub fn mark_moved(&mut self, out: &Windows, by: &Windows, allowed: impl Fn(Nanos) -> Nanos) -> usize {
+        let mut found = 0;
+        for i in 0..self.windows.len() {
+            if out.windows.get(i).is_none_or(|window| window.count() == 0) {
+                continue;
+            }
+            let measured = latency(self.values_at(i));
+            let without = replaced(self.values_at(i), out.values_at(i), by.values_at(i));
+            if let Some((p99, without)) = measured.value_at(99.0).zip(without.value_at(99.0)) {
+                let moved = p99 - without > allowed(without);
+                self.marks[i] |= moved;
+                found += usize::from(moved);
+            }
+        }
+        found
+    }
+
     /// All samples of the windows that are not marked: the raw distribution while the host disturbed nothing.
     pub fn unmarked(&self) -> Latency {
         self.samples(Kept::Unmarked)
@@ -142,11 +164,7 @@ impl Windows {
 
     /// All samples of the windows that are kept.
     pub fn samples(&self, kept: Kept) -> Latency {
-        let mut all = Latency::new();
-        for (time, n) in self.values_of(self, kept) {
-            all.record_n(time, n);
-        }
-        all
+        latency(self.values_of(self, kept))
     }
 
     /// All samples of the windows that are kept, with those of `out` left out and those of `by` in their place; the marks
@@ -154,23 +172,12 @@ impl Windows {
     ///
     /// What is in `out` and not here is ignored.
     pub fn replaced(&self, kept: Kept, out: &Windows, by: &Windows) -> Latency {
-        let mut counts: BTreeMap<Nanos, u64> = BTreeMap::new();
-        for (time, n) in self.values_of(self, kept) {
-            *counts.entry(time).or_default() += n;
-        }
-        for (time, n) in self.values_of(out, kept) {
-            if let Some(count) = counts.get_mut(&time) {
-                *count = count.saturating_sub(n);
-            }
-        }
-        for (time, n) in self.values_of(by, kept) {
-            *counts.entry(time).or_default() += n;
-        }
-        let mut all = Latency::new();
-        for (time, n) in counts {
-            all.record_n(time, n);
-        }
-        all
+        replaced(self.values_of(self, kept), self.values_of(out, kept), self.values_of(by, kept))
+    }
+
+    /// The samples of window `i`, none beyond the last.
+    fn values_at(&self, i: usize) -> impl Iterator<Item = (Nanos, u64)> + '_ {
+        self.windows.get(i).into_iter().flat_map(Sparse::values)
     }
 
     /// The samples of `of` in the windows that are kept by the marks of `self`.
@@ -182,12 +189,14 @@ impl Windows {
 
     /// The median, over windows of at least 1 000 samples, of each window's p99.
     ///
-    /// Consecutive windows are merged until they hold 1 000 samples; what is left at the end joins the
-    /// last of them. Marked windows take part: the median needs no choice of what to leave out.
-    /// `None` when there are fewer than 3 such windows.
-    pub fn windowed_p99(&self) -> Option<Nanos> {
+    /// Consecutive windows, of those that are kept, are merged until they hold 1 000 samples; what is left at the end joins
+    /// the last of them. `None` when there are fewer than 3 such windows.
+    pub fn windowed_p99(&self, kept: Kept) -> Option<Nanos> {
         let mut groups: Vec<Sparse> = Vec::new();
-        for window in &self.windows {
+        for (window, mark) in self.windows.iter().zip(&self.marks) {
+            if kept == Kept::Unmarked && *mark {
+                continue;
+            }
             match groups.last_mut() {
                 Some(group) if group.count() < MIN_SAMPLES => group.merge(window),
                 _ => groups.push(window.clone()),
@@ -236,6 +245,35 @@ impl Windows {
     fn index(&self, offset: Nanos) -> usize {
         (offset.0 / self.length.0) as usize
     }
+}
+
+impl std::fmt::Debug for Windows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} windows of {}, {} marked", self.count(), self.length, self.marked())
+    }
+}
+
+fn latency(samples: impl Iterator<Item = (Nanos, u64)>) -> Latency {
+    let mut all = Latency::new();
+    samples.for_each(|(time, n)| all.record_n(time, n));
+    all
+}
+
+/// `samples` with `by` in the place of `out`; what is in `out` alone is ignored.
+fn replaced(
+    samples: impl Iterator<Item = (Nanos, u64)>,
+    out: impl Iterator<Item = (Nanos, u64)>,
+    by: impl Iterator<Item = (Nanos, u64)>,
+) -> Latency {
+    let mut counts: BTreeMap<Nanos, u64> = BTreeMap::new();
+    samples.for_each(|(time, n)| *counts.entry(time).or_default() += n);
+    for (time, n) in out {
+        if let Some(count) = counts.get_mut(&time) {
+            *count = count.saturating_sub(n);
+        }
+    }
+    by.for_each(|(time, n)| *counts.entry(time).or_default() += n);
+    latency(counts.into_iter())
 }
 
 #[cfg(test)]

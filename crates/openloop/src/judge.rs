@@ -3,6 +3,7 @@
 mod footing;
 mod overload;
 
+use hist::Kept;
 use results::{Basis, Invalid, Reason, Verdict};
 use stats::{Steadiness, Trend};
 use units::Nanos;
@@ -84,7 +85,7 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
     let allowed = lag_limit(response);
     // Where the figures rest on undisturbed windows, its lag in the others does not matter.
-    let lags = lag > allowed && (footing.basis != Basis::UndisturbedWindows || late.is_some());
+    let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows;
     let by_host = if behind {
         overload::by_host(recording, &footing, (1.0 - achieved_share).max(grown_share))
     } else if lags || late.is_some() {
@@ -161,22 +162,27 @@ pub fn moved_limit(truth: Nanos) -> Nanos {
     MOVED_ALLOWED.max(Nanos((MOVED_SHARE * truth.0 as f64) as u64))
 }
 
-/// By how much late sending and reading may have moved the p99 that the figures rest on, in words, if by too much.
+/// By how much late sending and reading may have moved the p99, in words, if the figures rest on nothing because of it.
 fn late(recording: &Recording, footing: &Footing) -> Option<String> {
-    let p99 = recording.windows.samples(footing.kept()).percentile(99.0)?;
-    let without = recording.late.without(&recording.windows, footing.kept()).percentile(99.0)?;
-    let (moved, allowed) = (p99 - without, moved_limit(without));
-    (moved > allowed).then(|| {
+    let in_time = recording.late.without(&recording.windows, Kept::All).percentile(99.0);
+    let (p99, least) = footing.p99.zip(in_time).filter(|_| footing.basis == Basis::Nothing)?;
+    footing.moved_from(in_time).then(|| {
         format!(
-            "{} requests may have been sent or read late by more than {LATE}, up to {moved} of the p99 of {p99}, allowed {allowed}",
-            recording.late.count()
+            "{} requests may have been sent or read late by more than {LATE}, up to {} of the p99 of {p99}, allowed {}; {} of {} windows were late",
+            recording.late.count(),
+            p99 - least,
+            moved_limit(least),
+            footing.late_windows,
+            footing.windows,
         )
     })
 }
 
 /// By how much the host may have moved the p99, in words, if the figures rest on nothing because of it.
 fn disturbed(footing: &Footing) -> Option<String> {
-    let (p99, least) = footing.p99.zip(footing.p99_at_least).filter(|_| footing.basis == Basis::Nothing)?;
+    // Where neither host nor generator moved it by so much alone, both did.
+    let least = if footing.moved_from(footing.p99_at_least) { footing.p99_at_least } else { footing.p99_in_time };
+    let (p99, least) = footing.p99.zip(least).filter(|_| footing.basis == Basis::Nothing)?;
     Some(format!(
         "others took {:.1} % of the time of server and generator, which may have held up {:.1} % of the requests: the p99 of {p99} would be {least} or more; {}",
         100.0 * footing.lost,

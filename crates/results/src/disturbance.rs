@@ -10,9 +10,9 @@ pub enum Basis {
     /// All that were due in the window: the host moved their p99 by little.
     #[default]
     All,
-    /// Those that were due in windows which the host did not disturb.
+    /// Those that were due in windows which the host did not disturb and in which the generator was not late.
     UndisturbedWindows,
-    /// None: the host may have moved the p99, and left too few windows undisturbed.
+    /// None: host or generator may have moved the p99, and left too few windows undisturbed.
     Nothing,
 }
 
@@ -21,7 +21,7 @@ pub enum Basis {
 pub struct Disturbance {
     /// Windows of the trial.
     pub windows: u64,
-    /// Those that neither a stall nor steal nor foreign load hit.
+    /// Those that neither a stall nor steal nor foreign load hit, and in which the generator was not late.
     pub undisturbed_windows: u64,
     /// Share of the requests that the host may have held up, 0 to 1: of the time in which a thread of server or generator
     /// had no processor, and of as much again in which the rest was worked off.
@@ -30,7 +30,7 @@ pub struct Disturbance {
     pub server_taken_share: Option<f64>,
     /// Likewise of the generator's threads.
     pub generator_taken_share: Option<f64>,
-    /// The least p99 of all requests that `touched_share` allows, had the host held up none.
+    /// The least p99 of all requests that `touched_share` allows, had the host held up none and the generator not been late.
     pub p99_at_least_us: Option<f64>,
     /// The response times of the requests due in undisturbed windows; `None` where there is no such window.
     pub undisturbed: Option<LatencySummary>,
@@ -46,6 +46,9 @@ pub struct Lateness {
     pub over_us: f64,
     /// How many there are.
     pub requests: u64,
+    /// Windows whose p99 it may have moved by more than it may: nothing rests on them where that of all was moved.
+    #[serde(default)]
+    pub windows: u64,
     /// The most that the p99 may be moved so.
     pub limit_us: Option<f64>,
     /// The response times that the trial rests on, had the generator never been late: a lower bound of each percentile.

@@ -110,7 +110,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         datagrams: datagrams(recording),
         all: operation(&all),
         operations,
-        windowed_p99_us: recording.windows.windowed_p99().map(us),
+        windowed_p99_us: footing.windowed_p99().map(us),
         windows: windows(recording),
         curve: all.response_time.curve().into_iter().map(|(percentile, t)| (percentile, us(t))).collect(),
         generator,
@@ -237,10 +237,11 @@ fn windows(recording: &Recording) -> Vec<WindowPoint> {
 
 /// How far the generator may have moved the response times that the trial rests on.
 pub(crate) fn lateness(recording: &Recording, footing: &Footing) -> Lateness {
-    let without = recording.late.without(&recording.windows, footing.kept());
+    let without = footing.claimed_in_time(recording);
     Lateness {
         over_us: LATE.as_micros_f64(),
         requests: recording.late.count(),
+        windows: footing.late_windows as u64,
         limit_us: without.percentile(99.0).map(|p99| moved_limit(p99).as_micros_f64()),
         response_time: LatencySummary::of(&without),
     }
@@ -254,7 +255,7 @@ pub(crate) fn disturbance(recording: &Recording, footing: &Footing) -> Disturban
         touched_share: footing.touched,
         server_taken_share: recording.taken.server,
         generator_taken_share: recording.taken.generator,
-        p99_at_least_us: footing.p99_at_least.map(Nanos::as_micros_f64),
+        p99_at_least_us: footing.p99_in_time.map(Nanos::as_micros_f64),
         undisturbed: (footing.undisturbed_windows > 0).then(|| LatencySummary::of(&footing.undisturbed)),
         basis: footing.basis,
     }

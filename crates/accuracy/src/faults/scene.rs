@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Result;
 use dist::Streams;
 use hist::Latency;
-use openloop::{Arrival, Engine, Load, Plan, Recording, Schedule, judge};
+use openloop::{Arrival, Engine, Footing, Load, Plan, Recording, Schedule, judge};
 use reactor::sim::{Costs, Faults, Mishaps, Program, SimReactor, StreamFaults, World};
 use reactor::{Address, Event, Handler, Reactor, Wait};
 use results::Verdict;
@@ -228,7 +228,7 @@ impl Played {
     /// Judges it, and lays it beside the truth.
     pub(crate) fn judged(self, dose: String, truth: &Latency, right: Right) -> Judged {
         // What a valid verdict claims: of all windows, or of the undisturbed ones.
-        let measured = Figures::of(&self.recording.claimed());
+        let measured = Figures::of(&Footing::of(&self.recording).claimed());
         let given = Given::Verdict(self.verdict());
         Judged { dose, right, given, truth: Figures::of(truth), measured }
     }

@@ -27,23 +27,23 @@ fn within(got: Nanos, expect_us: u64) {
 #[test]
 fn a_stall_moves_the_raw_p99_and_not_the_windowed_one() {
     let (windows, raw) = planted(SECOND, 2_000, &[]);
-    within(windows.windowed_p99().unwrap(), 99);
+    within(windows.windowed_p99(Kept::All).unwrap(), 99);
     within(raw.percentile(99.0).unwrap(), 99);
 
     let (windows, raw) = planted(SECOND, 2_000, &[4]);
-    within(windows.windowed_p99().unwrap(), 99);
+    within(windows.windowed_p99(Kept::All).unwrap(), 99);
     within(raw.percentile(99.0).unwrap(), 200_000);
 
     // But a server that is slow in most windows is seen: the median does not hide a tail.
     let (windows, _) = planted(SECOND, 2_000, &[0, 2, 4, 5, 7, 9]);
-    within(windows.windowed_p99().unwrap(), 200_000);
+    within(windows.windowed_p99(Kept::All).unwrap(), 200_000);
 }
 
 #[test]
 fn windows_merge_until_they_hold_a_thousand() {
     let check = |windows: u64, per_window: u64, there: bool| {
         let (planted, _) = planted(Nanos(windows * WINDOW.0), per_window, &[]);
-        assert_eq!(planted.windowed_p99().is_some(), there, "{windows} × {per_window}");
+        assert_eq!(planted.windowed_p99(Kept::All).is_some(), there, "{windows} × {per_window}");
     };
     check(3, 1_000, true);
     check(3, 999, false); // 2 997 samples make two groups: 1 998, then 999 that join the first
@@ -67,15 +67,15 @@ fn flat(micros: &[u64]) -> Windows {
 
 #[test]
 fn takes_the_median_over_the_windows() {
-    within(flat(&[10, 30, 20]).windowed_p99().unwrap(), 20);
-    within(flat(&[10, 40, 20, 30]).windowed_p99().unwrap(), 25);
+    within(flat(&[10, 30, 20]).windowed_p99(Kept::All).unwrap(), 20);
+    within(flat(&[10, 40, 20, 30]).windowed_p99(Kept::All).unwrap(), 25);
 }
 
 #[test]
 fn what_is_left_joins_the_last_group() {
     let mut windows = flat(&[20, 30, 10]);
     (0..20).for_each(|_| windows.record(Nanos(3 * WINDOW.0), Nanos::from_millis(5)));
-    within(windows.windowed_p99().unwrap(), 30); // the median of 20, 30 and 5 000; dropped, it would be 20
+    within(windows.windowed_p99(Kept::All).unwrap(), 30); // the median of 20, 30 and 5 000; dropped, it would be 20
 }
 
 #[test]
@@ -126,6 +126,40 @@ fn samples_are_replaced_by_others() {
     windows.mark(Nanos::from_millis(400), Nanos::from_millis(401));
     assert!(windows.replaced(Kept::Unmarked, &out, &by) == windows.unmarked());
     assert_eq!((windows.unmarked().count(), windows.count()), (18_000, 10));
+}
+
+#[test]
+fn windows_whose_p99_moved_are_marked() {
+    let (windows, _) = planted(SECOND, 2_000, &[4]);
+    let allowed = |_| Nanos::from_micros(50);
+    let check = |late: u64, expect: &[usize]| {
+        let (mut out, mut by) = (Windows::new(SECOND), Windows::new(SECOND));
+        for i in 0..late {
+            out.record(Nanos::from_millis(400), Nanos::from_millis(200));
+            by.record(Nanos::from_millis(400), Nanos::from_micros(1 + i / 20));
+        }
+        let mut windows = windows.clone();
+        windows.mark_moved(&out, &by, allowed);
+        let marked: Vec<usize> = (0..10).filter(|&i| windows.series()[i].marked).collect();
+        assert_eq!(marked, expect, "{late} late");
+    };
+    check(2_000, &[4]);
+    check(1_985, &[4]);
+    // One in fifty is still slow without them.
+    check(1_960, &[]);
+    check(0, &[]);
+}
+
+#[test]
+fn the_median_can_be_that_of_windows_that_are_not_marked() {
+    let mut windows = planted(SECOND, 2_000, &[0, 2, 4, 6, 8, 9]).0;
+    within(windows.windowed_p99(Kept::All).unwrap(), 200_000);
+    for i in [0, 2, 4, 6, 8, 9] {
+        windows.mark(Nanos::from_millis(100 * i), Nanos::from_millis(100 * i));
+    }
+    within(windows.windowed_p99(Kept::Unmarked).unwrap(), 99);
+    windows.mark(Nanos::from_millis(100), Nanos::from_millis(400));
+    assert_eq!(windows.windowed_p99(Kept::Unmarked), None, "two are left");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-use hist::{Kept, Latency};
+use hist::{Kept, Latency, Windows};
 use results::Basis;
 use units::Nanos;
 
@@ -8,23 +8,27 @@ use crate::judge::moved_limit;
 /// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
 /// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
 const CATCH_UP: f64 = 2.0;
-/// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server.
+/// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
+/// ...or this share of them, in a trial so short that this is fewer: half of what the trial would rest on otherwise.
+const MOST_OF_FEW: f64 = 0.5;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
 /// The fewest requests beyond the p99 of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
 /// itself, which moves the p99 of an exponential tail by 1/(√k · ln 100): 3.4 % for 40, a third of what it may be moved.
 const LEAST_BEYOND: u64 = 40;
 
-/// What the host could have done to the p99 of a recording, and which requests the figures rest on.
-#[derive(Clone, Debug, PartialEq)]
+/// What host and generator could have done to the p99 of a recording, and which requests the figures rest on.
+#[derive(Clone, Debug)]
 pub struct Footing {
     /// Which requests.
     pub basis: Basis,
     /// All windows.
     pub windows: usize,
-    /// Those that nothing disturbed.
+    /// Those that nothing disturbed, and in which the generator was not late.
     pub undisturbed_windows: usize,
+    /// Those in which the generator may have moved the window's p99 by more than it may.
+    pub late_windows: usize,
     /// Share of the window in which threads of server or generator had no processor because of others, 0 to 1.
     pub lost: f64,
     /// Share of the requests that this may have held up, 0 to 1.
@@ -33,43 +37,85 @@ pub struct Footing {
     pub p99: Option<Nanos>,
     /// The least that it would be, had the host held up none.
     pub p99_at_least: Option<Nanos>,
+    /// The least that it would be, had the generator not been late either.
+    pub p99_in_time: Option<Nanos>,
     /// The response times of the requests due in undisturbed windows.
     pub undisturbed: Latency,
+    /// All response times by window, marked where the window is not undisturbed.
+    by_window: Windows,
 }
 
 impl Footing {
-    /// Judges it by the disturbances that the recording knows of.
+    /// Judges it by the disturbances, and the lateness of the generator, that the recording knows of.
     ///
     /// Requests that were held up would have been faster, by an unknown time, and others not. So the true p99 is at most the
-    /// one that was measured, and at least the percentile that lies lower by the share of requests held up. Where the two
-    /// are close, the host does not matter. Elsewhere undisturbed windows decide, if enough are left and their p99 lies
-    /// between the two: below, the disturbed windows had slow requests that the disturbance does not explain.
+    /// one that was measured, and at least the percentile that lies lower by the share of requests held up, of times from
+    /// which the generator's lateness is taken off. Where the two are close, neither host nor generator matters. Elsewhere
+    /// undisturbed windows decide, if enough are left and their p99 lies between the two: below, the other windows had slow
+    /// requests that neither explains.
     pub fn of(recording: &Recording) -> Footing {
-        let windows = recording.windows.count();
-        let undisturbed_windows = windows - recording.windows.marked();
-        let undisturbed = recording.windows.unmarked();
-        let all = recording.windows.samples(Kept::All);
+        let mut by_window = recording.windows.clone();
+        let late_windows = recording.late.mark(&mut by_window, moved_limit);
+        let windows = by_window.count();
+        let undisturbed_windows = windows - by_window.marked();
+        let undisturbed = by_window.samples(Kept::Unmarked);
         let lost = (stalled(recording).max(recording.taken.generator.unwrap_or(0.0))
             + recording.taken.server.unwrap_or(0.0))
         .min(1.0);
         let touched = (CATCH_UP * lost).min(1.0);
+        let all = by_window.samples(Kept::All);
         let p99 = all.percentile(99.0);
-        let p99_at_least = p99.and_then(|_| all.value_at((99.0 - 100.0 * touched).max(0.0)));
-        let enough = undisturbed_windows >= LEAST_WINDOWS
-            && undisturbed_windows as f64 >= LEAST_SHARE * windows as f64
+        let not_held_up = (99.0 - 100.0 * touched).max(0.0);
+        let p99_at_least = p99.and_then(|_| all.value_at(not_held_up));
+        let in_time = recording.late.without(&by_window, Kept::All);
+        let p99_in_time = p99.and_then(|_| in_time.value_at(not_held_up));
+        let enough = undisturbed_windows >= least_windows(windows)
             && undisturbed.count() >= 100 * LEAST_BEYOND;
         let quiet = undisturbed.percentile(99.0).filter(|_| enough);
-        let basis = match p99.zip(p99_at_least) {
+        let basis = match p99.zip(p99_in_time) {
             // No p99 is claimed.
             None => Basis::All,
             Some((p99, least)) => basis(p99, least, quiet),
         };
-        Footing { basis, windows, undisturbed_windows, lost, touched, p99, p99_at_least, undisturbed }
+        Footing {
+            basis,
+            windows,
+            undisturbed_windows,
+            late_windows,
+            lost,
+            touched,
+            p99,
+            p99_at_least,
+            p99_in_time,
+            undisturbed,
+            by_window,
+        }
     }
 
     /// The windows whose requests the figures rest on; all, where they rest on none.
-    pub fn kept(&self) -> Kept {
+    fn kept(&self) -> Kept {
         if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
+    }
+
+    /// The response times that claims rest on: of all requests, or of those due in windows in which neither host nor
+    /// generator moved the p99, where they moved that of all.
+    pub fn claimed(&self) -> Latency {
+        self.by_window.samples(self.kept())
+    }
+
+    /// The same, had the generator never been late: a lower bound of each percentile.
+    pub fn claimed_in_time(&self, recording: &Recording) -> Latency {
+        recording.late.without(&self.by_window, self.kept())
+    }
+
+    /// Whether the p99 may have been moved by more than it may, from this.
+    pub(super) fn moved_from(&self, least: Option<Nanos>) -> bool {
+        self.p99.zip(least).is_some_and(|(p99, least)| p99 - least > moved_limit(least))
+    }
+
+    /// The windowed p99 of what claims rest on; `None` where that is too little to form it.
+    pub fn windowed_p99(&self) -> Option<Nanos> {
+        self.by_window.windowed_p99(self.kept())
     }
 
     /// How many windows are undisturbed, in words.
@@ -78,12 +124,10 @@ impl Footing {
     }
 }
 
-impl Recording {
-    /// The response times that claims rest on: of all requests, or of those due in windows that the host did not disturb,
-    /// where it moved the p99 of the rest.
-    pub fn claimed(&self) -> Latency {
-        self.windows.samples(Footing::of(self).kept())
-    }
+/// The fewest undisturbed windows, of so many, that figures rest on.
+fn least_windows(windows: usize) -> usize {
+    let few = (MOST_OF_FEW * windows as f64).ceil() as usize;
+    LEAST_WINDOWS.min(few).max((LEAST_SHARE * windows as f64).ceil() as usize)
 }
 
 /// What to rest on, where the p99 is between `least` and `p99`, and `quiet` in undisturbed windows, if enough are left.
@@ -169,7 +213,7 @@ mod tests {
             assert_eq!((footing.basis, footing.windows), (expect, 100), "{disturbed}: {footing:?}");
             assert_eq!(footing.undisturbed_windows as u64, 100 - disturbed);
             let rests_on = if expect == Basis::UndisturbedWindows { 100 - disturbed } else { 100 };
-            assert_eq!(stalled.claimed().count(), 1_000 * rests_on);
+            assert_eq!(footing.claimed().count(), 1_000 * rests_on);
             assert!((footing.lost - disturbed as f64 * 0.001).abs() < 1e-9, "{}", footing.lost);
             let quiet = footing.undisturbed.value_at(99.0).map_or(0.0, Nanos::as_micros_f64);
             assert!(disturbed == 100 || (quiet / 991.0 - 1.0).abs() < 0.01, "{quiet}");

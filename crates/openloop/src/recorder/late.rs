@@ -47,6 +47,11 @@ impl Late {
         windows.replaced(kept, &self.measured, &self.corrected)
     }
 
+    /// Marks the `windows` whose p99 it may have moved by more than `allowed` of what it would be otherwise, and counts them.
+    pub fn mark(&self, windows: &mut Windows, allowed: impl Fn(Nanos) -> Nanos) -> usize {
+        windows.mark_moved(&self.measured, &self.corrected, allowed)
+    }
+
     /// Adds what another thread or machine kept of the same run.
     pub(crate) fn merge(&mut self, other: &Late) {
         self.measured.merge(&other.measured);

@@ -108,7 +108,7 @@ fn no_dose_of_stalls_is_valid_with_a_wrong_p99() {
         let recording = stalled.run();
         let verdict = judge(&recording, &load, Vec::new());
         let footing = Footing::of(&recording);
-        let claimed = recording.claimed().percentile(99.0).unwrap();
+        let claimed = footing.claimed().percentile(99.0).unwrap();
         let off = claimed.0 as f64 / truth.0 as f64 - 1.0;
         println!(
             "{span} {:.1} %: {claimed} for {truth}, {:+.1} %, {:?}: {verdict}",

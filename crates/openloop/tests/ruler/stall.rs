@@ -37,7 +37,7 @@ fn the_windowed_p99_is_robust_and_the_raw_one_is_not() {
     setup.plan.window = Nanos::from_secs(5);
     let recording = setup.run();
     let raw = recording.all().response_time.percentile(99.0).unwrap();
-    let windowed = recording.windows.windowed_p99().unwrap();
+    let windowed = recording.windows.windowed_p99(hist::Kept::All).unwrap();
     assert!(raw > Nanos::from_millis(50), "raw p99 {raw}");
     assert!(windowed < Nanos::from_micros(10), "windowed p99 {windowed}");
 }
