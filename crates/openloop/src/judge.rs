@@ -181,7 +181,8 @@ fn late(recording: &Recording, footing: &Footing) -> Option<String> {
 /// By how much the host may have moved the p99, in words, if the figures rest on nothing because of it.
 fn disturbed(footing: &Footing) -> Option<String> {
     // Where neither host nor generator moved it by so much alone, both did.
-    let least = if footing.moved_from(footing.p99_at_least) { footing.p99_at_least } else { footing.p99_in_time };
+    let least =
+        if footing.moved_from(footing.p99_at_least) { footing.p99_at_least } else { footing.p99_in_time };
     let (p99, least) = footing.p99.zip(least).filter(|_| footing.basis == Basis::Nothing)?;
     Some(format!(
         "others took {:.1} % of the time of server and generator, which may have held up {:.1} % of the requests: the p99 of {p99} would be {least} or more; {}",

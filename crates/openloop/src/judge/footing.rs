@@ -10,8 +10,8 @@ use crate::judge::moved_limit;
 const CATCH_UP: f64 = 2.0;
 /// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
-/// ...or this share of them, in a trial so short that this is fewer: half of what the trial would rest on otherwise.
-const MOST_OF_FEW: f64 = 0.5;
+/// ...or this share of them, in a trial so short that this is fewer: a third of what it would rest on otherwise.
+const SHARE_OF_FEW: f64 = 1.0 / 3.0;
 /// The least share of all windows: fewer are the moments in which the host let go, and not the trial.
 const LEAST_SHARE: f64 = 0.10;
 /// The fewest requests beyond the p99 of undisturbed windows. Source: with k of them their number is uncertain by 1/√k of
@@ -69,8 +69,8 @@ impl Footing {
         let p99_at_least = p99.and_then(|_| all.value_at(not_held_up));
         let in_time = recording.late.without(&by_window, Kept::All);
         let p99_in_time = p99.and_then(|_| in_time.value_at(not_held_up));
-        let enough = undisturbed_windows >= least_windows(windows)
-            && undisturbed.count() >= 100 * LEAST_BEYOND;
+        let enough =
+            undisturbed_windows >= least_windows(windows) && undisturbed.count() >= 100 * LEAST_BEYOND;
         let quiet = undisturbed.percentile(99.0).filter(|_| enough);
         let basis = match p99.zip(p99_in_time) {
             // No p99 is claimed.
@@ -126,7 +126,7 @@ impl Footing {
 
 /// The fewest undisturbed windows, of so many, that figures rest on.
 fn least_windows(windows: usize) -> usize {
-    let few = (MOST_OF_FEW * windows as f64).ceil() as usize;
+    let few = (SHARE_OF_FEW * windows as f64).ceil() as usize;
     LEAST_WINDOWS.min(few).max((LEAST_SHARE * windows as f64).ceil() as usize)
 }
 
