@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use results::{Experiment, MaxThroughput, Peak, Purpose, Trial};
+use results::{Experiment, MaxThroughput, Metric, Peak, Purpose, Trial};
 
 use crate::disturbance::cause;
 use crate::load_point::LoadPoint;
@@ -137,12 +137,10 @@ fn of_one(point: &LoadPoint) -> String {
     let offered = number::rate(Some(point.offered_rps));
     let figure =
         |name: &str, value: Option<f64>| value.map(|us| format!("{name} {}", number::micros(Some(us))));
-    let median = |read: fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
-    let figures = [
-        figure("p50", median(|trial| trial.all.response_time.p50_us)),
-        figure("p99", median(|trial| trial.all.response_time.p99_us)),
-        figure("p99.9", median(|trial| trial.all.response_time.p99_9_us)),
-    ];
+    let figures = [Metric::P50, Metric::P99, Metric::P999].map(|metric| {
+        let median = point.spread(|trial| metric.of(trial)).map(|spread| spread.median);
+        figure(metric.words(), median)
+    });
     let mut figures: Vec<String> = figures.into_iter().flatten().collect();
     let mut targets: Vec<f64> = point.trials.iter().flat_map(|t| &t.within).map(|w| w.target_us).collect();
     targets.sort_by(f64::total_cmp);
@@ -176,12 +174,13 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
     let words = target.words();
     let judged: Vec<(f64, Judged)> = points
         .iter()
-        .filter_map(|point| match point.spread(|trial| target.judged(trial)) {
-            Some(spread) if spread.median <= target.limit_us() && !point.overloaded() => {
-                Some((point.offered_rps, Judged::Met))
-            }
-            Some(_) => Some((point.offered_rps, Judged::Missed)),
-            None => point.is_hidden().then_some((point.offered_rps, Judged::Hidden)),
+        .filter_map(|point| {
+            let judged = match point.met(target) {
+                Some(true) => Judged::Met,
+                Some(false) => Judged::Missed,
+                None => point.is_hidden().then_some(Judged::Hidden)?,
+            };
+            Some((point.offered_rps, judged))
         })
         .collect();
     let rate = |place: usize| number::rate(Some(judged[place].0));

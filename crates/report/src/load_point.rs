@@ -2,6 +2,9 @@
 
 use results::{Purpose, Trial, Verdict};
 
+use crate::measure::Target;
+use crate::number;
+
 /// The trials of one target at one load.
 pub(crate) struct LoadPoint<'a> {
     /// The load as a share of the maximum throughput, where it was run so.
@@ -69,6 +72,49 @@ impl<'a> LoadPoint<'a> {
     /// Whether the host disturbed every trial that could have told something.
     pub(crate) fn is_hidden(&self) -> bool {
         self.usable().next().is_none() && self.trials.iter().any(|trial| trial.verdict.is_of_host())
+    }
+
+    /// The trials whose figures are upper bounds, where none is usable.
+    fn slowed(&self) -> impl Iterator<Item = &'a Trial> {
+        let none_usable = self.usable().next().is_none();
+        self.trials.iter().copied().filter(move |trial| none_usable && trial.is_only_slowed())
+    }
+
+    /// Whether generator or host slowed every trial that could have told something.
+    pub(crate) fn is_slowed(&self) -> bool {
+        self.is_hidden() || self.slowed().next().is_some()
+    }
+
+    /// The median of `figure` over the trials that generator or host only slowed, an upper bound of what it is without them;
+    /// `None` where a trial is usable, or no such trial has the figure.
+    pub(crate) fn at_most(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+        spread(self.slowed().filter_map(figure)).map(|spread| spread.median)
+    }
+
+    /// The median of `figure`, one that trials which were only slowed tell as well, such as what was achieved.
+    pub(crate) fn told(&self, figure: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+        self.spread(&figure).map(|spread| spread.median).or_else(|| self.at_most(figure))
+    }
+
+    /// The median of `figure` in words, `≤ 780 µs` where only its upper bound is known. Units of `figure`: µs.
+    pub(crate) fn micros(&self, figure: impl Fn(&Trial) -> Option<f64>) -> String {
+        match (self.spread(&figure), self.at_most(&figure)) {
+            (None, Some(us)) => format!("≤ {}", number::micros(Some(us))),
+            (spread, _) => number::micros(spread.map(|spread| spread.median)),
+        }
+    }
+
+    /// Whether the load met `target`; `None` where its trials cannot tell.
+    ///
+    /// An overload's response times grow for as long as it lasts, so that a short window proves nothing. What was met in
+    /// trials that generator or host slowed was met without them, too; what was missed in those says nothing.
+    pub(crate) fn met(&self, target: &Target) -> Option<bool> {
+        match self.spread(|trial| target.judged(trial)) {
+            Some(judged) => Some(judged.median <= target.limit_us() && !self.overloaded()),
+            None => {
+                self.at_most(|trial| target.judged(trial)).filter(|us| *us <= target.limit_us()).map(|_| true)
+            }
+        }
     }
 
     /// How many usable trials found the server overloaded.

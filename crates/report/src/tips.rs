@@ -69,7 +69,7 @@ fn row(label: &str, value: String) -> (String, String) {
 }
 
 fn of_trial(trial: &Trial) -> Vec<(String, String)> {
-    let response_time = &trial.all.response_time;
+    let response_time = trial.claimed();
     vec![
         row("offered", number::rate(Some(trial.offered_rps))),
         row("achieved", number::rate(Some(trial.achieved_rps))),

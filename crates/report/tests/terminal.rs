@@ -6,8 +6,8 @@ use report::{
     comparison_table, experiment_table, experiment_tables, not_measurable, study_html, study_table,
     study_tables,
 };
-use results::Purpose;
 use results::study::ClaimVerdict;
+use results::{Purpose, Trial};
 
 #[test]
 fn a_sweep() {
@@ -22,6 +22,34 @@ fn a_sweep_on_a_narrow_terminal() {
 #[test]
 fn a_sweep_beside_a_compiler() {
     insta::assert_snapshot!(experiment_table(&sample::disturbed(), 120, false));
+}
+
+#[test]
+fn what_was_met_although_the_host_disturbed_it_was_met() {
+    let mut experiment = sample::sweep();
+    experiment.trials.retain(|trial| trial.purpose == Purpose::LoadPoint);
+    experiment.targets[0].peak = None;
+    sample::disturb(&mut experiment, |_| true);
+    let low = |trial: &&mut Trial| trial.load_share.is_some_and(|share| share < 0.35);
+    for trial in experiment.trials.iter_mut().filter(low) {
+        trial.all.response_time.p99_us = Some(180.0);
+        trial.windowed_p99_us = Some(170.0);
+    }
+    let table = experiment_table(&experiment, 400, false);
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("host disturbed")).collect();
+    let row = |share: &str| {
+        *rows
+            .iter()
+            .find(|row| row.trim_start().starts_with(share))
+            .unwrap_or_else(|| panic!("{share}: {table}"))
+    };
+    for words in ["≤ 180 µs", "≤ 170 µs", "met"] {
+        assert!(row("30 %").contains(words), "{words}: {}", row("30 %"));
+    }
+    for words in ["≤ 5.20 ms", "not measurable"] {
+        assert!(row("40 %").contains(words), "{words}: {}", row("40 %"));
+    }
+    assert!(table.starts_with("sphinx: met the QoS at loads up to"), "{table}");
 }
 
 #[test]

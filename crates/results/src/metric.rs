@@ -26,9 +26,9 @@ impl Metric {
         }
     }
 
-    /// The figure of `trial`; `None` where it was not measured. Units: µs.
+    /// The figure of `trial`, of the requests on which its claims rest; `None` where it was not measured. Units: µs.
     pub fn of(self, trial: &Trial) -> Option<f64> {
-        let response_time = &trial.all.response_time;
+        let response_time = trial.claimed();
         match self {
             Metric::Mean => response_time.mean_us,
             Metric::P50 => response_time.p50_us,

@@ -1,6 +1,6 @@
 //! What the host did to a measurement, as opposed to server and generator.
 
-use crate::{Noise, Reason, Verdict};
+use crate::{Noise, Reason, Trial, Verdict};
 
 impl Verdict {
     /// Whether the host kept the trial from saying anything about the server: another trial on a quieter host may.
@@ -26,6 +26,20 @@ impl Verdict {
         };
         let disturbed = reasons.iter().any(|invalid| invalid.reason == Reason::HostDisturbed);
         disturbed && reasons.iter().all(|invalid| explained(invalid.reason))
+    }
+}
+
+impl Trial {
+    /// Whether it is invalid by nothing but what makes requests slower: late sending, late reading, a host that disturbs. Its
+    /// figures are upper bounds, and what was met or sustained all the same was.
+    ///
+    /// Not of a closed loop, whose clients ask for less the later they are.
+    pub fn is_only_slowed(&self) -> bool {
+        let Verdict::Invalid { reasons } = &self.verdict else { return false };
+        let slows = |reason: Reason| {
+            matches!(reason, Reason::HostDisturbed | Reason::ReceiveLag | Reason::GeneratorLag)
+        };
+        !self.is_closed_loop() && !reasons.is_empty() && reasons.iter().all(|invalid| slows(invalid.reason))
     }
 }
 

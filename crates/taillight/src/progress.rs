@@ -162,7 +162,7 @@ fn outcome_words(trial: &Trial) -> String {
     let figure = |name: &str, us: Option<f64>| {
         us.map(|us| format!("{name} {}, ", Nanos((us * 1e3).round() as u64))).unwrap_or_default()
     };
-    let raw = figure("p99", trial.all.response_time.p99_us);
+    let raw = figure("p99", trial.claimed().p99_us);
     format!("{raw}{}{verdict}", figure("windowed p99", trial.windowed_p99_us))
 }
 

@@ -6,7 +6,7 @@ use results::{Probes, Trial};
 
 /// Named with their units; what was not measured is absent.
 pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
-    let times = &trial.all.response_time;
+    let times = trial.claimed();
     let service = &trial.all.service_time;
     let figures = [
         ("offered_rps", (!trial.is_closed_loop()).then_some(trial.offered_rps)),

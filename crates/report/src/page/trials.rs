@@ -11,13 +11,17 @@ const LONG: usize = 16;
 
 /// The medians over the repeats of each load.
 pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
-    let median = |point: &LoadPoint, metric: Metric| point.spread(|trial| metric.of(trial)).map(|s| s.median);
     let targets = targets(subjects);
     let loop_words = if any_closed(subjects) { format!(" ({CLOSED}, uncorrected)") } else { String::new() };
     html! {
         div.scroll {
             table {
-                caption { "Medians over the repeats of each load, invalid trials left out" (loop_words) }
+                caption {
+                    "Medians over the repeats of each load, invalid trials left out" (loop_words)
+                    @if subjects.iter().flat_map(|subject| &subject.points).any(LoadPoint::is_slowed) {
+                        "; ≤ where generator or host slowed every trial"
+                    }
+                }
                 thead { tr {
                     @if subjects.len() > 1 { th.text { "target" } }
                     th { "load" } th { "offered" } th { "achieved" } th { "mean" } th { "p50" } th { "p99" }
@@ -31,14 +35,14 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                             @if subjects.len() > 1 { th.text scope="row" { (subject.name) } }
                             td { (point.share.map_or(number::NONE.into(), number::percent)) }
                             td { (number::rate(Some(point.offered_rps))) }
-                            td { (number::rate(point.spread(|trial| Some(trial.achieved_rps)).map(|s| s.median))) }
+                            td { (number::rate(point.told(|trial| Some(trial.achieved_rps)))) }
                             @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
-                                td { (number::micros(median(point, metric))) }
+                                td { (point.micros(|trial| metric.of(trial))) }
                             }
                             @for us in &targets {
                                 td { (within(point, *us).map_or(number::NONE.into(), number::percent_of_all)) }
                             }
-                            td { (number::micros(point.spread(|t| t.all.generator_lag.p99_us).map(|s| s.median))) }
+                            td { (number::micros(point.told(|trial| trial.all.generator_lag.p99_us))) }
                             @let invalidated = point.usable().count() < point.trials.len();
                             td.text.hatched[invalidated] { (verdicts(point)) }
                         }
@@ -169,7 +173,7 @@ pub(crate) fn every_trial<'a>(trials: impl Iterator<Item = &'a Trial>) -> Markup
 }
 
 fn row(trial: &Trial) -> Markup {
-    let response_time = &trial.all.response_time;
+    let response_time = trial.claimed();
     let arrivals = &trial.arrivals;
     let lost = [arrivals.errors, arrivals.timeouts, arrivals.unfinished].map(number::count).join(" / ");
     let plain = matches!(trial.verdict, results::Verdict::Valid);

@@ -95,17 +95,15 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
 }
 
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec<String> {
-    let median = |read: &dyn Fn(&Trial) -> Option<f64>| point.spread(read).map(|spread| spread.median);
-    let metric = |metric: Metric| number::micros(median(&|trial| metric.of(trial)));
+    let metric = |metric: Metric| point.micros(|trial| metric.of(trial));
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),
         number::rate(Some(point.offered_rps)),
-        number::rate(median(&|trial| Some(trial.achieved_rps))),
+        number::rate(point.told(|trial| Some(trial.achieved_rps))),
     ];
     cells.extend([Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999].map(metric));
-    let judged = median(&|trial| target.judged(trial));
     if target.is_extra() {
-        cells.push(number::micros(judged));
+        cells.push(point.micros(|trial| target.judged(trial)));
     }
     if closed {
         for name in ["p50", "p99", "p99.9"] {
@@ -117,13 +115,12 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec
     cells.extend(
         targets.iter().map(|us| within(point, *us).map_or(number::NONE.into(), number::percent_of_all)),
     );
-    cells.push(number::micros(median(&|trial| trial.all.generator_lag.p99_us)));
-    cells.push(match judged {
-        None if point.is_hidden() => "not measurable".into(),
+    cells.push(number::micros(point.told(|trial| trial.all.generator_lag.p99_us)));
+    cells.push(match point.met(target) {
+        Some(true) => "met".into(),
+        Some(false) => "missed".into(),
+        None if point.is_slowed() => "not measurable".into(),
         None => number::NONE.into(),
-        // An overload's response times grow for as long as it lasts: a short window proves nothing.
-        Some(us) if us <= target.limit_us() && !point.overloaded() => "met".into(),
-        Some(_) => "missed".into(),
     });
     cells.push(verdicts(point));
     cells
