@@ -35,6 +35,7 @@ pub(crate) fn plan(server: SocketAddr, rps: f64, seed: u64, window: Nanos) -> Re
         seed,
         share: 0,
         shares: 1,
+        sessions: None,
         depth: 4096,
         per_connection: None,
         binding: Binding::Random,

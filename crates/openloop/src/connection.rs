@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use reactor::Conn;
 use units::{Nanos, Time};
 
+use crate::session::Session;
 use crate::waiting::Line;
 
 /// One request, from its draw to its end.
@@ -15,6 +16,8 @@ pub(crate) struct Request<J> {
     pub(crate) client: u32,
     /// The job of several parts that it belongs to, or [`SINGLE`].
     pub(crate) gather: u32,
+    /// The connection whose session it is a step of, or [`NO_SESSION`](crate::engine::NO_SESSION).
+    pub(crate) session: u32,
     /// Of a later request of a job: what the earlier ones left behind.
     pub(crate) begun: Option<Begun>,
     pub(crate) job: J,
@@ -69,6 +72,8 @@ pub(crate) enum Link {
 pub(crate) struct Connection<J, Wire> {
     /// The endpoint that it leads to.
     pub(crate) endpoint: u16,
+    /// The session that owns it; `None` for one of the plan, which any arrival may use.
+    pub(crate) session: Option<Session<J>>,
     /// Whether each message is a datagram.
     pub(crate) datagram: bool,
     /// Requests that may be in flight on it.
@@ -120,6 +125,7 @@ impl<J, Wire: Default> Connection<J, Wire> {
         let quota = quota.filter(|_| !datagram).unwrap_or(u64::MAX);
         Connection {
             endpoint: endpoint as u16,
+            session: None,
             datagram,
             // Half of the tags may be in use at once, so that a free one is soon found.
             places: if datagram { depth.min(TAGS as usize / 2) } else { depth },

@@ -10,6 +10,7 @@ mod links;
 mod live_reporter;
 mod plan;
 mod requests;
+mod sessions;
 
 use std::io;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use reactor::{Address, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
 
 pub use plan::{Endpoint, Load, Plan};
+pub(crate) use sessions::NO_SESSION;
 pub use spec::{Binding, Pace};
 
 use crate::connection::{Connection, Link, Request};
@@ -60,10 +62,13 @@ pub struct Engine<W: Workload> {
     choice: choose::Choice,
     waiting: Waiting<Request<W::Job>>,
     gathers: Gathers,
+    sessions: sessions::Sessions,
     parts: Parts<W::Job>,
     /// Requests that followed from the answers just looked at, with the connection that brought them.
     next: Vec<(usize, usize, Request<W::Job>)>,
     in_flight: u64,
+    /// The time-out of each operation.
+    timeouts: Vec<Nanos>,
     recording: Recording,
     pacing: Pacing,
     looks: Looks,
@@ -101,9 +106,13 @@ impl<W: Workload> Engine<W> {
             connections: Vec::with_capacity(connections),
             by_slot: Vec::new(),
             gathers: Gathers::default(),
+            sessions: sessions::Sessions::default(),
             parts: Parts::new(),
             next: Vec::new(),
             in_flight: 0,
+            timeouts: (0..workload.operations().len())
+                .map(|operation| workload.timeout(operation).unwrap_or(plan.timeout))
+                .collect(),
             pacing: Pacing::new(Time(0)),
             looks: Looks::new(Time(0)),
             receive_gap: Nanos::ZERO,
@@ -143,7 +152,7 @@ impl<W: Workload> Engine<W> {
                 self.recording.note_connection(number);
             }
         }
-        Ok(())
+        self.open_underway(reactor)
     }
 
     /// Whether every connection is established.
@@ -168,6 +177,7 @@ impl<W: Workload> Engine<W> {
         self.pacing = Pacing::new(at);
         self.looks = Looks::new(at);
         self.next_tick = at;
+        self.start_underway(at);
         for connection in &mut self.connections {
             connection.free_since = at;
             // The first request waits for a new socket as all others do; connecting beforehand showed that it can be opened.
@@ -204,14 +214,15 @@ impl<W: Workload> Engine<W> {
             self.tick(reactor, now);
         }
         self.admit(reactor, now, requests::SENDS_PER_TURN);
-        let sent_all = self.source.due() >= self.end && self.waiting.len() == 0;
+        self.close_over(reactor);
+        let sent_all = self.due() >= self.end && self.waiting.len() == 0;
         let over = now >= self.end + self.plan.drain || (sent_all && self.in_flight == 0 && now >= self.end);
         if over || self.recording.interrupted {
             self.close_window();
             self.phase = Phase::Finished;
             return Ok(false);
         }
-        let due = self.source.due();
+        let due = self.due();
         let until = if due <= now || due >= self.end { self.next_tick } else { due.min(self.next_tick) };
         let wait = match self.plan.pace {
             Pace::Spin => Wait::Spin(until),
@@ -254,6 +265,12 @@ impl<W: Workload> Engine<W> {
         self.window_open && !self.window_closed
     }
 
+    /// When the next arrival, or step of a session, is due.
+    #[inline]
+    fn due(&self) -> Time {
+        self.source.due().min(self.sessions.due())
+    }
+
     fn stop_asked(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -292,6 +309,9 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
             Event::Closed { conn, error } => {
                 if let Some(index) = self.index_of(conn) {
                     self.lost(reactor, index, error);
+                    // Sessions go on after what they lost.
+                    let now = reactor.now();
+                    self.send_next(reactor, now);
                 }
             }
             // It names no place for what comes.
@@ -326,8 +346,8 @@ impl<W: Workload> Engine<W> {
                 self.cannot_connect(reactor, index, conn, now);
                 continue;
             }
-            let oldest = connection.in_flight.front().map_or(now, |request| request.sent);
-            if now.since(oldest) < self.plan.timeout {
+            let Some(oldest) = connection.in_flight.front() else { continue };
+            if now.since(oldest.sent) < self.timeouts[oldest.request.operation as usize] {
                 continue;
             }
             if connection.datagram {
@@ -338,6 +358,7 @@ impl<W: Workload> Engine<W> {
                 self.time_out(reactor, index, now);
             }
         }
+        self.send_next(reactor, now);
         while self.next_tick <= now {
             self.next_tick += TICK;
         }
@@ -354,7 +375,13 @@ impl<W: Workload> Engine<W> {
         while self.recording.backlog.len() <= last {
             let offset = Nanos(self.recording.backlog.len() as u64 * step.0);
             let backlog = self.waiting.len() as u64 + self.source.overdue(now.min(self.end));
-            self.recording.backlog.push(BacklogPoint { offset, backlog, in_flight: self.in_flight });
+            let sessions = self.sessions.live as u64;
+            self.recording.backlog.push(BacklogPoint {
+                offset,
+                backlog,
+                in_flight: self.in_flight,
+                sessions,
+            });
         }
     }
 
@@ -381,6 +408,10 @@ impl<W: Workload> Engine<W> {
     /// Accounts for every arrival of the window that has not ended, and hands over what was measured.
     pub fn finish(mut self, now: Time) -> Recording {
         self.close_window();
+        self.phase = Phase::Finished;
+        // What was due before an interruption, or all of the window.
+        let planned_end = self.end;
+        self.end = planned_end.min(now);
         for index in 0..self.connections.len() {
             self.end_in_flight(index, now, |_| Outcome::Unfinished);
             let endpoint = self.connections[index].endpoint.into();
@@ -391,26 +422,25 @@ impl<W: Workload> Engine<W> {
         for endpoint in 0..self.plan.endpoints.len() {
             self.empty_pool(endpoint, now, Outcome::Unfinished);
         }
+        self.end_sessions(now);
         debug_assert!(
             self.in_flight == 0 && self.gathers.are_over(),
             "every request has ended, and every job with them"
         );
-        // What was due before an interruption, or all of the window. Clients of a closed loop that are ready now
-        // have not asked: nothing is owed to them.
-        let end = self.end.min(now);
+        // Clients of a closed loop that are ready now have not asked: nothing is owed to them.
         if let crate::source::Source::Open(_) = self.source {
-            while self.source.due() < end {
+            while self.source.due() < self.end {
                 let (arrival, _) = self.source.take();
                 self.recording.offered(arrival.intended);
                 self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
             }
         }
-        self.recording.drain = now.since(self.end);
+        self.recording.drain = now.since(planned_end);
         self.recording.stalls = std::mem::take(&mut self.pacing.stalls);
         self.recording.stall_count = self.pacing.stall_count;
         self.recording.mark_stalls();
         self.recording.counters = self.workload.counters();
-        if self.recording.interrupted && now < self.end {
+        if self.recording.interrupted && now < planned_end {
             // A shorter window, rather than one that is partly empty.
             self.recording.window = now.since(self.window_start);
         }

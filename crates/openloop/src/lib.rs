@@ -20,6 +20,7 @@ mod looks;
 mod pacing;
 mod recorder;
 mod schedule;
+mod session;
 mod source;
 mod waiting;
 mod workload;
@@ -32,7 +33,8 @@ pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use recorder::{
     BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, LATE, Late,
-    OperationTimes, Recording, Taken, Tally,
+    OperationTimes, Recording, SessionTally, Taken, Tally,
 };
 pub use schedule::{Arrival, Schedule};
+pub use session::{Next, Step, StepEnd, Underway};
 pub use workload::{Fault, Parsed, Parts, Then, Workload};

@@ -17,7 +17,7 @@ pub use errors::{ErrorCount, Errors};
 pub use late::{LATE, Late};
 pub use operation::OperationTimes;
 pub use taken::Taken;
-pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, Tally};
+pub use tally::{BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, Interval, SessionTally, Tally};
 
 /// All that one thread, or after merging all threads, measured.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +42,8 @@ pub struct Recording {
     pub endpoints: Vec<EndpointTimes>,
     /// One per connection, in the order of the endpoints.
     pub connections: Vec<ConnectionTally>,
+    /// What became of sessions, where arrivals are such.
+    pub sessions: SessionTally,
     /// What became of datagrams, where there were any.
     pub datagrams: Datagrams,
     /// Offered, answered and failed in each of `windows`.
@@ -101,6 +103,7 @@ impl Recording {
             answered_in_window: 0,
             endpoints,
             connections: Vec::new(),
+            sessions: SessionTally::default(),
             datagrams: Datagrams::default(),
             intervals,
             backlog: Vec::new(),
@@ -171,13 +174,13 @@ impl Recording {
         self.connections.push(ConnectionTally { endpoint, ..ConnectionTally::default() });
     }
 
-    /// Enters a request, due in the window, for its connection and its endpoint; `times` where each endpoint has
+    /// Enters a request, due in the window, for its connection, unless a session owns it, and its endpoint; `times` where each endpoint has
     /// histograms of its own.
     #[allow(clippy::too_many_arguments, reason = "one call in the hot path, each a plain number")]
     #[inline]
     pub(crate) fn step(
         &mut self,
-        connection: usize,
+        connection: Option<usize>,
         endpoint: usize,
         times: bool,
         intended: Time,
@@ -190,10 +193,11 @@ impl Recording {
         if outcome == Outcome::Error {
             return;
         }
-        let connection = &mut self.connections[connection];
         let response = done.since(intended);
-        connection.response_time.record(response);
-        connection.answered += u64::from(outcome == Outcome::Completed);
+        if let Some(connection) = connection.map(|index| &mut self.connections[index]) {
+            connection.response_time.record(response);
+            connection.answered += u64::from(outcome == Outcome::Completed);
+        }
         if times {
             endpoint.response_time.record(response);
             if outcome == Outcome::Completed {

@@ -1,3 +1,7 @@
+use units::Nanos;
+
+use crate::{Next, StepEnd, Underway};
+
 /// Turns arrivals into requests and bytes into outcomes.
 ///
 /// Each generator thread has one. It draws keys and sizes from streams of its own and never reads a clock:
@@ -57,6 +61,22 @@ pub trait Workload {
     /// Takes one datagram that carries the tag of `job`. After [`Parsed::Partial`] others must follow.
     fn datagram(&mut self, _: &mut Self::Job, _: &mut Self::Wire, _datagram: &[u8]) -> Parsed<Self::Job> {
         Parsed::Garbage("this workload has no datagrams".into())
+    }
+
+    /// The time-out of an operation; `None`: that of the plan.
+    fn timeout(&self, _operation: usize) -> Option<Nanos> {
+        None
+    }
+
+    /// Where arrivals are sessions: those that are under way when the load begins, of this thread's share.
+    fn underway(&mut self) -> Vec<Underway<Self::Job>> {
+        Vec::new()
+    }
+
+    /// Where arrivals are sessions: a step of one has ended, and `job` has become what the next one needs. The first
+    /// step is what [`Workload::draw`] draws, one part, due at the arrival.
+    fn step_ended(&mut self, _job: &mut Self::Job, _ended: &StepEnd) -> Next {
+        Next::End
     }
 
     /// Figures of the workload over the window, such as its hit ratio: name with unit, count, and of how many.

@@ -117,6 +117,7 @@ fn growth(requests: u64, window: Nanos, answers: bool) -> usize {
         seed: 1,
         share: 0,
         shares: 1,
+        sessions: None,
         depth: 4,
         per_connection: None,
         binding: Binding::Random,

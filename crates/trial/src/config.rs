@@ -108,6 +108,7 @@ pub(crate) fn plan(spec: &Spec, endpoints: Vec<Address>) -> Result<Plan> {
         seed: spec.seed,
         share: 0,
         shares: 1,
+        sessions: None,
         depth: load.depth as usize,
         per_connection: None,
         binding: load.binding,

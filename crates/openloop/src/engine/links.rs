@@ -54,6 +54,12 @@ impl<W: Workload> Engine<W> {
             self.send_next(reactor, now);
             return;
         }
+        let connection = &mut self.connections[index];
+        if !was_connecting && connection.session.is_some() && connection.in_flight.is_empty() {
+            // Its next step has it established again.
+            connection.link = Link::Ended;
+            return;
+        }
         let loss = match error {
             Some(error) => Loss::new(Errors::LOST, format!("connection lost: {error}")),
             None => Loss::new(Errors::CLOSED, "connection closed by the server".into()),
@@ -129,7 +135,8 @@ impl<W: Workload> Engine<W> {
 
     /// Gives up a connection whose oldest request got no answer in time: one answer cannot be skipped.
     pub(super) fn time_out<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
-        let timeout = self.plan.timeout;
+        let Some(oldest) = self.connections[index].in_flight.front() else { return };
+        let timeout = self.timeouts[oldest.request.operation as usize];
         let failed = self.connections[index].in_flight.len() as u64;
         self.recording.errors.add(Errors::NO_ANSWER, failed, || format!("no answer within {timeout}"));
         let late = |sent: Time| if now.since(sent) >= timeout { Outcome::Timeout } else { Outcome::Error };
@@ -142,9 +149,13 @@ impl<W: Workload> Engine<W> {
 
     /// Opens a new socket for a connection.
     pub(super) fn establish<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
-        let endpoint = self.connections[index].endpoint as usize;
-        if let Link::Down { .. } = self.connections[index].link {
-            self.choice.note_down(endpoint, false);
+        let connection = &self.connections[index];
+        let endpoint = connection.endpoint as usize;
+        if connection.session.as_ref().is_some_and(|session| session.over) {
+            return;
+        }
+        if let Link::Down { .. } = connection.link {
+            self.note_down(index, false);
         }
         match reactor.connect(&self.plan.endpoints[endpoint].address) {
             Ok(conn) => {
@@ -175,11 +186,18 @@ impl<W: Workload> Engine<W> {
         self.down(index, now);
     }
 
+    fn note_down(&mut self, index: usize, down: bool) {
+        let connection = &self.connections[index];
+        if connection.session.is_none() {
+            self.choice.note_down(connection.endpoint.into(), down);
+        }
+    }
+
     /// Leaves a connection alone for a while; what waits for it fails, as it would for a user.
     fn down(&mut self, index: usize, now: Time) {
         self.connections[index].reset(Link::Down { retry_at: now + RETRY }, now);
         let endpoint = self.connections[index].endpoint.into();
-        self.choice.note_down(endpoint, true);
+        self.note_down(index, true);
         while let Some(request) = self.waiting.pop(&mut self.connections[index].line) {
             self.never_sent(endpoint, request, now, Outcome::Error);
         }

@@ -49,6 +49,9 @@ pub struct Plan {
     pub share: u32,
     /// How many threads there are.
     pub shares: u32,
+    /// The most sessions under way at once on this thread, each with a connection of its own; the endpoints need none then.
+    /// `None`: arrivals are no sessions.
+    pub sessions: Option<usize>,
     /// Requests that may be in flight on one connection.
     pub depth: usize,
     /// Requests after which a connection is ended; the next that is bound to it has it re-established, and waits for
@@ -64,7 +67,7 @@ pub struct Plan {
     pub window: Nanos,
     /// The longest wait for answers after the window.
     pub drain: Nanos,
-    /// A request unanswered for this long after it was sent has failed, and so has a connection that is lost and takes
+    /// A request unanswered for this long after it was sent has failed, unless its operation has a time-out of its own, and so has a connection that is lost and takes
     /// so long to be established again.
     pub timeout: Nanos,
 }
@@ -77,9 +80,10 @@ impl Load {
 }
 
 impl Plan {
-    /// All connections of this thread.
+    /// All connections of this thread, with as many as sessions may have.
     pub fn connections(&self) -> usize {
-        self.endpoints.iter().map(|endpoint| endpoint.connections).sum()
+        let fixed: usize = self.endpoints.iter().map(|endpoint| endpoint.connections).sum();
+        fixed + self.sessions.unwrap_or(0)
     }
 
     /// Virtual clients of this thread; as many as connections to the first endpoint and requests on each where

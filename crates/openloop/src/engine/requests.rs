@@ -4,8 +4,8 @@ use reactor::{Conn, Reactor};
 use units::{Nanos, Time};
 
 use crate::connection::{Begun, InFlight, Link, Request, SINGLE};
-use crate::engine::Engine;
 use crate::engine::links::Loss;
+use crate::engine::{Engine, NO_SESSION};
 use crate::{Completion, Errors, Fault, Outcome, Parsed, Then, Workload};
 
 /// Sends before the reactor looks for answers again: at some 4 µs each, an answer is noticed 32 µs late at worst.
@@ -28,27 +28,52 @@ impl<W: Workload> Engine<W> {
         let mut sends = 0;
         while sends < limit {
             let due = self.source.due();
+            let step = self.sessions.due();
+            if step <= now && step <= due && step < self.end {
+                sends += usize::from(self.send_due_step(reactor, now));
+                continue;
+            }
             if due > now || due >= self.end || !self.can_admit() {
                 break;
             }
             let (arrival, closed) = self.source.take();
             let client = closed.unwrap_or_else(|| self.choice.client(&mut self.binding_rng));
             let bound = (closed.is_some() || self.choice.has_clients()).then_some(client);
-            self.recording.offered(arrival.intended);
-            if let Some((live_reporter, offset)) = self.live_at(arrival.intended) {
-                live_reporter.offered(offset);
-            }
+            self.offer(arrival.intended);
             let mut parts = std::mem::take(&mut self.parts);
             let operation = self.workload.draw(arrival.seq, &mut parts) as u16;
             debug_assert!(!parts.is_empty(), "an arrival without a request would never end");
             let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
             while let Some((endpoint, job)) = parts.pop() {
                 let intended = arrival.intended;
-                let request =
-                    Request { intended, operation, follow_up: false, client, gather, begun: None, job };
-                sends += usize::from(self.choose(reactor, endpoint, bound, request, now));
+                let session = NO_SESSION;
+                let request = Request {
+                    intended,
+                    operation,
+                    follow_up: false,
+                    client,
+                    gather,
+                    session,
+                    begun: None,
+                    job,
+                };
+                if self.plan.sessions.is_some() {
+                    self.begin_session(reactor, endpoint, request, now);
+                    sends += 1;
+                } else {
+                    sends += usize::from(self.choose(reactor, endpoint, bound, request, now));
+                }
             }
             self.parts = parts;
+        }
+    }
+
+    /// An arrival, or a step of a session, is due: it counts as offered, whatever its outcome.
+    #[inline]
+    pub(super) fn offer(&mut self, intended: Time) {
+        self.recording.offered(intended);
+        if let Some((live_reporter, offset)) = self.live_at(intended) {
+            live_reporter.offered(offset);
         }
     }
 
@@ -104,7 +129,9 @@ impl<W: Workload> Engine<W> {
     #[inline]
     pub(super) fn note_idle(&mut self, index: usize) {
         let connection = &self.connections[index];
-        self.choice.note(connection.endpoint.into(), index, || connection.is_idle());
+        if connection.session.is_none() {
+            self.choice.note(connection.endpoint.into(), index, || connection.is_idle());
+        }
     }
 
     pub(super) fn note_slot(&mut self, conn: Conn, index: usize) {
@@ -334,8 +361,17 @@ impl<W: Workload> Engine<W> {
                 let (operation, client) = (operation as u16, answered.request.client);
                 self.ended(index, answered, at, outcome);
                 let gather = SINGLE;
-                let follow =
-                    Request { intended: at, operation, follow_up: true, client, gather, begun: None, job };
+                let session = NO_SESSION;
+                let follow = Request {
+                    intended: at,
+                    operation,
+                    follow_up: true,
+                    client,
+                    gather,
+                    session,
+                    begun: None,
+                    job,
+                };
                 self.next.push((endpoint, index, follow));
             }
         }
@@ -345,20 +381,24 @@ impl<W: Workload> Engine<W> {
     /// endpoint, as a client does that has just read from it.
     #[inline]
     pub(super) fn send_next<R: Reactor>(&mut self, reactor: &mut R, now: Time) {
-        if self.next.is_empty() {
-            return;
-        }
-        let mut next = std::mem::take(&mut self.next);
-        for (endpoint, from, request) in next.drain(..) {
-            let same = self.connections[from].endpoint as usize == endpoint;
-            if same && (!self.choice.is_pool() || self.connections[from].can_take()) {
-                self.bind(reactor, from, request, now);
-            } else {
-                let client = self.choice.has_clients().then_some(request.client);
-                self.choose(reactor, endpoint, client, request, now);
+        // A step that fails at once is followed by the next one.
+        while !self.next.is_empty() {
+            let mut next = std::mem::take(&mut self.next);
+            for (endpoint, from, request) in next.drain(..) {
+                let same = self.connections[from].endpoint as usize == endpoint;
+                let owned = request.session != NO_SESSION;
+                if owned || same && (!self.choice.is_pool() || self.connections[from].can_take()) {
+                    self.bind(reactor, from, request, now);
+                } else {
+                    let client = self.choice.has_clients().then_some(request.client);
+                    self.choose(reactor, endpoint, client, request, now);
+                }
+            }
+            if self.next.is_empty() {
+                self.next = next;
+                return;
             }
         }
-        self.next = next;
     }
 }
 
@@ -448,6 +488,9 @@ impl<W: Workload> Engine<W> {
         } else if request.gather == SINGLE {
             self.enter(&completion);
             self.source.ended(request.client, at, outcome != Outcome::Completed);
+            if request.session != NO_SESSION {
+                self.step_over(ended.request, at, outcome);
+            }
         } else {
             self.part_ended(request, at, outcome, Some(completion));
         }
@@ -489,7 +532,8 @@ impl<W: Workload> Engine<W> {
         if self.recording.in_window(request.intended) {
             let many = self.plan.endpoints.len() > 1;
             let endpoint = self.connections[index].endpoint as usize;
-            self.recording.step(index, endpoint, many, request.intended, done.sent, at, outcome);
+            let connection = (request.session == NO_SESSION).then_some(index);
+            self.recording.step(connection, endpoint, many, request.intended, done.sent, at, outcome);
         }
         late
     }
@@ -526,6 +570,9 @@ impl<W: Workload> Engine<W> {
             self.part_ended(&request, now, outcome, Some(completion));
         } else {
             self.part_ended(&request, now, outcome, None);
+        }
+        if request.session != NO_SESSION {
+            self.step_over(request, now, outcome);
         }
     }
 

@@ -27,6 +27,7 @@ impl Recording {
             mine.merge(theirs);
         }
         self.connections.extend_from_slice(&other.connections);
+        self.sessions.merge(&other.sessions);
         self.datagrams.merge(&other.datagrams);
         for (mine, theirs) in self.intervals.iter_mut().zip(&other.intervals) {
             mine.offered += theirs.offered;
@@ -39,6 +40,7 @@ impl Recording {
                 Ok(at) => {
                     self.backlog[at].backlog += point.backlog;
                     self.backlog[at].in_flight += point.in_flight;
+                    self.backlog[at].sessions += point.sessions;
                 }
                 Err(at) => self.backlog.insert(at, *point),
             }

@@ -45,6 +45,33 @@ pub struct BacklogPoint {
     pub backlog: u64,
     /// Requests sent and not answered.
     pub in_flight: u64,
+    /// Sessions under way.
+    pub sessions: u64,
+}
+
+/// What became of sessions over the whole run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionTally {
+    /// Under way when the load began.
+    pub underway: u64,
+    /// That arrived and were given a connection.
+    pub begun: u64,
+    /// That arrived when there were too many: all their steps are errors.
+    pub refused: u64,
+    /// That came to their end.
+    pub ended: u64,
+    /// That would have gone on after the load.
+    pub cut: u64,
+}
+
+impl SessionTally {
+    pub(crate) fn merge(&mut self, other: &SessionTally) {
+        self.underway += other.underway;
+        self.begun += other.begun;
+        self.refused += other.refused;
+        self.ended += other.ended;
+        self.cut += other.cut;
+    }
 }
 
 /// What happened in 100 ms of the window.

@@ -19,6 +19,7 @@ mod receiving;
 mod renewal;
 mod scripted;
 mod sending;
+mod sessions;
 mod simulation;
 mod stall;
 mod steps;

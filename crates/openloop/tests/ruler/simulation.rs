@@ -76,6 +76,7 @@ impl Setup {
                 seed,
                 share: 0,
                 shares: 1,
+                sessions: None,
                 depth: 4096,
                 per_connection: None,
                 binding: Binding::Random,

@@ -44,6 +44,7 @@ fn plan(rps: f64, process: Process, connections: usize, depth: usize) -> Plan {
         seed: 41,
         share: 0,
         shares: 1,
+        sessions: None,
         depth,
         per_connection: None,
         binding: Binding::Random,
