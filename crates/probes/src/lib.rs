@@ -32,6 +32,7 @@ mod perf;
 mod proc;
 mod processor;
 mod scheduling;
+mod seen;
 mod server;
 mod slots;
 mod sockets;
@@ -39,6 +40,7 @@ mod stages;
 mod subject;
 
 pub use observer::Observer;
+pub use seen::{Beside, Seen};
 pub use spec::{Probe, ProbeSet};
 pub use subject::Subject;
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use reactor::monotonic_now;
 use results::probes::Missing;
-use results::{Invalid, Probes, Reason, Trial, Verdict};
+use results::{Probes, Trial};
 use units::{Nanos, Time};
 
 use crate::instrument::{Instrument, Reading};
+use crate::seen::{Beside, Seen};
 use crate::slots::{Slot, Slots};
 use crate::subject::Subject;
 use crate::{counters, input_output, overhead, processor, scheduling, server, sockets, stages};
@@ -40,7 +41,7 @@ impl Observer {
 
     /// Ends it and forgets what was seen.
     pub fn dismiss(self) {
-        self.finish(&mut Trial::default());
+        self.seen(&Beside::default());
     }
 
     fn begin(wanted: &ProbeSet, subject: Subject, slots: Slots) -> Observer {
@@ -56,43 +57,32 @@ impl Observer {
     /// Ends it and writes what was seen within the trial's window into the trial. A probe that lost what it should have
     /// seen makes the trial invalid.
     pub fn finish(self, trial: &mut Trial) {
+        let wanted = self.wanted.clone();
+        self.seen(&Beside::of(trial)).enter(&wanted, trial);
+    }
+
+    /// Ends it; what was seen within the window of this trial.
+    pub fn seen(self, trial: &Beside) -> Seen {
         drop(self.stop);
         let (slots, mut missing) = self.thread.join().unwrap_or_else(|_| {
             let what = "the thread that observes ended before its time".to_owned();
             (Vec::new(), vec![Missing { probe: "all".into(), what, disables: "everything".into() }])
         });
-        let mut record = Probes {
-            asked: self.wanted.probes().iter().map(|probe| probe.name().to_owned()).collect(),
-            slot_s: self.slots.length.as_secs_f64(),
-            // Which the generator wrote.
-            client: trial.probes.take().and_then(|probes| probes.client),
-            ..Probes::default()
-        };
-        if self.wanted.has(Probe::Client) && record.client.is_none() {
-            missing.push(Missing {
-                probe: Probe::Client.name().into(),
-                what: "a generator on this machine with the event loop epoll, and connections over TCP without TLS on which \
-                       a request waits for the answer to the one before (--depth 1)"
-                    .into(),
-                disables: "what of the response time is the client's own".into(),
-            });
-        }
-        let Some(opened) = trial.window_opened_monotonic_ns.map(Time) else {
+        let mut record = Probes { slot_s: self.slots.length.as_secs_f64(), ..Probes::default() };
+        let mut lost = Vec::new();
+        let Some(opened) = trial.opened_ns.map(Time) else {
             missing.push(Missing {
                 probe: "all".into(),
-                what: "the load came from other machines, which do not tell when the window opened here"
-                    .into(),
+                what: "a trial that tells when its window opened".into(),
                 disables: "everything, since what was seen cannot be laid beside the window".into(),
             });
             record.missing = missing;
-            trial.probes = Some(record);
-            return;
+            return Seen { record, lost };
         };
         let closed = opened + Nanos((1e9 * trial.window_s) as u64);
         let within: Vec<&Slot> =
             slots.iter().filter(|slot| slot.from >= opened && slot.to <= closed).collect();
         record.slots = within.len() as u32;
-        let mut lost = Vec::new();
         for probe in self.wanted.in_slots() {
             if missing.iter().any(|missing| missing.probe == probe.name()) {
                 continue;
@@ -108,12 +98,9 @@ impl Observer {
             lost.extend(sum.enter(seconds, &mut record));
             record.overhead.push(overhead::of(probe, &within, &trial.windows, opened));
         }
-        sockets::hold_against(trial.all.service_time.mean_us, &mut record);
+        sockets::hold_against(trial.mean_service_us, &mut record);
         record.missing.extend(missing);
-        trial.probes = Some(record);
-        for detail in lost {
-            add_reason(trial, Invalid { reason: Reason::ProbeLoss, detail });
-        }
+        Seen { record, lost }
     }
 }
 
@@ -130,13 +117,6 @@ fn sum(slots: &[&Slot], probe: Probe) -> Option<(Box<dyn Reading>, f64)> {
         }
     }
     sum.map(|sum| (sum, seconds))
-}
-
-fn add_reason(trial: &mut Trial, invalid: Invalid) {
-    match &mut trial.verdict {
-        Verdict::Invalid { reasons } => reasons.push(invalid),
-        other => *other = Verdict::Invalid { reasons: vec![invalid] },
-    }
 }
 
 /// Lets the probes look until told to stop.
@@ -207,6 +187,8 @@ fn watch(
 
 #[cfg(test)]
 mod tests {
+    use results::Verdict;
+
     use super::*;
 
     fn trial(window_s: f64) -> Trial {
@@ -262,7 +244,7 @@ mod tests {
             Observer::start(&set, own(), Duration::from_millis(1)).finish(&mut trial);
             trial.probes.unwrap().missing.pop().unwrap()
         };
-        assert!(observe(None, 1.0).what.contains("from other machines"));
+        assert!(observe(None, 1.0).what.contains("when its window opened"));
         assert!(observe(Some(0), 1e-6).disables.contains("no slot lies wholly"));
     }
 }
