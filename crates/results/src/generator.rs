@@ -42,6 +42,20 @@ pub struct Noise {
     pub steal_share: Option<f64>,
     /// Share of all processors' time that other processes took, 0 to 1.
     pub foreign_cpu_share: Option<f64>,
-    /// Windows that a stall, steal or foreign load hit.
+    /// Windows that a stall, steal or foreign load hit, on any of the machines.
     pub disturbed_windows: u64,
+    /// The other machines of the server, as their agents tell; none where it runs on this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_machines: Vec<MachineNoise>,
+}
+
+/// What another machine did besides the measurement, during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineNoise {
+    /// Share of all processors' time that the hypervisor took, 0 to 1.
+    pub steal_share: Option<f64>,
+    /// Share of all processors' time that other processes than the server took, 0 to 1.
+    pub foreign_cpu_share: Option<f64>,
+    /// Share of its time that the processor most taken by interrupts spent in them, 0 to 1.
+    pub busiest_interrupt_share: Option<f64>,
 }

@@ -51,7 +51,7 @@ pub use failure::ErrorCount;
 pub use folder::{Error, ResultFolder, write_whole};
 pub use found::{Body, Found};
 pub use gate::{Gate, GateResult};
-pub use generator::{Generator, Noise};
+pub use generator::{Generator, MachineNoise, Noise};
 pub use heat::{Heat, HeatColumn};
 pub use latency::LatencySummary;
 pub use metric::Metric;

@@ -44,20 +44,23 @@ impl Trial {
 }
 
 impl Noise {
-    /// The share of all processors' time that others took, other guests and other processes, 0 to 1; `None` where neither
-    /// is known.
+    /// The share of all processors' time that others took, other guests and other processes, 0 to 1, on the machine where it
+    /// is largest; `None` where neither is known.
     pub fn taken_share(&self) -> Option<f64> {
-        match (self.steal_share, self.foreign_cpu_share) {
+        let there = self.server_machines.iter().map(|there| (there.steal_share, there.foreign_cpu_share));
+        let all = std::iter::once((self.steal_share, self.foreign_cpu_share)).chain(there);
+        let taken = |shares: (Option<f64>, Option<f64>)| match shares {
             (None, None) => None,
             (steal, foreign) => Some(steal.unwrap_or(0.0) + foreign.unwrap_or(0.0)),
-        }
+        };
+        all.filter_map(taken).reduce(f64::max)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Invalid;
+    use crate::{Invalid, MachineNoise};
 
     #[test]
     fn the_host_is_named_where_it_explains_all() {
@@ -92,5 +95,10 @@ mod tests {
         check(Some(0.25), None, Some(0.25));
         check(None, Some(0.5), Some(0.5));
         check(Some(0.25), Some(0.5), Some(0.75));
+        // Of several machines it is the one of which most was taken.
+        let machine = |foreign| MachineNoise { foreign_cpu_share: Some(foreign), ..MachineNoise::default() };
+        let there = Noise { server_machines: vec![machine(0.5), machine(0.125)], ..Noise::default() };
+        assert_eq!(there.taken_share(), Some(0.5));
+        assert_eq!(Noise { foreign_cpu_share: Some(0.75), ..there }.taken_share(), Some(0.75));
     }
 }

@@ -98,7 +98,8 @@ pub struct Trial {
     /// How far that may have moved the response times; `None` in results of earlier versions.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
-    /// When the window opened on this machine's monotonic clock, by which probes are laid beside it.
+    /// When the window opened by the monotonic clock of the machine that the program was started on, by which probes are laid
+    /// beside it.
     #[serde(default)]
     pub window_opened_monotonic_ns: Option<u64>,
     /// What probes saw; `None` where none was asked for.

@@ -104,6 +104,10 @@ pub(crate) struct Process {
     /// The servers' processes, so that their processor time does not count as foreign.
     #[arg(long, value_name = "PID,…", value_delimiter = ',', hide = true)]
     server_pid: Vec<u32>,
+    /// With --trial: the server has processes on other machines; ask on standard output what those did in the window, by a line
+    /// with its opening and length, and read it from standard input.
+    #[arg(long, hide = true)]
+    server_elsewhere: bool,
 }
 
 /// One trial in this process.
@@ -241,6 +245,7 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
         live: process.live,
         stamps: process.stamps,
         server_pids,
+        server_elsewhere: process.server_elsewhere,
     };
     let done = trial::run(&task, &stop);
     if let Some(server) = started {

@@ -14,6 +14,7 @@ use agent::{Coordinator, Load, Outcome, Part};
 use anyhow::{Context, Result};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
+use units::Time;
 use workloads::web::FileSet;
 
 pub use options::agent_config;
@@ -29,6 +30,7 @@ pub(crate) struct Agents {
     coordinator: Coordinator,
     records: Vec<AgentRecord>,
     lost: Option<Invalid>,
+    opened: Option<Time>,
 }
 
 impl Agents {
@@ -42,7 +44,7 @@ impl Agents {
         }
         options::check(&load.agents, &task.addresses, load.connections, load.clients)?;
         let coordinator = Coordinator::open(&options::config(&load.agents)?)?;
-        Ok(Some(Agents { coordinator, records: Vec::new(), lost: None }))
+        Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, opened: None }))
     }
 
     /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
@@ -64,6 +66,7 @@ impl Agents {
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let outcome = self.coordinator.run(&load, stop, look_on)?;
+        self.opened = Some(Time(outcome.start_ns) + spec.time.warmup);
         let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
         let recordings = recordings.collect::<Result<Vec<_>>>()?;
         let parts = outcome.parts.iter().zip(&recordings);
@@ -73,6 +76,11 @@ impl Agents {
             let why = self.lost.as_ref().map_or("", |lost| lost.detail.as_str());
             format!("no agent recorded anything: {why}")
         })
+    }
+
+    /// When the window of all opened, by this machine's `CLOCK_MONOTONIC`; `None` before it did.
+    pub(crate) fn window_opened(&self) -> Option<Time> {
+        self.opened
     }
 
     /// The agent that was lost, as a reason against the trial.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use openloop::{Generator, Recording, judge};
 use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
@@ -24,7 +24,7 @@ use workloads::null::Null;
 use crate::config::{self, Sent};
 use crate::from_agents::Agents;
 use crate::live;
-use crate::noise::Watch;
+use crate::noise::{self, Watch};
 use crate::record::{self, Circumstances};
 use crate::task::Task;
 use crate::tls::{TlsClient, control};
@@ -88,7 +88,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
                 // The others' values are as good as ours, and newer ones than any of ours may be theirs.
                 items.versions().begin(data_set.run, false);
             }
-            let watch = Watch::on(&task.server_pids, &generator.cpus);
+            let watch = watch(task, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator
@@ -109,7 +109,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         }
         Sent::Web(config) => {
             let version = web::probe(task, &config, tls.as_ref(), stop)?;
-            let watch = Watch::on(&task.server_pids, &generator.cpus);
+            let watch = watch(task, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, web::files(&config), &load, stop),
                 None => web::generate(task, &config, &generator),
@@ -120,7 +120,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             watched
         }
         Sent::Null => {
-            let watch = Watch::on(&task.server_pids, &generator.cpus);
+            let watch = watch(task, &generator.cpus);
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, None, &load, stop),
                 None => generator.run(|_| Null).map_err(Into::into),
@@ -130,8 +130,14 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     };
     drop(show);
     let (mut recording, watch) = watched;
-    // Of agents' machines it knows nothing: their recording counts from 0, which no sample here comes near.
-    let (noise, used) = watch.finish(&mut recording);
+    // Agents count from a moment of their own.
+    let opened = agents.as_ref().map_or(Some(recording.window_start), Agents::window_opened);
+    let servers = match (task.server_elsewhere, opened) {
+        (true, Some(opened)) => start::of_servers(opened, recording.window).map_err(Error::msg)?,
+        _ => Vec::new(),
+    };
+    let here = watch.seen(opened.unwrap_or_default(), recording.window);
+    let (noise, used) = noise::enter(&mut recording, &here, &servers);
     counters.extend(used);
     if let Some(agents) = &agents {
         // What was lost is the most severe, and the cause of the rest.
@@ -156,11 +162,18 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         counters,
     };
     let mut trial = record::record(&recording, about);
-    // Agents count from a moment of their own.
-    trial.window_opened_monotonic_ns = agents.is_none().then_some(recording.window_start.0);
+    trial.window_opened_monotonic_ns = opened.map(|opened| opened.0);
     trial.probes = stamped.and_then(|stamped| stamped.record(&generator, &recording));
     trial.agents = agents.map_or(Vec::new(), Agents::records);
     Ok(Done { trial, recording })
+}
+
+/// Watches this machine, on which the load is generated unless agents do.
+fn watch(task: &Task, cpus: &[usize]) -> Watch {
+    match task.spec.generator.agents.agents.is_empty() {
+        true => Watch::on(&task.server_pids, cpus),
+        false => Watch::of_server(&task.server_pids),
+    }
 }
 
 /// The recording, unless the run was interrupted: half a window is not a measurement. Of several generators one is

@@ -22,5 +22,5 @@ pub use clocks::Clocks;
 pub use config::{Sent, check, read_data_set, resolve, sent, urls};
 pub use from_agents::agent_config;
 pub use generate::{Done, Interrupted, run, write, write_recording};
-pub use noise::Watch;
+pub use noise::{MachineSeen, Watch};
 pub use task::{Task, parse_share};

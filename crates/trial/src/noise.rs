@@ -13,11 +13,12 @@ use std::time::Duration;
 use host::cpu_time::{ProcessTicks, Sample, Shares};
 use openloop::{Recording, Taken};
 use reactor::{allowed_cpus, monotonic_now};
-use results::Noise;
-use units::CpuList;
+use results::{MachineNoise, Noise};
+use serde::{Deserialize, Serialize};
+use units::{CpuList, Nanos, Time};
 
 use crate::record;
-use crate::served::{Served, busiest_in_interrupts};
+use crate::served::{Served, Used, busiest_in_interrupts, figures};
 use crate::sides::{Lost, Point, Sides};
 
 /// Between two samples.
@@ -36,6 +37,7 @@ pub struct Watch {
     stop: Sender<()>,
     thread: JoinHandle<(Vec<Point>, Sides)>,
     knows_server: bool,
+    generates: bool,
 }
 
 impl Watch {
@@ -47,51 +49,152 @@ impl Watch {
 
     /// Begins to watch, for a generator that is pinned to these processors; on none it may run on any.
     pub fn on(server_pids: &[u32], cpus: &[usize]) -> Watch {
-        let servers: Vec<u32> = server_pids.to_vec();
         let cpus = if cpus.is_empty() { allowed_cpus().unwrap_or_default() } else { cpus.to_vec() };
-        let mut sides = Sides::new(cpus.into_iter().collect::<CpuList>(), servers.len());
+        Watch::begin(server_pids, cpus.into_iter().collect(), true)
+    }
+
+    /// Begins to watch a server on whose machine nothing is generated.
+    pub fn of_server(server_pids: &[u32]) -> Watch {
+        Watch::begin(server_pids, CpuList::default(), false)
+    }
+
+    fn begin(server_pids: &[u32], generator: CpuList, generates: bool) -> Watch {
+        let servers: Vec<u32> = server_pids.to_vec();
+        let mut sides = Sides::new(generator, servers.len());
         let (stop, stopped) = channel();
         let thread = thread::spawn(move || {
             let mut points = Vec::new();
             loop {
                 sides.note_threads(Path::new("/"), &servers);
-                points.extend(point(&servers));
+                points.extend(point(&servers, generates));
                 if stopped.recv_timeout(EVERY) != Err(RecvTimeoutError::Timeout) {
-                    points.extend(point(&servers));
+                    points.extend(point(&servers, generates));
                     return (points, sides);
                 }
             }
         });
-        Watch { stop, thread, knows_server: !server_pids.is_empty() }
+        Watch { stop, thread, knows_server: !server_pids.is_empty(), generates }
     }
 
     /// Ends it, marks the windows that were disturbed, notes what was taken of server and generator, and sums up; with what
     /// the server used, where its process is known.
     pub fn finish(self, recording: &mut Recording) -> (Noise, BTreeMap<String, f64>) {
+        let here = self.seen(recording.window_start, recording.window);
+        enter(recording, &here, &[])
+    }
+
+    /// Ends it; what the machine did in the window that opened then.
+    pub fn seen(self, opened: Time, window: Nanos) -> MachineSeen {
         drop(self.stop);
         let (points, sides) = self.thread.join().unwrap_or_default();
-        let (from, to) = (recording.window_start, recording.window_start + recording.window);
+        let (from, to) = (opened, opened + window);
         let within: Vec<&Point> =
             points.iter().filter(|p| p.at + EVERY.into() > from && p.at - EVERY.into() < to).collect();
-        let mut sum = Sum::default();
-        for pair in within.windows(2) {
-            let [before, after] = pair else { continue };
-            let overlap = after.at.min(to).since(before.at.max(from));
-            let Some(lost) = sides.lost(before, after).filter(|_| overlap.0 > 0) else { continue };
-            sum.add(lost, overlap.as_secs_f64());
-            if is_disturbed(lost) {
-                recording.windows.mark(before.at.since(from), after.at.since(from));
-            }
-        }
-        // Of agents' machines nothing is known here; what they saw was merged.
-        recording.taken = sum.taken().unwrap_or(recording.taken);
-        let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
-        let noise = Noise {
-            steal_share: whole.map(|shares| shares.steal),
-            foreign_cpu_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
-            ..record::stalls(recording)
+        let span = |pair: &[&Point]| {
+            let [before, after] = pair else { return None };
+            let lost = sides.lost(before, after)?;
+            let span = SpanSeen { from: before.at.since(from), to: after.at.since(from), lost };
+            (span.within(window) > Nanos::ZERO).then_some(span)
         };
-        (noise, used(&points, recording))
+        let whole = within.first().zip(within.last()).and_then(|(first, last)| shares(first, last));
+        let whole = whole.filter(|_| self.generates || self.knows_server);
+        // Before the window and after it the load is another.
+        let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
+        let ends = inside.next().zip(inside.next_back());
+        MachineSeen {
+            generates: self.generates,
+            spans: within.windows(2).filter_map(span).collect(),
+            steal_share: whole.map(|shares| shares.steal),
+            foreign_share: whole.filter(|_| self.knows_server).map(|shares| shares.foreign),
+            threads: ends.map_or(Vec::new(), |(first, last)| used(first, last, window)),
+            busiest_interrupt_share: ends
+                .and_then(|(first, last)| busiest_in_interrupts(&first.all, &last.all)),
+        }
+    }
+}
+
+/// What a machine did in a window besides the measurement, and what the server used there. As JSON the agent of a server's
+/// machine tells it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineSeen {
+    /// Whether the load was generated on it, too.
+    generates: bool,
+    spans: Vec<SpanSeen>,
+    steal_share: Option<f64>,
+    foreign_share: Option<f64>,
+    /// The server's, as much as in the whole window.
+    threads: Vec<Used>,
+    busiest_interrupt_share: Option<f64>,
+}
+
+/// A span between two samples, from the opening of the window on, and what others took in it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct SpanSeen {
+    from: Nanos,
+    to: Nanos,
+    lost: Lost,
+}
+
+impl SpanSeen {
+    /// How much of it lies in a window of this length.
+    fn within(&self, window: Nanos) -> Nanos {
+        Nanos(self.to.min(window).0.saturating_sub(self.from.0))
+    }
+}
+
+impl MachineSeen {
+    fn taken(&self, window: Nanos) -> Option<Taken> {
+        let mut sum = Sum::default();
+        for span in &self.spans {
+            sum.add(span.lost, span.within(window).as_secs_f64());
+        }
+        sum.taken()
+    }
+}
+
+/// Marks the windows that were disturbed on this machine or on one of the server's others, notes what was taken of server and
+/// generator, and sums up; with what the server used, where that is known of all of its machines. `None` stands for one of
+/// which nothing is known.
+pub(crate) fn enter(
+    recording: &mut Recording,
+    here: &MachineSeen,
+    servers: &[Option<MachineSeen>],
+) -> (Noise, BTreeMap<String, f64>) {
+    let window = recording.window;
+    let all: Vec<&MachineSeen> = std::iter::once(here).chain(servers.iter().flatten()).collect();
+    for span in all.iter().flat_map(|machine| &machine.spans).filter(|span| is_disturbed(span.lost)) {
+        recording.windows.mark(span.from, span.to);
+    }
+    let server = all.iter().filter_map(|machine| machine.taken(window)?.server).reduce(f64::max);
+    let generator = here.taken(window).filter(|_| here.generates).and_then(|taken| taken.generator);
+    // Of agents' machines nothing is known here; what they saw was merged.
+    recording.taken = Taken {
+        server: server.or(recording.taken.server),
+        generator: generator.or(recording.taken.generator),
+    };
+    let noise = Noise {
+        steal_share: here.steal_share,
+        foreign_cpu_share: here.foreign_share,
+        server_machines: servers.iter().flatten().map(machine_noise).collect(),
+        ..record::stalls(recording)
+    };
+    let mut counters = BTreeMap::new();
+    if servers.iter().all(Option::is_some) {
+        let threads: Vec<Used> = all.iter().flat_map(|machine| &machine.threads).copied().collect();
+        counters.extend(figures(&threads, recording.tally.completed as f64));
+    }
+    let serve = |machine: &&&MachineSeen| servers.is_empty() || !machine.threads.is_empty();
+    let interrupts = all.iter().filter(serve).filter_map(|machine| machine.busiest_interrupt_share);
+    counters
+        .extend(interrupts.reduce(f64::max).map(|share| ("busiest_cpu_interrupt_share".to_owned(), share)));
+    (noise, counters)
+}
+
+fn machine_noise(seen: &MachineSeen) -> MachineNoise {
+    MachineNoise {
+        steal_share: seen.steal_share,
+        foreign_cpu_share: seen.foreign_share,
+        busiest_interrupt_share: seen.busiest_interrupt_share,
     }
 }
 
@@ -125,16 +228,11 @@ impl Sum {
     }
 }
 
-/// What the server used, over the samples that lie in the window itself: before and after it the load is another.
-fn used(points: &[Point], recording: &Recording) -> BTreeMap<String, f64> {
-    let (from, to) = (recording.window_start, recording.window_start + recording.window);
-    let mut inside = points.iter().filter(|point| point.at >= from && point.at <= to);
-    let (Some(first), Some(last)) = (inside.next(), inside.next_back()) else { return BTreeMap::new() };
-    let share = last.at.since(first.at).as_secs_f64() / recording.window.as_secs_f64();
-    let mut used = last.server.since(&first.server, share * recording.tally.completed as f64);
-    let interrupts = busiest_in_interrupts(&first.all, &last.all);
-    used.extend(interrupts.map(|share| ("busiest_cpu_interrupt_share".to_owned(), share)));
-    used
+/// What the server's threads used between two samples, as much as it is in a whole window at that pace.
+fn used(first: &Point, last: &Point, window: Nanos) -> Vec<Used> {
+    let share = last.at.since(first.at).as_secs_f64() / window.as_secs_f64();
+    let whole = |used: Used| Used { cpu_ns: used.cpu_ns / share, waits: used.waits / share };
+    if share > 0.0 { last.server.since(&first.server).into_iter().map(whole).collect() } else { Vec::new() }
 }
 
 fn shares(before: &Point, after: &Point) -> Option<Shares> {
@@ -142,19 +240,21 @@ fn shares(before: &Point, after: &Point) -> Option<Shares> {
     Shares::between(&before.all, &after.all, own(after).saturating_sub(own(before)))
 }
 
-/// The counters now. What started this process belongs to the measurement, too.
-fn point(servers: &[u32]) -> Option<Point> {
+/// The counters now. This process belongs to the measurement, as the generator or beside it, and so does what started it.
+fn point(servers: &[u32], generates: bool) -> Option<Point> {
     let root = Path::new("/");
     let ticks = |pid: u32| ProcessTicks::read(root, pid).map_or(0, |ticks| ticks.own);
     let me = std::process::id();
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get() as u32);
+    let of_servers = servers.iter().copied().map(ticks).sum::<u64>();
+    let (of_generator, beside) = if generates { (ticks(me), 0) } else { (0, ticks(me)) };
     Some(Point {
         at: monotonic_now(),
-        side_ticks: ticks(me) + servers.iter().copied().map(ticks).sum::<u64>(),
-        other_ticks: parent.map_or(0, ticks),
+        side_ticks: of_generator + of_servers,
+        other_ticks: beside + parent.map_or(0, ticks),
         all: Sample::read(root).ok()?,
         server: Served::read(root, servers),
-        generator: Served::read(root, &[me]),
+        generator: if generates { Served::read(root, &[me]) } else { Served::default() },
     })
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use host::cpu_time::Sample;
 use host::threads::{self, Thread};
+use serde::{Deserialize, Serialize};
 
 /// The counters of a side's threads at one moment: the server's, or the generator's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,31 +26,40 @@ impl Served {
         Served { threads: threads::of(root, pids).into_iter().filter_map(read).collect() }
     }
 
-    /// What was used since `earlier`, in which `requests` were answered; nothing where no thread is known.
-    pub(crate) fn since(&self, earlier: &Served, requests: f64) -> BTreeMap<String, f64> {
+    /// What each thread used since `earlier`, of those that were there at both moments.
+    pub(crate) fn since(&self, earlier: &Served) -> Vec<Used> {
         let since = |(id, now): (&u32, &Thread)| Some(now.since(*earlier.threads.get(id)?));
-        let used: Vec<(f64, f64)> = self
-            .threads
-            .iter()
-            .filter_map(since)
-            .map(|thread| (thread.running_ns as f64, thread.voluntary as f64))
-            .collect();
-        let busiest = used.iter().map(|(cpu, _)| *cpu).fold(0.0, f64::max);
-        if busiest <= 0.0 || requests <= 0.0 {
-            return BTreeMap::new();
-        }
-        let sum: f64 = used.iter().map(|(cpu, _)| cpu).sum();
-        let waits: f64 = used.iter().map(|(_, waits)| waits).sum();
-        let workers: Vec<f64> =
-            used.iter().map(|(cpu, _)| *cpu).filter(|cpu| *cpu >= WORKS * busiest).collect();
-        let mean = workers.iter().sum::<f64>() / workers.len() as f64;
-        let figures = [
-            ("server_cpu_us_per_request", sum / 1e3 / requests),
-            ("server_waits_per_request", waits / requests),
-            ("server_thread_imbalance", busiest / mean),
-        ];
-        figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        let used = |thread: Thread| Used { cpu_ns: thread.running_ns as f64, waits: thread.voluntary as f64 };
+        self.threads.iter().filter_map(since).map(used).collect()
     }
+}
+
+/// What a thread used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Used {
+    /// Time on a processor. Units: ns.
+    pub(crate) cpu_ns: f64,
+    /// Times that it waited of its own accord.
+    pub(crate) waits: f64,
+}
+
+/// The figures of what the threads of a server used while `requests` were answered; none where no thread is known.
+pub(crate) fn figures(used: &[Used], requests: f64) -> BTreeMap<String, f64> {
+    let busiest = used.iter().map(|thread| thread.cpu_ns).fold(0.0, f64::max);
+    if busiest <= 0.0 || requests <= 0.0 {
+        return BTreeMap::new();
+    }
+    let sum: f64 = used.iter().map(|thread| thread.cpu_ns).sum();
+    let waits: f64 = used.iter().map(|thread| thread.waits).sum();
+    let workers: Vec<f64> =
+        used.iter().map(|thread| thread.cpu_ns).filter(|cpu_ns| *cpu_ns >= WORKS * busiest).collect();
+    let mean = workers.iter().sum::<f64>() / workers.len() as f64;
+    let figures = [
+        ("server_cpu_us_per_request", sum / 1e3 / requests),
+        ("server_waits_per_request", waits / requests),
+        ("server_thread_imbalance", busiest / mean),
+    ];
+    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The share of its time that the processor most taken by interrupts spent in them; `None` where no tick has passed.
@@ -85,15 +95,15 @@ mod tests {
         let before = served(&[(1, 1_000, 10), (2, 1_000, 10), (3, 0, 0)]);
         // Two workers of 3 ms and 1 ms, and one thread that only looks after something.
         let after = served(&[(1, 3_001_000, 110), (2, 1_001_000, 60), (3, 50_000, 0), (4, 9, 9)]);
-        let used = after.since(&before, 100.0);
+        let used = figures(&after.since(&before), 100.0);
         let check = |name: &str, expect: f64| {
             assert!((used[name] - expect).abs() < 1e-9, "{name}: {}", used[name]);
         };
         check("server_cpu_us_per_request", 40.5);
         check("server_waits_per_request", 1.5);
         check("server_thread_imbalance", 1.5);
-        assert!(after.since(&before, 0.0).is_empty());
-        assert!(before.since(&before, 100.0).is_empty());
+        assert!(figures(&after.since(&before), 0.0).is_empty());
+        assert!(figures(&before.since(&before), 100.0).is_empty());
     }
 
     #[test]

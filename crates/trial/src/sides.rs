@@ -9,6 +9,7 @@ use std::path::Path;
 
 use host::cpu_time::{Sample, ticks_per_second};
 use host::threads::{self, Thread};
+use serde::{Deserialize, Serialize};
 use units::{CpuList, Time};
 
 use crate::served::Served;
@@ -43,7 +44,7 @@ pub(crate) struct Sides {
 }
 
 /// What others took between two points. Shares, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Lost {
     /// Of the time of a server's working thread; `None` where its processes are not known.
     pub(crate) server: Option<f64>,
@@ -56,7 +57,7 @@ pub(crate) struct Lost {
 }
 
 impl Sides {
-    /// A generator on these processors, and a server of so many processes.
+    /// A generator on these processors, none where it runs elsewhere, and a server of so many processes.
     pub(crate) fn new(generator: CpuList, servers: usize) -> Sides {
         Sides { server: BTreeMap::new(), generator, processes: 1 + servers }
     }

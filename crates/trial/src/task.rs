@@ -31,6 +31,9 @@ pub struct Task {
     pub stamps: bool,
     /// The servers' processes, where they are known and on this machine: their processor time is not foreign.
     pub server_pids: Vec<u32>,
+    /// Whether it has processes on other machines, too: what those did is asked for on standard output after the window, and
+    /// read from standard input.
+    pub server_elsewhere: bool,
 }
 
 impl Task {

@@ -1,6 +1,9 @@
 use std::io::{BufRead, Write};
 
-use units::Time;
+use serde_json::json;
+use units::{Nanos, Time};
+
+use crate::noise::MachineSeen;
 
 /// Says on standard output that all connections are established, and waits on standard input for `start NS`, the moment on
 /// CLOCK_MONOTONIC at which the warm-up begins.
@@ -16,4 +19,18 @@ pub(super) fn on_stdin() -> Result<Time, String> {
         _ if read == 0 => Err("standard input ended before the moment to start was given".into()),
         _ => Err(format!("'{}' was said instead of 'start' and a moment", line.trim())),
     }
+}
+
+/// Asks on standard output, by a line `{"window": …}`, what the other machines of the server did in the window that opened
+/// then on CLOCK_MONOTONIC, and reads it from standard input: a list, with `null` for one of which nothing is known.
+///
+/// Errors: something else was said, or standard input ended.
+pub(super) fn of_servers(opened: Time, window: Nanos) -> Result<Vec<Option<MachineSeen>>, String> {
+    let asked = json!({ "window": { "opened_ns": opened.0, "length_ns": window.0 } });
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{asked}").and_then(|()| out.flush()).map_err(|error| error.to_string())?;
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
+    serde_json::from_str(&line)
+        .map_err(|error| format!("what is said of the server's other machines is damaged: {error}"))
 }

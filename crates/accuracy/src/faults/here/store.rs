@@ -60,6 +60,7 @@ fn lost(chance: &mut Chance, fate: Fate, least: f64, right: Right) -> Result<Out
         live: false,
         stamps: false,
         server_pids: Vec::new(),
+        server_elsewhere: false,
     };
     let done = trial::run(&task, &Arc::new(AtomicBool::new(false)))?;
     let dose = format!("{} of {KEYS} items", store.hit());
