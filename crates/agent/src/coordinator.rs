@@ -12,6 +12,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 pub(crate) use link::{Heard, Link};
+pub(crate) use members::{FEWEST_PINGS, PING_TIME, PINGS};
 use members::Members;
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;

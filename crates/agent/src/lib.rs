@@ -30,7 +30,7 @@ pub use coordinator::{AgentConfig, ClockReport, Coordinator, LEASE, Load, Outcom
 pub use credentials::{CredentialFiles, Credentials, TOKEN};
 pub use error::Error;
 pub use generators::Generators;
-pub use message::{Generate, Serve, Serving, Tune};
+pub use message::{Generate, Serve, Serving, Tune, Watch};
 pub use servers::{Served, Servers};
 pub use service::{Agent, Settings};
 pub use tenant::Tenant;

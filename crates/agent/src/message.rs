@@ -11,8 +11,9 @@ use prost::{Message, Oneof};
 /// The version of what is said here. Both sides must have the same.
 ///
 /// 2 added the role of a server, 3 the device that knobs act on, 4 describes generators and servers by specifications,
-/// 5 has single services served, halted, resumed and asked for what they use.
-pub const PROTOCOL: u32 = 5;
+/// 5 has single services served, halted, resumed and asked for what they use, 6 has them and their machine looked at beside a
+/// trial, and tells what can be looked at there.
+pub const PROTOCOL: u32 = 6;
 
 /// The version of this program, which is told to the other side.
 pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
@@ -21,7 +22,7 @@ pub const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 #[derive(Clone, PartialEq, Message)]
 pub struct ToAgent {
     /// What it is; `None` where its kind is unknown here.
-    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11")]
+    #[prost(oneof = "Order", tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12")]
     pub order: Option<Order>,
 }
 
@@ -61,6 +62,9 @@ pub enum Order {
     /// Asks for what the server of the task has used so far.
     #[prost(message, tag = "11")]
     Usage(()),
+    /// Looks at the server of the task and at its machine beside a trial.
+    #[prost(message, tag = "12")]
+    Watch(Watch),
 }
 
 /// Introduces the coordinator.
@@ -146,6 +150,23 @@ pub struct Tune {
     pub device: String,
 }
 
+/// What is to be looked at beside a trial, or what was seen.
+#[derive(Clone, PartialEq, Message)]
+pub struct Watch {
+    /// `begin`, `noise` or `end`.
+    #[prost(string, tag = "1")]
+    pub action: String,
+    /// As JSON: to begin, the probes; to end, the trial. Empty for the noise.
+    #[prost(string, tag = "2")]
+    pub about: String,
+    /// When the trial's window opened, by the agent's clock; 0 where that is not known. Units: ns.
+    #[prost(uint64, tag = "3")]
+    pub opened_ns: u64,
+    /// The length of the window. Units: ns.
+    #[prost(uint64, tag = "4")]
+    pub window_ns: u64,
+}
+
 /// One generator's part of a load.
 #[derive(Clone, PartialEq, Message)]
 pub struct Generate {
@@ -203,7 +224,7 @@ pub enum Event {
     /// The server of the task accepts connections.
     #[prost(message, tag = "8")]
     Serving(Serving),
-    /// The answer to [`Order::Facts`], [`Order::Tune`] and [`Order::Usage`].
+    /// The answer to [`Order::Facts`], [`Order::Tune`], [`Order::Usage`] and [`Order::Watch`].
     #[prost(message, tag = "9")]
     Answer(Answer),
     /// The server of the task is halted.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::message::{Serve, Tune};
+use crate::message::{Serve, Tune, Watch};
 
 /// What an agent in the role of a server does for a coordinator.
 ///
@@ -35,6 +35,11 @@ pub trait Served {
 
     /// What its services have used so far, as JSON.
     fn usage(&self) -> String;
+
+    /// Looks at it and at this machine beside a trial, or says what was seen, as JSON; its moments are by `CLOCK_MONOTONIC`.
+    ///
+    /// Errors: what is asked for is not known.
+    fn watch(&mut self, watch: &Watch) -> Result<String, String>;
 
     /// Stops it; what it was given stays. Returns how long that took.
     fn halt(&mut self) -> Result<Duration, String>;

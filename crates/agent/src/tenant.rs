@@ -4,9 +4,11 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::Error;
-use crate::coordinator::{AgentConfig, Heard, Link};
-use crate::message::{Event, Order, Prepare, Resume, Serve, Serving, Task, Tune};
+use crate::clock::monotonic_ns;
+use crate::comparison::Exchange;
+use crate::coordinator::{AgentConfig, FEWEST_PINGS, Heard, Link, PING_TIME, PINGS};
+use crate::message::{Event, Order, Ping, Prepare, Resume, Serve, Serving, Task, Tune, Watch};
+use crate::{Comparison, Error};
 
 /// What was heard and not looked at yet.
 const INCOMING: usize = 64;
@@ -16,6 +18,10 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 const FACTS_WAIT: Duration = Duration::from_secs(30);
 /// How long knobs may take; each takes some ms, a daemon that ends or starts up to 15 s.
 const TUNE_WAIT: Duration = Duration::from_secs(60);
+/// How long probes may take to begin or to sum up what they saw, on a machine that is busy.
+const WATCH_WAIT: Duration = Duration::from_secs(60);
+/// How long one question for the time may take.
+const PING_WAIT: Duration = Duration::from_secs(10);
 /// How long a server may take to end, its containers and its log included.
 const STOP_WAIT: Duration = Duration::from_secs(60);
 
@@ -63,7 +69,7 @@ impl Tenant {
     /// Errors: there is none, or the agent disconnected.
     pub fn halt(&mut self) -> Result<u64, Error> {
         self.say(Order::Halt(()));
-        self.until(STOP_WAIT, "halted", |event| match event {
+        self.until(STOP_WAIT, "halted", |event, _| match event {
             Event::Halted(halted) => Some(Ok(halted.stop_ns)),
             Event::Failed(why) => Some(Err(why)),
             _ => None,
@@ -79,12 +85,46 @@ impl Tenant {
     /// What the server has used so far, as JSON.
     pub fn usage(&mut self) -> Result<String, Error> {
         self.say(Order::Usage(()));
-        self.until(FACTS_WAIT, "answering", |event| match event {
-            Event::Answer(answer) => Some(Ok(answer.text)),
-            // A server that has ended does not answer.
-            Event::Failed(why) => Some(Err(why)),
-            _ => None,
-        })
+        self.of_server(FACTS_WAIT)
+    }
+
+    /// Has the server and its machine be looked at beside a trial, or says what was seen; the window is one of this machine's
+    /// `CLOCK_MONOTONIC`, which is compared with the agent's.
+    ///
+    /// Errors: the agent refuses, there is no server, or the agent disconnected.
+    pub fn watch(&mut self, watch: Watch) -> Result<String, Error> {
+        let opened_ns = match watch.opened_ns {
+            0 => 0,
+            ns => self.compare()?.there(ns),
+        };
+        self.say(Order::Watch(Watch { opened_ns, ..watch }));
+        self.of_server(WATCH_WAIT)
+    }
+
+    /// The agent's clock against this machine's.
+    ///
+    /// Errors: it does not answer.
+    fn compare(&mut self) -> Result<Comparison, Error> {
+        let begun = Instant::now();
+        let mut exchanges = Vec::new();
+        for number in 0..PINGS {
+            if number >= FEWEST_PINGS && begun.elapsed() > PING_TIME {
+                break;
+            }
+            let asked = monotonic_ns();
+            self.say(Order::Ping(Ping { number }));
+            exchanges.push(self.until(PING_WAIT, "telling the time", |event, at_ns| match event {
+                Event::Pong(pong) if pong.number == number => Some(Ok(Exchange {
+                    asked,
+                    received: pong.received_ns,
+                    replied: pong.replied_ns,
+                    returned: at_ns,
+                })),
+                _ => None,
+            })?);
+        }
+        let none = || Error::Failed { agent: self.label.clone(), why: "it did not tell the time".into() };
+        Comparison::of(&exchanges).ok_or_else(none)
     }
 
     /// Facts about the agent's machine, as JSON.
@@ -111,7 +151,7 @@ impl Tenant {
     pub fn stop(&mut self) -> Result<String, Error> {
         self.say(Order::Stop(()));
         let mut log = Vec::new();
-        self.until(STOP_WAIT, "gone", |event| match event {
+        self.until(STOP_WAIT, "gone", |event, _| match event {
             Event::Recording(piece) => {
                 log.extend_from_slice(&piece.bytes);
                 piece.last.then_some(Ok(()))
@@ -129,7 +169,7 @@ impl Tenant {
     }
 
     fn serving(&mut self, within: Duration, what: &'static str) -> Result<Serving, Error> {
-        self.until(within, what, |event| match event {
+        self.until(within, what, |event, _| match event {
             Event::Serving(serving) => Some(Ok(serving)),
             Event::Failed(why) => Some(Err(why)),
             _ => None,
@@ -137,19 +177,29 @@ impl Tenant {
     }
 
     fn answer(&mut self, within: Duration) -> Result<String, Error> {
-        self.until(within, "answering", |event| match event {
+        self.until(within, "answering", |event, _| match event {
             Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
             Event::Answer(answer) => Some(Ok(answer.text)),
             _ => None,
         })
     }
 
-    /// Waits up to `within` for an event that `take` takes.
+    /// What is said by who looks after the server, and not where that has ended.
+    fn of_server(&mut self, within: Duration) -> Result<String, Error> {
+        self.until(within, "answering", |event, _| match event {
+            Event::Answer(answer) if answer.refused => Some(Err(answer.text)),
+            Event::Answer(answer) => Some(Ok(answer.text)),
+            Event::Failed(why) => Some(Err(why)),
+            _ => None,
+        })
+    }
+
+    /// Waits up to `within` for an event that `take` takes, with the moment at which it was heard.
     fn until<T>(
         &mut self,
         within: Duration,
         what: &'static str,
-        mut take: impl FnMut(Event) -> Option<Result<T, String>>,
+        mut take: impl FnMut(Event, u64) -> Option<Result<T, String>>,
     ) -> Result<T, Error> {
         let deadline = Instant::now() + within;
         loop {
@@ -166,7 +216,7 @@ impl Tenant {
             self.note(&heard);
             match heard.what {
                 Err(why) => return Err(Error::Failed { agent: self.label.clone(), why }),
-                Ok(event) => match take(event) {
+                Ok(event) => match take(event, heard.at_ns) {
                     Some(Ok(taken)) => return Ok(taken),
                     Some(Err(why)) => return Err(Error::Failed { agent: self.label.clone(), why }),
                     None => {}

@@ -93,11 +93,38 @@ pub trait Elsewhere: Send {
     /// What they have used so far, in the words of the program there.
     fn usage(&self) -> Result<String, String>;
 
+    /// Has the machine look at them beside a trial; returns what it says.
+    ///
+    /// Errors: why it does not look, or that it does not answer.
+    fn watch(&self, what: &Watch<'_>) -> Result<String, String>;
+
     /// Why one of them ended without being asked to, or the machine was lost; `None` while all run.
     fn gone(&mut self) -> Option<String>;
 
     /// Ends them in good order.
     fn stop(&mut self);
+}
+
+/// What another machine is asked beside a trial. Moments are by this machine's `CLOCK_MONOTONIC`, and texts in the words of
+/// the program there. Units: ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watch<'a> {
+    /// To begin to look, by these probes.
+    Begin(&'a str),
+    /// What it did in the window.
+    Noise {
+        /// When the window opened.
+        opened_ns: u64,
+        /// Its length.
+        window_ns: u64,
+    },
+    /// To end; what it saw, laid beside a trial.
+    End {
+        /// When the trial's window opened; `None` where that is not known.
+        opened_ns: Option<u64>,
+        /// The trial.
+        trial: &'a str,
+    },
 }
 
 /// What another machine tells of the services that it has started.
@@ -180,6 +207,13 @@ impl Away {
     /// Errors: the machine does not answer.
     pub fn usage(&self) -> Result<String, String> {
         self.link.usage()
+    }
+
+    /// Has their machine look at them beside a trial; returns what it says.
+    ///
+    /// Errors: why it does not look, or that it does not answer.
+    pub fn watch(&self, what: &Watch<'_>) -> Result<String, String> {
+        self.link.watch(what)
     }
 }
 

@@ -38,7 +38,7 @@ pub use description::{
     Account, App, Argument, Arguments, Check, Command, Counters, Entrance, File, Listen, Need, Program,
     Protocol, Ready, Send, Service, Signal, Stop, Store, StoreAction, Version, WhenArguments, Workload,
 };
-pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told};
+pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told, Watch};
 pub use error::Error;
 pub use launch::Restart;
 pub use library::{names, of_folder, of_name};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use app::{Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told};
+use app::{Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told, Watch};
 use tempfile::TempDir;
 
 /// An application of the services in `text`, each a shell that runs a script.
@@ -266,6 +266,10 @@ impl Elsewhere for Pretend {
 
     fn usage(&self) -> Result<String, String> {
         Ok("usage".into())
+    }
+
+    fn watch(&self, what: &Watch<'_>) -> Result<String, String> {
+        Ok(format!("{what:?}"))
     }
 
     fn gone(&mut self) -> Option<String> {

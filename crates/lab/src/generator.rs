@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process};
 use results::Trial;
+use serde::Deserialize;
 use spec::workload::{Cache, Workload};
 use spec::{Spec, TargetName};
 use units::Rate;
@@ -22,6 +23,23 @@ const GRACE: Duration = Duration::from_millis(500);
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
+/// How a line of a generator begins that asks what the other machines of the server did in its window, which is answered on
+/// its standard input.
+const WINDOW: &str = "{\"window\"";
+
+/// Such a line.
+#[derive(Deserialize)]
+struct Asked {
+    window: Window,
+}
+
+/// By `CLOCK_MONOTONIC`. Units: ns.
+#[derive(Deserialize)]
+struct Window {
+    opened_ns: u64,
+    length_ns: u64,
+}
+
 /// The generator with everything that is the same for all trials.
 #[derive(Clone, Debug)]
 pub struct Generator {
@@ -107,7 +125,7 @@ impl Generator {
         };
         let (id, target) = about();
         let process = self.trial(server, load, file)?;
-        let done = self.watch(process, load, interrupt, &mut tick, &id, &target);
+        let done = self.watch(process, server, load, interrupt, &mut tick, (&id, &target));
         let trial = done.and_then(|()| {
             let failed = |message: String| Error::Trial { id: id.clone(), target: target.clone(), message };
             let text = std::fs::read(file).map_err(|e| {
@@ -135,11 +153,11 @@ impl Generator {
     fn watch(
         &self,
         process: launch::Spec,
+        server: &Server,
         load: Load,
         interrupt: &Interrupt,
         tick: &mut impl FnMut(&[String]),
-        id: &str,
-        target: &str,
+        (id, target): (&str, &str),
     ) -> Result<(), Error> {
         if let Some(cause) = interrupt.cause() {
             return Err(Error::Interrupted(cause));
@@ -171,7 +189,14 @@ impl Generator {
                     message,
                 });
             }
-            let lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
+            let mut lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
+            for asked in lines.extract_if(.., |line| line.starts_with(WINDOW)) {
+                let Ok(Asked { window: Window { opened_ns, length_ns } }) = serde_json::from_str(&asked) else {
+                    continue;
+                };
+                // One that has ended meanwhile says so by its exit.
+                let _ = process.write_line(&server.noise_elsewhere(opened_ns, length_ns));
+            }
             tick(&lines);
         };
         if status.success() {
@@ -229,6 +254,10 @@ impl Generator {
         let pids: Vec<String> = server.pids().iter().map(ToString::to_string).collect();
         let pids = (!pids.is_empty()).then(|| ["--server-pid".into(), pids.join(",")]);
         let process = process.args(pids.into_iter().flatten());
+        let process = match server.is_elsewhere() {
+            true => process.arg("--server-elsewhere").input(),
+            false => process,
+        };
         Ok(process.args(self.live.then_some("--live")).args(load.stamps.then_some("--stamps")))
     }
 }

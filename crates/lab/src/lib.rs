@@ -34,7 +34,9 @@ pub use run::{
     Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
-pub use server::{Files, FilesPlace, Machines, Restart, Server, ServerOptions, restart_times, this_program};
+pub use server::{
+    Files, FilesPlace, Looks, Machines, Restart, Server, ServerOptions, restart_times, this_program,
+};
 pub use spec::TargetName;
 pub use target::{
     address, addresses, application, check_reach, needs_files, read_spec, refuses, target_name, workloads,

@@ -4,6 +4,7 @@ mod files;
 mod managed;
 mod options;
 mod usage;
+mod watching;
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -19,6 +20,7 @@ use managed::ManagedServer;
 pub use options::ServerOptions;
 pub use spec::FilesPlace;
 pub(crate) use usage::Usage;
+pub use watching::Looks;
 
 use crate::{Error, TargetName, target};
 

@@ -33,7 +33,7 @@ mod variant;
 
 pub use claim::Claim;
 pub use definition::{Definition, StudyKind};
-pub use facts::Facts;
+pub use facts::{Facts, Machinery};
 pub use library::{Embedded, STUDIES, Source};
 pub use machine::{LoadFrom, Machine};
 pub use outline::outline;

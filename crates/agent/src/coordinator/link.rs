@@ -20,8 +20,8 @@ const CONNECT_WAIT: Duration = Duration::from_secs(5);
 /// How long an agent that is in use is asked again, since the one before may be just about to go.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
 const BUSY_POLL: Duration = Duration::from_millis(50);
-/// The longest message of an agent: a piece of a recording and some.
-const LARGEST_EVENT: usize = 1 << 20;
+/// The longest message of an agent. Source: what probes saw, of which stacks of a server with thousands of them are 2 MiB.
+const LARGEST_EVENT: usize = 16 << 20;
 /// Orders on their way.
 const OUTGOING: usize = 16;
 
@@ -29,7 +29,7 @@ const OUTGOING: usize = 16;
 pub(crate) struct Heard {
     /// Which agent, from 0.
     pub(super) agent: usize,
-    pub(super) at_ns: u64,
+    pub(crate) at_ns: u64,
     pub(crate) what: Result<Event, String>,
 }
 

@@ -10,11 +10,11 @@ use crate::message::{Event, Order, Ping};
 use crate::{Comparison, Error};
 
 /// Questions for the time in one comparison: of so many, one met no other packet on its way.
-const PINGS: u64 = 64;
+pub(crate) const PINGS: u64 = 64;
 /// Over a slow network fewer are asked, after this time...
-const PING_TIME: Duration = Duration::from_millis(500);
+pub(crate) const PING_TIME: Duration = Duration::from_millis(500);
 /// ...but at least so many.
-const FEWEST_PINGS: u64 = 8;
+pub(crate) const FEWEST_PINGS: u64 = 8;
 /// How long all of them may take: then the agent is there and does not answer.
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc as channel;
 
 use crate::generators::{LIVE, READY, STOP, start_line};
-use crate::message::Serving;
+use crate::message::{Serving, Watch};
 
 /// How often orders are looked for until the load has begun: the start is announced at least 15 times as long ahead.
 const LOOK: Duration = Duration::from_millis(20);
@@ -35,6 +35,7 @@ pub(super) enum Order {
     Halt,
     Resume(String),
     Usage,
+    Watch(Watch),
     Stop,
 }
 
@@ -47,8 +48,8 @@ pub(super) enum ChildEvent {
     Serving(Serving),
     /// It was stopped for a while, and how long that took. Units: ns.
     Halted(u64),
-    /// What it has used so far.
-    Usage(String),
+    /// The answer to what it was asked, or why there is none.
+    Said(Result<String, String>),
     /// It ended and was reaped: its recording, or why there is none.
     Ended(Result<Vec<u8>, String>),
 }
@@ -155,7 +156,7 @@ impl Worker {
                 let _ = self.process.write_line(&start_line(at_ns));
             }
             // There is no server in it.
-            Order::Halt | Order::Resume(_) | Order::Usage => {}
+            Order::Halt | Order::Resume(_) | Order::Usage | Order::Watch(_) => {}
             Order::Stop => {
                 self.stop_by.get_or_insert_with(|| Instant::now() + GRACE);
                 // Before the start it waits for a line, afterwards only a signal reaches it.

@@ -55,7 +55,8 @@ fn run(
                 Ok(start) => serving(&*server, start),
                 Err(why) => return Some(Err(why)),
             },
-            Ok(Order::Usage) => drop(tell.blocking_send(ChildEvent::Usage(server.usage()))),
+            Ok(Order::Usage) => drop(tell.blocking_send(ChildEvent::Said(Ok(server.usage())))),
+            Ok(Order::Watch(watch)) => drop(tell.blocking_send(ChildEvent::Said(server.watch(&watch)))),
             // A server runs already.
             Ok(Order::Start(_)) => {}
             Err(RecvTimeoutError::Disconnected) => {

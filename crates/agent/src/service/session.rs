@@ -164,6 +164,12 @@ impl Session {
             Order::Halt(_) => self.have(child, ToDo::Halt).await,
             Order::Resume(resume) => self.have(child, ToDo::Resume(resume.called)).await,
             Order::Usage(_) => self.have(child, ToDo::Usage).await,
+            Order::Watch(mut watch) => {
+                if watch.opened_ns > 0 {
+                    watch.opened_ns = self.clock.to_monotonic(watch.opened_ns);
+                }
+                self.have(child, ToDo::Watch(watch)).await
+            }
             Order::Facts(_) => self.ask(|servers| servers.facts()).await,
             Order::Tune(tune) => {
                 let number = self.number;
@@ -225,7 +231,7 @@ impl Session {
             Some(ChildEvent::Live(line)) => self.send(Event::Live(line)).await,
             Some(ChildEvent::Serving(serving)) => self.send(Event::Serving(serving)).await,
             Some(ChildEvent::Halted(stop_ns)) => self.send(Event::Halted(Halted { stop_ns })).await,
-            Some(ChildEvent::Usage(usage)) => self.answer(Ok(usage)).await,
+            Some(ChildEvent::Said(said)) => self.answer(said).await,
             Some(ChildEvent::Ended(Ok(recording))) => {
                 self.loads += 1;
                 let pieces = recording.len().div_ceil(PIECE).max(1);

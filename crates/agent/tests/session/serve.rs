@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune};
+use agent::{Agent, Clock, Coordinator, Credentials, Serve, Served, Servers, Tenant, Tune, Watch};
 use launch::{Process, Spec};
 
 use crate::setup::{Here, LEASE, LONG, agent_config, is_child, load_of, settings};
@@ -76,6 +76,13 @@ impl Served for Sleeper {
         "{\"used\":1}".into()
     }
 
+    fn watch(&mut self, watch: &Watch) -> Result<String, String> {
+        match watch.action.as_str() {
+            "end" => Ok(format!("{} {}", watch.opened_ns, watch.window_ns)),
+            other => Err(format!("'{other}' is not known")),
+        }
+    }
+
     fn halt(&mut self) -> Result<Duration, String> {
         self.halted = true;
         self.process = None;
@@ -95,8 +102,13 @@ impl Served for Sleeper {
 
 /// An agent in the role of a server, and what its servers were told.
 fn server_agent() -> (Here, Receiver<String>) {
+    server_agent_with(Clock::monotonic())
+}
+
+/// An agent in the role of a server whose clock is off.
+fn server_agent_with(clock: Clock) -> (Here, Receiver<String>) {
     let (told, hear) = channel();
-    let (mut settings, log) = settings("s", Clock::monotonic(), Credentials::default());
+    let (mut settings, log) = settings("s", clock, Credentials::default());
     settings.generators = None;
     settings.servers = Some(Arc::new(Pretend { told: Mutex::new(told) }));
     (Here::new(Agent::start("127.0.0.1:0".parse().unwrap(), settings).unwrap(), log), hear)
@@ -153,6 +165,32 @@ fn a_server_is_started_halted_resumed_and_stopped() {
     assert!(!is_child(third) && is_child(fourth));
     drop(tenant);
     assert!(!is_child(fourth));
+}
+
+#[test]
+fn a_window_is_told_by_the_clock_of_the_servers_machine() {
+    const HOUR_NS: i64 = 3_600_000_000_000;
+    let (agent, _) = server_agent_with(Clock::skewed(HOUR_NS, 0.0));
+    let mut tenant = Tenant::open(&agent_config(&[&agent])).unwrap();
+    let watch = |action: &str, opened_ns| Watch {
+        action: action.into(),
+        opened_ns,
+        window_ns: 7,
+        ..Watch::default()
+    };
+    let error = tenant.watch(watch("end", 0)).unwrap_err().to_string();
+    assert!(error.contains("no server that could do so"), "{error}");
+    tenant.serve(serve("pretend"), LONG).unwrap();
+    // The server's side reads CLOCK_MONOTONIC, which both machines share here, and the agent's clock is an hour off.
+    let opened_ns = 5_000_000_000_000_u64;
+    let said = tenant.watch(watch("end", opened_ns)).unwrap();
+    let (found, window) = said.split_once(' ').unwrap();
+    let off = found.parse::<u64>().unwrap().abs_diff(opened_ns);
+    assert!(off < 1_000_000_000 && window == "7", "{said}: {off} ns off");
+    assert_eq!(tenant.watch(watch("end", 0)).unwrap(), "0 7");
+    let error = tenant.watch(watch("wipe", 0)).unwrap_err().to_string();
+    assert!(error.contains("'wipe' is not known"), "{error}");
+    assert_eq!(tenant.gone(), None);
 }
 
 #[test]

@@ -1,16 +1,15 @@
 //! One run in the making: it runs trials one after the other and keeps all that is known on disk.
 
-use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use probes::{Observer, Probe, ProbeSet, Subject};
-use reactor::Address;
+use probes::{Probe, ProbeSet};
 use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
 use spec::Spec;
 
 use super::progress::{Event, Step, Tracker};
 use super::quiet::Places;
-use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus, choose_basis, target};
+use crate::server::Looks;
+use crate::{Error, Generator, Interrupt, Load, Restart, Server, allowed_cpus, choose_basis};
 
 /// One run: its servers, its generator, its result so far.
 ///
@@ -29,9 +28,6 @@ pub struct Trials {
     /// What it had taken before it was interrupted. Units: s.
     before_s: f64,
 }
-
-/// What the generator finds of the processor time of the servers on its machine.
-const CPU_PER_REQUEST: &str = "server_cpu_us_per_request";
 
 /// What a result says of searches that were observed.
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
@@ -240,28 +236,21 @@ impl Trials {
         let started = Instant::now();
         let tick = |lines: &[String]| track.tick(started, lines);
         let server = &mut self.servers[request.target];
-        let observer = observed.then(|| match is_search {
-            true => Observer::throughout(&self.probes, subject(server)),
-            false => Observer::start(&self.probes, subject(server), span.window),
-        });
+        let probes = if observed { self.probes.clone() } else { ProbeSet::default() };
+        let watching = server.watch(&Looks { probes, throughout: is_search, window: span.window });
         let before = server.usage();
         let mut ended = self.generator.run(server, load, &file, &self.interrupt, tick);
         let used = before.and_then(|before| Some(server.usage()?.since(&before)));
         // Also where there is no trial: nothing must go on looking.
-        match (observer, &mut ended) {
-            (Some(observer), Ok(trial)) if !is_search => observer.finish(trial),
-            (Some(observer), _) => observer.dismiss(),
-            (None, _) => {}
+        match &mut ended {
+            Ok(trial) if !is_search => watching.finish(server, trial),
+            _ => watching.dismiss(server),
         }
         let mut trial = ended?;
         if is_search {
             trial.probes = None;
         }
         trial.services = used.unwrap_or_default();
-        if server.is_elsewhere() {
-            // The generator saw the processes of this machine only.
-            trial.counters.remove(CPU_PER_REQUEST);
-        }
         trial.hlog = file.with_extension("hlog").exists().then(|| format!("trials/{id}.hlog"));
         if let Some(host) = host_beside(&trial) {
             trial.verdict = std::mem::take(&mut trial.verdict).against(host);
@@ -334,18 +323,6 @@ fn host_beside(trial: &Trial) -> Option<Invalid> {
             format!("others took {taken:.0} % of the processors' time, over the limit of {limit:.0} %");
         Invalid { reason: Reason::HostDisturbed, detail }
     })
-}
-
-/// What probes look at: the server's processes, or those that listen at its address, if that is one of this machine.
-fn subject(server: &Server) -> Subject {
-    let pids = server.pids();
-    // A host that is not known was so to the generator, which said it.
-    let servers = target::addresses(server.address()).unwrap_or_default();
-    let is_here = |address: &SocketAddr| UdpSocket::bind((address.ip(), 0)).is_ok();
-    let addresses = servers.iter().filter_map(Address::socket);
-    let addresses: Vec<SocketAddr> =
-        addresses.filter(|address| !pids.is_empty() || is_here(address)).collect();
-    Subject::new(pids, &addresses).asked_at(servers)
 }
 
 #[cfg(test)]

@@ -172,6 +172,18 @@ impl ManagedServer {
         listening.get(name).into_iter().flatten().flatten().map(ToString::to_string).collect()
     }
 
+    /// Its services on other machines, and whether its entrance is among them.
+    pub(super) fn away(&self) -> impl Iterator<Item = (&Away, bool)> {
+        let entrance = self.running.plan().app().entrance(None).map(|entrance| entrance.service.as_str());
+        self.running.parts().filter_map(move |part| match part {
+            RunningPart::Here(_) => None,
+            RunningPart::Elsewhere(away) => {
+                let has_it = away.services().iter().any(|name| entrance.is_none_or(|front| front == name));
+                Some((away, has_it))
+            }
+        })
+    }
+
     /// Whether all of its services run on this machine.
     pub(super) fn is_here(&self) -> bool {
         self.running.parts().all(|part| matches!(part, RunningPart::Here(_)))

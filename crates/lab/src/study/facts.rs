@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 
 use launch::find_program;
+use serde::{Deserialize, Serialize};
 use units::Bytes;
 
 use super::DefinitionError;
@@ -30,6 +31,22 @@ pub struct Facts {
     pub no_stages: Option<String>,
     /// Programs that are there, of those that a study may need.
     pub programs: Vec<String>,
+}
+
+/// What a machine tells of itself to who has servers started on it. As JSON the agent there says it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Machinery {
+    /// The machine.
+    pub host: host::Host,
+    /// Why a request's stages cannot be followed in its kernel; `None` where they can.
+    pub no_stages: Option<String>,
+}
+
+impl Machinery {
+    /// That of this machine. Cost: some 100 ms, in which the programs of a probe are loaded for a trial.
+    pub fn here() -> Machinery {
+        Machinery { host: host::Host::here(), no_stages: probes::no_stages() }
+    }
 }
 
 /// A program that a study may ask for.
@@ -88,7 +105,13 @@ impl Facts {
         }
     }
 
-    /// Those of another machine, as far as it tells them: the one on which the servers run.
+    /// Those of the machine on which an agent runs the servers.
+    pub fn told(machine: &Machinery) -> Facts {
+        let there = |reason: &String| format!("on the machine of the server's agent: {reason}");
+        Facts { no_stages: machine.no_stages.as_ref().map(there), ..Facts::of(&machine.host) }
+    }
+
+    /// Those of another machine, as far as facts about it tell them.
     pub fn of(host: &host::Host) -> Facts {
         let programs = programs().into_iter().filter(|known| {
             let file = Some(OsStr::new(&known.program));
@@ -109,7 +132,7 @@ impl Facts {
                 .unwrap_or(0),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
             no_stages: Some(
-                "the server runs on another machine: its kernel is not looked into from here".into(),
+                "whether its kernel can be looked into is known on that machine only".into(),
             ),
             programs: programs.map(|known| known.name).collect(),
         }
@@ -261,7 +284,16 @@ mod tests {
         for name in ["memcached", "nginx", "lxc", "podman"] {
             assert_eq!(known(&there, name), known(&own, name), "{name}");
         }
-        assert!(there.lacks("stages").unwrap().unwrap().contains("another machine"));
+        assert!(there.lacks("stages").unwrap().unwrap().contains("on that machine only"));
+        // Its agent tells that, too.
+        let check = |no_stages: Option<&str>, expect: Option<&str>| {
+            let machine = Machinery { host: here.clone(), no_stages: no_stages.map(Into::into) };
+            let told: Machinery =
+                serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
+            assert_eq!(Facts::told(&told).lacks("stages").unwrap().as_deref(), expect);
+        };
+        check(None, None);
+        check(Some("it takes root"), Some("on the machine of the server's agent: it takes root"));
     }
 
     #[test]

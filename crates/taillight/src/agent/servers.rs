@@ -6,12 +6,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ::agent::{Serve, Served, Servers, Tune};
+use ::agent::{Serve, Served, Servers, Tune, Watch};
 use app::Addresses;
-use lab::{Files, FilesPlace, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus};
+use lab::{
+    Files, FilesPlace, Looks, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus,
+};
 use launch::Form;
+use probes::{Beside, Observer};
 use serde_json::Value;
 use spec::{Cpus, Spec, Target, Workload};
+use units::{Nanos, Time};
 
 use super::host_knobs::{HostKnobs, Running};
 
@@ -151,13 +155,14 @@ impl Servers for Launches {
     fn start(&self, session: u64, serve: &Serve) -> Result<Box<dyn Served>, String> {
         let (target, options) = self.options(serve)?;
         let server = Server::start(&target, &options).map_err(|error| error.to_string())?;
-        let kept = Kept { server, session, running: Arc::clone(&self.running) };
+        let running = Arc::clone(&self.running);
+        let kept = Kept { server, session, running, noise: None, observer: None };
         kept.note();
         Ok(Box::new(kept))
     }
 
     fn facts(&self) -> Result<String, String> {
-        serde_json::to_string(&host::Host::here()).map_err(|error| error.to_string())
+        serde_json::to_string(&lab::study::Machinery::here()).map_err(|error| error.to_string())
     }
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
@@ -177,9 +182,21 @@ struct Kept {
     server: Server,
     session: u64,
     running: Arc<Mutex<BTreeMap<u64, Running>>>,
+    /// What watches the machine beside a trial.
+    noise: Option<trial::Watch>,
+    /// The probes that look beside it.
+    observer: Option<Observer>,
 }
 
 impl Kept {
+    /// Ends what looks at it, without a word.
+    fn look_away(&mut self) {
+        self.noise = None;
+        if let Some(observer) = self.observer.take() {
+            observer.dismiss();
+        }
+    }
+
     /// Has knobs act on the processes that serve now.
     fn note(&self) {
         let cpus = self.server.record().cpus.iter().copied().collect();
@@ -207,7 +224,37 @@ impl Served for Kept {
         self.server.usage_json()
     }
 
+    fn watch(&mut self, watch: &Watch) -> Result<String, String> {
+        let damaged = |error: serde_json::Error| format!("what is to be looked at is damaged: {error}");
+        match watch.action.as_str() {
+            "begin" => {
+                let looks: Looks = serde_json::from_str(&watch.about).map_err(damaged)?;
+                // Those of a trial that ended early would look beside its successor.
+                self.look_away();
+                self.noise = Some(trial::Watch::of_server(&self.server.pids()));
+                self.observer = self.server.observe(&looks);
+                Ok(String::new())
+            }
+            "noise" => {
+                let noise = self.noise.take().ok_or("it does not watch its machine")?;
+                let seen = noise.seen(Time(watch.opened_ns), Nanos(watch.window_ns));
+                serde_json::to_string(&seen).map_err(|error| error.to_string())
+            }
+            "end" => {
+                self.noise = None;
+                let trial: Beside = serde_json::from_str(&watch.about).map_err(damaged)?;
+                // The moment in there is of the coordinator's clock.
+                let opened_ns = (watch.opened_ns > 0).then_some(watch.opened_ns);
+                let trial = Beside { opened_ns, ..trial };
+                let seen = self.observer.take().map(|observer| observer.seen(&trial));
+                serde_json::to_string(&seen.unwrap_or_default()).map_err(|error| error.to_string())
+            }
+            other => Err(format!("'{other}' is not one of begin, noise and end")),
+        }
+    }
+
     fn halt(&mut self) -> Result<Duration, String> {
+        self.look_away();
         self.server.halt().map_err(|error| error.to_string())
     }
 
@@ -217,7 +264,8 @@ impl Served for Kept {
         Ok(took)
     }
 
-    fn stop(self: Box<Self>) {
+    fn stop(mut self: Box<Self>) {
+        self.look_away();
         self.server.stop();
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use host::Host;
+use lab::study::{Facts, Machinery};
 use lab::{Error, Server, ServerOptions, TargetName};
 use lab::{RemoteHost, Tuner};
 use spec::{Agents, Cpus};
@@ -15,7 +16,7 @@ use crate::targets::remote::{FromAgents, SharedTenant, tune};
 pub(super) struct Agent {
     address: String,
     credentials: Agents,
-    host: Host,
+    machine: Machinery,
 }
 
 impl Agent {
@@ -24,9 +25,14 @@ impl Agent {
     /// Errors: it is unavailable, or is of another release.
     pub(super) fn ask(address: &str, credentials: &Agents) -> Result<Agent> {
         let mut tenant = ::agent::Tenant::open(&agent_config(credentials, vec![address.into()])?)?;
-        let host = serde_json::from_str(&tenant.facts()?);
-        let host = host.context("the agent's facts of its machine are damaged")?;
-        Ok(Agent { address: address.into(), credentials: credentials.clone(), host })
+        let machine = serde_json::from_str(&tenant.facts()?);
+        let machine = machine.context("the agent's facts of its machine are damaged")?;
+        Ok(Agent { address: address.into(), credentials: credentials.clone(), machine })
+    }
+
+    /// What a study can measure there.
+    pub(super) fn facts(&self) -> Facts {
+        Facts::told(&self.machine)
     }
 }
 
@@ -47,7 +53,7 @@ impl RemoteHost for Agent {
     }
 
     fn host(&self) -> &Host {
-        &self.host
+        &self.machine.host
     }
 }
 

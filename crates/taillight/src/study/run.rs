@@ -90,7 +90,7 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
     let here = host::Host::here();
     let host = agent.as_ref().map_or(&here, |agent| agent.host());
-    let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
+    let facts = agent.as_ref().map_or_else(Facts::here, Agent::facts);
     let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
     announce(&definition, effort, &plan);
@@ -119,7 +119,7 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
         Definition::of_experiment(&name, &text)?
     };
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
-    let facts = agent.as_ref().map_or_else(Facts::here, |agent| Facts::of(agent.host()));
+    let facts = agent.as_ref().map_or_else(Facts::here, Agent::facts);
     let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
     let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
     setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use ::agent::{Serve, Tenant, Tune};
+use ::agent::{Serve, Tenant, Tune, Watch};
 use anyhow::{Result, bail};
-use app::{Addresses, Elsewhere, Told};
+use app::{Addresses, Elsewhere, Told, Watch as Asked};
 use lab::{Files, Machines, ServerOptions, TargetName};
 use spec::workload::Web;
 use spec::{Agents, Cpus, Spec, Target, Workload};
@@ -183,6 +183,22 @@ impl Elsewhere for Tenanted {
 
     fn usage(&self) -> Result<String, String> {
         locked(&self.tenant).usage().map_err(|error| error.to_string())
+    }
+
+    fn watch(&self, what: &Asked<'_>) -> Result<String, String> {
+        let watch = match *what {
+            Asked::Begin(looks) => {
+                Watch { action: "begin".into(), about: looks.into(), ..Watch::default() }
+            }
+            Asked::Noise { opened_ns, window_ns } => {
+                Watch { action: "noise".into(), opened_ns, window_ns, ..Watch::default() }
+            }
+            Asked::End { opened_ns, trial } => {
+                let opened_ns = opened_ns.unwrap_or_default();
+                Watch { action: "end".into(), about: trial.into(), opened_ns, window_ns: 0 }
+            }
+        };
+        locked(&self.tenant).watch(watch).map_err(|error| error.to_string())
     }
 
     fn gone(&mut self) -> Option<String> {

@@ -100,6 +100,45 @@ fn a_server_elsewhere_is_started_measured_and_stopped() {
 }
 
 #[test]
+fn probes_look_on_the_servers_machine_and_its_processor_time_is_known() {
+    let Some(lab) = Lab::new() else { return };
+    let words = "--target sphinx --server-memory 64MiB --sphinx-arg=--io --sphinx-arg=epoll --rate 2k --connections 4 \
+                 --window 3s --probe all --name seen";
+    lab.load(words).wait_success(LONG).unwrap();
+    let result = lab.result("seen");
+    let (target, trial) = (&result.targets[0], &result.trials[0]);
+    assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{:?}", trial.counters);
+    assert!(trial.counters.contains_key("busiest_cpu_interrupt_share"), "{:?}", trial.counters);
+    let [machine] = &trial.noise.server_machines[..] else { panic!("{:?}", trial.noise) };
+    assert!(machine.foreign_cpu_share.is_some_and(|share| (0.0..=1.0).contains(&share)), "{machine:?}");
+    let taken = trial.disturbance.as_ref().and_then(|disturbance| disturbance.server_taken_share);
+    assert!(taken.is_some_and(|share| (0.0..=1.0).contains(&share)), "{taken:?}");
+    let probes = trial.probes.as_ref().expect("they were asked for");
+    let lacks = |probe: &str| probes.missing.iter().find(|missing| missing.probe == probe);
+    assert!(probes.slots >= 3 && probes.asked.len() == 8, "{probes:?}");
+    // What needs no privilege is there: threads of the server, its connections, what it counts itself.
+    let scheduling = probes.scheduling.as_ref().expect("it takes nothing");
+    assert!(scheduling.threads.iter().any(|thread| thread.running_share > 0.0), "{scheduling:?}");
+    assert!(probes.sockets.is_some() || lacks("sockets").is_some(), "{:?}", probes.missing);
+    assert!(probes.server.is_some(), "{:?}", probes.missing);
+    // The stamps are the generator's, which is here.
+    assert!(probes.client.is_some(), "{:?}", probes.missing);
+    match (&probes.stages, lacks("stages")) {
+        (Some(stages), _) => {
+            assert!(stages.correlated > 0, "{stages:?}");
+            assert!(probes.overhead.iter().any(|one| one.probe == "stages"), "{:?}", probes.overhead);
+        }
+        (None, Some(missing)) => {
+            let machine = target.agent.as_deref().unwrap();
+            assert!(missing.what.ends_with(&format!("on the machine of the agent {machine}")), "{missing:?}");
+            println!("stages were not looked at: {}", missing.what);
+        }
+        (None, None) => panic!("{probes:?}"),
+    }
+    assert_eq!(lab.servers(), BTreeSet::new());
+}
+
+#[test]
 fn a_coordinator_that_is_killed_leaves_no_server() {
     let Some(lab) = Lab::new() else { return };
     let load = lab.load("--target sphinx --server-memory 64MiB --rate 1k --window 50s --name killed");
@@ -264,7 +303,9 @@ fn each_service_has_its_machine() {
         }
         let asked = trial.services[0].counters.get("requests").copied();
         assert!(asked.is_none_or(|asked| asked >= 5.0), "{asked:?}");
-        assert!(!trial.counters.contains_key("server_cpu_us_per_request"));
+        let per_request = trial.counters["server_cpu_us_per_request"];
+        assert!(per_request > 0.0, "{name}: {per_request}");
+        assert_eq!(trial.noise.server_machines.len(), 1, "{name}");
         assert!(
             result.notes.iter().any(|note| note.contains("started by the agent at")),
             "{:?}",
