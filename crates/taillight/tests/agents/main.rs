@@ -5,4 +5,5 @@ mod knobs;
 mod net;
 mod program;
 mod server;
+mod study;
 mod trials;
