@@ -106,7 +106,7 @@ impl Running {
             root: User::is_root(),
             user: account(service).map(|user| user.name),
             open_files: limits::open_files(seat.placement.form),
-            asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip())),
+            asked_from: tcp.map_or_else(Vec::new, |address| asked_from(address.ip(), self.places.bridge())),
         })
     }
 

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use launch::Form;
 use launch::share::{part, part_of_cpus};
+use launch::{Form, Subnet};
 use units::{Bytes, CpuList};
 
 use crate::check::near;
@@ -75,6 +75,9 @@ pub struct Plan {
     pub exe: PathBuf,
     /// The address that bare services listen on; those of other forms have addresses of their own.
     pub listen: IpAddr,
+    /// The range that those of other forms have their addresses of, which other machines route to this one; `None`: they are
+    /// reached from this machine only.
+    pub routed: Option<Subnet>,
     /// Connections that each service must take at once.
     pub connections: usize,
     /// The folder of the files that are to be served.
@@ -95,6 +98,7 @@ impl Plan {
             services,
             exe: exe.into(),
             listen: Ipv4Addr::LOCALHOST.into(),
+            routed: None,
             connections: 1024,
             files: None,
             only: Vec::new(),

@@ -103,7 +103,7 @@ impl Running {
             places += instances;
         }
         let wanted: Vec<Place<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
-        let places = Places::prepare(&wanted)?;
+        let places = Places::prepare_on(&wanted, plan.routed)?;
         let mut running = Running { parts, places, plan };
         running.start_all()?;
         running.fill()?;

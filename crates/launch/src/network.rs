@@ -3,12 +3,16 @@ use std::path::{Path, PathBuf};
 
 use crate::guardian::Guardian;
 use crate::netspace::NetSpace;
-use crate::subnet::{Subnet, in_use};
+use crate::subnet::{POOL, Subnet, in_use};
 use crate::tool::{IPROUTE, ip, ip_spec, run};
 use crate::{Error, Form, User, owner};
 
 /// How many ranges of addresses are tried. Two that start at once and meet go on to different ones.
 const RANGE_TRIES: u32 = 64;
+/// What the network device of a server behind a bridge is called, in its namespace.
+pub const DEVICE: &str = "eth0";
+/// Whether the kernel forwards, in this process's namespace.
+const FORWARDS: &str = "/proc/sys/net/ipv4/ip_forward";
 /// The servers that one bridge holds: two base-36 digits name their links, and a /24 their addresses.
 pub(crate) const MOST_PLACES: usize = 250;
 
@@ -16,10 +20,13 @@ pub(crate) const MOST_PLACES: usize = 250;
 /// form. Dropping it removes everything.
 ///
 /// Links are veth pairs as the kernel makes them, with all offloads on; a namespace takes over the settings of TCP of
-/// the one that it is made from. Nothing is forwarded or translated, so no filter of packets is touched.
+/// the one that it is made from. Nothing is translated, and nothing forwarded but to a range that other machines route to this
+/// one, where its operator has the kernel forward: no filter of packets is touched.
 pub(crate) struct Network {
     name: String,
     subnet: Subnet,
+    /// Whether the places answer other machines, too.
+    is_routed: bool,
     /// Of each place, where they are made here.
     spaces: Vec<Option<NetSpace>>,
     _guardian: Guardian,
@@ -27,10 +34,10 @@ pub(crate) struct Network {
 
 impl Network {
     /// A bridge for a place of each of these `forms`. Each gets a namespace now, but a bare one, which needs none, and one of
-    /// docker, which makes it: see [`Network::join`].
+    /// docker, which makes it: see [`Network::join`]. Their addresses are of `routed`, which other machines route to this one.
     ///
-    /// Errors: only root may, or there is no `ip`.
-    pub(crate) fn new(forms: &[Form]) -> Result<Network, Error> {
+    /// Errors: only root may, there is no `ip`, or this machine does not forward to what is routed to it.
+    pub(crate) fn new(forms: &[Form], routed: Option<Subnet>) -> Result<Network, Error> {
         let places = forms.len();
         let form = forms.iter().copied().find(|form| *form != Form::Bare).unwrap_or_default();
         let refused = |why: String, remedy| Error::NoForm { form, why, remedy };
@@ -44,6 +51,16 @@ impl Network {
             let why = format!("{places} instances are more than the {MOST_PLACES} that a bridge holds here");
             return Err(refused(why, "use fewer --server-instances"));
         }
+        if let Some(range) = routed {
+            if range.part(0, places).is_none() {
+                let why = format!("{range} has no room for {places} servers, a bridge and its two ends");
+                return Err(refused(why, "give a longer range by --serve-range"));
+            }
+            if !std::fs::read_to_string(FORWARDS).is_ok_and(|text| text.trim() == "1") {
+                let why = format!("this machine forwards no packets, so that none from others reach {range}");
+                return Err(refused(why, "set net.ipv4.ip_forward=1 on it"));
+            }
+        }
         let name = owner::fresh();
         let os = |doing| {
             let name = name.clone();
@@ -51,9 +68,11 @@ impl Network {
         };
         let guardian = Guardian::start(&undo(&name)).map_err(os("cannot start what removes the bridge"))?;
         ip(&["link", "add", &name, "type", "bridge", "stp_state", "0", "forward_delay", "0"])?;
-        let subnet = take_range(&name, places)?;
+        let subnet = take_range(&name, places, routed.unwrap_or(POOL))?;
         ip(&["link", "set", &name, "up"])?;
-        let mut network = Network { name: name.clone(), subnet, spaces: Vec::new(), _guardian: guardian };
+        let is_routed = routed.is_some();
+        let mut network =
+            Network { name: name.clone(), subnet, is_routed, spaces: Vec::new(), _guardian: guardian };
         for (place, form) in forms.iter().enumerate() {
             let space = match form {
                 Form::Bare | Form::Docker => None,
@@ -71,15 +90,19 @@ impl Network {
     pub(crate) fn join(&self, place: usize, space: &Path) -> Result<(), Error> {
         let link = self.link(place);
         let at = space.display().to_string();
-        ip(&["link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns", &at])?;
+        ip(&["link", "add", &link, "type", "veth", "peer", "name", DEVICE, "netns", &at])?;
         ip(&["link", "set", &link, "master", &self.name, "up"])?;
         let address = self.subnet.with_length(place + 1);
         for words in [
-            &["addr", "add", &address, "dev", "eth0"][..],
-            &["link", "set", "eth0", "up"],
+            &["addr", "add", &address, "dev", DEVICE][..],
+            &["link", "set", DEVICE, "up"],
             &["link", "set", "lo", "up"],
         ] {
             run(ip_spec(words).net(space), IPROUTE)?;
+        }
+        if self.is_routed {
+            let bridge = self.bridge_address().to_string();
+            run(ip_spec(&["route", "add", "default", "via", &bridge]).net(space), IPROUTE)?;
         }
         Ok(())
     }
@@ -116,12 +139,12 @@ impl Network {
     }
 }
 
-/// Gives the bridge an address of a range that is unused on this machine.
-fn take_range(bridge: &str, places: usize) -> Result<Subnet, Error> {
+/// Gives the bridge an address of a part of `pool` that is unused on this machine.
+fn take_range(bridge: &str, places: usize, pool: Subnet) -> Result<Subnet, Error> {
     // Where to begin differs between processes that begin at once.
     let begin = std::process::id().wrapping_mul(97);
     for attempt in 0..RANGE_TRIES {
-        let subnet = Subnet::number(begin.wrapping_add(attempt * (attempt + 1)), places);
+        let Some(subnet) = pool.part(begin.wrapping_add(attempt * (attempt + 1)), places) else { break };
         if is_taken(&subnet, bridge)? {
             continue;
         }
@@ -133,8 +156,8 @@ fn take_range(bridge: &str, places: usize) -> Result<Subnet, Error> {
         }
         ip(&["addr", "del", &address, "dev", bridge])?;
     }
-    let doing = "cannot find a range of addresses in 198.19.0.0/16 that is free";
-    Err(Error::Os { name: bridge.into(), doing, source: std::io::ErrorKind::AddrInUse.into() })
+    let doing = "cannot find a range of addresses that is free";
+    Err(Error::Os { name: format!("{bridge} in {pool}"), doing, source: std::io::ErrorKind::AddrInUse.into() })
 }
 
 fn is_taken(subnet: &Subnet, bridge: &str) -> Result<bool, Error> {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{self, Engine, From};
 use crate::guardian::Guardian;
 use crate::network::Network;
-use crate::{Error, Form, Process, Spec, clean, lxc, netspace, owner, root, tool};
+use crate::{Error, Form, Process, Spec, Subnet, clean, lxc, netspace, owner, root, tool};
 
 /// How long a container may take until its first process is there. An engine takes up to 2 s on a busy machine.
 const CONTAINER_WAIT: Duration = Duration::from_secs(30);
@@ -75,10 +75,17 @@ pub struct Instance {
 }
 
 impl Places {
-    /// The places that are asked for.
+    /// The places that are asked for; those that are not bare are reached from this machine only.
     ///
     /// Errors: a form is unavailable here, with what would change that.
     pub fn prepare(wanted: &[Place<'_>]) -> Result<Places, Error> {
+        Places::prepare_on(wanted, None)
+    }
+
+    /// The same, with addresses of a range that other machines route to this one, at which those reach them.
+    ///
+    /// Errors: as those of [`Places::prepare`]; this machine does not forward to the range, or it has no room for all.
+    pub fn prepare_on(wanted: &[Place<'_>], routed: Option<Subnet>) -> Result<Places, Error> {
         if let Some((form, image)) = wanted
             .iter()
             .find_map(|place| Some((place.form, place.image?)).filter(|(form, _)| !form.has_images()))
@@ -100,7 +107,7 @@ impl Places {
             return Ok(places);
         }
         clean::clean_up(&forms);
-        let network = Network::new(&forms)?;
+        let network = Network::new(&forms, routed)?;
         let mut kinds: Vec<(Form, Option<&str>)> = Vec::new();
         for (place, (_, workshop)) in wanted.iter().zip(&mut places.seats) {
             let kind = (place.form, place.image);

@@ -1,9 +1,12 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
-/// A range of IPv4 addresses, as an address and how many of its first bits are fixed.
+use units::ParseError;
+
+/// A range of IPv4 addresses, as an address and how many of its first bits are fixed: `10.0.7.0/28`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Subnet {
+pub struct Subnet {
     first: u32,
     bits: u32,
 }
@@ -13,15 +16,16 @@ pub(crate) struct Subnet {
 pub(crate) const POOL: Subnet = Subnet { first: u32::from_be_bytes([198, 19, 0, 0]), bits: 16 };
 
 impl Subnet {
-    /// Range number `n`, counted around, of those with room for `hosts` machines beside the bridge.
+    /// Range number `n` of this one, counted around, of those with room for `hosts` machines beside the bridge; `None` where it
+    /// has no such room.
     ///
     /// Shape: one host gets a /30, of which the first address is the range's, the second the bridge's and the last all
     /// machines'.
-    pub(crate) fn number(n: u32, hosts: usize) -> Subnet {
+    pub(crate) fn part(&self, n: u32, hosts: usize) -> Option<Subnet> {
         let size = (hosts as u32 + 3).next_power_of_two();
         let bits = 32 - size.trailing_zeros();
-        let ranges = 1u32 << (bits - POOL.bits);
-        Subnet { first: POOL.first + (n % ranges) * size, bits }
+        let ranges = 1u32 << bits.checked_sub(self.bits)?;
+        Some(Subnet { first: self.first + (n % ranges) * size, bits })
     }
 
     /// Machine number `n` of it; 0 is the bridge.
@@ -53,6 +57,29 @@ impl Subnet {
     }
 }
 
+impl FromStr for Subnet {
+    type Err = ParseError;
+
+    /// Reads the first address of a range and how many of its bits are fixed, 8 to 30: fewer leave no room for a server.
+    fn from_str(text: &str) -> Result<Subnet, ParseError> {
+        let error = |problem: &str| ParseError {
+            what: "range of addresses",
+            given: text.into(),
+            problem: problem.into(),
+            hint: "write its first address and its length, such as 10.0.7.0/28",
+        };
+        let subnet = Subnet::parse(text).filter(|_| text.contains('/'));
+        let subnet = subnet.ok_or_else(|| error("it is not a range of IPv4 addresses"))?;
+        if !(8..=30).contains(&subnet.bits) {
+            return Err(error("its length is not from 8 to 30"));
+        }
+        match subnet.first.trailing_zeros() >= 32 - subnet.bits {
+            true => Ok(subnet),
+            false => Err(error("it does not begin at that address")),
+        }
+    }
+}
+
 impl fmt::Display for Subnet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", Ipv4Addr::from(self.first), self.bits)
@@ -78,15 +105,17 @@ pub(crate) fn in_use(addresses: &str, routes: &str) -> Vec<(String, Subnet)> {
     of_address.chain(of_route).collect()
 }
 
-/// The addresses from which this machine reaches a server that listens at `server`: loopback, the server's own address, or
-/// the range of the bridges. A container engine gives the address later, and the server listens on all of its own.
-pub fn asked_from(server: IpAddr) -> Vec<String> {
+/// The addresses from which this machine reaches a server that listens at `server`: loopback, the server's own address, the
+/// range of the bridges, or `bridge`, its own where others route to it. A container engine gives the address later, and the
+/// server listens on all of its own.
+pub fn asked_from(server: IpAddr, bridge: Option<IpAddr>) -> Vec<String> {
     let mut all = vec!["127.0.0.0/8".to_owned(), "::1".to_owned()];
     if server.is_unspecified() || POOL.contains(server) {
         all.push(POOL.to_string());
     } else if !server.is_loopback() {
         all.push(server.to_string());
     }
+    all.extend(bridge.filter(|bridge| !POOL.contains(*bridge)).map(|bridge| bridge.to_string()));
     all
 }
 
@@ -98,7 +127,7 @@ mod tests {
     #[test]
     fn a_range_has_room_for_its_hosts_and_no_more() {
         let check = |n: u32, hosts: usize, range: &str, last: &str| {
-            let subnet = Subnet::number(n, hosts);
+            let subnet = POOL.part(n, hosts).unwrap();
             assert_eq!(
                 (subnet.to_string().as_str(), subnet.with_length(hosts).as_str()),
                 (range, last),
@@ -144,7 +173,7 @@ mod tests {
     proptest! {
         #[test]
         fn ranges_of_one_size_are_apart(a in any::<u32>(), b in any::<u32>(), hosts in 1usize..200) {
-            let (one, other) = (Subnet::number(a, hosts), Subnet::number(b, hosts));
+            let (one, other) = (POOL.part(a, hosts).unwrap(), POOL.part(b, hosts).unwrap());
             prop_assert_eq!(one.overlaps(&other), one == other);
             prop_assert!(POOL.overlaps(&one));
             prop_assert!(u32::from(one.address(hosts)) < one.first + (1 << (32 - one.bits)) - 1);
@@ -160,7 +189,7 @@ mod tests {
     #[test]
     fn only_this_machine_asks_for_the_status() {
         let check = |server: &str, expect: Option<&str>| {
-            let found = asked_from(server.parse().unwrap());
+            let found = asked_from(server.parse().unwrap(), None);
             assert_eq!(found[..2], ["127.0.0.0/8", "::1"], "{server}");
             assert_eq!(found.get(2).map(String::as_str), expect, "{server}");
         };
@@ -170,5 +199,28 @@ mod tests {
         check("0.0.0.0", Some("198.19.0.0/16"));
         check("10.0.0.5", Some("10.0.0.5"));
         check("fd00::5", Some("fd00::5"));
+        let routed = asked_from("10.0.7.2".parse().unwrap(), Some("10.0.7.1".parse().unwrap()));
+        assert_eq!(routed[2..], ["10.0.7.2", "10.0.7.1"]);
+        let own = asked_from("198.19.7.2".parse().unwrap(), Some("198.19.7.1".parse().unwrap()));
+        assert_eq!(own[2..], ["198.19.0.0/16"]);
+    }
+
+    #[test]
+    fn a_range_that_others_route_here_is_read_and_cut() {
+        let range: Subnet = "10.0.7.0/28".parse().unwrap();
+        let part = |n: u32, hosts: usize| range.part(n, hosts).map(|part| part.to_string());
+        assert_eq!(part(0, 1).as_deref(), Some("10.0.7.0/30"));
+        assert_eq!((part(3, 1), part(4, 1)), (Some("10.0.7.12/30".into()), part(0, 1)));
+        assert_eq!((part(9, 13).as_deref(), part(0, 14)), (Some("10.0.7.0/28"), None));
+        let check = |text: &str, problem: &str| {
+            let error = text.parse::<Subnet>().unwrap_err().to_string();
+            assert!(error.contains(problem) && error.contains("10.0.7.0/28"), "{error}");
+        };
+        check("10.0.7.0", "not a range");
+        check("10.0.7.x/28", "not a range");
+        check("fd00::/64", "not a range");
+        check("10.0.7.0/31", "8 to 30");
+        check("0.0.0.0/0", "8 to 30");
+        check("10.0.7.1/28", "does not begin");
     }
 }

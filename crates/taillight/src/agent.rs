@@ -49,6 +49,10 @@ pub(crate) struct AgentArgs {
     /// of --listen].
     #[arg(long, value_name = "IP")]
     serve_on: Option<IpAddr>,
+    /// With --role server: a range of addresses that other machines route to this one, such as 10.0.7.0/28. Servers behind a
+    /// bridge and in containers have theirs of it; without it there are bare ones only.
+    #[arg(long, value_name = "RANGE")]
+    serve_range: Option<launch::Subnet>,
     /// What this machine is called in results [default: its host name].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
@@ -77,9 +81,14 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let mut generators: Option<Arc<dyn Generators>> = None;
     let mut servers: Option<Arc<dyn Servers>> = None;
     match args.role {
-        Role::Client if !args.allow.is_empty() || args.allow_knobs || args.serve_on.is_some() => {
+        Role::Client
+            if !args.allow.is_empty()
+                || args.allow_knobs
+                || args.serve_on.is_some()
+                || args.serve_range.is_some() =>
+        {
             bail!(
-                "--allow, --allow-knobs and --serve-on are for an agent that starts servers; add --role server"
+                "--allow, --allow-knobs, --serve-on and --serve-range are for an agent that starts servers; add --role server"
             );
         }
         Role::Client => generators = Some(Arc::new(Loads { exe })),
@@ -94,6 +103,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                 exe,
                 allowed: args.allow,
                 listen,
+                routed: args.serve_range,
                 knobs: args.allow_knobs.then(|| host_knobs::HostKnobs::new(knobs::state_folder())),
                 running: Arc::default(),
             }));

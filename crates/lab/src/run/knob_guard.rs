@@ -7,7 +7,7 @@ use std::sync::Arc;
 use host::Host;
 use knobs::overhead::{Overhead, measure};
 use knobs::{Action, Asked, Engine, Problem, Subject};
-use launch::Form;
+use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
 use spec::{Spec, Target};
 
@@ -207,8 +207,8 @@ fn device(target: &Target, host: &Host, pids: &[u32]) -> (Option<String>, Option
             (host.only_card().map(|nic| nic.name.clone()), None)
         }
         (None, Form::Bare, _) | (None, _, None) => (Some("lo".into()), None),
-        // Every form but the bare one has a network namespace of its own, whose device launch calls eth0.
-        (None, _, Some(pid)) => (Some("eth0".into()), Some(format!("/proc/{pid}/ns/net").into())),
+        // Every form but the bare one has a network namespace of its own.
+        (None, _, Some(pid)) => (Some(DEVICE.into()), Some(format!("/proc/{pid}/ns/net").into())),
     }
 }
 

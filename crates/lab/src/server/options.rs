@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use app::{Addresses, App, Placement, Plan};
-use launch::Form;
+use launch::{Form, Subnet};
 use units::Bytes;
 
 use super::Files;
@@ -23,6 +23,9 @@ pub struct ServerOptions {
     pub called: Addresses,
     /// The address that a bare one listens on; the others have addresses of their own.
     pub listen: IpAddr,
+    /// The range that the others have their addresses of, which other machines route to this one; `None`: they are reached from
+    /// this machine only.
+    pub routed: Option<Subnet>,
     /// A build of the user's in place of the program that is found, or of the embedded server.
     pub binary: Option<PathBuf>,
     /// An image of the user's that podman or docker runs, with the program in it.
@@ -55,6 +58,7 @@ impl ServerOptions {
             only: Vec::new(),
             called: Addresses::new(),
             listen: Ipv4Addr::LOCALHOST.into(),
+            routed: None,
             binary: None,
             image: None,
             instances: 1,
@@ -109,6 +113,7 @@ impl ServerOptions {
         plan.only.clone_from(&self.only);
         plan.called.clone_from(&self.called);
         plan.listen = self.listen;
+        plan.routed = self.routed;
         plan.connections = self.connection_limit();
         plan.program(self.binary.clone(), self.image.clone())?;
         plan.arguments(&self.args)?;

@@ -32,6 +32,8 @@ pub(super) struct Running {
     pub(super) pids: Vec<u32>,
     /// The processors that it was given.
     pub(super) cpus: CpuList,
+    /// Whether it has this machine's network, and none of its own.
+    pub(super) is_bare: bool,
 }
 
 impl HostKnobs {
@@ -111,13 +113,20 @@ fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, Str
     planned.map(|planned| planned.actions).map_err(|error| error.to_string())
 }
 
-/// What the knobs of a session act on: its server, and the device that is asked for or the only card.
+/// What the knobs of a session act on: its server, and the device that is asked for, the server's own, or the only card.
 fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject {
     let asked = Some(tune.device.clone()).filter(|name| !name.is_empty());
+    let (net_device, net_namespace) = match (asked, running.pids.first()) {
+        (None, Some(pid)) if !running.is_bare => {
+            (Some(launch::DEVICE.to_owned()), Some(format!("/proc/{pid}/ns/net").into()))
+        }
+        (asked, _) => (asked.or_else(|| host.only_card().map(|nic| nic.name.clone())), None),
+    };
     let subject = Subject {
         name: format!("taillight-agent-{}-{session}", std::process::id()),
         pids: running.pids.clone(),
-        net_device: asked.or_else(|| host.only_card().map(|nic| nic.name.clone())),
+        net_device,
+        net_namespace,
         cpus: running.cpus.clone(),
         ..Subject::default()
     };
@@ -160,7 +169,7 @@ mod tests {
         };
         let one = Host { nics: vec![nic("ens3")], ..Host::default() };
         let two = Host { nics: vec![nic("ens3"), nic("ens4")], ..Host::default() };
-        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap() };
+        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), is_bare: true };
         let check = |device: &str, host: &Host, expect: Option<&str>| {
             let tune = Tune { device: device.into(), ..tune("plan", "rps=subject") };
             let subject = subject(1, &tune, &running, host);
@@ -171,6 +180,10 @@ mod tests {
         check("lo", &one, Some("lo"));
         check("", &two, None);
         check("ens4", &two, Some("ens4"));
+        let behind = Running { is_bare: false, ..running.clone() };
+        let found = subject(1, &tune("plan", "net.rate=1gbit"), &behind, &one);
+        let space = format!("/proc/{}/ns/net", u32::MAX);
+        assert_eq!((found.net_device.as_deref(), found.net_namespace), (Some("eth0"), Some(space.into())));
     }
 
     #[test]

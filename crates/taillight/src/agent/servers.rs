@@ -11,7 +11,7 @@ use app::Addresses;
 use lab::{
     Files, FilesPlace, Looks, Placement, Server, ServerOptions, TargetName, allowed_cores, allowed_cpus,
 };
-use launch::Form;
+use launch::{Form, Subnet};
 use probes::{Beside, Observer};
 use serde_json::Value;
 use spec::{Cpus, Spec, Target, Workload};
@@ -25,6 +25,8 @@ pub(super) struct Launches {
     pub(super) allowed: Vec<PathBuf>,
     /// The address that they listen on.
     pub(super) listen: IpAddr,
+    /// The range that those behind a bridge and in containers have their addresses of, which other machines route here.
+    pub(super) routed: Option<Subnet>,
     /// Knobs of this machine, where its operator allowed them.
     pub(super) knobs: Option<HostKnobs>,
     /// Each session's server, which knobs act on.
@@ -47,7 +49,7 @@ impl Launches {
         };
         let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
-        options.listen = self.listen;
+        (options.listen, options.routed) = (self.listen, self.routed);
         options.files = files_of(&target, workload)?;
         options.only.clone_from(&serve.services);
         options.called = called(&serve.called)?;
@@ -76,10 +78,16 @@ impl Launches {
                     binary.display()
                 ));
             }
-            if placement.form != Form::Bare {
+            if let Some(image) = &placement.image {
+                return Err(format!(
+                    "it runs no image that a coordinator names, such as {image}; leave the image out"
+                ));
+            }
+            if placement.form != Form::Bare && self.routed.is_none() {
                 // An address behind a bridge here means nothing on another machine.
                 return Err(format!(
-                    "a server of the form {} can be reached from its own machine only; use --form bare",
+                    "a server of the form {} can be reached from its own machine only; use --form bare, or have its operator \
+                     name a range of addresses that other machines route to it, by --serve-range",
                     placement.form
                 ));
             }
@@ -199,8 +207,10 @@ impl Kept {
 
     /// Has knobs act on the processes that serve now.
     fn note(&self) {
-        let cpus = self.server.record().cpus.iter().copied().collect();
-        let running = Running { pids: self.server.pids(), cpus };
+        let record = self.server.record();
+        let pids = self.server.pids();
+        let running =
+            Running { is_bare: record.form == Form::Bare.name(), cpus: record.cpus.iter().copied().collect(), pids };
         self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.session, running);
     }
 }
@@ -282,6 +292,7 @@ mod tests {
             exe: "/bin/taillight".into(),
             allowed: vec!["/opt/memcached".into()],
             listen: [10, 0, 0, 5].into(),
+            routed: None,
             knobs: None,
             running: Arc::default(),
         }
@@ -364,6 +375,12 @@ mod tests {
         check("nginx", "--urls /etc/passwd", Some("none of its files"));
         check("/srv/apps/mine", "", Some("memcached, nginx"));
         check("memcached", "--form lxc", Some("own machine only"));
+        check("memcached", "--form podman --server-image memcached:1", Some("runs no image"));
+        let routed = Launches { routed: Some("10.0.7.0/28".parse().unwrap()), ..launches() };
+        for form in ["bridged", "lxc", "podman", "docker"] {
+            let (_, options) = routed.options(&message("memcached", &format!("--form {form}"))).unwrap();
+            assert_eq!((options.form.name(), options.routed), (form, routed.routed));
+        }
         check("memcached", "--server-cpus 1000", Some("no processor 1000"));
         check("memcached", "--server-cpus cores:2", Some("for studies"));
         for word in [

@@ -61,6 +61,20 @@ impl Net {
         ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
     }
 
+    /// A range of addresses that this machine routes to a host, which forwards them.
+    pub(crate) fn route(&self, host: usize) -> String {
+        // Addresses for documentation (RFC 5737): no machine has them.
+        let range = format!("192.0.2.{}/28", 16 * (self.subnet % 16));
+        ip(&["route", "replace", &range, "via", &self.address(host)]).unwrap();
+        range
+    }
+
+    /// Has a host forward packets.
+    pub(crate) fn forward(&self, host: usize) {
+        let words = ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"];
+        ip(&[&["netns", "exec", &self.hosts[host]], &words[..]].concat()).unwrap();
+    }
+
     /// Plugs a host in or pulls its plug.
     pub(crate) fn plug(&self, host: usize, plugged: bool) {
         ip(&["link", "set", &self.link(host), if plugged { "up" } else { "down" }]).unwrap();

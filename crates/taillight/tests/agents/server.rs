@@ -25,21 +25,16 @@ struct Lab {
 impl Lab {
     /// `None`, and says why, where namespaces are unavailable.
     fn new() -> Option<Lab> {
-        let net = Net::new(1)?;
+        Some(Lab::on(Net::new(1)?, &[]))
+    }
+
+    /// With an agent that has these options, too.
+    fn on(net: Net, options: &[&str]) -> Lab {
         let listen = format!("{}:0", net.address(SERVER));
-        let words = [
-            "agent",
-            "--role",
-            "server",
-            "--listen",
-            &listen,
-            "--name",
-            "s",
-            "--insecure-token",
-            "--allow-knobs",
-        ];
+        let mut words = vec!["agent", "--role", "server", "--listen", &listen, "--name", "s"];
+        words.extend(["--insecure-token", "--allow-knobs"].iter().chain(options));
         let (agent, address) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
-        Some(Lab { agent, address, folder: tempfile::tempdir().unwrap(), net })
+        Lab { agent, address, folder: tempfile::tempdir().unwrap(), net }
     }
 
     fn load(&self, words: &str) -> Process {
@@ -215,6 +210,39 @@ fn what_it_may_not_start_is_refused() {
     check("--target sphinx --sphinx-arg=--pidfile=/tmp/x", "'--pidfile=/tmp/x' is not an option");
     check("--target 127.0.0.1:1", "already runs");
     assert_eq!(lab.servers(), BTreeSet::new());
+}
+
+#[test]
+fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_routed_there() {
+    let Some(net) = Net::new(1) else { return };
+    let range = net.route(SERVER);
+    let lab = Lab::on(net, &["--serve-range", &range]);
+    let load = |form: &str| {
+        let words = format!(
+            "--target sphinx --server-memory 64MiB --rate 1k --window 300ms --form {form} --name {form}"
+        );
+        lab.load(&words).wait_success(LONG)
+    };
+    let error = load("bridged").unwrap_err().to_string();
+    assert!(error.contains("forwards no packets") && error.contains("ip_forward=1"), "{error}");
+    lab.net.forward(SERVER);
+    for form in ["bridged", "lxc"] {
+        match load(form) {
+            Ok(_) => {}
+            Err(error) if form == "lxc" && error.to_string().contains("lxc") => {
+                println!("skipped: {form}: {error}");
+                continue;
+            }
+            Err(error) => panic!("{form}: {error}"),
+        }
+        let result = lab.result(form);
+        let (target, trial) = (&result.targets[0], &result.trials[0]);
+        assert_eq!(target.form, form);
+        let subnet: launch::Subnet = range.parse().unwrap();
+        assert!(target.address.starts_with("192.0.2."), "{} is not of {subnet}", target.address);
+        assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{form}: {:?}", trial.errors);
+        assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{form}: {:?}", trial.counters);
+    }
 }
 
 #[test]
