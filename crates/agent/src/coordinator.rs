@@ -17,6 +17,7 @@ use members::Members;
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
 
+use crate::message::Tune;
 use crate::{Comparison, Credentials, Error};
 
 /// What was heard and not looked at yet.
@@ -92,6 +93,13 @@ impl Coordinator {
     /// The agents as messages name them.
     pub fn agents(&self) -> Vec<String> {
         self.links.iter().map(Link::label).collect()
+    }
+
+    /// Has every agent plan, apply or undo knobs of its machine; what each says, or why it does not. They are reverted when the
+    /// sessions end.
+    pub fn tune(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
+        let Coordinator { links, heard, gone, runtime, .. } = self;
+        runtime.block_on(Members { links, heard, gone }.tune_all(tune))
     }
 
     /// Runs one load and returns what each agent recorded; `live` gets what they say meanwhile, with their number.

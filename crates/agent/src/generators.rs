@@ -2,7 +2,7 @@ use std::path::Path;
 
 use launch::Spec;
 
-use crate::message::Generate;
+use crate::message::{Generate, Tune};
 
 /// How a generator is started on the agent's machine.
 ///
@@ -15,6 +15,12 @@ pub trait Generators: Send + Sync + 'static {
     ///
     /// Errors: why it will not; the coordinator is told. What comes from the network is checked here.
     fn spec(&self, task: &Generate, recording: &Path) -> Result<Spec, String>;
+
+    /// Plans, applies, shows or undoes knobs of this machine for the session's generator; returns what there is to say.
+    fn tune(&self, session: u64, tune: &Tune) -> Result<String, String>;
+
+    /// The coordinator disconnected or finished: its knobs are to be reverted. Its generator has ended already.
+    fn leave(&self, session: u64);
 }
 
 /// How a coordinator is told that a generator is ready.

@@ -12,7 +12,7 @@ use prost::{Message, Oneof};
 ///
 /// 2 added the role of a server, 3 the device that knobs act on, 4 describes generators and servers by specifications,
 /// 5 has single services served, halted, resumed and asked for what they use, 6 has them and their machine looked at beside a
-/// trial, and tells what can be looked at there.
+/// trial, tells what can be looked at there, and changes knobs of a generator's machine.
 pub const PROTOCOL: u32 = 6;
 
 /// The version of this program, which is told to the other side.
@@ -148,6 +148,9 @@ pub struct Tune {
     /// The network device that they act on; empty: the machine's only card.
     #[prost(string, tag = "3")]
     pub device: String,
+    /// The processors that they act on, as a list; empty: those of the server, or all of a generator's.
+    #[prost(string, tag = "4")]
+    pub cpus: String,
 }
 
 /// What is to be looked at beside a trial, or what was seen.

@@ -17,7 +17,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// How long facts may take; they take some ms.
 const FACTS_WAIT: Duration = Duration::from_secs(30);
 /// How long knobs may take; each takes some ms, a daemon that ends or starts up to 15 s.
-const TUNE_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const TUNE_WAIT: Duration = Duration::from_secs(60);
 /// How long probes may take to begin or to sum up what they saw, on a machine that is busy.
 const WATCH_WAIT: Duration = Duration::from_secs(60);
 /// How long one question for the time may take.

@@ -100,6 +100,17 @@ impl Host {
         cards.next().is_none().then_some(card)
     }
 
+    /// The only network device with hardware behind it or, where there is none, the only one but loopback, as in a network
+    /// namespace; `None` where there are several.
+    pub fn only_device(&self) -> Option<&Nic> {
+        if self.nics.iter().any(Nic::is_hardware) {
+            return self.only_card();
+        }
+        let mut others = self.nics.iter().filter(|nic| nic.name != "lo");
+        let other = others.next()?;
+        others.next().is_none().then_some(other)
+    }
+
     /// The program called `name`, if it is installed.
     pub fn program(&self, name: &str) -> Option<&Software> {
         self.software.iter().find(|software| software.name == name)

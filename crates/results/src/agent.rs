@@ -30,6 +30,10 @@ pub struct AgentRecord {
     pub generator_lag: LatencySummary,
     /// Share of its time that it spent working, 0 to 1.
     pub busy_share: Option<f64>,
+    /// What was changed on its machine while it generated, as one would type it, and what of a profile was left out, as
+    /// comments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<String>,
     /// What it says of its own part.
     pub verdict: Verdict,
 }

@@ -134,6 +134,7 @@ mod tests {
             spec.generator.cpus = Some("0-1".parse().unwrap());
             spec.generator.pace = Some(crate::Pace::Spin);
             spec.knobs = vec!["smt=off".parse().unwrap()];
+            spec.client_knobs = vec!["swap=off".parse().unwrap()];
             spec.probes = "all".parse().unwrap();
             is_whole(&spec);
         }

@@ -135,6 +135,7 @@ fn of_commands(path: &str) -> Option<&'static str> {
         "qos.target" => "--qos",
         "probes" => "--probe",
         "knobs" => "--server-knob",
+        "client-knobs" => "--client-knob",
         "seed" => "--seed",
         _ => return None,
     })

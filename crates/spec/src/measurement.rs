@@ -25,6 +25,9 @@ pub struct Spec {
     /// What is changed on the server's machine meanwhile.
     #[schemars(extend("x-source" = "ours, because nothing on a machine is changed unless it is asked for"))]
     pub knobs: Vec<Knob>,
+    /// What is changed on the generators' machines meanwhile: those of the agents, or this one.
+    #[schemars(extend("x-source" = "ours, because nothing on a machine is changed unless it is asked for"))]
+    pub client_knobs: Vec<Knob>,
     /// What is observed meanwhile.
     #[schemars(extend("x-source" = "ours, because looking costs the server processor time (docs/reference/probes.md)"))]
     pub probes: ProbeSet,
@@ -45,6 +48,7 @@ impl Default for Spec {
             load: Load::default(),
             generator: Generator::default(),
             knobs: Vec::new(),
+            client_knobs: Vec::new(),
             probes: ProbeSet::default(),
             qos: QosTarget::default(),
             time: Time::default(),
@@ -204,6 +208,7 @@ mod tests {
         spec.target.args = vec!["-o".into(), "x".into()];
         spec.target.set = vec!["gzip=6".into()];
         spec.knobs = vec!["smt=off".parse().unwrap()];
+        spec.client_knobs = vec!["profile=cache-client".parse().unwrap(), "swap=off".parse().unwrap()];
         spec.probes = "io,stages".parse().unwrap();
         spec.qos = "raw p99.9<5ms".parse::<Qos>().unwrap().into();
         spec.target.server = "nginx".parse().unwrap();

@@ -23,8 +23,8 @@ impl fmt::Display for SpecError {
 impl std::error::Error for SpecError {}
 
 /// Sections, in the order in which a person thinks of them.
-pub(crate) const SECTIONS: [&str; 9] =
-    ["target", "workload", "load", "generator", "knobs", "probes", "qos", "time", "seed"];
+pub(crate) const SECTIONS: [&str; 10] =
+    ["target", "workload", "load", "generator", "knobs", "client-knobs", "probes", "qos", "time", "seed"];
 
 impl Spec {
     /// Reads what was parsed from a file, TOML or JSON. What is left out has its default; the kind of the workload follows
@@ -43,7 +43,7 @@ impl Spec {
         if let Some(key) = whole.keys().next() {
             return Err(unknown_key(key, key, &SECTIONS));
         }
-        let [target, workload, load, generator, knobs, probes, qos, time, seed] = parts;
+        let [target, workload, load, generator, knobs, client_knobs, probes, qos, time, seed] = parts;
         let target: Target = section("target", target)?;
         let answers = workloads(&target.server).map_err(|e| SpecError(format!("target.server: {e}")))?;
         let (workload, given) = workload_of(&target, &answers, workload)?;
@@ -57,6 +57,7 @@ impl Spec {
             load: section::<Load>("load", load)?,
             generator: section::<Generator>("generator", Value::Object(generator.clone()))?,
             knobs: value("knobs", one_or_many(knobs))?,
+            client_knobs: value("client-knobs", one_or_many(client_knobs))?,
             probes: value("probes", probes)?,
             qos: section("qos", qos)?,
             time: section::<Time>("time", Value::Object(time.clone()))?,
@@ -275,6 +276,7 @@ mod tests {
         );
         check(json!({ "qos": { "target": "p99" } }), "qos.target: ");
         check(json!({ "knobs": ["smt"] }), "knobs: ");
+        check(json!({ "client-knobs": ["cache-client"] }), "client-knobs: ");
         check(json!([1]), "write a specification");
     }
 

@@ -9,9 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use ::agent::{Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings, TOKEN};
+use ::agent::{
+    Agent, Clock, CredentialFiles, Credentials, Generate, Generators, Servers, Settings, TOKEN, Tune,
+};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use host_knobs::{HostKnobs, Running};
 use spec::Workload;
 
 /// What an agent is there for.
@@ -41,8 +44,7 @@ pub(crate) struct AgentArgs {
     /// With --role server: a program that coordinators may have started by --server-binary. May be given more than once.
     #[arg(long, value_name = "FILE")]
     allow: Vec<PathBuf>,
-    /// With --role server: let coordinators change knobs of this machine (taillight tune), which are reverted when
-    /// they disconnect.
+    /// Let coordinators change knobs of this machine (taillight tune), which are reverted when they disconnect.
     #[arg(long)]
     allow_knobs: bool,
     /// With --role server: the address that servers listen on; any host that can reach it can use them [default: that
@@ -80,18 +82,16 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let exe = lab::this_program()?;
     let mut generators: Option<Arc<dyn Generators>> = None;
     let mut servers: Option<Arc<dyn Servers>> = None;
+    let knobs = args.allow_knobs.then(|| HostKnobs::new(knobs::state_folder()));
     match args.role {
         Role::Client
-            if !args.allow.is_empty()
-                || args.allow_knobs
-                || args.serve_on.is_some()
-                || args.serve_range.is_some() =>
+            if !args.allow.is_empty() || args.serve_on.is_some() || args.serve_range.is_some() =>
         {
             bail!(
-                "--allow, --allow-knobs, --serve-on and --serve-range are for an agent that starts servers; add --role server"
+                "--allow, --serve-on and --serve-range are for an agent that starts servers; add --role server"
             );
         }
-        Role::Client => generators = Some(Arc::new(Loads { exe })),
+        Role::Client => generators = Some(Arc::new(Loads { exe, knobs })),
         Role::Server => {
             let listen = args.serve_on.unwrap_or(args.listen.ip());
             if listen.is_unspecified() {
@@ -104,7 +104,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
                 allowed: args.allow,
                 listen,
                 routed: args.serve_range,
-                knobs: args.allow_knobs.then(|| host_knobs::HostKnobs::new(knobs::state_folder())),
+                knobs,
                 running: Arc::default(),
             }));
         }
@@ -129,6 +129,8 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
 /// Generators of this program.
 struct Loads {
     exe: PathBuf,
+    /// Knobs of this machine, where its operator allowed them.
+    knobs: Option<HostKnobs>,
 }
 
 impl Generators for Loads {
@@ -146,6 +148,21 @@ impl Generators for Loads {
             trial.display().to_string(),
         ]))
     }
+
+    fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
+        let cpus = lab::allowed_cpus().into_iter().collect();
+        let generator = Running { cpus, is_bare: true, ..Running::default() };
+        allowed(self.knobs.as_ref())?.tune(session, tune, &generator)
+    }
+
+    fn leave(&self, session: u64) {
+        self.knobs.iter().for_each(|knobs| knobs.leave(session));
+    }
+}
+
+/// Knobs of this machine. Errors: its operator did not allow them.
+fn allowed(knobs: Option<&HostKnobs>) -> Result<&HostKnobs, String> {
+    knobs.ok_or_else(|| "its operator allows no knobs; that takes --allow-knobs".into())
 }
 
 /// Whether a task asks for load on a server that runs, and nothing else: it came over the network.
@@ -158,8 +175,8 @@ fn check(task: &Generate) -> Result<(), String> {
     if !spec.generator.agents.agents.is_empty() {
         return Err("an agent cannot ask further agents".into());
     }
-    if !spec.knobs.is_empty() || !spec.probes.is_empty() {
-        return Err("the role of a client changes and observes nothing; leave out knobs and probes".into());
+    if !spec.knobs.is_empty() || !spec.client_knobs.is_empty() || !spec.probes.is_empty() {
+        return Err("a generator changes and observes nothing; leave out knobs and probes".into());
     }
     let Workload::Web(web) = &spec.workload else { return Ok(()) };
     // It would send any file of this machine to any address, whole or line by line.
@@ -204,6 +221,7 @@ mod tests {
         }
         check("10.0.0.5:1", r#""generator": { "agents": ["10.0.0.6:7070"] }"#, Err("further agents"));
         check("10.0.0.5:1", r#""knobs": ["smt=off"]"#, Err("leave out knobs"));
+        check("10.0.0.5:1", r#""client-knobs": ["smt=off"]"#, Err("leave out knobs"));
         check("http://h", &web(r#""method": "POST", "body-size": "1KiB""#), Ok(()));
         check("http://h", &web(r#""method": "POST", "body": "/etc/passwd""#), Err("none of its files"));
         check("http://h", &web(r#""urls": "/etc/passwd""#), Err("use --files"));
@@ -213,7 +231,8 @@ mod tests {
 
     #[test]
     fn its_place_among_the_generators_is_told() {
-        let loads = Loads { exe: "/bin/taillight".into() };
+        let loads = Loads { exe: "/bin/taillight".into(), knobs: None };
+        assert!(loads.tune(1, &Tune::default()).unwrap_err().contains("--allow-knobs"));
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name).display().to_string();
         let text = r#"{"target":{"server":"h:1"},"load":{"rate":"5krps"}}"#;

@@ -12,6 +12,11 @@ pub(crate) use workload::{AnyWorkload, On, Typed};
 pub(crate) struct LoadOptions {
     #[command(flatten)]
     pub generator: spec::Generator,
+    /// A knob of the machine that generates while it does, such as busy-poll=50us, or a profile, such as
+    /// profile=cache-client: of this machine, which takes root, or with --agents of each of theirs, which must allow it. May
+    /// be given more than once.
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "Load")]
+    pub client_knob: Vec<spec::Knob>,
     /// CLOSED LOOP instead of a rate: each client asks again once it has its answer, so a slow server is asked less.
     /// Its figures leave out what was not asked meanwhile; for comparison with tools that measure so.
     #[arg(long, help_heading = "Load")]

@@ -117,6 +117,7 @@ impl Setting {
             },
             generator: load.generator.clone(),
             knobs: self.server.knobs().iter().map(knob).collect::<Result<_>>()?,
+            client_knobs: load.client_knob.clone(),
             probes: ProbeSet::default(),
             qos: self.result.qos.into(),
             // Trials that search come in numbers and ask less.

@@ -10,10 +10,11 @@ mod part;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use agent::{Coordinator, Load, Outcome, Part};
-use anyhow::{Context, Result};
+use agent::{Coordinator, Load, Outcome, Part, Tune};
+use anyhow::{Context, Result, bail};
 use openloop::{LivePoint, Load as Offered, Recording, judge};
 use results::{AgentRecord, Invalid, LatencySummary, Reason};
+use spec::Spec;
 use units::Time;
 use workloads::web::FileSet;
 
@@ -30,6 +31,8 @@ pub(crate) struct Agents {
     coordinator: Coordinator,
     records: Vec<AgentRecord>,
     lost: Option<Invalid>,
+    /// What another process changed of the knobs that were in force on their machines.
+    drift: Option<Invalid>,
     opened: Option<Time>,
 }
 
@@ -44,7 +47,7 @@ impl Agents {
         }
         options::check(&load.agents, &task.addresses, load.connections, load.clients)?;
         let coordinator = Coordinator::open(&options::config(&load.agents)?)?;
-        Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, opened: None }))
+        Ok(Some(Agents { coordinator, records: Vec::new(), lost: None, drift: None, opened: None }))
     }
 
     /// Has them generate the load, of this file set if it is of one, and merges what they recorded.
@@ -65,17 +68,66 @@ impl Agents {
             Load { specs: (0..shares).map(part).collect(), prepare_within: ALLOWANCE, end_within: takes };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
+        let changed = self.apply(spec)?;
+        // What ends a load early ends the sessions, too, with which the agents revert all.
         let outcome = self.coordinator.run(&load, stop, look_on)?;
+        self.undo(spec, &outcome);
         self.opened = Some(Time(outcome.start_ns) + spec.time.warmup);
         let recordings = outcome.parts.iter().map(|part| merge::read(part, task.spec.time.window));
         let recordings = recordings.collect::<Result<Vec<_>>>()?;
         let parts = outcome.parts.iter().zip(&recordings);
         self.records = parts.map(|(part, one)| record(offered, &outcome, part, one.as_ref())).collect();
+        for (record, changed) in self.records.iter_mut().zip(changed) {
+            record.knobs = changed.lines().map(str::to_owned).collect();
+        }
         self.lost = merge::lost(&outcome);
         merge::all(&outcome.parts, recordings)?.with_context(|| {
             let why = self.lost.as_ref().map_or("", |lost| lost.detail.as_str());
             format!("no agent recorded anything: {why}")
         })
+    }
+
+    /// Applies the knobs of the generators' machines on all of them; what each has done.
+    ///
+    /// Errors: one does not allow them, or lacks what they take.
+    fn apply(&mut self, spec: &Spec) -> Result<Vec<String>> {
+        if spec.client_knobs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let said = self.coordinator.tune(&tune("apply", spec));
+        let names = self.coordinator.agents();
+        let done = names.into_iter().zip(said).map(|(name, said)| match said {
+            Ok(done) => Ok(done),
+            Err(why) => bail!("knobs of the generator's machine: {name}: {why}"),
+        });
+        done.collect()
+    }
+
+    /// Reverts them, and keeps what another process has changed meanwhile.
+    fn undo(&mut self, spec: &Spec, outcome: &Outcome) {
+        if spec.client_knobs.is_empty() {
+            return;
+        }
+        let said = self.coordinator.tune(&tune("undo", spec));
+        let mut drifts = Vec::new();
+        for (part, said) in outcome.parts.iter().zip(said) {
+            match said {
+                Ok(none) if none.is_empty() => {}
+                Ok(drift) => drifts.push(format!("{} ({}): {drift}", part.name, part.address)),
+                // One that was lost has reverted them, and is told of already.
+                Err(why) if part.recording.is_ok() => {
+                    drifts.push(format!("{} ({}) did not revert its knobs: {why}", part.name, part.address));
+                }
+                Err(_) => {}
+            }
+        }
+        let drift = || Invalid { reason: Reason::KnobDrift, detail: drifts.join("; ") };
+        self.drift = (!drifts.is_empty()).then(drift);
+    }
+
+    /// What another process changed of their knobs, as a reason against the trial.
+    pub(crate) fn drift(&self) -> Option<&Invalid> {
+        self.drift.as_ref()
     }
 
     /// When the window of all opened, by this machine's `CLOCK_MONOTONIC`; `None` before it did.
@@ -91,6 +143,17 @@ impl Agents {
     /// Each agent's own part.
     pub(crate) fn records(self) -> Vec<AgentRecord> {
         self.records
+    }
+}
+
+/// What is asked of the generators' machines.
+fn tune(action: &str, spec: &Spec) -> Tune {
+    let cpus = spec.generator.agents.agents_cpus.as_ref();
+    Tune {
+        action: action.into(),
+        knobs: spec.client_knobs.iter().map(ToString::to_string).collect(),
+        cpus: cpus.map_or_else(String::new, ToString::to_string),
+        ..Tune::default()
     }
 }
 

@@ -142,6 +142,7 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     if let Some(agents) = &agents {
         // What was lost is the most severe, and the cause of the rest.
         others.splice(0..0, agents.lost().cloned());
+        others.extend(agents.drift().cloned());
     }
     let cpus = match agents {
         Some(_) => &spec.generator.agents.agents_cpus,

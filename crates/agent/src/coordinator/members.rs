@@ -6,7 +6,8 @@ use tokio::time::{Instant, timeout_at};
 use super::link::{Heard, Link};
 use crate::clock::monotonic_ns;
 use crate::comparison::Exchange;
-use crate::message::{Event, Order, Ping};
+use crate::message::{Event, Order, Ping, Tune};
+use crate::tenant::TUNE_WAIT;
 use crate::{Comparison, Error};
 
 /// Questions for the time in one comparison: of so many, one met no other packet on its way.
@@ -42,6 +43,33 @@ impl Members<'_> {
         match self.links.iter().zip(&*self.gone).find_map(gone) {
             Some((agent, why)) => Err(Error::LostEarly { agent, why }),
             None => Ok(()),
+        }
+    }
+
+    /// Has every agent plan, apply or undo knobs of its machine, one after the other; what each says, or why it does not.
+    pub(super) async fn tune_all(&mut self, tune: &Tune) -> Vec<Result<String, String>> {
+        let mut said = Vec::new();
+        for agent in 0..self.links.len() {
+            said.push(self.tune(agent, tune).await);
+        }
+        said
+    }
+
+    async fn tune(&mut self, agent: usize, tune: &Tune) -> Result<String, String> {
+        self.links[agent].say(Order::Tune(tune.clone())).await;
+        let deadline = Instant::now() + TUNE_WAIT;
+        loop {
+            if let Some(why) = &self.gone[agent] {
+                return Err(why.clone());
+            }
+            let heard = self.next(deadline).await;
+            let heard = heard.ok_or_else(|| format!("it did not answer within {TUNE_WAIT:?}"))?;
+            match heard.what {
+                Ok(Event::Answer(answer)) if heard.agent == agent => {
+                    return if answer.refused { Err(answer.text) } else { Ok(answer.text) };
+                }
+                _ => {}
+            }
         }
     }
 

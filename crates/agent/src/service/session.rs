@@ -65,10 +65,12 @@ impl Session {
         if let Some(asked) = self.asked.take() {
             let _ = asked.await;
         }
-        if let Some(servers) = self.servers.clone() {
-            let number = self.number;
-            let _ = spawn_blocking(move || servers.leave(number)).await;
-        }
+        let (servers, generators, number) = (self.servers.clone(), self.generators.clone(), self.number);
+        let leave = move || {
+            servers.iter().for_each(|servers| servers.leave(number));
+            generators.iter().for_each(|generators| generators.leave(number));
+        };
+        let _ = spawn_blocking(leave).await;
         end
     }
 
@@ -170,10 +172,17 @@ impl Session {
                 }
                 self.have(child, ToDo::Watch(watch)).await
             }
-            Order::Facts(_) => self.ask(|servers| servers.facts()).await,
+            Order::Facts(_) => match self.servers.clone() {
+                Some(servers) => self.ask(move || servers.facts()).await,
+                None => self.answer(Err(NO_SERVER.into())).await,
+            },
             Order::Tune(tune) => {
                 let number = self.number;
-                self.ask(move |servers| servers.tune(number, &tune)).await
+                match (self.servers.clone(), self.generators.clone()) {
+                    (Some(servers), _) => self.ask(move || servers.tune(number, &tune)).await,
+                    (None, Some(generators)) => self.ask(move || generators.tune(number, &tune)).await,
+                    (None, None) => self.answer(Err("it has no role".into())).await,
+                }
             }
             Order::Beat(_) => Ok(()),
             Order::Hello(_) => Err("the coordinator introduced itself twice".into()),
@@ -206,17 +215,12 @@ impl Session {
     }
 
     /// Has `work` done in a thread where it may wait, while the session goes on; what it says is sent then.
-    async fn ask(&mut self, work: impl FnOnce(&dyn Servers) -> Said + Send + 'static) -> Result<(), End> {
-        match self.servers.clone() {
-            None => self.answer(Err(NO_SERVER.into())).await,
-            Some(_) if self.asked.is_some() => {
-                self.answer(Err("it is busy with what it was asked for before".into())).await
-            }
-            Some(servers) => {
-                self.asked = Some(spawn_blocking(move || work(&*servers)));
-                Ok(())
-            }
+    async fn ask(&mut self, work: impl FnOnce() -> Said + Send + 'static) -> Result<(), End> {
+        if self.asked.is_some() {
+            return self.answer(Err("it is busy with what it was asked for before".into())).await;
         }
+        self.asked = Some(spawn_blocking(work));
+        Ok(())
     }
 
     async fn answer(&self, said: Said) -> Result<(), End> {

@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use agent::{Coordinator, Error};
+use agent::{Coordinator, Error, Tune};
 
 use crate::setup::{Here, agent, agent_config, children, is_child, load_of, recorded, run};
 
@@ -34,6 +34,26 @@ fn all_begin_together_and_hand_in_what_they_recorded() {
     drop(coordinator);
     let log = a.logged();
     assert!(log.contains("2 loads; the coordinator closed it"), "{log}");
+}
+
+#[test]
+fn each_says_what_became_of_the_knobs_of_its_machine() {
+    let (a, b) = (agent("a"), agent("b"));
+    let mut coordinator = Coordinator::open(&agent_config(&[&a, &b])).unwrap();
+    let tune = |knob: &str| Tune {
+        action: "apply".into(),
+        knobs: vec![knob.into()],
+        cpus: "2-3".into(),
+        ..Tune::default()
+    };
+    let said = Ok("apply swap=off on 2-3".to_owned());
+    assert_eq!(coordinator.tune(&tune("swap=off")), [said.clone(), said.clone()]);
+    let refused = Err("its operator allows no knobs".to_owned());
+    assert_eq!(coordinator.tune(&tune("refused")), [refused.clone(), refused]);
+    // One that is gone has reverted them.
+    drop(b);
+    let after = coordinator.tune(&tune("swap=off"));
+    assert!(after[0] == said && after[1].is_err(), "{after:?}");
 }
 
 #[test]

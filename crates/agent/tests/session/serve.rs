@@ -120,7 +120,7 @@ fn serve(target: &str) -> Serve {
 
 fn tune(knobs: &[&str]) -> Tune {
     let knobs = knobs.iter().map(|text| (*text).into()).collect();
-    Tune { action: "apply".into(), knobs, device: String::new() }
+    Tune { action: "apply".into(), knobs, ..Tune::default() }
 }
 
 /// Waits until process `pid` is no longer a child of this one.

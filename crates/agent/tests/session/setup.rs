@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use agent::{
-    Agent, AgentConfig, Clock, Coordinator, Credentials, Error, Generate, Generators, Load, Outcome, Settings,
+    Agent, AgentConfig, Clock, Coordinator, Credentials, Error, Generate, Generators, Load, Outcome, Settings, Tune,
 };
 use launch::Spec;
 
@@ -32,6 +32,15 @@ impl Generators for Pretend {
         let spec = Spec::new("generator", program);
         Ok(spec.arg(recording.display().to_string()).args(task.spec.split_whitespace()))
     }
+
+    fn tune(&self, _session: u64, tune: &Tune) -> Result<String, String> {
+        match tune.knobs.join(" ").as_str() {
+            "refused" => Err("its operator allows no knobs".into()),
+            knobs => Ok(format!("{} {knobs} on {}", tune.action, tune.cpus)),
+        }
+    }
+
+    fn leave(&self, _session: u64) {}
 }
 
 /// An agent, and what it logs.

@@ -125,6 +125,7 @@ impl Bench {
                 (server, KnobGuard::there(experiment, tuner)?)
             }
         };
+        let hold = hold.and_client(experiment, &plan.name, &agents, &placement, engine)?;
         let mut notes = vec![remote_host.map_or_else(|| placement.note(), |there| there.note())];
         notes.extend(server.network_note(&setup.host));
         notes.extend(hold.notes());

@@ -9,7 +9,7 @@ use knobs::overhead::{Overhead, measure};
 use knobs::{Action, Asked, Engine, Problem, Subject};
 use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
-use spec::{Spec, Target};
+use spec::{Agents, Spec, Target};
 
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server};
@@ -19,7 +19,12 @@ use crate::{Error, Interrupt, Placement, Server};
 pub struct KnobGuard {
     knobs: Vec<String>,
     by: By,
+    /// Those of the generator's machine, where that is this one.
+    client: Option<Box<KnobGuard>>,
 }
+
+/// Before a knob of a profile that a machine lacks, among the lines of what an agent does.
+pub const LEFT_OUT: &str = "# Left out of a profile: ";
 
 #[derive(Clone)]
 enum By {
@@ -27,13 +32,23 @@ enum By {
     Nothing,
     /// The one engine that applies those of all benches.
     Engine(Box<Here>),
-    /// The agent that runs the server on another machine, and the device there.
-    Tuner(Arc<dyn Tuner>, Option<String>),
+    /// The agent that runs the server on another machine, the device there, and what that machine lacks.
+    Tuner(Arc<dyn Tuner>, Option<String>, Vec<String>),
 }
 
 /// The knobs as `taillight tune` takes them.
 pub(crate) fn names(spec: &Spec) -> Vec<String> {
     spec.knobs.iter().map(ToString::to_string).collect()
+}
+
+/// Those of the generators' machines.
+pub(crate) fn client_names(spec: &Spec) -> Vec<String> {
+    spec.client_knobs.iter().map(ToString::to_string).collect()
+}
+
+/// Whether knobs of this machine are asked for, whose servers are `elsewhere` or not.
+pub(crate) fn changes_this_machine(spec: &Spec, agents: &Agents, elsewhere: bool) -> bool {
+    !spec.knobs.is_empty() && !elsewhere || !spec.client_knobs.is_empty() && agents.agents.is_empty()
 }
 
 /// What knobs of this machine act on.
@@ -48,7 +63,7 @@ struct Here {
 impl KnobGuard {
     /// No knobs.
     pub(super) fn none() -> KnobGuard {
-        KnobGuard { knobs: Vec::new(), by: By::Nothing }
+        KnobGuard { knobs: Vec::new(), by: By::Nothing, client: None }
     }
 
     /// What `experiment` asks for, for servers of this machine, by an engine of its own.
@@ -60,13 +75,43 @@ impl KnobGuard {
         servers: &[Server],
         placement: &Placement,
     ) -> Result<KnobGuard, Error> {
-        if experiment.knobs.is_empty() {
+        let agents = &experiment.generator.agents;
+        if !changes_this_machine(experiment, agents, false) {
             return Ok(KnobGuard::none());
         }
         let engine = Engine::here()?;
         engine.refuse_leftovers()?;
         let pids = servers.iter().flat_map(Server::pids).collect();
-        KnobGuard::of_processes(experiment, name, pids, placement, Some(&engine))
+        let hold = KnobGuard::of_processes(experiment, name, pids, placement, Some(&engine))?;
+        hold.and_client(experiment, name, agents, placement, Some(&engine))
+    }
+
+    /// The same with those of the generator, where that is on this machine.
+    ///
+    /// Errors: the host lacks them; nothing was changed.
+    pub(super) fn and_client(
+        self,
+        experiment: &Spec,
+        name: &str,
+        agents: &Agents,
+        placement: &Placement,
+        engine: Option<&Engine>,
+    ) -> Result<KnobGuard, Error> {
+        let knobs = client_names(experiment);
+        if knobs.is_empty() || !agents.agents.is_empty() {
+            return Ok(self);
+        }
+        let host = Host::here();
+        let subject = Subject {
+            name: format!("taillight-client-{name}-{}", std::process::id()),
+            net_device: Some(client_device(&experiment.target, &host)),
+            cpus: placement.generator.iter().copied().collect(),
+            ..Subject::default()
+        };
+        let here = Here { engine: engine.cloned(), asked: Asked::read(&knobs)?, subject, host };
+        here.plan()?;
+        let client = KnobGuard { knobs, by: By::Engine(Box::new(here)), client: None };
+        Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
 
     /// What `experiment` asks for, for this server.
@@ -102,7 +147,7 @@ impl KnobGuard {
         };
         let here = Here { engine: engine.cloned(), asked, subject, host };
         here.plan()?;
-        Ok(KnobGuard { knobs: names(experiment), by: By::Engine(Box::new(here)) })
+        Ok(KnobGuard { knobs: names(experiment), by: By::Engine(Box::new(here)), client: None })
     }
 
     /// The same of the machine on which `tuner` has its server.
@@ -111,24 +156,48 @@ impl KnobGuard {
     pub(super) fn there(experiment: &Spec, tuner: Arc<dyn Tuner>) -> Result<KnobGuard, Error> {
         Asked::read(&names(experiment))?;
         let device = experiment.target.device.clone();
+        let mut lacks = Vec::new();
         if !experiment.knobs.is_empty() {
-            tuner.plan(&names(experiment), device.as_deref())?;
+            let planned = tuner.plan(&names(experiment), device.as_deref())?;
+            lacks.extend(planned.lines().filter_map(|line| line.strip_prefix(LEFT_OUT)).map(str::to_owned));
         }
-        Ok(KnobGuard { knobs: names(experiment), by: By::Tuner(tuner, device) })
+        Ok(KnobGuard { knobs: names(experiment), by: By::Tuner(tuner, device, lacks), client: None })
     }
 
-    /// What of its profiles this machine does not support.
+    /// What of its profiles the machine does not support.
     pub fn notes(&self) -> Vec<String> {
-        let By::Engine(here) = &self.by else { return Vec::new() };
-        let planned = here.asked.plan(&here.host, &here.subject);
-        let skipped = planned.map(|planned| planned.skipped).unwrap_or_default();
-        skipped.iter().map(|one| format!("Left out of a profile: {}: {}.", one.knob, one.reason)).collect()
+        let lacks = match &self.by {
+            By::Nothing => Vec::new(),
+            By::Engine(here) => {
+                let planned = here.asked.plan(&here.host, &here.subject);
+                let skipped = planned.map(|planned| planned.skipped).unwrap_or_default();
+                skipped.iter().map(|one| format!("{}: {}", one.knob, one.reason)).collect()
+            }
+            By::Tuner(.., lacks) => lacks.clone(),
+        };
+        let mut notes: Vec<String> =
+            lacks.iter().map(|lack| format!("Left out of a profile: {lack}.")).collect();
+        for note in self.client.iter().flat_map(|client| client.notes()) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     /// Runs `work` under the knobs; with what another process has changed meanwhile.
     ///
     /// Errors: those of `work`; a knob that cannot be applied or reverted.
     pub(super) fn during<T>(
+        &self,
+        work: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<(T, Option<Invalid>), Error> {
+        let Some(client) = &self.client else { return self.around(work) };
+        let ((done, inner), outer) = self.around(|| client.around(work))?;
+        Ok((done, outer.or(inner)))
+    }
+
+    fn around<T>(
         &self,
         work: impl FnOnce() -> Result<T, Error>,
     ) -> Result<(T, Option<Invalid>), Error> {
@@ -147,7 +216,7 @@ impl KnobGuard {
                 applied.revert()?;
                 (done, drifts?.iter().map(ToString::to_string).collect())
             }
-            By::Tuner(tuner, device) => {
+            By::Tuner(tuner, device, _) => {
                 tuner.apply(&self.knobs, device.as_deref()).map_err(|e| Self::not_as_planned(&e))?;
                 let done = work();
                 (done, tuner.undo().map_err(|e| Self::not_as_planned(&e))?)
@@ -212,6 +281,16 @@ fn device(target: &Target, host: &Host, pids: &[u32]) -> (Option<String>, Option
     }
 }
 
+/// The network device by which the generator of this machine reaches the target: loopback, where that is what it listens on.
+fn client_device(target: &Target, host: &Host) -> String {
+    let is_near = target.form == Form::Bare
+        && target.agent.is_none()
+        && !target.server.is_external()
+        && target.listen.is_none_or(|ip| ip.is_loopback());
+    let device = host.only_device().filter(|_| !is_near);
+    device.map_or_else(|| "lo".into(), |nic| nic.name.clone())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +311,31 @@ mod tests {
         check("target.form = 'bridged'", &[], "lo", None);
         check("target.device = 'eth1'", &[7], "eth1", None);
         check("target.device = 'eth1'\ntarget.form = 'bridged'", &[7], "eth1", None);
+        let client = |text: &str, expect: &str| {
+            let card =
+                host::Nic { name: "eth7".into(), driver: Some("ixgbe".into()), ..host::Nic::default() };
+            let host = Host { nics: vec![card], ..Host::default() };
+            assert_eq!(client_device(&crate::sample::spec(text).target, &host), expect, "{text}");
+        };
+        client("", "lo");
+        client("target.agent = '10.0.0.5:7070'", "eth7");
+        client("target.server = '10.0.0.5:11211'", "eth7");
+    }
+
+    #[test]
+    fn this_machine_is_changed_where_the_server_or_the_generator_is() {
+        let check = |text: &str, agents: &[&str], elsewhere: bool, expect: bool| {
+            let agents = Agents {
+                agents: agents.iter().map(|one| (*one).to_owned()).collect(),
+                ..Agents::default()
+            };
+            let found = changes_this_machine(&crate::sample::spec(text), &agents, elsewhere);
+            assert_eq!(found, expect, "{text}");
+        };
+        check("", &[], false, false);
+        check("knobs = ['swap=off']", &[], false, true);
+        check("knobs = ['swap=off']", &[], true, false);
+        check("client-knobs = ['swap=off']", &[], true, true);
+        check("client-knobs = ['swap=off']", &["10.0.0.6:7070"], false, false);
     }
 }

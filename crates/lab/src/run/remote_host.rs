@@ -22,8 +22,9 @@ pub trait RemoteHost: Send + Sync {
 
 /// Changes the knobs of the machine that a server runs on.
 pub trait Tuner: Send + Sync {
-    /// Whether these are available there, without changing anything. Without a device it is that machine's only card.
-    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error>;
+    /// What they would change there, one in a line, without changing anything; what of a profile that machine lacks, behind
+    /// [`crate::LEFT_OUT`]. Without a device it is that machine's only card.
+    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<String, Error>;
 
     /// Applies them.
     fn apply(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error>;

@@ -6,7 +6,7 @@ use spec::{Load, Spec};
 use toml::Table;
 
 use super::DefinitionError;
-use crate::run::knob_names as knobs;
+use crate::run::{client_knob_names, knob_names as knobs};
 
 /// Reads one. `place` is where the table stands in its file.
 ///
@@ -17,10 +17,10 @@ pub(super) fn read(table: Table, place: &str) -> Result<Spec, DefinitionError> {
     };
     let whole = serde_json::to_value(table).map_err(|e| at(e.to_string()))?;
     let spec = crate::read_spec(whole).map_err(|e| at(e.0))?;
-    match Asked::read(&knobs(&spec)) {
-        Err(error) => Err(at(format!("knobs: {error}"))),
-        Ok(_) => Ok(spec),
+    for (section, words) in [("knobs", knobs(&spec)), ("client-knobs", client_knob_names(&spec))] {
+        Asked::read(&words).map_err(|error| at(format!("{section}: {error}")))?;
     }
+    Ok(spec)
 }
 
 /// What a server, its generator and the host must have in common to be one bench: all but the load, the target

@@ -104,6 +104,10 @@ fn described(point: &Point, machine: &Machine) -> String {
         let knobs: Vec<&str> = spec.knobs.iter().map(|knob| knob.as_str()).collect();
         let _ = write!(text, "; knobs {}", knobs.join(", "));
     }
+    if !spec.client_knobs.is_empty() {
+        let knobs: Vec<&str> = spec.client_knobs.iter().map(|knob| knob.as_str()).collect();
+        let _ = write!(text, "; knobs of generators {}", knobs.join(", "));
+    }
     text
 }
 

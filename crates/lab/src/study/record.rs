@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use results::Study;
 use results::study::{Cell, STUDY_SCHEMA};
 use serde_json::json;
+use spec::Spec;
 
 use super::facts::Facts;
 use super::judge::judge;
 use super::summary::Cells;
 use super::{Definition, DefinitionError};
-use crate::run::{Plan, Setup, knob_names};
+use crate::run::{Plan, Setup, client_knob_names, knob_names};
 
 /// The record of a study of which nothing has been measured yet. Its machine is that of the servers.
 ///
@@ -36,8 +37,15 @@ pub fn new_record(
         Some(remote_host) => json!(remote_host.host()),
         None => setup.host.clone(),
     };
-    let mut knobs: Vec<String> =
-        plan.benches.iter().flat_map(|bench| knob_names(&bench.experiment)).collect();
+    let of_clients = |spec: &Spec| {
+        let names = client_knob_names(spec).into_iter();
+        names.map(|knob| format!("{knob} (generators)")).collect::<Vec<_>>()
+    };
+    let mut knobs: Vec<String> = plan
+        .benches
+        .iter()
+        .flat_map(|bench| [knob_names(&bench.experiment), of_clients(&bench.experiment)].concat())
+        .collect();
     knobs.sort();
     knobs.dedup();
     Ok(Study {

@@ -8,7 +8,9 @@ use results::{Invalid, Study};
 
 use super::Definition;
 use crate::Error;
-use crate::run::{Bench, Event, Plan, Progress, Record, Runner, Setup, Where};
+use crate::run::{
+    Bench, BenchPlan, Event, Plan, Progress, Record, Runner, Setup, Where, changes_this_machine,
+};
 
 /// Runs what is left of a study, after the whole blocks of `record`. What was measured is in `folder` after each step, and
 /// in the record that comes back also where the run was ended; it says so then.
@@ -72,9 +74,15 @@ impl Kept<'_> {
         progress: &mut dyn Progress,
     ) -> Result<(), Error> {
         let root = self.folder.path().join("experiments");
-        let has_knobs = plan.benches.iter().any(|bench| !bench.experiment.knobs.is_empty());
         // Those of another machine are its agent's to apply.
-        let engine = match has_knobs && setup.remote_host.is_none() {
+        let elsewhere = setup.remote_host.is_some();
+        let changes = |bench: &BenchPlan| {
+            let spec = &bench.experiment;
+            let own = &spec.generator.agents;
+            let agents = if setup.agents.agents.is_empty() { own } else { &setup.agents };
+            changes_this_machine(spec, agents, elsewhere)
+        };
+        let engine = match plan.benches.iter().any(changes) {
             true => Some(knobs::Engine::here()?),
             false => None,
         };

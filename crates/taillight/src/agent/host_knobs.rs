@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::agent::Tune;
 use host::Host;
-use knobs::{Action, Applied, Asked, Engine, LocalKernel, Profile, Subject};
+use knobs::{Action, Applied, Asked, Engine, LocalKernel, Planned, Profile, Subject};
+use lab::LEFT_OUT;
 use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
@@ -45,7 +46,7 @@ impl HostKnobs {
     /// Does what `tune` asks, for this server; returns the actions, one in a line.
     pub(super) fn tune(&self, session: u64, tune: &Tune, running: &Running) -> Result<String, String> {
         match tune.action.as_str() {
-            "plan" => Ok(typed(&plan(session, tune, running)?)),
+            "plan" => Ok(told(&plan(session, tune, running)?)),
             "apply" => {
                 let mut in_force = self.lock();
                 if in_force.applied.contains_key(&session) {
@@ -57,10 +58,10 @@ impl HostKnobs {
                     None => Engine::open(&self.folder, LocalKernel::new(Path::new("/"))),
                 };
                 let engine = engine.map_err(|error| error.to_string())?;
-                let applied = engine.apply(&plan).map_err(|error| error.to_string())?;
+                let applied = engine.apply(&plan.actions).map_err(|error| error.to_string())?;
                 in_force.applied.insert(session, applied);
                 in_force.engine = Some(engine);
-                Ok(typed(&plan))
+                Ok(told(&plan))
             }
             "status" => {
                 let in_force = self.lock();
@@ -99,7 +100,7 @@ impl HostKnobs {
     }
 }
 
-fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, String> {
+fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String> {
     // A file of this machine is not the coordinator's to name.
     if let Some(file) =
         Asked::profiles(&tune.knobs).iter().find(|name| !Profile::names().any(|known| known == **name))
@@ -109,8 +110,20 @@ fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Vec<Action>, Str
     }
     let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
     let host = Host::here();
-    let planned = asked.plan(&host, &subject(session, tune, running, &host));
-    planned.map(|planned| planned.actions).map_err(|error| error.to_string())
+    let cpus = Some(&tune.cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse()).transpose();
+    let cpus: Option<CpuList> = cpus.map_err(|error| error.to_string())?;
+    let running = Running { cpus: cpus.unwrap_or_else(|| running.cpus.clone()), ..running.clone() };
+    asked.plan(&host, &subject(session, tune, &running, &host)).map_err(|error| error.to_string())
+}
+
+/// The actions of a plan, one in a line as one would type it, and what of profiles it leaves out, as comments.
+fn told(planned: &Planned) -> String {
+    let mut lines = typed(&planned.actions);
+    for one in &planned.skipped {
+        lines += if lines.is_empty() { "" } else { "\n" };
+        lines += &format!("{LEFT_OUT}{}: {}", one.knob, one.reason);
+    }
+    lines
 }
 
 /// What the knobs of a session act on: its server, and the device that is asked for, the server's own, or the only card.
@@ -120,7 +133,7 @@ fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject
         (None, Some(pid)) if !running.is_bare => {
             (Some(launch::DEVICE.to_owned()), Some(format!("/proc/{pid}/ns/net").into()))
         }
-        (asked, _) => (asked.or_else(|| host.only_card().map(|nic| nic.name.clone())), None),
+        (asked, _) => (asked.or_else(|| host.only_device().map(|nic| nic.name.clone())), None),
     };
     let subject = Subject {
         name: format!("taillight-agent-{}-{session}", std::process::id()),
@@ -142,7 +155,7 @@ mod tests {
     use super::*;
 
     fn tune(action: &str, knob: &str) -> Tune {
-        Tune { action: action.into(), knobs: vec![knob.into()], device: String::new() }
+        Tune { action: action.into(), knobs: vec![knob.into()], ..Tune::default() }
     }
 
     #[test]
@@ -180,10 +193,30 @@ mod tests {
         check("lo", &one, Some("lo"));
         check("", &two, None);
         check("ens4", &two, Some("ens4"));
+        // In a network namespace there is no card.
+        let played = ["lo", "eth0"].map(|name| host::Nic { name: name.into(), ..host::Nic::default() });
+        check("", &Host { nics: played.to_vec(), ..Host::default() }, Some("eth0"));
         let behind = Running { is_bare: false, ..running.clone() };
         let found = subject(1, &tune("plan", "net.rate=1gbit"), &behind, &one);
         let space = format!("/proc/{}/ns/net", u32::MAX);
         assert_eq!((found.net_device.as_deref(), found.net_namespace), (Some("eth0"), Some(space.into())));
+    }
+
+    #[test]
+    fn what_a_profile_lists_and_this_machine_lacks_is_told() {
+        let tune = |cpus: &str| Tune {
+            cpus: cpus.into(),
+            device: "lo".into(),
+            ..tune("plan", "profile=cache-client")
+        };
+        let knobs = HostKnobs::new("/no/such/folder".into());
+        let said = knobs.tune(1, &tune("0"), &Running::default()).unwrap();
+        // No machine has interrupts of loopback.
+        let left_out = said.lines().find(|line| line.contains("irq.affinity")).unwrap_or_else(|| panic!("{said}"));
+        assert!(left_out.starts_with(LEFT_OUT), "{said}");
+        assert!(said.lines().any(|line| !line.starts_with('#')), "{said}");
+        let error = knobs.tune(1, &tune("x"), &Running::default()).unwrap_err();
+        assert!(error.contains('x'), "{error}");
     }
 
     #[test]

@@ -174,8 +174,7 @@ impl Servers for Launches {
     }
 
     fn tune(&self, session: u64, tune: &Tune) -> Result<String, String> {
-        let knobs = self.knobs.as_ref();
-        let knobs = knobs.ok_or("its operator allows no knobs; that takes --allow-knobs")?;
+        let knobs = super::allowed(self.knobs.as_ref())?;
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned();
         knobs.tune(session, tune, &running.unwrap_or_default())
     }

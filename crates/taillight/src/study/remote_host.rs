@@ -70,8 +70,8 @@ impl RemoteKnobs {
 }
 
 impl Tuner for RemoteKnobs {
-    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error> {
-        self.tune("plan", knobs, device).map(drop)
+    fn plan(&self, knobs: &[String], device: Option<&str>) -> Result<String, Error> {
+        self.tune("plan", knobs, device)
     }
 
     fn apply(&self, knobs: &[String], device: Option<&str>) -> Result<(), Error> {

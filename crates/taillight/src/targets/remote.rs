@@ -77,7 +77,7 @@ pub(crate) fn tune(
     device: Option<&str>,
 ) -> Result<String> {
     let device = device.unwrap_or_default().into();
-    Ok(locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device })?)
+    Ok(locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device, ..Tune::default() })?)
 }
 
 fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {

@@ -20,7 +20,7 @@ fn they_are_for_the_processes_that_serve_and_follow_a_restart() {
     let mut tenant = Tenant::open(&config).unwrap();
     let plan = |tenant: &mut Tenant| {
         let knobs = vec!["cpu.quota=50%".into(), "cpu.set=subject".into()];
-        tenant.tune(Tune { action: "plan".into(), knobs, device: String::new() })
+        tenant.tune(Tune { action: "plan".into(), knobs, ..Tune::default() })
     };
     let refused = plan(&mut tenant).unwrap_err().to_string();
     assert!(refused.contains("it acts on processes"), "{refused}");

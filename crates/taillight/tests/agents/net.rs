@@ -69,6 +69,13 @@ impl Net {
         range
     }
 
+    /// How a host controls congestion: of all settings the one that each network namespace has for itself.
+    pub(crate) fn congestion_control(&self, host: usize) -> String {
+        let words = ["cat", "/proc/sys/net/ipv4/tcp_congestion_control"];
+        let found = ip(&[&["netns", "exec", &self.hosts[host]], &words[..]].concat()).unwrap();
+        found.trim().to_owned()
+    }
+
     /// Has a host forward packets.
     pub(crate) fn forward(&self, host: usize) {
         let words = ["sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"];

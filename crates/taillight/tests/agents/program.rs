@@ -28,8 +28,14 @@ pub(crate) fn serve(before: &[String], words: &[&str], ready: &str) -> (Process,
 
 /// An agent on an address, and where it listens.
 pub(crate) fn agent(before: &[String], host: &str, name: &str) -> (Process, String) {
+    agent_with(before, host, name, &[])
+}
+
+/// One with these options, too.
+pub(crate) fn agent_with(before: &[String], host: &str, name: &str, options: &[&str]) -> (Process, String) {
     let listen = format!("{host}:0");
-    let words = ["agent", "--listen", &listen, "--name", name, "--insecure-token"];
+    let mut words = vec!["agent", "--listen", &listen, "--name", name, "--insecure-token"];
+    words.extend(options);
     serve(before, &words, &format!("taillight agent {name} ready on "))
 }
 

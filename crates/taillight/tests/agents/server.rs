@@ -166,21 +166,10 @@ fn an_agent_that_is_killed_takes_its_servers_along() {
     servers.iter().for_each(|&pid| await_end(pid));
 }
 
-/// How the agent's machine controls congestion: of all settings the one that each network namespace has for itself.
-fn congestion_control(net: &Net) -> String {
-    let words = net.on(SERVER);
-    let output = std::process::Command::new(&words[0])
-        .args(&words[1..])
-        .args(["cat", "/proc/sys/net/ipv4/tcp_congestion_control"])
-        .output()
-        .expect("it runs in the namespace");
-    String::from_utf8_lossy(&output.stdout).trim().to_owned()
-}
-
 #[test]
 fn settings_are_in_force_while_the_server_runs_and_reverted_after() {
     let Some(lab) = Lab::new() else { return };
-    let before = congestion_control(&lab.net);
+    let before = lab.net.congestion_control(SERVER);
     assert_ne!(before, "reno", "it would show nothing");
     let words = "--target sphinx --server-memory 64MiB --server-knob congestion-control=reno --rate 1k --window 50s \
                  --name knob";
@@ -188,12 +177,12 @@ fn settings_are_in_force_while_the_server_runs_and_reverted_after() {
     let becomes = |expect: &str| {
         (0..6_000).any(|_| {
             std::thread::sleep(std::time::Duration::from_millis(10));
-            congestion_control(&lab.net) == expect
+            lab.net.congestion_control(SERVER) == expect
         })
     };
-    assert!(becomes("reno"), "it stays {}", congestion_control(&lab.net));
+    assert!(becomes("reno"), "it stays {}", lab.net.congestion_control(SERVER));
     kill(load.pid(), Signal::KILL);
-    assert!(becomes(&before), "it stays {}", congestion_control(&lab.net));
+    assert!(becomes(&before), "it stays {}", lab.net.congestion_control(SERVER));
 }
 
 #[test]
@@ -430,7 +419,7 @@ unit = 'µs'
 #[test]
 fn a_study_has_its_servers_and_their_settings_on_another_machine() {
     let Some(lab) = Lab::new() else { return };
-    let before = congestion_control(&lab.net);
+    let before = lab.net.congestion_control(SERVER);
     assert_ne!(before, "reno", "it would show nothing");
     let study = lab.folder.path().join("definition");
     std::fs::create_dir(&study).unwrap();
@@ -442,11 +431,11 @@ fn a_study_has_its_servers_and_their_settings_on_another_machine() {
     // The setting is in force for the trials that ask for it, and for no others.
     let mut seen = BTreeSet::new();
     while run.is_running() {
-        seen.insert(congestion_control(&lab.net));
+        seen.insert(lab.net.congestion_control(SERVER));
     }
     run.wait_success(LONG).unwrap();
     assert_eq!(seen, BTreeSet::from([before.clone(), "reno".into()]));
-    assert_eq!(congestion_control(&lab.net), before);
+    assert_eq!(lab.net.congestion_control(SERVER), before);
     assert_eq!(lab.servers(), BTreeSet::new());
     let mut folders = std::fs::read_dir(lab.folder.path()).unwrap().map(|entry| entry.unwrap().path());
     let folder = folders.find(|folder| *folder != study).expect("a result");

@@ -1,11 +1,12 @@
 //! A study whose server and generators have machines of their own.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use launch::Process;
 
 use crate::net::Net;
-use crate::program::{LONG, agent, serve, start};
+use crate::program::{LONG, agent_with, start};
 
 const SERVER: usize = 0;
 const A: usize = 1;
@@ -18,32 +19,44 @@ struct Lab {
     server: String,
     generators: String,
     folder: tempfile::TempDir,
-    _net: Net,
+    // Where the machines keep what they have changed.
+    _states: tempfile::TempDir,
+    net: Net,
 }
 
 impl Lab {
     /// `None`, and says why, where namespaces are unavailable.
     fn new() -> Option<Lab> {
         let net = Net::new(3)?;
-        let listen = format!("{}:0", net.address(SERVER));
-        let words = ["agent", "--role", "server", "--listen", &listen, "--name", "s", "--insecure-token"];
-        let (s, server) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
-        let (a, at_a) = agent(&net.on(A), &net.address(A), "a");
-        let (b, at_b) = agent(&net.on(B), &net.address(B), "b");
+        let states = tempfile::tempdir().unwrap();
+        let on = |host: usize| {
+            let state = format!("TAILLIGHT_STATE={}", states.path().join(host.to_string()).display());
+            [net.on(host), vec!["env".into(), state]].concat()
+        };
+        let options = ["--allow-knobs"];
+        let server_options = [&options[..], &["--role", "server"]].concat();
+        let (s, server) = agent_with(&on(SERVER), &net.address(SERVER), "s", &server_options);
+        let (a, at_a) = agent_with(&on(A), &net.address(A), "a", &options);
+        let (b, at_b) = agent_with(&on(B), &net.address(B), "b", &options);
         let generators = format!("{at_a},{at_b}");
         let folder = tempfile::tempdir().unwrap();
-        Some(Lab { _agents: vec![s, a, b], server, generators, folder, _net: net })
+        Some(Lab { _agents: vec![s, a, b], server, generators, folder, _states: states, net })
     }
 
     /// Runs a study and returns its folder.
-    fn study(&self, words: &str) -> std::path::PathBuf {
-        let out = self.folder.path().display().to_string();
-        let mut all: Vec<&str> = ["study", "run"].into_iter().chain(words.split_whitespace()).collect();
-        all.extend(["--server-agent", &self.server, "--agents", &self.generators]);
-        all.extend(["--agents-insecure-token", "--out", &out]);
-        start(&[], &all).wait_success(5 * LONG).unwrap();
+    fn study(&self, words: &str) -> PathBuf {
+        self.start(&format!("study run {words}")).wait_success(5 * LONG).unwrap();
         let mut folders = std::fs::read_dir(self.folder.path()).unwrap();
         folders.next().expect("a result").unwrap().path()
+    }
+
+    /// Starts a command of the laboratory.
+    fn start(&self, words: &str) -> Process {
+        let out = self.folder.path().display().to_string();
+        let mut all: Vec<&str> = words.split_whitespace().collect();
+        all.extend(["--server-agent", &self.server, "--agents", &self.generators]);
+        all.extend(["--agents-insecure-token", "--out", &out]);
+        start(&[], &all)
     }
 }
 
@@ -95,4 +108,39 @@ fn a_study_between_machines_ends_with_the_servers_stages_and_processor_time() {
         }
     }
     assert!(trials >= 2, "{trials} were observed");
+}
+
+#[test]
+fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
+    let Some(lab) = Lab::new() else { return };
+    let all = [SERVER, A, B];
+    let before = all.map(|host| lab.net.congestion_control(host));
+    assert!(before.iter().all(|control| control != "reno"), "it would show nothing: {before:?}");
+    let words = "load cache --target sphinx --server-memory 64MiB --keys 1000 --rate 1k --warmup 100ms --window 1s \
+                 --connections 4 --pace sleep --no-live --name knobs --server-knob congestion-control=reno \
+                 --client-knob congestion-control=reno";
+    let mut load = lab.start(words);
+    let mut seen = all.map(|_| BTreeSet::new());
+    while load.is_running() {
+        for (host, seen) in all.into_iter().zip(&mut seen) {
+            seen.insert(lab.net.congestion_control(host));
+        }
+    }
+    load.wait_success(LONG).unwrap();
+    for ((host, seen), before) in all.into_iter().zip(seen).zip(before) {
+        assert!(seen.contains("reno"), "{host}: {seen:?}");
+        assert_eq!(lab.net.congestion_control(host), before, "{host}");
+    }
+    let result = results::ResultFolder::open(&lab.folder.path().join("knobs")).unwrap().load().unwrap();
+    let [trial] = &result.trials[..] else { panic!("{:?}", result.trials) };
+    for agent in &trial.agents {
+        assert_eq!(agent.knobs, ["echo reno > /proc/sys/net/ipv4/tcp_congestion_control"], "{}", agent.name);
+    }
+    let spec = trial.spec.as_ref().expect("it is recorded");
+    assert_eq!(spec.client_knobs[0].as_str(), "congestion-control=reno");
+    // What an agent does not do ends the run with its words.
+    let words = words.replace("--name knobs", "--name refused");
+    let words = words.replace("--client-knob congestion-control=reno", "--client-knob cpu.quota=50%");
+    let error = lab.start(&words).wait_success(LONG).unwrap_err().to_string();
+    assert!(error.contains("knobs of the generator's machine: a (") && error.contains("it acts on processes"), "{error}");
 }

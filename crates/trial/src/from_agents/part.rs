@@ -13,8 +13,8 @@ use crate::task::Task;
 pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usize) -> Spec {
     let mut spec = task.spec.clone();
     let part = |all: u32| (all as usize / shares + usize::from(share < all as usize % shares)) as u32;
-    // They act on the server's machine, and are not the client's.
-    (spec.knobs, spec.probes) = (Vec::new(), ProbeSet::default());
+    // They act on the server's machine and are not the client's, or are applied before it starts.
+    (spec.knobs, spec.client_knobs, spec.probes) = (Vec::new(), Vec::new(), ProbeSet::default());
     spec.target =
         spec::Target { server: TargetName::External(task.servers().join(",")), ..spec::Target::default() };
     let load = &mut spec.generator;

@@ -45,8 +45,8 @@ struct Disturbed {
 }
 
 impl Tuner for Disturbed {
-    fn plan(&self, _: &[String], _: Option<&str>) -> Result<(), Error> {
-        Ok(())
+    fn plan(&self, _: &[String], _: Option<&str>) -> Result<String, Error> {
+        Ok(String::new())
     }
 
     fn apply(&self, _: &[String], _: Option<&str>) -> Result<(), Error> {
