@@ -46,8 +46,8 @@ pub struct Target {
     #[serde(deserialize_with = "count::deserialize")]
     #[schemars(extend("x-source" = "IISWC'17 §III-B: one instance"))]
     pub instances: u32,
-    /// Have the server started on another machine, where 'taillight agent --role server' runs; a bare one only. One of its
-    /// services: --server-set SERVICE.agent=HOST:PORT.
+    /// Have the server started on another machine, where 'taillight agent --role server' runs; other forms than bare
+    /// take its --serve-range. One of its services: --server-set SERVICE.agent=HOST:PORT.
     #[arg(id = "server_agent", long = "server-agent", value_name = "HOST:PORT")]
     #[schemars(extend("x-source" = "ours, because a server runs on this machine unless another is named"))]
     pub agent: Option<String>,
