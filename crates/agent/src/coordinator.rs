@@ -12,8 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 pub(crate) use link::{Heard, Link};
-pub(crate) use members::{FEWEST_PINGS, PING_TIME, PINGS};
 use members::Members;
+pub(crate) use members::{FEWEST_PINGS, PING_TIME, PINGS};
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
 

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use app::{Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told, Watch};
+use app::{
+    Address, Addresses, Elsewhere, Gone, Machines, Placement, Plan, Running, RunningPart, Told, Watch,
+};
 use tempfile::TempDir;
 
 /// An application of the services in `text`, each a shell that runs a script.

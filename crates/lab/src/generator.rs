@@ -191,7 +191,8 @@ impl Generator {
             }
             let mut lines: Vec<String> = std::iter::from_fn(|| process.next_line(Duration::ZERO)).collect();
             for asked in lines.extract_if(.., |line| line.starts_with(WINDOW)) {
-                let Ok(Asked { window: Window { opened_ns, length_ns } }) = serde_json::from_str(&asked) else {
+                let Ok(Asked { window: Window { opened_ns, length_ns } }) = serde_json::from_str(&asked)
+                else {
                     continue;
                 };
                 // One that has ended meanwhile says so by its exit.

@@ -30,8 +30,8 @@ pub use interrupt::Interrupt;
 pub(crate) use placement::cores_of;
 pub use placement::{Placement, allowed_cores, allowed_cpus};
 pub use run::{
-    Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup, Span, Step,
-    Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
+    Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup,
+    Span, Step, Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
 pub use search::{Bisection, Bracket, MaxSearch, Outcome, PeakSearch, Search, Tolerance, Vote};
 pub use server::{

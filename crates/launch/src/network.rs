@@ -157,7 +157,11 @@ fn take_range(bridge: &str, places: usize, pool: Subnet) -> Result<Subnet, Error
         ip(&["addr", "del", &address, "dev", bridge])?;
     }
     let doing = "cannot find a range of addresses that is free";
-    Err(Error::Os { name: format!("{bridge} in {pool}"), doing, source: std::io::ErrorKind::AddrInUse.into() })
+    Err(Error::Os {
+        name: format!("{bridge} in {pool}"),
+        doing,
+        source: std::io::ErrorKind::AddrInUse.into(),
+    })
 }
 
 fn is_taken(subnet: &Subnet, bridge: &str) -> Result<bool, Error> {

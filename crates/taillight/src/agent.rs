@@ -84,9 +84,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<ExitCode> {
     let mut servers: Option<Arc<dyn Servers>> = None;
     let knobs = args.allow_knobs.then(|| HostKnobs::new(knobs::state_folder()));
     match args.role {
-        Role::Client
-            if !args.allow.is_empty() || args.serve_on.is_some() || args.serve_range.is_some() =>
-        {
+        Role::Client if !args.allow.is_empty() || args.serve_on.is_some() || args.serve_range.is_some() => {
             bail!(
                 "--allow, --serve-on and --serve-range are for an agent that starts servers; add --role server"
             );

@@ -49,12 +49,14 @@ fn study(folder: &Path) -> Result<()> {
     say(&format!("\nReport: {}\n", study_pages(&folder, &study)?.display()))
 }
 
-/// Writes the page of `study`, and those of the experiments in its folder, which it links; where the first is.
+/// Writes the page of `study`, and those of the experiments below its folder, which it links; where the first is.
 pub(crate) fn study_pages(folder: &StudyFolder, study: &Study) -> Result<PathBuf> {
-    let entries = std::fs::read_dir(folder.path());
-    let entries = entries.with_context(|| format!("cannot list {}", folder.path().display()))?;
-    for path in entries.flatten().map(|entry| entry.path()).filter(|path| path.join("result.json").is_file())
-    {
+    let experiments = folder.path().join("experiments");
+    // One of which nothing could be measured has none.
+    let entries = if experiments.is_dir() { Some(std::fs::read_dir(&experiments)) } else { None };
+    let entries = entries.transpose().with_context(|| format!("cannot list {}", experiments.display()))?;
+    let paths = entries.into_iter().flatten().flatten().map(|entry| entry.path());
+    for path in paths.filter(|path| path.join("result.json").is_file()) {
         let experiment = ResultFolder::open(&path)?;
         experiment.write("report.html", ::report::experiment_html(&experiment.load()?).as_bytes())?;
     }

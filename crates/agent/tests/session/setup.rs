@@ -6,7 +6,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use agent::{
-    Agent, AgentConfig, Clock, Coordinator, Credentials, Error, Generate, Generators, Load, Outcome, Settings, Tune,
+    Agent, AgentConfig, Clock, Coordinator, Credentials, Error, Generate, Generators, Load, Outcome,
+    Settings, Tune,
 };
 use launch::Spec;
 

@@ -197,10 +197,7 @@ impl KnobGuard {
         Ok((done, outer.or(inner)))
     }
 
-    fn around<T>(
-        &self,
-        work: impl FnOnce() -> Result<T, Error>,
-    ) -> Result<(T, Option<Invalid>), Error> {
+    fn around<T>(&self, work: impl FnOnce() -> Result<T, Error>) -> Result<(T, Option<Invalid>), Error> {
         if self.knobs.is_empty() {
             return Ok((work()?, None));
         }
@@ -325,10 +322,8 @@ mod tests {
     #[test]
     fn this_machine_is_changed_where_the_server_or_the_generator_is() {
         let check = |text: &str, agents: &[&str], elsewhere: bool, expect: bool| {
-            let agents = Agents {
-                agents: agents.iter().map(|one| (*one).to_owned()).collect(),
-                ..Agents::default()
-            };
+            let agents =
+                Agents { agents: agents.iter().map(|one| (*one).to_owned()).collect(), ..Agents::default() };
             let found = changes_this_machine(&crate::sample::spec(text), &agents, elsewhere);
             assert_eq!(found, expect, "{text}");
         };

@@ -131,9 +131,7 @@ impl Facts {
                 .max()
                 .unwrap_or(0),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
-            no_stages: Some(
-                "whether its kernel can be looked into is known on that machine only".into(),
-            ),
+            no_stages: Some("whether its kernel can be looked into is known on that machine only".into()),
             programs: programs.map(|known| known.name).collect(),
         }
     }
@@ -288,8 +286,7 @@ mod tests {
         // Its agent tells that, too.
         let check = |no_stages: Option<&str>, expect: Option<&str>| {
             let machine = Machinery { host: here.clone(), no_stages: no_stages.map(Into::into) };
-            let told: Machinery =
-                serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
+            let told: Machinery = serde_json::from_str(&serde_json::to_string(&machine).unwrap()).unwrap();
             assert_eq!(Facts::told(&told).lacks("stages").unwrap().as_deref(), expect);
         };
         check(None, None);

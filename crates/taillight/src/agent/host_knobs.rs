@@ -110,8 +110,9 @@ fn plan(session: u64, tune: &Tune, running: &Running) -> Result<Planned, String>
     }
     let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
     let host = Host::here();
-    let cpus = Some(&tune.cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse()).transpose();
-    let cpus: Option<CpuList> = cpus.map_err(|error| error.to_string())?;
+    let cpus =
+        Some(&tune.cpus).filter(|cpus| !cpus.is_empty()).map(|cpus| cpus.parse::<CpuList>()).transpose();
+    let cpus = cpus.map_err(|error| error.to_string())?;
     let running = Running { cpus: cpus.unwrap_or_else(|| running.cpus.clone()), ..running.clone() };
     asked.plan(&host, &subject(session, tune, &running, &host)).map_err(|error| error.to_string())
 }
@@ -212,7 +213,8 @@ mod tests {
         let knobs = HostKnobs::new("/no/such/folder".into());
         let said = knobs.tune(1, &tune("0"), &Running::default()).unwrap();
         // No machine has interrupts of loopback.
-        let left_out = said.lines().find(|line| line.contains("irq.affinity")).unwrap_or_else(|| panic!("{said}"));
+        let left_out =
+            said.lines().find(|line| line.contains("irq.affinity")).unwrap_or_else(|| panic!("{said}"));
         assert!(left_out.starts_with(LEFT_OUT), "{said}");
         assert!(said.lines().any(|line| !line.starts_with('#')), "{said}");
         let error = knobs.tune(1, &tune("x"), &Running::default()).unwrap_err();

@@ -208,8 +208,11 @@ impl Kept {
     fn note(&self) {
         let record = self.server.record();
         let pids = self.server.pids();
-        let running =
-            Running { is_bare: record.form == Form::Bare.name(), cpus: record.cpus.iter().copied().collect(), pids };
+        let running = Running {
+            is_bare: record.form == Form::Bare.name(),
+            cpus: record.cpus.iter().copied().collect(),
+            pids,
+        };
         self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.session, running);
     }
 }

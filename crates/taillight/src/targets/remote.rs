@@ -77,7 +77,12 @@ pub(crate) fn tune(
     device: Option<&str>,
 ) -> Result<String> {
     let device = device.unwrap_or_default().into();
-    Ok(locked(tenant).tune(Tune { action: action.into(), knobs: knobs.to_vec(), device, ..Tune::default() })?)
+    Ok(locked(tenant).tune(Tune {
+        action: action.into(),
+        knobs: knobs.to_vec(),
+        device,
+        ..Tune::default()
+    })?)
 }
 
 fn locked(tenant: &SharedTenant) -> MutexGuard<'_, Tenant> {
@@ -187,9 +192,7 @@ impl Elsewhere for Tenanted {
 
     fn watch(&self, what: &Asked<'_>) -> Result<String, String> {
         let watch = match *what {
-            Asked::Begin(looks) => {
-                Watch { action: "begin".into(), about: looks.into(), ..Watch::default() }
-            }
+            Asked::Begin(looks) => Watch { action: "begin".into(), about: looks.into(), ..Watch::default() },
             Asked::Noise { opened_ns, window_ns } => {
                 Watch { action: "noise".into(), opened_ns, window_ns, ..Watch::default() }
             }

@@ -208,7 +208,7 @@ fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_rout
     let lab = Lab::on(net, &["--serve-range", &range]);
     let load = |form: &str| {
         let words = format!(
-            "--target sphinx --server-memory 64MiB --rate 1k --window 300ms --form {form} --name {form}"
+            "--target sphinx --server-memory 64MiB --rate 1k --window 1s --form {form} --name {form}"
         );
         lab.load(&words).wait_success(LONG)
     };
@@ -299,7 +299,7 @@ fn each_service_has_its_machine() {
     let (lab, there) = (&pair.lab, format!("s ({})", pair.lab.address));
     let check = |name: &str, words: &str, nginx: bool, varnish: bool| {
         // Varnish compiles its configuration, which takes its time on a busy machine.
-        pair.load(name, &format!("--window 500ms {words}")).wait_success(3 * LONG).unwrap();
+        pair.load(name, &format!("--window 1s {words}")).wait_success(3 * LONG).unwrap();
         let result = lab.result(name);
         let (target, trial) = (&result.targets[0], &result.trials[0]);
         let names: Vec<&str> = target.services.iter().map(|one| &one.name[..]).collect();

@@ -142,5 +142,8 @@ fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
     let words = words.replace("--name knobs", "--name refused");
     let words = words.replace("--client-knob congestion-control=reno", "--client-knob cpu.quota=50%");
     let error = lab.start(&words).wait_success(LONG).unwrap_err().to_string();
-    assert!(error.contains("knobs of the generator's machine: a (") && error.contains("it acts on processes"), "{error}");
+    assert!(
+        error.contains("knobs of the generator's machine: a (") && error.contains("it acts on processes"),
+        "{error}"
+    );
 }
