@@ -17,6 +17,7 @@ pub(super) fn chapter() -> Result<Chapter> {
     let mut sections = vec![
         Section::new("Knobs; docs/reference/knobs.md says by which interface each is set", knobs),
         fields::section("As a specification has them", "knobs", None),
+        fields::section("Those of the generators' machines", "client-knobs", None),
     ];
     for name in Profile::names() {
         let profile = Profile::find(name)?;
