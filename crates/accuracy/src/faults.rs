@@ -17,12 +17,11 @@ mod service;
 mod simulated;
 
 use anyhow::{Result, bail};
-use host::Host;
-use jiff::Timestamp;
-use results::{TABLES_SCHEMA, Tables, commit_at};
+use results::Tables;
 use serde::Serialize;
 
-use crate::table::{self, Table};
+use crate::origin::Origin;
+use crate::table::Table;
 use chance::Chance;
 use fault::{Fault, Outcome, Place};
 use right::ALLOWED;
@@ -47,10 +46,8 @@ pub struct FaultRun {
 /// All faults that were planted, and the verdicts on them.
 #[derive(Serialize)]
 pub struct Faults {
-    created: String,
-    taillight: &'static str,
-    machine: Host,
-    command: Vec<String>,
+    #[serde(flatten)]
+    origin: Origin,
     seed: u64,
     faults: Vec<Row>,
 }
@@ -60,19 +57,7 @@ pub struct Faults {
 /// Errors: a fault of a name that there is not; one that could not be planted although this machine has what it takes.
 pub fn faults(run: &FaultRun, mut tell: impl FnMut(&str)) -> Result<Faults> {
     let wanted = chosen(&run.only)?;
-    let mut command = run.command.clone();
-    if let Some(program) = command.first_mut() {
-        // By its name alone, wherever it lies.
-        *program = "taillight".into();
-    }
-    let mut found = Faults {
-        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        taillight: env!("CARGO_PKG_VERSION"),
-        machine: Host::here(),
-        command,
-        seed: run.seed,
-        faults: Vec::new(),
-    };
+    let mut found = Faults { origin: Origin::here(run.command.clone()), seed: run.seed, faults: Vec::new() };
     tell(&format!("seed {}, {} faults", run.seed, wanted.len()));
     for (number, fault) in (1..).zip(&wanted) {
         let row = planted(fault, run)?;
@@ -137,28 +122,12 @@ impl Faults {
 
     /// The tables, for a terminal.
     pub fn text(&self) -> String {
-        let facts = [
-            format!("Made by {} on {}.", self.command.join(" "), self.created),
-            format!("Machine: {}.", self.machine),
-            format!("Taillight {}; {}.", self.taillight, self.how()),
-        ];
-        table::document("Faults", &facts, &self.tables())
+        self.origin.text("Faults", &self.how(), &self.tables())
     }
 
     /// The tables as words: `tables.json`.
     pub fn words(&self) -> Tables {
-        let host = serde_json::to_value(&self.machine).expect("facts are JSON");
-        Tables {
-            schema: TABLES_SCHEMA,
-            created: self.created.clone(),
-            command: self.command.join(" "),
-            version: self.taillight.into(),
-            commit: commit_at(&self.created),
-            machine: results::machine(&host),
-            targets: vec!["null".into()],
-            validity: vec![self.how()],
-            tables: self.tables().into_iter().map(Table::into_text).collect(),
-        }
+        self.origin.words(self.how(), self.tables())
     }
 
     fn how(&self) -> String {

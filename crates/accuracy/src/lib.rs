@@ -12,6 +12,7 @@
 mod faults;
 mod kernel;
 mod known;
+mod origin;
 mod peers;
 mod selftest;
 mod servers;
@@ -19,13 +20,12 @@ mod table;
 
 use anyhow::Result;
 use clap::ValueEnum;
-use host::Host;
-use jiff::Timestamp;
 use reactor::allowed_cpus;
-use results::{Noise, TABLES_SCHEMA, Tables, commit_at};
+use results::{Noise, Tables};
 use serde::Serialize;
 use units::Nanos;
 
+use origin::Origin;
 use table::Table;
 
 pub use faults::{FaultRun, Faults, faults};
@@ -57,10 +57,8 @@ struct Setting {
 /// All that was found.
 #[derive(Serialize)]
 pub struct Accuracy {
-    created: String,
-    taillight: &'static str,
-    machine: Host,
-    command: Vec<String>,
+    #[serde(flatten)]
+    origin: Origin,
     window_s: f64,
     seed: u64,
     kernel: Vec<kernel::Row>,
@@ -80,23 +78,12 @@ impl Accuracy {
 
     /// The tables, for a terminal.
     pub fn text(&self) -> String {
-        table::document("Accuracy", &self.facts(), &self.tables())
+        self.origin.text("Accuracy", &self.how(), &self.tables())
     }
 
     /// The tables as words: `tables.json`.
     pub fn words(&self) -> Tables {
-        let host = serde_json::to_value(&self.machine).expect("facts are JSON");
-        Tables {
-            schema: TABLES_SCHEMA,
-            created: self.created.clone(),
-            command: self.command.join(" "),
-            version: self.taillight.into(),
-            commit: commit_at(&self.created),
-            machine: results::machine(&host),
-            targets: vec!["null".into()],
-            validity: vec![self.how()],
-            tables: self.tables().into_iter().map(Table::into_text).collect(),
-        }
+        self.origin.words(self.how(), self.tables())
     }
 
     /// How many figures are within their bounds.
@@ -136,15 +123,6 @@ impl Accuracy {
         tables
     }
 
-    /// Where and how it was made, one fact a line.
-    fn facts(&self) -> Vec<String> {
-        vec![
-            format!("Made by {} on {}.", self.command.join(" "), self.created),
-            format!("Machine: {}.", self.machine),
-            format!("Taillight {}; {}.", self.taillight, self.how()),
-        ]
-    }
-
     fn how(&self) -> String {
         format!(
             "each row over {} s after its warm-up; seed {}; server and generator pinned to a processor each",
@@ -156,24 +134,17 @@ impl Accuracy {
 /// Makes the tables of these parts; of all, where there are none. `command` is what is printed as their origin.
 ///
 /// Errors: fewer than two processors; a server or generator that does not run.
-pub fn measure(parts: &[Part], window: Nanos, seed: u64, mut command: Vec<String>) -> Result<Accuracy> {
+pub fn measure(parts: &[Part], window: Nanos, seed: u64, command: Vec<String>) -> Result<Accuracy> {
     let cpus = allowed_cpus()?;
     if cpus.len() < 2 {
         anyhow::bail!(
             "this process may use one processor, and a server and a generator that both spin need one each; allow it two"
         );
     }
-    if let Some(program) = command.first_mut() {
-        // By its name alone, wherever it lies.
-        *program = "taillight".into();
-    }
     let setting = Setting { cpus, window, seed };
     let wants = |part| parts.is_empty() || parts.contains(&part);
     let mut found = Accuracy {
-        created: Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        taillight: env!("CARGO_PKG_VERSION"),
-        machine: Host::here(),
-        command,
+        origin: Origin::here(command),
         window_s: window.as_secs_f64(),
         seed,
         kernel: Vec::new(),
