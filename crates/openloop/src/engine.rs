@@ -243,7 +243,7 @@ impl<W: Workload> Engine<W> {
         if !self.window_open && now >= self.window_start {
             self.window_open = true;
             self.pacing.take();
-            self.pacing.forget_stalls();
+            self.pacing.forget_stalls_before(self.window_start);
             self.workload.window_opens();
         }
         if now >= self.end {

@@ -4,6 +4,7 @@ mod errors;
 mod late;
 mod merge;
 mod operation;
+mod stalled;
 mod taken;
 mod tally;
 
@@ -327,15 +328,5 @@ impl Recording {
     /// Source: Gil Tene's correction, as in HdrHistogram, with [`Recording::expected_interval`].
     pub fn corrected(&self) -> Option<Latency> {
         Some(self.all().response_time.corrected(self.expected_interval()?))
-    }
-
-    /// Marks the windows that a stall hit, or the time as long again in which what it held up is worked off.
-    pub(crate) fn mark_stalls(&mut self) {
-        for stall in &self.stalls {
-            let end = stall.from + stall.span + stall.span;
-            if end > self.window_start && stall.from < self.window_start + self.window {
-                self.windows.mark(stall.from.since(self.window_start), end.since(self.window_start));
-            }
-        }
     }
 }

@@ -59,3 +59,22 @@ fn a_stall_of_the_generator_is_its_own_fault_and_is_marked() {
         recording.windows.series().iter().filter(|w| w.marked).map(|w| w.start.0 / 1_000_000).collect();
     assert_eq!(marked, [1_000]);
 }
+
+/// A stall of the generator that ends in the window, or leaves a queue to it, is its own fault wherever it begins.
+#[test]
+fn what_a_stall_before_the_window_leaves_to_it_is_marked() {
+    let marked = |warmup: u64, from: u64| -> Vec<usize> {
+        // 70 % busy: what comes in 100 ms is worked off in 233.
+        let mut setup = Setup::new(10_000.0, Gap::Exponential(70_000.0), Stalls::default(), 24);
+        (setup.plan.warmup, setup.plan.window) = (Nanos::from_millis(warmup), Nanos::from_secs(2));
+        setup.generator_stalls = vec![(START + Nanos::from_millis(from), Nanos::from_millis(100))];
+        let windows = setup.run().windows.series();
+        (0..windows.len()).filter(|i| windows[*i].marked).collect()
+    };
+    let check = |marked: &[usize]| {
+        assert!(marked.starts_with(&[0, 1, 2]) && marked.len() <= 4, "{marked:?}");
+    };
+    check(&marked(200, 150));
+    check(&marked(200, 90));
+    assert_eq!(marked(2_000, 500), Vec::<usize>::new());
+}
