@@ -8,6 +8,7 @@
 //! Try it: `cargo test -p hist windows`.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -178,6 +179,24 @@ impl Windows {
     /// The samples of window `i`, none beyond the last.
     fn values_at(&self, i: usize) -> impl Iterator<Item = (Nanos, u64)> + '_ {
         self.windows.get(i).into_iter().flat_map(Sparse::values)
+    }
+
+    /// Of each window that is kept, in order: the number of samples, and how many of them are longer than `limit`.
+    pub fn beyond(&self, kept: Kept, limit: Nanos) -> Vec<(u64, u64)> {
+        let beyond =
+            |window: &Sparse| window.values().filter(|(time, _)| *time > limit).map(|(_, n)| n).sum();
+        self.kept(kept).map(|window| (window.count(), beyond(window))).collect()
+    }
+
+    /// All samples of a range of the windows that are kept, counted among those from 0.
+    pub fn samples_in(&self, kept: Kept, range: Range<usize>) -> Latency {
+        latency(self.kept(kept).take(range.end).skip(range.start).flat_map(Sparse::values))
+    }
+
+    /// The windows that are kept.
+    fn kept(&self, kept: Kept) -> impl Iterator<Item = &Sparse> {
+        let marked = self.windows.iter().zip(&self.marks);
+        marked.filter(move |(_, mark)| kept == Kept::All || !**mark).map(|(window, _)| window)
     }
 
     /// The samples of `of` in the windows that are kept by the marks of `self`.

@@ -2,10 +2,11 @@
 
 mod footing;
 mod overload;
+mod steady;
 
 use hist::Kept;
 use results::{Basis, Invalid, Reason, Verdict};
-use stats::{Steadiness, Trend};
+use stats::Trend;
 use units::Nanos;
 
 pub use footing::Footing;
@@ -34,8 +35,6 @@ const SIGNIFICANT: f64 = 0.01;
 const ERRORS: f64 = 0.001;
 /// The generator may leave an idle server waiting for this share of the window.
 const STARVED: f64 = 0.01;
-/// The medians of the two halves of a window may differ by this share, if there is a trend.
-const STEADY: f64 = 0.5;
 
 /// Judges whether a recording describes the server, and whether the server kept up.
 ///
@@ -137,9 +136,8 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
 
     let steady = matches!(load, Load::Open { steady: true, .. } | Load::Closed { .. });
     if reasons.is_empty()
-        && !behind
         && steady
-        && let Some(detail) = unsteady(recording)
+        && let Some(detail) = steady::unsteady(recording, footing.rests_on(), behind)
     {
         reasons.push(Invalid { reason: Reason::NotSteady, detail });
     }
@@ -206,18 +204,4 @@ fn growth_rps(recording: &Recording) -> f64 {
         Some(trend) if trend.p_value < SIGNIFICANT => trend.rise() / recording.window.as_secs_f64(),
         _ => 0.0,
     }
-}
-
-/// Why the window was not in one state, if it was not.
-fn unsteady(recording: &Recording) -> Option<String> {
-    let series: Vec<f64> = recording
-        .windows
-        .series()
-        .iter()
-        .filter(|w| !w.marked)
-        .filter_map(|w| w.p50)
-        .map(|p50| p50.0 as f64)
-        .collect();
-    let steadiness = Steadiness::of(&series, STEADY).filter(|s| !s.is_steady())?;
-    Some(format!("median response time: {steadiness}; a longer --warmup may help"))
 }

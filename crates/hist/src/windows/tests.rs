@@ -231,3 +231,18 @@ fn a_long_measurement_has_longer_windows_and_no_more_of_them() {
         [400_000_000, 800_000_000]
     );
 }
+
+#[test]
+fn parts_of_the_windows_that_are_kept_are_looked_at() {
+    let (mut windows, _) = planted(SECOND, 2_000, &[4]);
+    let slow = Nanos::from_millis(100);
+    let beyond = windows.beyond(Kept::All, slow);
+    assert_eq!((beyond.len(), beyond[3], beyond[4]), (10, (2_000, 0), (2_000, 2_000)));
+    within(windows.samples_in(Kept::All, 4..5).value_at(1.0).unwrap(), 200_000);
+    assert_eq!(windows.samples_in(Kept::All, 5..99).count(), 10_000);
+    windows.mark(Nanos::from_millis(100), Nanos::from_millis(200));
+    // Counted among those that are left, the slow one comes a place earlier.
+    assert_eq!(windows.beyond(Kept::Unmarked, slow)[3], (2_000, 2_000));
+    within(windows.samples_in(Kept::Unmarked, 3..4).value_at(1.0).unwrap(), 200_000);
+    assert!(windows.samples_in(Kept::Unmarked, 9..10).is_empty());
+}

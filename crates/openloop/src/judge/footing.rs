@@ -97,6 +97,11 @@ impl Footing {
         if self.basis == Basis::UndisturbedWindows { Kept::Unmarked } else { Kept::All }
     }
 
+    /// All response times by window, and the windows that the figures rest on.
+    pub(super) fn rests_on(&self) -> (&Windows, Kept) {
+        (&self.by_window, self.kept())
+    }
+
     /// The response times that claims rest on: of all requests, or of those due in windows in which neither host nor
     /// generator moved the p99, where they moved that of all.
     pub fn claimed(&self) -> Latency {
