@@ -56,6 +56,11 @@ impl Spread {
             interval,
         })
     }
+
+    /// What is drawn and told beside the median: its 95 % interval, or the range where there are too few repeats for one.
+    pub fn ends(&self) -> (f64, f64) {
+        self.interval.map_or((self.min, self.max), |interval| (interval.low, interval.high))
+    }
 }
 
 impl fmt::Display for Spread {

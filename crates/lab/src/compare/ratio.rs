@@ -20,7 +20,7 @@ pub(super) fn compared(a: Point, b: Point, pairs: Option<&[(f64, f64)]>) -> Comp
 /// The repeats of one figure at `x`: their median with its 95 % interval, or their range where there are too few for one.
 pub(super) fn point(x: X, values: &[f64]) -> Point {
     let Some(spread) = Spread::of(values) else { return Point { x, ..Point::default() } };
-    let (low, high) = spread.interval.map_or((spread.min, spread.max), |i| (i.low, i.high));
+    let (low, high) = spread.ends();
     let (y, n) = (Some(spread.median), spread.n as u32);
     Point { x, y, low: Some(low), high: Some(high), n, ..Point::default() }
 }
@@ -29,7 +29,7 @@ fn paired(pairs: &[(f64, f64)]) -> Option<Ratio> {
     let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
     let spread = Spread::of(&ratios)?;
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-    let (low, high) = spread.interval.map_or((spread.min, spread.max), |i| (i.low, i.high));
+    let (low, high) = spread.ends();
     Some(Ratio {
         value: spread.median,
         low: Some(low),

@@ -74,7 +74,7 @@ impl<'a> Cells<'a> {
         let valid = !usable.is_empty();
         let values = if valid { usable } else { all.iter().map(|(_, value)| *value).collect() };
         let spread = Spread::of(&values)?;
-        let (low, high) = spread.interval.map_or((spread.min, spread.max), |i| (i.low, i.high));
+        let (low, high) = spread.ends();
         let invalid = all.iter().filter(|(usable, _)| !usable).count() as u32;
         let n = values.len() as u32;
         Some(Summary { median: spread.median, low, high, n, invalid: if valid { invalid } else { 0 }, valid })

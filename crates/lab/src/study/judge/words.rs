@@ -22,7 +22,7 @@ fn chance(p: f64) -> String {
 /// `1.23 (1.1 to 1.3, n = 7)`: the median with its interval, or its range where there were too few for one.
 pub(super) fn spread(values: &[f64]) -> String {
     let Some(spread) = Spread::of(values) else { return "nothing".into() };
-    let (low, high) = spread.interval.map_or((spread.min, spread.max), |i| (i.low, i.high));
+    let (low, high) = spread.ends();
     format!("{} ({} to {}, n = {})", figure(spread.median), figure(low), figure(high), spread.n)
 }
 
