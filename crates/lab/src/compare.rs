@@ -23,7 +23,7 @@ use results::{
 
 pub use cells::rerun;
 pub use figures::studies;
-use loads::{Load, Pair};
+use loads::Pair;
 
 /// One of two results that are compared.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let paired = a.experiment == b.experiment;
     let (label_a, label_b) = labels(a, b);
     let labels = [label_a.as_str(), label_b.as_str()];
-    let (loads_a, loads_b) = (Load::gather(a), Load::gather(b));
+    let (loads_a, loads_b) = (loads::gather(a), loads::gather(b));
     let pairs = loads::pair(&loads_a, &loads_b);
     let mut notes = notes(a, b, labels, paired, &pairs, [loads_a.len(), loads_b.len()]);
     let mut figures = Vec::new();

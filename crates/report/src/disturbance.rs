@@ -1,9 +1,8 @@
 //! What the host left of an answer: why the server could not be measured, what can still be told, and what would help.
 
-use results::{Experiment, Trial};
+use results::{Experiment, LoadPoint, Trial, spread};
 
 use crate::headline::{Sentence, answers};
-use crate::load_point::{LoadPoint, spread};
 use crate::number;
 use crate::subject::Subject;
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use results::{Experiment, MaxThroughput, Metric, Peak, Purpose, Trial};
+use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial};
 
 use crate::disturbance::cause;
-use crate::load_point::LoadPoint;
+use crate::load_point::met;
 use crate::measure::Target;
 use crate::number;
 use crate::subject::{CLOSED, Subject};
@@ -175,7 +175,7 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
     let judged: Vec<(f64, Judged)> = points
         .iter()
         .filter_map(|point| {
-            let judged = match point.met(target) {
+            let judged = match met(point, target) {
                 Some(true) => Judged::Met,
                 Some(false) => Judged::Missed,
                 None => point.is_hidden().then_some(Judged::Hidden)?,

@@ -81,7 +81,7 @@ pub(crate) fn observed(subjects: &[Subject]) -> Markup {
 }
 
 fn of_subject<'a>(subject: &Subject<'a>) -> Vec<Looked<'a>> {
-    let look = |point: &crate::load_point::LoadPoint<'a>| {
+    let look = |point: &results::LoadPoint<'a>| {
         let trial = page::typical(point).filter(|trial| trial.probes.is_some())?;
         Some(Looked { subject: subject.name, label: figure::load_label(point), trial })
     };

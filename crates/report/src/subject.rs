@@ -1,8 +1,6 @@
 //! One target with its trials, as the figures and tables see it.
 
-use results::{Experiment, Peak, Target, Trial};
-
-use crate::load_point::{LoadPoint, spread};
+use results::{Experiment, LoadPoint, Peak, Target, Trial, spread};
 
 /// What every output of a closed loop says.
 pub(crate) const CLOSED: &str = "closed loop";

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use results::{Metric, Trial};
+use results::{LoadPoint, Metric, Spread, Trial};
 use serde_json::json;
 
 use crate::figure::load_label;
-use crate::load_point::{LoadPoint, Spread};
 use crate::measure::{Measure, Target};
 use crate::number;
 use crate::subject::Subject;

@@ -1,67 +1,30 @@
 //! The loads of two results that belong together.
 
 use results::study::Point;
-use results::{ComparedPoint, Metric, Purpose, Trial, Verdict};
+use results::{ComparedPoint, LoadPoint, Metric, Purpose, Trial, Verdict};
 
 use super::{Choice, ratio};
 
 /// Two rates that differ by more are no longer the same load.
 const NEAR: f64 = 1.1;
 
-/// The trials of one target at one load.
-pub(super) struct Load<'a> {
-    share: Option<f64>,
-    rps: f64,
-    trials: Vec<&'a Trial>,
-}
-
 /// The same load on both sides.
 pub(super) struct Pair<'a> {
-    a: &'a Load<'a>,
-    b: &'a Load<'a>,
+    a: &'a LoadPoint<'a>,
+    b: &'a LoadPoint<'a>,
 }
 
-impl<'a> Load<'a> {
-    /// The loads of a side, rising: those of its sweep, or where it has none, of its search for the peak.
-    pub(super) fn gather(side: &Choice<'a>) -> Vec<Load<'a>> {
-        let of = |purposes: &[Purpose]| -> Vec<&'a Trial> {
-            let trials = side.experiment.trials.iter().filter(|trial| trial.target == side.target);
-            trials.filter(|trial| purposes.contains(&trial.purpose)).collect()
-        };
-        let mut trials = of(&[Purpose::LoadPoint, Purpose::Single]);
-        if trials.is_empty() {
-            trials = of(&[Purpose::PeakSearch]);
-        }
-        let mut loads: Vec<Load<'a>> = Vec::new();
-        for trial in trials {
-            let same = |load: &&mut Load<'a>| match (load.share, trial.load_share) {
-                (Some(a), Some(b)) => (a - b).abs() < 1e-6,
-                (None, None) => (load.rps - trial.offered_rps).abs() <= 1e-3 * trial.offered_rps,
-                _ => false,
-            };
-            match loads.iter_mut().find(same) {
-                Some(load) => load.trials.push(trial),
-                None => {
-                    loads.push(Load { share: trial.load_share, rps: trial.offered_rps, trials: vec![trial] })
-                }
-            }
-        }
-        for load in &mut loads {
-            let rates: Vec<f64> = load.trials.iter().map(|trial| trial.offered_rps).collect();
-            load.rps = stats::median(&rates).unwrap_or(load.rps);
-        }
-        loads.sort_by(|a, b| a.rps.total_cmp(&b.rps));
-        loads
-    }
-
-    fn usable(&self) -> impl Iterator<Item = &'a Trial> {
-        self.trials.iter().copied().filter(|trial| trial.verdict.is_usable())
-    }
+/// The loads of a side, rising: those of its sweep, or where it has none, of its search for the peak.
+pub(super) fn gather<'a>(side: &Choice<'a>) -> Vec<LoadPoint<'a>> {
+    let trials = side.experiment.trials.iter().filter(|trial| trial.target == side.target);
+    // The steps towards a maximum are overloads, and no loads that two results have in common.
+    let trials: Vec<&Trial> = trials.filter(|trial| trial.purpose != Purpose::MaxSearch).collect();
+    LoadPoint::gather(&trials)
 }
 
 /// Each load of `a` with the one of `b` at the same share of the maximum, or where there are no shares, at the
 /// nearest rate. None is used twice.
-pub(super) fn pair<'a>(a: &'a [Load<'a>], b: &'a [Load<'a>]) -> Vec<Pair<'a>> {
+pub(super) fn pair<'a>(a: &'a [LoadPoint<'a>], b: &'a [LoadPoint<'a>]) -> Vec<Pair<'a>> {
     let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
     for (i, left) in a.iter().enumerate() {
         for (j, right) in b.iter().enumerate() {
@@ -69,7 +32,7 @@ pub(super) fn pair<'a>(a: &'a [Load<'a>], b: &'a [Load<'a>]) -> Vec<Pair<'a>> {
                 (Some(x), Some(y)) if (x - y).abs() < 1e-6 => candidates.push((0.0, i, j)),
                 (Some(_), Some(_)) => {}
                 _ => {
-                    let factor = (left.rps / right.rps).ln().abs();
+                    let factor = (left.offered_rps / right.offered_rps).ln().abs();
                     if factor <= NEAR.ln() {
                         candidates.push((factor, i, j));
                     }
@@ -96,7 +59,7 @@ impl Pair<'_> {
 
     /// Trials of either side that say nothing.
     pub(super) fn invalid_trials(&self) -> u32 {
-        let invalid = |load: &Load<'_>| load.trials.len() - load.usable().count();
+        let invalid = |load: &LoadPoint<'_>| load.trials.len() - load.usable().count();
         (invalid(self.a) + invalid(self.b)) as u32
     }
 
@@ -108,7 +71,7 @@ impl Pair<'_> {
 
     /// The figure of both and its ratio; neither where no trials of both are usable.
     pub(super) fn compare(&self, metric: Metric, paired: bool) -> ComparedPoint {
-        let at = |load: &Load<'_>, values: &[f64]| ratio::point(load.rps.into(), values);
+        let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
         let point = if paired {
             let pairs = self.in_blocks(metric);
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
@@ -116,7 +79,7 @@ impl Pair<'_> {
             let bare = |point: Point| Point { low: None, high: None, ..point };
             ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs))
         } else {
-            let of = |load: &Load<'_>| {
+            let of = |load: &LoadPoint<'_>| {
                 at(load, &load.usable().filter_map(|trial| value(metric, trial)).collect::<Vec<f64>>())
             };
             ratio::compared(of(self.a), of(self.b), None)
@@ -131,10 +94,10 @@ impl Pair<'_> {
 
     /// Figures of trials that ran next to each other: the n-th of a block with the other side's n-th.
     fn in_blocks(&self, metric: Metric) -> Vec<(f64, f64)> {
-        let nth = |load: &Load<'_>, i: usize| {
+        let nth = |load: &LoadPoint<'_>, i: usize| {
             load.trials[..i].iter().filter(|t| t.block == load.trials[i].block).count()
         };
-        let place = |load: &Load<'_>, i: usize| (load.trials[i].block, nth(load, i));
+        let place = |load: &LoadPoint<'_>, i: usize| (load.trials[i].block, nth(load, i));
         let mut pairs = Vec::new();
         for i in 0..self.a.trials.len() {
             let partner = (0..self.b.trials.len()).find(|j| place(self.b, *j) == place(self.a, i));

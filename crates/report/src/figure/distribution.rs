@@ -1,5 +1,5 @@
 use maud::{Markup, html};
-use results::Trial;
+use results::{LoadPoint, Trial};
 
 use super::canvas::Anchor;
 use super::frame::{Axis, Frame, Margins, clip, text_width};
@@ -7,7 +7,7 @@ use super::place::place;
 use super::scale::Scale;
 use super::series::{State, subject_class};
 use super::{Canvas, Shape, Size};
-use crate::load_point::{LoadPoint, choose};
+use crate::load_point::choose;
 use crate::measure::Target;
 use crate::number;
 use crate::subject::{Subject, any_closed};

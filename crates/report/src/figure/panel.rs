@@ -1,5 +1,5 @@
 use maud::{Markup, PreEscaped, html};
-use results::Trial;
+use results::{LoadPoint, Trial};
 
 use super::canvas::Anchor;
 use super::distribution::load_label;
@@ -7,7 +7,7 @@ use super::frame::{Frame, Margins};
 use super::scale::Scale;
 use super::series::State;
 use super::{Canvas, Size};
-use crate::load_point::{LoadPoint, choose};
+use crate::load_point::choose;
 use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;

@@ -1,7 +1,6 @@
-use results::{Purpose, Trial, Verdict};
+use results::{Purpose, Spread, Trial, Verdict};
 
 use super::Shape;
-use crate::load_point::Spread;
 use crate::measure::Measure;
 use crate::subject::Subject;
 

@@ -2,10 +2,9 @@ use results::probes::{
     ClientTimes, Counter, IndependentTime, InputOutput, Overhead, Processor, ServerCounters, ServerTime,
     Span, Stack, Stage, Stages, Uncorrelated,
 };
-use results::{LatencySummary, Probes, Trial, Verdict};
+use results::{LatencySummary, LoadPoint, Probes, Trial, Verdict};
 
 use super::*;
-use crate::load_point::LoadPoint;
 
 fn stages(us: [f64; 6]) -> Stages {
     let names = ["network", "epoll", "event_library", "read", "application", "send"];

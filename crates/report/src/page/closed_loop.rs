@@ -1,8 +1,7 @@
 use maud::{Markup, html};
-use results::{ClosedLoop, LatencySummary, Trial};
+use results::{ClosedLoop, LatencySummary, LoadPoint, Trial};
 
 use crate::figure::load_label;
-use crate::load_point::LoadPoint;
 use crate::number;
 use crate::subject::Subject;
 

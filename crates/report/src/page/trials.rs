@@ -1,7 +1,7 @@
 use maud::{Markup, html};
-use results::{Metric, Purpose, Trial};
+use results::{LoadPoint, Metric, Purpose, Trial};
 
-use crate::load_point::LoadPoint;
+use crate::load_point::micros;
 use crate::notes::verdict_words;
 use crate::number;
 use crate::subject::{CLOSED, Subject, any_closed};
@@ -37,7 +37,7 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                             td { (number::rate(Some(point.offered_rps))) }
                             td { (number::rate(point.told(|trial| Some(trial.achieved_rps)))) }
                             @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
-                                td { (point.micros(|trial| metric.of(trial))) }
+                                td { (micros(point, |trial| metric.of(trial))) }
                             }
                             @for us in &targets {
                                 td { (within(point, *us).map_or(number::NONE.into(), number::percent_of_all)) }

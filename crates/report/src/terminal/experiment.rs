@@ -1,10 +1,10 @@
-use results::{Experiment, Metric, TextTable, Trial};
+use results::{Experiment, LoadPoint, Metric, TextTable, Trial};
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::disturbance::remains;
 use crate::headline::headline;
-use crate::load_point::LoadPoint;
+use crate::load_point::{met, micros};
 use crate::measure::Target;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
@@ -95,7 +95,7 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
 }
 
 fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec<String> {
-    let metric = |metric: Metric| point.micros(|trial| metric.of(trial));
+    let metric = |metric: Metric| micros(point, |trial| metric.of(trial));
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),
         number::rate(Some(point.offered_rps)),
@@ -103,7 +103,7 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec
     ];
     cells.extend([Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999].map(metric));
     if target.is_extra() {
-        cells.push(point.micros(|trial| target.judged(trial)));
+        cells.push(micros(point, |trial| target.judged(trial)));
     }
     if closed {
         for name in ["p50", "p99", "p99.9"] {
@@ -116,7 +116,7 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec
         targets.iter().map(|us| within(point, *us).map_or(number::NONE.into(), number::percent_of_all)),
     );
     cells.push(number::micros(point.told(|trial| trial.all.generator_lag.p99_us)));
-    cells.push(match point.met(target) {
+    cells.push(match met(point, target) {
         Some(true) => "met".into(),
         Some(false) => "missed".into(),
         None if point.is_slowed() => "not measurable".into(),
