@@ -1,6 +1,6 @@
 //! What a study derives from the machine, by name, beside what the publication has.
 
-use minijinja::value::Value;
+use minijinja::value::{Value, ValueKind};
 use results::study::Parameter;
 use toml::Table;
 
@@ -16,7 +16,7 @@ pub(super) const IRQ_CORES: &str = "irq_cores";
 
 /// The parameters of a study, in their order; each may use those before it. Adds them to the `language`.
 ///
-/// Errors: an expression that is wrong; a name that is taken; an override of what is not there.
+/// Errors: an expression that is wrong; a name that is taken; an override of what is not there, or of another kind.
 pub(super) fn read_all(
     sections: Vec<Section>,
     language: &mut Language,
@@ -34,13 +34,22 @@ pub(super) fn read_all(
             return Err(DefinitionError(format!("{place}: the name '{name}' is taken")));
         }
         let by_hand = overrides.iter().rev().find(|(over, _)| *over == name);
-        let value = match (by_hand, expression) {
-            (Some((_, text)), _) => Value::from_serialize(typed(text)),
-            (None, Some(toml::Value::String(text))) => {
-                language.value(&text).map_err(|e| DefinitionError(format!("{place}: {e}")))?
+        let own = match expression {
+            Some(toml::Value::String(text)) => {
+                language.value(&text).map_err(|e| DefinitionError(format!("{place}: {e}")))
             }
-            (None, Some(other)) => Value::from_serialize(other),
-            (None, None) => return Err(DefinitionError(format!("{place}: it is missing"))),
+            Some(other) => Ok(Value::from_serialize(other)),
+            None => Err(DefinitionError(format!("{place}: it is missing"))),
+        };
+        let value = match by_hand {
+            Some((_, text)) => {
+                let given = Value::from_serialize(typed(text));
+                // Where the machine gives it no value of its own, one is set by hand for that very reason.
+                own.map_or(Ok(()), |own| same_kind(&name, &own, text, &given))
+                    .map_err(|e| DefinitionError(format!("{place}: {e}")))?;
+                given
+            }
+            None => own?,
         };
         *language = language.with(&name, value.clone());
         all.push(Parameter {
@@ -62,6 +71,23 @@ pub(super) fn read_all(
         }
     }
     Ok(all)
+}
+
+/// Whether a value set by hand is of the kind of the study's own; where that is a number or a truth value, expressions that
+/// use it take no other.
+fn same_kind(name: &str, own: &Value, text: &str, given: &Value) -> Result<(), String> {
+    let kind = own.kind();
+    let needed = match kind {
+        ValueKind::Number => "a number",
+        ValueKind::Bool => "true or false",
+        _ => return Ok(()),
+    };
+    if given.kind() == kind {
+        return Ok(());
+    }
+    Err(format!(
+        "--set {name}={text}: '{text}' is not {needed}, and {name} is, {own} on this machine; give one, such as --set {name}={own}"
+    ))
 }
 
 /// What overrides set in every specification.
@@ -153,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn what_the_machine_cannot_give_may_be_set_to_anything() {
+        let text = "[[p]]\nname = 'a'\nabout = 'a'\nvalue = '1 // (cores - 12)'\n";
+        assert!(read(text, &[]).is_err());
+        assert_eq!(values(&read(text, &[("a", "b")]).unwrap()), ["a=b!"]);
+        let flag = TEXT.replace("'threads // 2'", "true");
+        assert_eq!(values(&read(&flag, &[("half", "false")]).unwrap()), ["threads=4", "half=false!"]);
+        assert!(
+            read(&flag, &[("half", "no")]).unwrap_err().to_string().contains("'no' is not true or false")
+        );
+    }
+
+    #[test]
     fn what_differs_from_the_publication_is_said() {
         let said = |over| deviations(&read(TEXT, over).unwrap());
         assert_eq!(said(&[]), ["Threads: 4 instead of the published 7."]);
@@ -167,6 +205,9 @@ mod tests {
             assert!(error.contains(words), "{error}");
         };
         check(TEXT, &[("thread", "3")], "did you mean 'threads'?");
+        let abc = "p[0].value: --set threads=abc: 'abc' is not a number, and threads is, 4 on this machine; give one, such as --set threads=4";
+        check(TEXT, &[("threads", "abc")], abc);
+        check(TEXT, &[("half", "true")], "p[1].value: --set half=true: 'true' is not a number");
         check("[[p]]\nname = 'a'\nabout = 'a'", &[], "p[0].value: it is missing");
         check("[[p]]\nname = 'a'\nabout = 'a'\nvalue = 'b + 1'", &[], "p[0].value: 'b + 1'");
         check(&TEXT.replace("half'", "threads'"), &[], "is taken");
