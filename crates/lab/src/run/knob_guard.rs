@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use host::Host;
 use knobs::overhead::{Overhead, measure};
-use knobs::{Action, Asked, Engine, Problem, Subject};
+use knobs::{Action, Asked, Engine, Problem, Skipped, Subject};
 use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
 use spec::{Agents, Spec, Target};
@@ -58,6 +58,8 @@ struct Here {
     asked: Asked,
     subject: Subject,
     host: Host,
+    /// What of its profiles this machine does not support.
+    skipped: Vec<Skipped>,
 }
 
 impl KnobGuard {
@@ -108,8 +110,7 @@ impl KnobGuard {
             cpus: placement.generator.iter().copied().collect(),
             ..Subject::default()
         };
-        let here = Here { engine: engine.cloned(), asked: Asked::read(&knobs)?, subject, host };
-        here.plan()?;
+        let here = Here::planned(engine, Asked::read(&knobs)?, subject, host)?;
         let client = KnobGuard { knobs, by: By::Engine(Box::new(here)), client: None };
         Ok(KnobGuard { client: Some(Box::new(client)), ..self })
     }
@@ -145,8 +146,7 @@ impl KnobGuard {
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
         };
-        let here = Here { engine: engine.cloned(), asked, subject, host };
-        here.plan()?;
+        let here = Here::planned(engine, asked, subject, host)?;
         Ok(KnobGuard { knobs: names(experiment), by: By::Engine(Box::new(here)), client: None })
     }
 
@@ -169,9 +169,7 @@ impl KnobGuard {
         let lacks = match &self.by {
             By::Nothing => Vec::new(),
             By::Engine(here) => {
-                let planned = here.asked.plan(&here.host, &here.subject);
-                let skipped = planned.map(|planned| planned.skipped).unwrap_or_default();
-                skipped.iter().map(|one| format!("{}: {}", one.knob, one.reason)).collect()
+                here.skipped.iter().map(|one| format!("{}: {}", one.knob, one.reason)).collect()
             }
             By::Tuner(.., lacks) => lacks.clone(),
         };
@@ -259,6 +257,13 @@ impl KnobGuard {
 }
 
 impl Here {
+    /// Errors: the host lacks a knob.
+    fn planned(engine: Option<&Engine>, asked: Asked, subject: Subject, host: Host) -> Result<Here, Error> {
+        let skipped = asked.plan(&host, &subject)?.skipped;
+        Ok(Here { engine: engine.cloned(), asked, subject, host, skipped })
+    }
+
+    /// What is to be done now: processes may have other threads than when the bench was made.
     fn plan(&self) -> Result<Vec<Action>, Error> {
         Ok(self.asked.plan(&self.host, &self.subject)?.actions)
     }
