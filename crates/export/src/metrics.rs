@@ -123,6 +123,7 @@ impl Figures {
         let outstanding = trial.windows.iter().rev().find_map(|window| window.outstanding());
         let outstanding = outstanding.map(|n| alone(n as f64));
         figures.gauge("outstanding_requests", "Requests due and not answered.", "", outstanding);
+        figures.disturbance(trial);
         let busy = [alone(trial.generator.busy_share)];
         figures.gauge("generator_busy_ratio", "Share of its time that the generator worked.", "", busy);
         let sent = trial.traffic.map(|traffic| alone(traffic.bytes_sent as f64));
@@ -138,6 +139,31 @@ impl Figures {
         let help = "An agent's clock less the coordinator's.";
         figures.gauge("agent_clock_offset_seconds", help, "agent", offsets);
         figures
+    }
+
+    /// What generator and host may have done to the response times; nothing in results of earlier versions.
+    fn disturbance(&mut self, trial: &Trial) {
+        if let Some(late) = &trial.lateness {
+            let help = "Requests that the generator may have sent or read late.";
+            self.counter("late_requests", help, "", [alone(late.requests as f64)]);
+            let help = "done − intended, had the generator never been late.";
+            let times = [("", summary(&late.response_time))];
+            self.add(Kind::Summary, "in_time_response_time_seconds", help, "", times);
+        }
+        if let Some(host) = &trial.disturbance {
+            let windows = [("all", host.windows as f64), ("undisturbed", host.undisturbed_windows as f64)];
+            let late = trial.lateness.as_ref().map(|late| ("late", late.windows as f64));
+            self.gauge("windows", "Windows of the trial.", "kind", windows.into_iter().chain(late));
+            let help = "Share of the requests that the host may have held up.";
+            self.gauge("touched_ratio", help, "", [alone(host.touched_share)]);
+            let taken = [("server", host.server_taken_share), ("generator", host.generator_taken_share)];
+            let taken = taken.into_iter().filter_map(|(side, share)| Some((side, share?)));
+            let help = "Share of its time in which a working thread waited for a processor that others had.";
+            self.gauge("taken_ratio", help, "side", taken);
+            let help = "done − intended, of requests due in undisturbed windows.";
+            let times = host.undisturbed.as_ref().map(|times| ("", summary(times)));
+            self.add(Kind::Summary, "undisturbed_response_time_seconds", help, "", times);
+        }
     }
 
     fn times(&mut self, trial: &Trial) {

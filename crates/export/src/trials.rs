@@ -21,10 +21,7 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("result", Type::Text, |(experiment, _)| experiment.name.as_str().into()),
         ("trial", Type::Text, |(_, trial)| trial.id.as_str().into()),
         ("target", Type::Text, |(_, trial)| trial.target.as_str().into()),
-        ("purpose", Type::Text, |(_, trial)| match serde_json::to_value(trial.purpose) {
-            Ok(Value::String(purpose)) => purpose.into(),
-            _ => Cell::Empty,
-        }),
+        ("purpose", Type::Text, |(_, trial)| word(serde_json::to_value(trial.purpose))),
         ("block", Type::Count, |(_, trial)| u64::from(trial.block).into()),
         ("started", Type::Text, |(_, trial)| trial.started.as_str().into()),
         ("verdict", Type::Text, |(_, trial)| trial.verdict.label().into()),
@@ -83,7 +80,36 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("generator_threads", Type::Count, |(_, trial)| u64::from(trial.generator.threads).into()),
         ("connections", Type::Count, |(_, trial)| u64::from(trial.generator.connections).into()),
         ("generator_busy_share", Type::Number, |(_, trial)| trial.generator.busy_share.into()),
+        ("late_count", Type::Count, |(_, trial)| trial.lateness.as_ref().map(|late| late.requests).into()),
+        ("late_windows", Type::Count, |(_, trial)| trial.lateness.as_ref().map(|late| late.windows).into()),
+        ("late_limit_us", Type::Number, |(_, trial)| {
+            trial.lateness.as_ref().and_then(|late| late.limit_us).into()
+        }),
+        ("in_time_us_p50", Type::Number, |(_, trial)| in_time(trial, |times| times.p50_us)),
+        ("in_time_us_p99", Type::Number, |(_, trial)| in_time(trial, |times| times.p99_us)),
+        ("in_time_us_p99_9", Type::Number, |(_, trial)| in_time(trial, |times| times.p99_9_us)),
         ("disturbed_windows", Type::Count, |(_, trial)| trial.noise.disturbed_windows.into()),
+        ("undisturbed_windows", Type::Count, |(_, trial)| {
+            trial.disturbance.as_ref().map(|host| host.undisturbed_windows).into()
+        }),
+        ("rests_on", Type::Text, |(_, trial)| {
+            trial.disturbance.as_ref().map_or(Cell::Empty, |host| word(serde_json::to_value(host.basis)))
+        }),
+        ("touched_share", Type::Number, |(_, trial)| {
+            trial.disturbance.as_ref().map(|host| host.touched_share).into()
+        }),
+        ("server_taken_share", Type::Number, |(_, trial)| {
+            trial.disturbance.as_ref().and_then(|host| host.server_taken_share).into()
+        }),
+        ("generator_taken_share", Type::Number, |(_, trial)| {
+            trial.disturbance.as_ref().and_then(|host| host.generator_taken_share).into()
+        }),
+        ("at_least_us_p99", Type::Number, |(_, trial)| {
+            trial.disturbance.as_ref().and_then(|host| host.p99_at_least_us).into()
+        }),
+        ("undisturbed_us_p50", Type::Number, |(_, trial)| undisturbed(trial, |times| times.p50_us)),
+        ("undisturbed_us_p99", Type::Number, |(_, trial)| undisturbed(trial, |times| times.p99_us)),
+        ("undisturbed_us_p99_9", Type::Number, |(_, trial)| undisturbed(trial, |times| times.p99_9_us)),
         ("agents", Type::Count, |(_, trial)| (trial.agents.len() as u64).into()),
         ("gates_failed", Type::Count, |(_, trial)| {
             let failed = trial.gates.iter().filter(|gate| !gate.passed).count() as u64;
@@ -95,4 +121,22 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
 fn corrected(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
     let times = trial.closed_loop.as_ref().and_then(|closed| closed.corrected.as_ref());
     times.and_then(read).into()
+}
+
+/// The response times had the generator never been late.
+fn in_time(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
+    trial.lateness.as_ref().and_then(|late| read(&late.response_time)).into()
+}
+
+/// Those of undisturbed windows.
+fn undisturbed(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {
+    trial.disturbance.as_ref().and_then(|host| host.undisturbed.as_ref()).and_then(read).into()
+}
+
+/// A choice by the word that results have for it.
+fn word(choice: serde_json::Result<Value>) -> Cell {
+    match choice {
+        Ok(Value::String(word)) => word.into(),
+        _ => Cell::Empty,
+    }
 }

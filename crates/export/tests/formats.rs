@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    Arrivals, ClosedLoop, ErrorCount, Experiment, LatencySummary, LoopKind, ServerFigures, Traffic,
-    Transport, Trial, Verdict, Within,
+    Arrivals, Basis, ClosedLoop, Disturbance, ErrorCount, Experiment, LatencySummary, Lateness, LoopKind,
+    ServerFigures, Traffic, Transport, Trial, Verdict, Within,
 };
 
 /// A result that was measured, of the first schema.
@@ -44,6 +44,23 @@ fn trial() -> Trial {
         errors: vec![ErrorCount { kind: "server_error".into(), count: 6, first_detail: None }],
         servers: vec![ServerFigures { address: "b:1".into(), requests: 7, ..ServerFigures::default() }],
         windowed_p99_us: Some(850.0),
+        lateness: Some(Lateness {
+            over_us: 20.0,
+            requests: 30,
+            windows: 2,
+            limit_us: Some(90.0),
+            response_time: LatencySummary { p99_us: Some(880.0), ..times.clone() },
+        }),
+        disturbance: Some(Disturbance {
+            windows: 10,
+            undisturbed_windows: 7,
+            touched_share: 0.01,
+            server_taken_share: Some(0.004),
+            generator_taken_share: None,
+            p99_at_least_us: Some(700.0),
+            undisturbed: Some(LatencySummary { p99_us: Some(800.0), ..times.clone() }),
+            basis: Basis::UndisturbedWindows,
+        }),
         verdict: Verdict::Valid,
         ..Trial::default()
     };
@@ -99,6 +116,33 @@ fn a_closed_loop_says_so_in_every_format() {
 }
 
 #[test]
+fn what_generator_and_host_did_is_told_in_columns() {
+    let experiment = Experiment { trials: vec![trial(), Trial::default()], ..measured() };
+    let table = trials(&experiment);
+    let cells = |name: &str| {
+        let place = table.columns.iter().position(|column| column.name == name).expect(name);
+        [table.rows[0][place].clone(), table.rows[1][place].clone()]
+    };
+    let expect: [(&str, Cell); 10] = [
+        ("late_count", 30u64.into()),
+        ("late_windows", 2u64.into()),
+        ("late_limit_us", 90.0.into()),
+        ("in_time_us_p99", 880.0.into()),
+        ("undisturbed_windows", 7u64.into()),
+        ("rests_on", "undisturbed_windows".into()),
+        ("touched_share", 0.01.into()),
+        ("server_taken_share", 0.004.into()),
+        ("at_least_us_p99", 700.0.into()),
+        ("undisturbed_us_p99", 800.0.into()),
+    ];
+    // Results of earlier versions have none of it.
+    for (name, cell) in expect {
+        assert_eq!(cells(name), [cell, Cell::Empty], "{name}");
+    }
+    assert_eq!(cells("generator_taken_share"), [Cell::Empty, Cell::Empty]);
+}
+
+#[test]
 fn openmetrics_are_the_text_of_the_specification() {
     let text = Metrics::of_trial("20260314-demo", &trial()).openmetrics();
     let labels =
@@ -113,6 +157,11 @@ fn openmetrics_are_the_text_of_the_specification() {
         &format!("taillight_within_target_ratio{{{labels},target_seconds=\"0.001\"}} 0.992"),
         &format!("taillight_sent_bytes_total{{{labels}}} 10000"),
         &format!("taillight_gate_passed{{{labels},gate=\"p99<1ms\"}} 1"),
+        &format!("taillight_late_requests_total{{{labels}}} 30"),
+        &format!("taillight_in_time_response_time_seconds{{{labels},quantile=\"0.99\"}} 0.00088"),
+        &format!("taillight_windows{{{labels},kind=\"undisturbed\"}} 7"),
+        &format!("taillight_taken_ratio{{{labels},side=\"server\"}} 0.004"),
+        &format!("taillight_undisturbed_response_time_seconds{{{labels},quantile=\"0.99\"}} 0.0008"),
         &format!("taillight_server_requests_total{{{labels},server=\"b:1\"}} 7"),
     ] {
         assert!(text.lines().any(|known| known == line), "{line} in\n{text}");
