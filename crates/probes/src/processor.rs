@@ -22,6 +22,9 @@ use symbols::Symbols;
 /// Samples a second of a thread that runs. A prime, so that it keeps no step with anything that beats in ms; at 2 µs a
 /// sample it costs 0.1 %.
 const RATE_HZ: u64 = 499;
+/// Instructions between two samples of a thread, where the processor counts them. A prime; a core of 2.5 GHz that runs two a cycle
+/// gives as many samples as the clock.
+const INSTRUCTIONS: u64 = 10_000_019;
 /// So many stacks are kept apart in the record; a cache's whole tree has fewer.
 const STACKS: usize = 400;
 /// Where more than this share of the samples had no room, what is left may not be like the whole.
@@ -32,6 +35,10 @@ struct Sampler {
     pids: Vec<u32>,
     /// By thread: some start late.
     rings: HashMap<u32, (Event, Ring)>,
+    /// The same by instructions; none where the processor does not count them for this machine.
+    by_instructions: HashMap<u32, (Event, Ring)>,
+    /// Whether a thread could not be sampled so.
+    without_instructions: bool,
     /// Threads that it may not sample, and why the last of them.
     refused: BTreeSet<u32>,
     why: String,
@@ -45,11 +52,25 @@ pub(crate) struct Taken {
     user: Vec<u64>,
 }
 
+/// What a sample is taken by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Clock,
+    Instructions,
+}
+
+/// Stacks and how often each was taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    stacks: HashMap<Taken, u64>,
+    lost: u64,
+}
+
 /// The stacks of one slot or more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Samples {
-    stacks: HashMap<Taken, u64>,
-    lost: u64,
+    by_clock: Tally,
+    by_instructions: Tally,
     /// Threads that were not sampled, and why the last of them; of how many.
     refused: BTreeSet<u32>,
     why: String,
@@ -75,7 +96,32 @@ pub(crate) fn open(subject: &Subject) -> Result<Box<dyn Instrument>, Vec<Missing
 impl Sampler {
     /// Opens an event on each thread that has none. Errors: not on one of them.
     fn open_threads(&mut self) -> io::Result<()> {
-        self.open_by(open_thread)
+        self.open_by(|tid| open_thread(tid, By::Clock))?;
+        self.open_instructions(|tid| open_thread(tid, By::Instructions));
+        Ok(())
+    }
+
+    /// Opens one by instructions on each thread that has one by the clock. On all or on none: a split of some threads is not
+    /// that of the server.
+    fn open_instructions(&mut self, mut open: impl FnMut(u32) -> io::Result<(Event, Ring)>) {
+        if self.without_instructions {
+            return;
+        }
+        for tid in self.rings.keys() {
+            if self.by_instructions.contains_key(tid) {
+                continue;
+            }
+            match open(*tid) {
+                Ok(opened) => drop(self.by_instructions.insert(*tid, opened)),
+                // It ended meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(_) => {
+                    self.by_instructions.clear();
+                    self.without_instructions = true;
+                    return;
+                }
+            }
+        }
     }
 
     /// The same, by what opens one.
@@ -104,15 +150,24 @@ impl Sampler {
     }
 }
 
-fn open_thread(tid: u32) -> io::Result<(Event, Ring)> {
+fn open_thread(tid: u32, by: By) -> io::Result<(Event, Ring)> {
+    let (type_, config) = match by {
+        By::Clock => (perf::PERF_TYPE_SOFTWARE, perf::PERF_COUNT_SW_CPU_CLOCK),
+        By::Instructions => (perf::PERF_TYPE_HARDWARE, perf::PERF_COUNT_HW_INSTRUCTIONS),
+    };
     let mut attributes = perf::perf_event_attr {
-        type_: perf::PERF_TYPE_SOFTWARE,
-        config: perf::PERF_COUNT_SW_CPU_CLOCK as u64,
+        type_,
+        config: config as u64,
         sample_type: (perf::PERF_SAMPLE_TID | perf::PERF_SAMPLE_CALLCHAIN) as u64,
         ..perf::perf_event_attr::default()
     };
-    attributes.__bindgen_anon_1.sample_freq = RATE_HZ;
-    attributes.set_freq(1);
+    match by {
+        By::Clock => {
+            attributes.__bindgen_anon_1.sample_freq = RATE_HZ;
+            attributes.set_freq(1);
+        }
+        By::Instructions => attributes.__bindgen_anon_1.sample_period = INSTRUCTIONS,
+    }
     let event = Event::open(attributes, tid)?;
     let ring = Ring::map(event.fd())?;
     Ok((event, ring))
@@ -125,28 +180,70 @@ impl Instrument for Sampler {
 
     fn resume(&mut self) -> io::Result<()> {
         self.open_threads()?;
-        self.rings.values().try_for_each(|(event, _)| event.enable())
+        self.rings.values().chain(self.by_instructions.values()).try_for_each(|(event, _)| event.enable())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
-        self.rings.values().for_each(|(event, _)| drop(event.disable()));
+        let all = self.rings.values().chain(self.by_instructions.values());
+        all.for_each(|(event, _)| drop(event.disable()));
         let (refused, why) = (self.refused.clone(), self.why.clone());
         let threads = self.rings.len() + refused.len();
-        let mut samples = Samples { refused, why, threads, ..Samples::default() };
-        for (_, ring) in self.rings.values_mut() {
+        let by_clock = Tally::of(&mut self.rings);
+        let by_instructions = Tally::of(&mut self.by_instructions);
+        Box::new(Samples { by_clock, by_instructions, refused, why, threads })
+    }
+}
+
+impl Tally {
+    /// What the rings have had since they were last asked.
+    fn of(rings: &mut HashMap<u32, (Event, Ring)>) -> Tally {
+        let mut tally = Tally::default();
+        for (_, ring) in rings.values_mut() {
             ring.drain(|record| match record {
-                ring::Record::Stack(taken) => *samples.stacks.entry(taken).or_insert(0) += 1,
-                ring::Record::Lost(count) => samples.lost += count,
+                ring::Record::Stack(taken) => *tally.stacks.entry(taken).or_insert(0) += 1,
+                ring::Record::Lost(count) => tally.lost += count,
             });
         }
-        Box::new(samples)
+        tally
+    }
+
+    fn merge(&mut self, other: &Tally) {
+        other.stacks.iter().for_each(|(stack, more)| *self.stacks.entry(stack.clone()).or_insert(0) += more);
+        self.lost += other.lost;
+    }
+
+    fn samples(&self) -> u64 {
+        self.stacks.values().sum()
+    }
+
+    /// Whether so many samples had no room that the rest may not be like the whole.
+    fn is_lossy(&self) -> bool {
+        self.lost as f64 > MAY_LOSE * (self.samples() + self.lost) as f64
+    }
+
+    /// The share of each part of the code, falling.
+    fn shares(&self, symbols: &mut Symbols) -> Vec<CodeShare> {
+        let mut codes: HashMap<String, u64> = HashMap::new();
+        for (taken, count) in &self.stacks {
+            let code = match (taken.kernel.first(), taken.user.first()) {
+                (Some(_), _) => "kernel".to_owned(),
+                (None, Some(address)) => symbols.file(taken.pid, *address),
+                (None, None) => "(unknown)".to_owned(),
+            };
+            *codes.entry(code).or_insert(0) += count;
+        }
+        let total = self.samples().max(1) as f64;
+        let mut shares: Vec<CodeShare> =
+            codes.into_iter().map(|(code, count)| CodeShare { code, share: count as f64 / total }).collect();
+        shares.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.code.cmp(&b.code)));
+        shares
     }
 }
 
 impl Summed for Samples {
     fn merge(&mut self, other: &Samples) {
-        other.stacks.iter().for_each(|(stack, more)| *self.stacks.entry(stack.clone()).or_insert(0) += more);
-        self.lost += other.lost;
+        self.by_clock.merge(&other.by_clock);
+        self.by_instructions.merge(&other.by_instructions);
         self.refused.extend(&other.refused);
         self.threads = self.threads.max(other.threads);
         if self.why.is_empty() {
@@ -156,37 +253,43 @@ impl Summed for Samples {
 
     fn write_into(&self, into: &mut Probes, observed_s: f64) -> Option<String> {
         let mut symbols = Symbols::default();
-        let total: u64 = self.stacks.values().sum();
-        let mut codes: HashMap<String, u64> = HashMap::new();
+        let Tally { stacks, lost } = &self.by_clock;
+        let total = self.by_clock.samples();
         let mut folded: HashMap<String, u64> = HashMap::new();
-        for (taken, count) in &self.stacks {
-            let code = match (taken.kernel.first(), taken.user.first()) {
-                (Some(_), _) => "kernel".to_owned(),
-                (None, Some(address)) => symbols.file(taken.pid, *address),
-                (None, None) => "(unknown)".to_owned(),
-            };
-            *codes.entry(code).or_insert(0) += count;
+        for (taken, count) in stacks {
             let user = taken.user.iter().rev().map(|address| symbols.user(taken.pid, *address));
             let mut frames: Vec<String> = user.collect();
             frames.extend(taken.kernel.iter().rev().map(|address| symbols.kernel(*address)));
             *folded.entry(frames.join(";")).or_insert(0) += count;
         }
-        let mut shares: Vec<CodeShare> = codes
-            .into_iter()
-            .map(|(code, count)| CodeShare { code, share: count as f64 / total.max(1) as f64 })
-            .collect();
-        shares.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.code.cmp(&b.code)));
+        let shares = self.by_clock.shares(&mut symbols);
+        let by_instructions = &self.by_instructions;
+        let instruction_shares = match by_instructions.is_lossy() {
+            true => Vec::new(),
+            false => by_instructions.shares(&mut symbols),
+        };
         let mut notes = vec![format!(
             "Sampled by a clock: code that runs with interrupts off is seen where it turns them on again; a user's stack \
              is as deep as frame pointers lead. {RATE_HZ} samples a second of each thread that runs."
         )];
+        if !instruction_shares.is_empty() {
+            notes.push(format!(
+                "Of instructions: one in {INSTRUCTIONS} of each thread, {} samples; the processor tells a few instructions late                  where it was.",
+                by_instructions.samples()
+            ));
+        }
+        if by_instructions.is_lossy() {
+            notes
+                .push(format!("{} samples by instructions had no room: none is told.", by_instructions.lost));
+        }
         notes.extend(symbols.notes());
         into.processor = Some(Processor {
             observed_s,
             samples: total,
-            lost: self.lost,
+            lost: *lost,
             rate_hz: RATE_HZ,
             shares,
+            instruction_shares,
             stacks: commonest(folded),
             notes,
         });
@@ -204,14 +307,8 @@ impl Summed for Samples {
                 ),
             });
         }
-        let share = self.lost as f64 / (total + self.lost).max(1) as f64;
-        (share > MAY_LOSE).then(|| {
-            format!(
-                "cpu: {} of {} samples had no room; limit {} %",
-                self.lost,
-                total + self.lost,
-                100.0 * MAY_LOSE
-            )
+        self.by_clock.is_lossy().then(|| {
+            format!("cpu: {lost} of {} samples had no room; limit {} %", total + lost, 100.0 * MAY_LOSE)
         })
     }
 }
@@ -244,8 +341,9 @@ mod tests {
     #[test]
     fn samples_become_shares_and_losses_are_told() {
         let taken = |kernel: &[u64]| Taken { pid: u32::MAX, kernel: kernel.to_vec(), user: vec![1] };
+        let tally = |kernel, lost| Tally { stacks: [(taken(&[1]), kernel), (taken(&[]), 1)].into(), lost };
         let samples =
-            |lost| Samples { stacks: [(taken(&[1]), 3), (taken(&[]), 1)].into(), lost, ..Samples::default() };
+            |lost| Samples { by_clock: tally(3, lost), by_instructions: tally(4, 0), ..Samples::default() };
         let check = |lost: u64, expect: Option<&str>| {
             let mut record = Probes::default();
             let told = samples(lost).enter(1.0, &mut record);
@@ -254,12 +352,44 @@ mod tests {
             assert_eq!((got.samples, got.lost), (4, lost));
             assert_eq!(got.shares[0], CodeShare { code: "kernel".into(), share: 0.75 });
             assert_eq!(got.shares.iter().map(|code| code.share).sum::<f64>(), 1.0);
+            assert_eq!(got.instruction_shares[0], CodeShare { code: "kernel".into(), share: 0.8 });
         };
         check(0, None);
         check(1, Some("cpu: 1 of 5 samples had no room; limit 1 %"));
         let mut sum = samples(1);
         sum.add(&samples(2));
-        assert_eq!((sum.lost, sum.stacks[&taken(&[1])]), (3, 6));
+        assert_eq!((sum.by_clock.lost, sum.by_clock.stacks[&taken(&[1])]), (3, 6));
+        assert_eq!(sum.by_instructions.stacks[&taken(&[1])], 8);
+        // Instructions of which some had no room, or that nothing counts.
+        for (by_instructions, expect) in
+            [(tally(4, 1), "1 samples by instructions had no room"), (Tally::default(), "")]
+        {
+            let mut record = Probes::default();
+            Samples { by_clock: tally(3, 0), by_instructions, ..Samples::default() }.enter(1.0, &mut record);
+            let got = record.processor.unwrap();
+            assert!(got.instruction_shares.is_empty() && got.notes.join("\n").contains(expect), "{got:?}");
+        }
+    }
+
+    #[test]
+    fn all_threads_are_sampled_by_instructions_or_none() {
+        let mut sampler = Sampler { pids: vec![std::process::id()], ..Sampler::default() };
+        if sampler.open_by(|tid| open_thread(tid, By::Clock)).is_err() {
+            return println!("skipped: this user may not sample");
+        }
+        let absent = || io::Error::from_raw_os_error(libc::ENOENT);
+        // The clock stands in for a counter that this machine may lack.
+        sampler.open_instructions(|tid| open_thread(tid, By::Clock));
+        assert_eq!(sampler.by_instructions.len(), sampler.rings.len());
+        sampler.by_instructions.clear();
+        let (mut given, threads) = (0, sampler.rings.len());
+        sampler.open_instructions(|tid| {
+            given += 1;
+            if given == threads { Err(absent()) } else { open_thread(tid, By::Clock) }
+        });
+        assert!(sampler.by_instructions.is_empty() && sampler.without_instructions);
+        // It is not tried again.
+        sampler.open_instructions(|_| panic!("it was refused"));
     }
 
     #[test]
@@ -267,7 +397,7 @@ mod tests {
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || stopped.recv().is_ok());
         let mut sampler = Sampler { pids: vec![std::process::id()], ..Sampler::default() };
-        let mut one = open_thread(std::process::id()).ok();
+        let mut one = open_thread(std::process::id(), By::Clock).ok();
         if one.is_none() {
             println!("skipped: this user may not sample");
         } else {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use results::probes::CodeShare;
 use results::{Probes, Trial};
 
 /// Named with their units; what was not measured is absent.
@@ -54,15 +55,8 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
         );
     }
     if let Some(processor) = &probes.processor {
-        let (mut libraries, mut own) = (0.0, 0.0);
-        for code in &processor.shares {
-            match code.code.as_str() {
-                "kernel" => seen.push(("cpu_kernel_share".into(), code.share)),
-                name if name.contains(".so") => libraries += code.share,
-                _ => own += code.share,
-            }
-        }
-        seen.extend([("cpu_library_share".into(), libraries), ("cpu_user_share".into(), own)]);
+        seen.extend(split("cpu", &processor.shares));
+        seen.extend(split("instruction", &processor.instruction_shares));
     }
     if let Some(sockets) = &probes.sockets {
         seen.extend(sockets.read_wait_us_mean.map(|us| ("socket_read_wait_us_mean".into(), us)));
@@ -97,6 +91,22 @@ fn observed(probes: &Probes) -> Vec<(String, f64)> {
     let busiest = waits.max_by(|a, b| a.running_share.total_cmp(&b.running_share));
     seen.extend(busiest.and_then(|thread| Some(("run_queue_us_mean".into(), thread.run_queue_us_mean?))));
     seen
+}
+
+/// The shares of kernel, libraries and the program itself; none where nothing was sampled.
+fn split(of: &str, shares: &[CodeShare]) -> Vec<(String, f64)> {
+    let sum = |wanted: &dyn Fn(&str) -> bool| -> f64 {
+        shares.iter().filter(|code| wanted(&code.code)).map(|code| code.share).sum()
+    };
+    let is_kernel = |code: &str| code == "kernel";
+    let is_library = |code: &str| !is_kernel(code) && code.contains(".so");
+    let parts = [
+        ("kernel", sum(&is_kernel)),
+        ("library", sum(&is_library)),
+        ("user", sum(&|code| !is_kernel(code) && !is_library(code))),
+    ];
+    let named = parts.map(|(part, share)| (format!("{of}_{part}_share"), share));
+    if shares.is_empty() { Vec::new() } else { named.to_vec() }
 }
 
 /// What the counters of processor and kernel say, by themselves and per request.
@@ -138,6 +148,8 @@ pub(super) fn medians(of: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 
 #[cfg(test)]
 mod tests {
+    use results::probes::Processor;
+
     use super::*;
     use crate::sample;
 
@@ -176,6 +188,27 @@ mod tests {
         check("llc_misses_per_kilo_instruction", 1.5);
         check("llc_misses_per_request", 30.0);
         check("page_faults_per_request", 0.005);
+    }
+
+    #[test]
+    fn code_is_split_by_time_and_by_instructions() {
+        let code = |code: &str, share| CodeShare { code: code.into(), share };
+        let shares = vec![code("kernel", 0.5), code("libc.so.6", 0.125), code("libevent-2.1.so.7", 0.25)];
+        let own = vec![code("memcached", 0.125)];
+        let processor = Processor {
+            shares: [shares, own].concat(),
+            instruction_shares: vec![code("kernel", 1.0)],
+            ..Processor::default()
+        };
+        let seen: BTreeMap<String, f64> =
+            observed(&Probes { processor: Some(processor), ..Probes::default() }).into_iter().collect();
+        let check = |name: &str, expect: f64| assert_eq!(seen.get(name), Some(&expect), "{name}: {seen:?}");
+        check("cpu_kernel_share", 0.5);
+        check("cpu_library_share", 0.375);
+        check("cpu_user_share", 0.125);
+        check("instruction_kernel_share", 1.0);
+        check("instruction_library_share", 0.0);
+        assert!(split("cpu", &[]).is_empty());
     }
 
     #[test]

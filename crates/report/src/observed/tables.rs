@@ -274,12 +274,17 @@ pub(super) fn cores(looked: &[Looked]) -> Markup {
 pub(super) fn code(looked: &[Looked]) -> Markup {
     let rows = looked.iter().flat_map(|load| {
         let processor = load.trial.probes.as_ref().and_then(|probes| probes.processor.as_ref());
-        let shares = processor.into_iter().flat_map(|processor| processor.shares.iter().take(8));
-        shares.map(|code| vec![name(load), code.code.clone(), number::percent(code.share)])
+        processor.into_iter().flat_map(move |processor| {
+            processor.shares.iter().take(8).map(move |code| {
+                let same = processor.instruction_shares.iter().find(|other| other.code == code.code);
+                let instructions = same.map_or(number::NONE.into(), |same| number::percent(same.share));
+                vec![name(load), code.code.clone(), number::percent(code.share), instructions]
+            })
+        })
     });
     table(
         "Which code used the processors, by samples of the server’s threads",
-        &["load", "code", "share"],
+        &["load", "code", "of the time", "of the instructions"],
         2,
         rows.collect(),
     )

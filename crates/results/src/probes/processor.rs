@@ -14,6 +14,10 @@ pub struct Processor {
     pub rate_hz: u64,
     /// By where the code belongs: `kernel`, the program itself, each library. They sum up to 1.
     pub shares: Vec<CodeShare>,
+    /// The same of the instructions that were run; empty where the machine does not count them, and in results of earlier
+    /// versions.
+    #[serde(default)]
+    pub instruction_shares: Vec<CodeShare>,
     /// The commonest stacks, with what is beyond them under `(other)`; a flame graph is drawn from these.
     pub stacks: Vec<Stack>,
     /// What a reader must know.
