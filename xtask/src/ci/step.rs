@@ -1,11 +1,10 @@
-use std::env;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use super::Tier;
 use super::tally::Tally;
-use super::tools::Tools;
+use super::tools::{BPF_FEATURES, Tools, as_by_hand};
 
 /// One check: a command, and how to read what it says.
 pub(super) struct Step {
@@ -79,7 +78,7 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         said: "failed to fetch advisory database",
         why: "the database of advisories cannot be reached from here",
     };
-    let features = if bpf { " --features probes/bpf,taillight/bpf" } else { "" };
+    let features = if bpf { format!(" --features {BPF_FEATURES}") } else { String::new() };
     // Tests start them; a test run that names its targets does not build them.
     let examples = cargo(Fast, "examples", &format!("build --workspace --examples{features} --locked"));
     let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
@@ -154,16 +153,7 @@ impl Step {
             .args(&words[1..])
             .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
             .envs(self.env.iter().cloned());
-        // What `cargo xtask` was told of this package: build scripts that look at it, such as ring's, would run again after a
-        // `cargo` of the user's, and all that depends on them be compiled again.
-        for (name, _) in env::vars_os() {
-            let name = name.to_string_lossy();
-            if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
-                command.env_remove(name.as_ref());
-            }
-        }
-        // What only the next build of the same tree would use takes gigabytes, and there is no next one.
-        command.env("CARGO_INCREMENTAL", "0");
+        as_by_hand(&mut command);
         let (status, lacking) = match self.reading {
             Reading::Status => (command.status()?, None),
             Reading::Tests => {

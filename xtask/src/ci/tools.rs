@@ -46,6 +46,8 @@ const CLIENTS: [&str; 8] = [
 ];
 /// Libraries that the programs in the kernel are loaded with, by their names in Debian.
 const FOR_BPF: [&str; 4] = ["libelf-dev", "make", "pkg-config", "zlib1g-dev"];
+/// The features of a build with the programs in the kernel, as the tests have them.
+pub(crate) const BPF_FEATURES: &str = "probes/bpf,taillight/bpf";
 /// What makes the environment of Python that Ansible is installed into.
 const FOR_PYTHON: [&str; 1] = ["python3-venv"];
 /// The Go module of another, which `go mod download` fetches.
@@ -116,7 +118,8 @@ fn absent_of(packages: &[&'static str]) -> Vec<&'static str> {
     packages.iter().copied().filter(|package| !is_there(package)).collect()
 }
 
-fn bpf() -> Result<(), String> {
+/// Whether those programs can be compiled here; what lacks, otherwise.
+pub(crate) fn bpf() -> Result<(), String> {
     let mut absent = absent_of(&FOR_BPF);
     absent.extend(find("clang").is_none().then_some("clang"));
     match absent[..] {
@@ -181,6 +184,19 @@ fn is_executable(file: &Path) -> bool {
 pub(crate) fn run(command: &mut Command) -> bool {
     println!("{} {}", command.get_program().display(), arguments(command));
     command.status().is_ok_and(|status| status.success())
+}
+
+/// A command as if it were typed by hand, without what `cargo xtask` was told of this package: build scripts that look at
+/// it, such as ring's, would run again after a `cargo` of the user's, and all that depends on them be compiled again.
+pub(crate) fn as_by_hand(command: &mut Command) -> &mut Command {
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(name.as_ref());
+        }
+    }
+    // What only the next build of the same tree would use takes gigabytes, and there is no next one.
+    command.env("CARGO_INCREMENTAL", "0")
 }
 
 fn quiet(command: &mut Command) -> bool {
