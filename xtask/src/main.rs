@@ -30,15 +30,16 @@ cargo xtask tidy             the rules that no compiler checks: dependencies bet
                              against the tree, length of files, words
 cargo xtask ci               install what the tests need, then format, tidy, clippy, tests, documentation; names what
                              it leaves to --all
-cargo xtask ci --all         everything: also what takes long to compile and rarely breaks
+cargo xtask ci --all         also what takes long to compile and rarely breaks, and the unit tests for aarch64
 cargo xtask docs             write the measured tables in the documents from the packed results beside them
 cargo xtask docs --check     only say which differ from what their result gives; part of tidy
 cargo xtask ci --no-install  with what is there; says what that leaves out
 cargo xtask tools [--all]    only what `ci` does first: install what the tests need
 cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
                              as --shuffle=SEED
-cargo xtask aarch64          check the workspace for aarch64, and run its unit tests where QEMU is; takes the
-                             compiler from rustup or from Debian
+cargo xtask aarch64          check the workspace for aarch64, and run its unit tests under QEMU; as root it installs what
+                             that takes, the target of rustc by rustup or from Debian
+cargo xtask aarch64 --core   only the unit tests of what is pure, serves, or meets the kernel
 cargo xtask qemu [NAME]      boot guests, all or those that are named, and check what works there: knobs, and studies on
                              four and on eight processors; --list names them
 ";
@@ -50,8 +51,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["docs"] => docs(false),
         ["docs", "--check"] => docs(true),
-        ["aarch64"] => aarch64::all(true),
-        ["aarch64", "--no-install" | "--offline"] => aarch64::all(false),
+        ["aarch64", words @ ..] => aarch64::run_checks(words),
         ["qemu", words @ ..] => qemu::run_guests(words),
         ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
         ["tools", "--all"] => Ok(ci::tools_for(ci::Tier::Slow)),

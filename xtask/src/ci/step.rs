@@ -81,6 +81,8 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
     let features = if bpf { format!(" --features {BPF_FEATURES}") } else { String::new() };
     // Tests start them; a test run that names its targets does not build them.
     let examples = cargo(Fast, "examples", &format!("build --workspace --examples{features} --locked"));
+    // Under QEMU's user mode. Compiled apart from the others, so nothing of them is used again.
+    let aarch64 = cargo(Slow, "unit tests for aarch64", "xtask aarch64 --core --no-install");
     let mut steps: Vec<Step> = shuffle.is_some().then_some(examples).into_iter().collect();
     steps.extend([
         cargo(Fast, "format", "fmt --all --check"),
@@ -120,6 +122,11 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "tests of probes on the command line without the kernel",
             "-p taillight --test cli probes",
         )),
+        Step {
+            command: tools.aarch64.clone().and(aarch64.command),
+            reading: Reading::Tests,
+            ..aarch64
+        },
     ]);
     steps
 }
@@ -241,7 +248,7 @@ mod tests {
 
     #[test]
     fn shows_what_to_type() {
-        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()), chart: true };
+        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()), aarch64: Ok(()), chart: true };
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
         let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation"];
@@ -255,11 +262,18 @@ mod tests {
         assert!(slow[0].1.starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
         let formats = "cargo test -p export --all-features --locked --no-fail-fast -- --show-output";
         assert_eq!(slow[2].1, formats);
+        let aarch64 = ("unit tests for aarch64", "cargo xtask aarch64 --core --no-install".into());
+        assert_eq!(slow.last(), Some(&aarch64));
     }
 
     #[test]
     fn leaves_to_the_slow_tier_what_would_have_to_be_compiled_first() {
-        let tools = Tools { deny: Err("absent".into()), bpf: Err("no clang".into()), chart: false };
+        let tools = Tools {
+            deny: Err("absent".into()),
+            bpf: Err("no clang".into()),
+            aarch64: Err("no qemu".into()),
+            chart: false,
+        };
         let names = |tier| shown(&tools, tier, None).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
         assert_eq!(names(Tier::Fast), ["format", "tidy", "clippy", "tests", "documentation"]);
         assert_eq!(names(Tier::Slow)[..2], ["deny", "advisories"]);
@@ -269,7 +283,12 @@ mod tests {
 
     #[test]
     fn shuffles_by_a_seed_that_can_be_given_again() {
-        let tools = Tools { deny: Err("absent".into()), bpf: Err("no clang".into()), chart: false };
+        let tools = Tools {
+            deny: Err("absent".into()),
+            bpf: Err("no clang".into()),
+            aarch64: Err("no qemu".into()),
+            chart: false,
+        };
         let steps = shown(&tools, Tier::Fast, Some(7));
         assert_eq!(steps[0].1, "cargo build --workspace --examples --locked", "the tests start them");
         let tests = &steps[4].1;

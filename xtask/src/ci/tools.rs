@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use super::services::NoServices;
 use super::{Tier, client_tools, deploy_tools};
+use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
 const PACKAGES: [(&str, &str, &str); 18] = [
@@ -65,6 +66,8 @@ pub(super) struct Tools {
     pub(super) deny: Result<PathBuf, String>,
     /// What compiles and loads programs in the kernel, or why it is not there.
     pub(super) bpf: Result<(), String>,
+    /// What compiles and runs the unit tests for aarch64, or why it is not there.
+    pub(super) aarch64: Result<(), String>,
     /// Whether Helm and kubeconform are there.
     pub(super) chart: bool,
 }
@@ -98,8 +101,16 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
         client_tools::prepare(Path::new(TOOLS));
         deploy_tools::prepare(Path::new(TOOLS), tier);
     }
-    let build = install && tier == Tier::Slow;
-    Tools { deny: deny(build), bpf: bpf(), chart: deploy_tools::chart(Path::new(TOOLS)) }
+    let slow = install && tier == Tier::Slow;
+    if slow {
+        aarch64::prepare();
+    }
+    Tools {
+        deny: deny(slow),
+        bpf: bpf(),
+        aarch64: aarch64::can_test(),
+        chart: deploy_tools::chart(Path::new(TOOLS)),
+    }
 }
 
 fn absent() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
