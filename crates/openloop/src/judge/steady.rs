@@ -262,6 +262,7 @@ mod tests {
                     offset: Nanos::from_millis(10 * i),
                     backlog: outstanding(i),
                     in_flight: 0,
+                    sessions: 0,
                 })
                 .collect();
             assert_eq!(caught_up(&recording).is_some(), expect, "{:?}", caught_up(&recording));

@@ -72,7 +72,12 @@ mod tests {
         recording.window_start = START;
         recording.backlog = (0..=200)
             .map(|i| 10 * i)
-            .map(|ms| BacklogPoint { offset: Nanos::from_millis(ms), backlog: 0, in_flight: outstanding(ms) })
+            .map(|ms| BacklogPoint {
+                offset: Nanos::from_millis(ms),
+                backlog: 0,
+                in_flight: outstanding(ms),
+                sessions: 0,
+            })
             .collect();
         let from = Time(START.0.saturating_add_signed(from * 1_000_000));
         recording.stalls.push(Stall { from, span: Nanos::from_millis(span) });

@@ -155,6 +155,7 @@ pub fn trial(plan: &Plan) -> Trial {
             steal_share: Some(0.004),
             foreign_cpu_share: Some(0.012 * noise(number, 3)),
             disturbed_windows: disturbed,
+            server_machines: Vec::new(),
         },
         counters: BTreeMap::from([("hit_ratio".into(), 1.0)]),
         spec: Some(Spec { load: Load::Rate(Rate::new(rps).unwrap()), ..Spec::default() }),
@@ -452,6 +453,7 @@ pub fn load() -> Experiment {
         response_time: summary(225_000, |p| quantile(&SPHINX, 90_000.0, p, 5.0, 0.4)),
         generator_lag: summary(225_000, |p| lag * p / 100.0),
         busy_share: Some(0.2),
+        knobs: Vec::new(),
         verdict: Verdict::Valid,
     };
     trial.agents = vec![agent("a", -12.4, 14.0), agent("b", 310.0, 22.0)];

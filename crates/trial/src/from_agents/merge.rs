@@ -107,6 +107,7 @@ mod tests {
             answered_in_window: n,
             endpoints: Vec::new(),
             connections: Vec::new(),
+            sessions: openloop::SessionTally::default(),
             datagrams: Datagrams::default(),
             intervals: vec![Interval::default(); 10],
             backlog: Vec::new(),
