@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn has_every_knob_and_profile() {
         let chapter = chapter().unwrap();
-        assert_eq!(chapter.sections.len(), 2 + Profile::names().count());
+        assert_eq!(chapter.sections.len(), 3 + Profile::names().count());
         let knobs = &chapter.sections[0].entries;
         assert!(knobs.iter().all(|entry| spec::is_source(&entry.source)), "{knobs:?}");
         let affinity = chapter.entries().find(|entry| entry.name == "cache-server.irq.affinity").unwrap();
