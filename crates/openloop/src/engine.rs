@@ -6,6 +6,7 @@
 //! delays the schedule: what cannot be sent waits, and how long is measured.
 
 mod choose;
+mod datagrams;
 mod links;
 mod live_reporter;
 mod plan;
