@@ -63,8 +63,8 @@ impl Net {
 
     /// A range of addresses that this machine routes to a host, which forwards them.
     pub(crate) fn route(&self, host: usize) -> String {
-        // Addresses for documentation (RFC 5737): no machine has them.
-        let range = format!("192.0.2.{}/28", 16 * (self.subnet % 16));
+        // Far from those of this process's other switches, and on no real network.
+        let range = format!("{NETWORK}.{}.0/28", (self.subnet + 128) % 256);
         ip(&["route", "replace", &range, "via", &self.address(host)]).unwrap();
         range
     }

@@ -227,8 +227,8 @@ fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_rout
         let result = lab.result(form);
         let (target, trial) = (&result.targets[0], &result.trials[0]);
         assert_eq!(target.form, form);
-        let subnet: launch::Subnet = range.parse().unwrap();
-        assert!(target.address.starts_with("192.0.2."), "{} is not of {subnet}", target.address);
+        let first = range.trim_end_matches("0/28");
+        assert!(target.address.starts_with(first), "{} is not of {range}", target.address);
         assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{form}: {:?}", trial.errors);
         assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{form}: {:?}", trial.counters);
     }
