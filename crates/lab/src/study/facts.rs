@@ -94,14 +94,14 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 impl Facts {
-    /// Those of this machine.
-    pub fn here() -> Facts {
+    /// Those of this machine, of which `host` was read.
+    pub fn here(host: &host::Host) -> Facts {
         let programs = programs().into_iter().filter(|known| find_program(&known.program).is_some());
         Facts {
             cores: allowed_cpus().len(),
             no_stages: probes::no_stages(),
             programs: programs.map(|known| known.name).collect(),
-            ..Facts::of(&host::Host::here())
+            ..Facts::of(host)
         }
     }
 
@@ -276,7 +276,7 @@ mod tests {
     fn another_machine_is_known_by_what_it_tells() {
         let here = host::Host::here();
         let told: host::Host = serde_json::from_value(serde_json::to_value(&here).unwrap()).unwrap();
-        let (there, own) = (Facts::of(&told), Facts::here());
+        let (there, own) = (Facts::of(&told), Facts::here(&here));
         assert_eq!((there.cores, there.smt, there.root), (own.cores, own.smt, own.root));
         let known = |facts: &Facts, name: &str| facts.programs.iter().any(|there| there == name);
         for name in ["memcached", "nginx", "lxc", "podman"] {

@@ -16,7 +16,8 @@ use crate::progress::clock;
 use crate::terminal::{say, uses_color};
 
 pub(crate) fn list() -> Result<ExitCode> {
-    let (facts, machine) = (Facts::here(), Machine::here());
+    let host = Host::here();
+    let (facts, machine) = (Facts::here(&host), Machine::of(&host, LoadFrom::Here));
     let mut rows = Vec::new();
     for study in STUDIES {
         let definition = study.read(&machine, &[])?;
@@ -73,7 +74,10 @@ pub(crate) fn show(args: &ShowArgs) -> Result<ExitCode> {
     };
     let (machine, facts) = match &host {
         Some(host) => (Machine::of(host, load), Facts::of(host)),
-        None => (Machine::of(&Host::here(), load), Facts::here()),
+        None => {
+            let here = Host::here();
+            (Machine::of(&here, load), Facts::here(&here))
+        }
     };
     let definition = source.read(&machine, &args.set.set)?;
     for line in source.readme().lines().filter(|line| !line.starts_with("<!--")) {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use host::Host;
 use jiff::{Timestamp, Zoned};
 use lab::Interrupt;
 use lab::study::{Definition, Facts, LoadFrom, Machine, Source, new_record};
@@ -89,16 +90,16 @@ pub(crate) fn run_study(args: &StudyRunArgs, command: Vec<String>) -> Result<Exi
     // What can be measured, and how much of it, is decided by the machine that the servers run on.
     let elsewhere = agent.is_some() || !args.agents.agents.is_empty();
     let load = if elsewhere { LoadFrom::Elsewhere } else { LoadFrom::Here };
-    let here = host::Host::here();
+    let here = Host::here();
     let host = agent.as_ref().map_or(&here, |agent| agent.host());
-    let facts = agent.as_ref().map_or_else(Facts::here, Agent::facts);
+    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), Agent::facts);
     let definition = source.read(&Machine::of(host, load), &args.set.set)?;
     let plan = Plan::of_study(&definition, effort, &facts)?;
     announce(&definition, effort, &plan);
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut setup = setup(args.seed, command)?;
+    let mut setup = setup(args.seed, command, &here)?;
     setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
     setup.agents = args.agents.clone();
     let fresh = new_record(&definition, &plan, &facts, &setup)?;
@@ -120,9 +121,10 @@ pub(crate) fn run_experiment(args: &RunArgs, command: Vec<String>) -> Result<Exi
         Definition::of_experiment(&name, &text)?
     };
     let agent = args.server_agent.as_deref().map(|address| Agent::ask(address, &args.agents)).transpose()?;
-    let facts = agent.as_ref().map_or_else(Facts::here, Agent::facts);
+    let here = Host::here();
+    let facts = agent.as_ref().map_or_else(|| Facts::here(&here), Agent::facts);
     let plan = Plan::of_study(&definition, Effort::Full, &facts)?;
-    let mut setup = setup(args.seed.unwrap_or(definition.seed()), command)?;
+    let mut setup = setup(args.seed.unwrap_or(definition.seed()), command, &here)?;
     setup.remote_host = agent.map(|agent| Box::new(agent) as Box<dyn RemoteHost>);
     setup.agents = args.agents.clone();
     let record = new_record(&definition, &plan, &facts, &setup)?;
@@ -149,7 +151,7 @@ fn announce(definition: &Definition, effort: Effort, plan: &Plan) {
     }
 }
 
-fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
+fn setup(seed: u64, command: Vec<String>, here: &Host) -> Result<Setup> {
     Ok(Setup {
         exe: lab::this_program()?,
         seed,
@@ -157,7 +159,7 @@ fn setup(seed: u64, command: Vec<String>) -> Result<Setup> {
         command,
         version: env!("CARGO_PKG_VERSION").into(),
         now: || Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        host: serde_json::to_value(host::Host::here())?,
+        host: serde_json::to_value(here)?,
         remote_host: None,
         machines: |agents, cpus| Some(Box::new(FromAgents::new(agents, cpus.clone()))),
         agents: Agents::default(),
