@@ -22,6 +22,10 @@ macro_rules! source {
 
 /// When a trial is invalid or overloaded.
 pub(super) const JUDGE: Source = source!("openloop/src/judge.rs");
+/// When its window was not in one state.
+pub(super) const STEADY: Source = source!("openloop/src/judge/steady.rs");
+/// Which windows its figures rest on.
+pub(super) const FOOTING: Source = source!("openloop/src/judge/footing.rs");
 /// Which p99 a QoS target judges.
 pub(super) const BASIS: Source = source!("lab/src/basis.rs");
 /// Windows of 100 ms.

@@ -15,7 +15,7 @@ const fn limit(constant: &'static str, unit: Unit, source: &'static str) -> Limi
     Limit { constant, unit, source }
 }
 
-const JUDGE: [Limit; 9] = [
+const JUDGE: [Limit; 8] = [
     limit(
         "LAG_SHARE",
         Unit::Share,
@@ -52,12 +52,13 @@ const JUDGE: [Limit; 9] = [
         Unit::Share,
         "ours, because it is as much as may be missing from what is achieved: a server that had nothing to do for longer is not why",
     ),
-    limit(
-        "STEADY",
-        Unit::Share,
-        "ours, because medians differ by some tens of per cent where the host alone is at work, and a cache that fills makes more of it",
-    ),
 ];
+
+const STEADY: [Limit; 1] = [limit(
+    "STEADY",
+    Unit::Share,
+    "ours, because medians differ by some tens of per cent where the host alone is at work, and a cache that fills makes more of it",
+)];
 
 const BASIS: [Limit; 2] = [
     limit(
@@ -155,7 +156,9 @@ const MEMORY: [Limit; 1] = [limit(
 
 /// When a trial is invalid or overloaded.
 pub(super) fn verdicts() -> Section {
-    section("Limits of verdicts", "verdicts", &[(constant::JUDGE, &JUDGE)])
+    let sources: [(Source, &[Limit]); 3] =
+        [(constant::JUDGE, &JUDGE), (constant::STEADY, &STEADY), (constant::FOOTING, &[])];
+    section("Limits of verdicts", "verdicts", &sources)
 }
 
 /// Which p99 a target judges.
@@ -298,6 +301,7 @@ mod tests {
             }
         };
         check(constant::JUDGE, &JUDGE);
+        check(constant::STEADY, &STEADY);
         check(constant::BASIS, &BASIS);
         check(constant::WINDOWS, &WINDOWS);
         check(constant::VOTE, &VOTE);
