@@ -212,10 +212,7 @@ impl Windows {
     /// the last of them. `None` when there are fewer than 3 such windows.
     pub fn windowed_p99(&self, kept: Kept) -> Option<Nanos> {
         let mut groups: Vec<Sparse> = Vec::new();
-        for (window, mark) in self.windows.iter().zip(&self.marks) {
-            if kept == Kept::Unmarked && *mark {
-                continue;
-            }
+        for window in self.kept(kept) {
             match groups.last_mut() {
                 Some(group) if group.count() < MIN_SAMPLES => group.merge(window),
                 _ => groups.push(window.clone()),

@@ -78,7 +78,7 @@ impl Pacing {
     /// A turn ends at `now`: it waited for `waited` of its time, did `actions` sends and receives, and left
     /// the server without work although there was some where `starving`.
     pub(crate) fn turn(&mut self, now: Time, waited: Nanos, actions: usize, starving: bool) {
-        // What was waited before the start is none of the first turn.
+        // What was waited before the start does not count for the first turn.
         let waited = if std::mem::take(&mut self.first) { Nanos::ZERO } else { waited };
         let took = now.since(self.last) - waited;
         self.idle += waited;
