@@ -103,6 +103,8 @@ pub(crate) struct Connection<J, Wire> {
 const ENDED_DEPTHS: usize = 4;
 const ENDED_AT_LEAST: usize = 64;
 const ENDED_AT_MOST: usize = 4_096;
+/// What a session keeps for its next answer: thousands may be idle at a time. Source: a head of HTTP is shorter.
+const KEEP_PARTIAL: usize = 1 << 10;
 /// Tags are of 16 bits.
 const TAGS: u64 = 1 << 16;
 
@@ -207,6 +209,13 @@ impl<J, Wire: Default> Connection<J, Wire> {
         }
     }
 
+    /// Keeps what has come of an answer that is not whole.
+    #[inline]
+    pub(crate) fn keep_partial(&mut self, partial: Vec<u8>) {
+        let large = self.session.is_some() && partial.is_empty() && partial.capacity() > KEEP_PARTIAL;
+        self.partial = if large { Vec::new() } else { partial };
+    }
+
     /// Remembers that a tag has ended.
     pub(crate) fn note_ended(&mut self, tag: u16, answered: bool) {
         let room = (ENDED_DEPTHS * self.places).clamp(ENDED_AT_LEAST, ENDED_AT_MOST);
@@ -214,5 +223,49 @@ impl<J, Wire: Default> Connection<J, Wire> {
             self.ended_tags.pop_front();
         }
         self.ended_tags.push_back((tag, answered));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waiting::Waiting;
+
+    /// What a session takes at most when it is idle, its state and that of an answer's head with 256 B among it. The event
+    /// loop's share comes on top: some 200 B, and the output's buffer of a request.
+    #[test]
+    fn a_session_takes_less_than_3_kib() {
+        type Job = [u64; 8];
+        type Wire = [u64; 24];
+        let fixed = size_of::<Connection<Job, Wire>>();
+        let in_flight = size_of::<InFlight<Job, Wire>>();
+        let waiting = Waiting::<Request<Job>>::EACH;
+        // In the heaps of steps and of what is not read from, in the table of sockets.
+        let places = 16 + 16 + 4;
+        let all = fixed + in_flight + waiting + places + KEEP_PARTIAL;
+        println!(
+            "connection {fixed} B, request in flight {in_flight} B, waiting {waiting} B, heaps {places} B, kept of answers \
+             {KEEP_PARTIAL} B: {all} B"
+        );
+        assert!(all <= 3 << 10, "{all} B");
+    }
+
+    #[test]
+    fn a_session_gives_back_what_a_long_head_took() {
+        let conn = Conn { slot: 0, generation: 1 };
+        let mut connection = Connection::<(), ()>::new(0, false, conn, (1, None), Time(0));
+        let check = |connection: &mut Connection<(), ()>, room: usize, bytes: usize, kept: bool| {
+            let mut partial = Vec::with_capacity(room);
+            partial.resize(bytes, 0);
+            connection.keep_partial(partial);
+            assert_eq!(connection.partial.len(), bytes);
+            assert_eq!(connection.partial.capacity() >= room, kept, "{bytes} of {room} B");
+        };
+        // A connection that all arrivals share keeps it: the next answer is there soon.
+        check(&mut connection, 16_000, 0, true);
+        connection.session = Some(Session::new(Time(0), Nanos::ZERO, crate::Route::default()));
+        check(&mut connection, 16_000, 0, false);
+        check(&mut connection, 16_000, 1, true);
+        check(&mut connection, KEEP_PARTIAL, 0, true);
     }
 }

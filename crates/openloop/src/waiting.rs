@@ -50,8 +50,17 @@ pub(crate) struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
+    /// What each of them takes. Units: bytes.
+    #[cfg(test)]
+    pub(crate) const EACH: usize = size_of::<Node<T>>();
+
     pub(crate) fn for_connections(connections: usize) -> Waiting<T> {
         Waiting::with_room((connections * PER_CONNECTION).clamp(AT_LEAST, AT_MOST))
+    }
+
+    /// A session has one request at a time, so there is always room, and no arrival waits in the schedule.
+    pub(crate) fn for_sessions(sessions: usize) -> Waiting<T> {
+        Waiting::with_room(sessions + 1)
     }
 
     fn with_room(room: usize) -> Waiting<T> {
