@@ -9,7 +9,7 @@ use units::{Qos, QosBasis};
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -82,6 +82,9 @@ pub struct Trial {
     /// How evenly the connections were used and served.
     #[serde(default)]
     pub connections: Option<ConnectionSpread>,
+    /// What became of the sessions, where arrivals are such.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// What became of the datagrams, where there were any.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
