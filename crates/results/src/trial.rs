@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use spec::Spec;
-use units::{Qos, QosBasis};
 
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
@@ -170,16 +169,6 @@ impl Trial {
     fn undisturbed(&self) -> Option<&LatencySummary> {
         let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;
         self.disturbance.as_ref().filter(rests_on_them)?.undisturbed.as_ref()
-    }
-
-    /// The figure that `qos` judges.
-    ///
-    /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
-    pub fn qos_figure_us(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
-        match qos.basis.unwrap_or(basis) {
-            QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
-            QosBasis::Raw => self.percentile_us(qos.percentile),
-        }
     }
 
     /// A percentile of the response times that the trial's claims rest on; `None` where fewer than 10 samples lie beyond it.
