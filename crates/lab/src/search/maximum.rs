@@ -22,8 +22,8 @@ const FAMILIAR: f64 = 1.2;
 const FLOOR: f64 = 0.01;
 /// The rate of sessions that is offered first. Units: sessions per second.
 ///
-/// Source: ours, because sessions of 154 s (the mean of videos, ISPASS'16) make 77 of them at once, which one core and one disk
-/// serve. It is doubled until it is not sustained: an overload of hundreds of times would be as many connections.
+/// Source: sessions of 154 s, the mean of CloudSuite's viewers, are 77 at once then, which a small server serves. The rate is
+/// doubled until it is not sustained, since an overload of hundreds of times would be as many connections.
 const FIRST_SESSIONS: f64 = 0.5;
 
 /// What a search that knows nothing of a server offers.
