@@ -65,7 +65,7 @@ pub use probes::Probes;
 pub use schema::{comparison_json_schema, json_schema, study_json_schema};
 pub use server::ServerFigures;
 pub use service::{Service, ServiceUsage};
-pub use sessions::{DistributionPoint, DistributionSummary, Sessions};
+pub use sessions::{DistributionPoint, DistributionSummary, Sessions, counted};
 pub use study::Study;
 pub use tables::{TABLES_FILE, TABLES_SCHEMA, Tables, TextTable, commit_at, machine};
 pub use traffic::{Datagrams, Traffic, Transport};

@@ -58,6 +58,23 @@ impl Sessions {
     }
 }
 
+/// The counter of stalls: how many, of how many milliseconds that were watched.
+const STALLS: &str = "stalls";
+/// The name of its figure.
+const STALLS_PER_HOUR: &str = "stalls_per_hour";
+/// Units: ms.
+const HOUR: f64 = 3_600_000.0;
+
+/// What a workload's counter says, with the name that has its unit: a ratio, or of `stalls` how many in an hour that was
+/// watched. `None` of nothing.
+pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
+    let ratio = (of > 0).then(|| count as f64 / of as f64)?;
+    Some(match name {
+        STALLS => (STALLS_PER_HOUR.into(), HOUR * ratio),
+        _ => (name.into(), ratio),
+    })
+}
+
 /// A quantity that a workload measured by itself over the window, such as the start-up delay of sessions, summarized.
 ///
 /// Units: microseconds, also where the quantity is media that lie in a buffer. `None` where fewer than 10 samples lie beyond
@@ -239,6 +256,14 @@ mod tests {
         check(400, 1, false);
         let (values, over_time) = rising(1_000);
         assert!(DistributionSummary::of(&values, Some(&over_time)).over_time.is_empty(), "10 samples");
+    }
+
+    #[test]
+    fn counters_become_ratios_and_stalls_those_of_an_hour() {
+        let figure = |name: &str, ratio: f64| Some((name.to_owned(), ratio));
+        assert_eq!(counted("misses", 3, 12), figure("misses", 0.25));
+        assert_eq!(counted("stalls", 3, 5_400_000), figure("stalls_per_hour", 2.0));
+        assert_eq!((counted("misses", 0, 0), counted("stalls", 0, 0)), (None, None));
     }
 
     #[test]
