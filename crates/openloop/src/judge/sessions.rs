@@ -40,8 +40,8 @@ fn count(recording: &Recording) -> u64 {
 /// The failures that no time explains, in words, if there were too many.
 pub(super) fn faults(recording: &Recording) -> Option<String> {
     let Tally { intended, completed, .. } = recording.tally;
-    let late = |kind: &str| kind == Errors::NO_ANSWER || kind == Errors::NO_SESSION;
-    let kinds = || recording.errors.iter().filter(|kind| !late(&kind.kind));
+    let others = [Errors::NO_ANSWER, Errors::NO_SESSION, Errors::NOT_OPENED];
+    let kinds = || recording.errors.iter().filter(|kind| !others.contains(&kind.kind.as_str()));
     let faults: u64 = kinds().map(|kind| kind.count).sum();
     let first = kinds().next().map_or("", |kind| kind.first.as_str());
     let all = count(recording);
@@ -59,13 +59,16 @@ pub(super) fn faults(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The sessions that the generator had no room for, in words, if they were more than may be.
+/// The sessions that the generator opened no connection for, in words, if they were more than may be.
 pub(super) fn refused(recording: &Recording) -> Option<String> {
     let (refused, all) = (recording.sessions.refused, count(recording));
     (refused as f64 > ERRORS * all as f64).then(|| {
+        let own = [Errors::NO_SESSION, Errors::NOT_OPENED];
+        let first = recording.errors.iter().find(|kind| own.contains(&kind.kind.as_str()));
         format!(
-            "{refused} of {all} sessions were not begun, as there was no room for their connections; offer fewer, use more \
-             threads or agents, or raise the limit of open files (ulimit -n)"
+            "{refused} of {all} sessions were not begun: {}; offer fewer, use more threads or agents, or raise the limit of \
+             open files (ulimit -n)",
+            first.map_or("", |kind| kind.first.as_str())
         )
     })
 }
