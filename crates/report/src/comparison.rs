@@ -10,6 +10,7 @@ use results::{ComparedClaim, ComparedFigure, ComparedPoint, Comparison, Experime
 pub(crate) use answer::{answer, direction};
 pub(crate) use rows::{Place, RATIO, cells, columns, places};
 
+use crate::experiment::felt;
 use crate::figure;
 use crate::headline::in_one;
 use crate::measure::Target;
@@ -44,12 +45,13 @@ fn of_results(comparison: &Comparison, a: &Experiment, b: &Experiment) -> (Marku
         Subject::new(a, &targets[0], &comparison.a.label, 0),
         Subject::new(b, &targets[1], &comparison.b.label, 1),
     ];
-    let target = Target::new(a.qos, a.qos_basis);
+    let target = Target::new(&a.qos, a.qos_basis);
     let mut tips = Tips::new(&subjects, &target);
     let experiments: Vec<&Experiment> = if a == b { vec![a] } else { vec![a, b] };
     let trials = subjects.iter().flat_map(|subject| subject.trials.iter().map(|(_, trial)| &trial.verdict));
     let body = html! {
         (header(comparison, trials, &[format!("QoS: {}", target.words())]))
+        (felt(&subjects, &target, &mut tips))
         (page::section("latency", "Latency under load", html! {
             div.figures { (figure::latency(&subjects, &target)) (figure::latency_panels(&subjects, &target)) }
         }))

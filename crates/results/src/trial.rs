@@ -4,12 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use spec::Spec;
-use units::{Qos, QosBasis};
 
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -33,9 +32,9 @@ pub struct Trial {
     pub instead_of: Option<String>,
     /// When it started: RFC 3339, UTC.
     pub started: String,
-    /// The rate that was asked for.
+    /// The rate that was asked for: requests a second, or where arrivals are sessions, sessions a second.
     pub offered_rps: f64,
-    /// Completed requests over the window's length.
+    /// Requests answered in the window over its length; of sessions, their steps.
     pub achieved_rps: f64,
     /// Whether requests came at times of their own or waited for answers.
     #[serde(default)]
@@ -52,7 +51,7 @@ pub struct Trial {
     pub warmup_s: f64,
     /// How long the drain took after the window closed.
     pub drain_s: f64,
-    /// What became of every arrival in the window.
+    /// What became of every arrival in the window; of sessions, of every step that was due in it.
     pub arrivals: Arrivals,
     /// All operations together.
     pub all: Operation,
@@ -82,6 +81,9 @@ pub struct Trial {
     /// How evenly the connections were used and served.
     #[serde(default)]
     pub connections: Option<ConnectionSpread>,
+    /// What became of the sessions, where arrivals are such.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// What became of the datagrams, where there were any.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
@@ -167,16 +169,6 @@ impl Trial {
     fn undisturbed(&self) -> Option<&LatencySummary> {
         let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;
         self.disturbance.as_ref().filter(rests_on_them)?.undisturbed.as_ref()
-    }
-
-    /// The figure that `qos` judges.
-    ///
-    /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
-    pub fn qos_figure_us(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
-        match qos.basis.unwrap_or(basis) {
-            QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
-            QosBasis::Raw => self.percentile_us(qos.percentile),
-        }
     }
 
     /// A percentile of the response times that the trial's claims rest on; `None` where fewer than 10 samples lie beyond it.

@@ -2,6 +2,7 @@
 
 use results::study::{Axis, FigureKind, Point, X};
 use results::{ComparedFigure, ComparedSeries, Ratio};
+use units::{Condition, QosBasis, ResponseTarget};
 
 use super::{Choice, ratio};
 
@@ -9,9 +10,6 @@ use super::{Choice, ratio};
 ///
 /// Errors: why they cannot be compared.
 pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFigure>, String> {
-    let target = |side: &Choice<'_>| {
-        (side.experiment.qos.percentile, side.experiment.qos.limit_ns, side.experiment.qos_basis)
-    };
     let (Some(peak_a), Some(peak_b)) = (peak(a), peak(b)) else { return Ok(None) };
     if target(a) != target(b) {
         return Err("The peaks are not compared: the two sides judged different targets.".into());
@@ -25,10 +23,26 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
         title: "Peak throughput under QoS".into(),
         kind: FigureKind::Bars,
         x: axis("QoS target", ""),
-        y: axis("peak throughput", "rps"),
+        y: axis("peak throughput", unit(a)),
         series: vec![ComparedSeries { name: "peak throughput".into(), points: vec![point] }],
         left_out: Vec::new(),
     }))
+}
+
+/// In what its loads are counted.
+fn unit(side: &Choice<'_>) -> &'static str {
+    let of_sessions = side.experiment.trials.iter().any(|trial| trial.sessions.is_some());
+    if of_sessions { "sessions/s" } else { "rps" }
+}
+
+/// What a peak was judged by: the conditions, and the basis of a response time whose target may have left it open.
+fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
+    let settled = |condition: &Condition| match condition {
+        Condition::ResponseTime(target) => Condition::ResponseTime(ResponseTarget { basis: None, ..*target }),
+        other => other.clone(),
+    };
+    let conditions = side.experiment.qos.conditions().iter().map(settled).collect();
+    (conditions, side.experiment.qos_basis)
 }
 
 /// The highest load that met the target, below the lowest that missed it, or where none did, the rate that is not even

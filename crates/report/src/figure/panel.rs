@@ -22,15 +22,13 @@ pub(super) struct Panel<'a> {
 
 /// The trials that stand for some loads of `subjects`: both ends, and the highest that meets the target.
 pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Panel<'a>> {
-    let meets = |point: &LoadPoint| {
-        point.spread(|trial| target.judged(trial)).is_some_and(|spread| spread.median <= target.limit_us())
-    };
+    let meets = |point: &LoadPoint| target.is_met(point);
     let each = if subjects.len() > 1 { 3 } else { 6 };
     let mut panels = Vec::new();
     for subject in subjects {
         let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
         for point in choose(&subject.points, each, meets) {
-            if let Some(trial) = point.representative(|trial| target.judged(trial)) {
+            if let Some(trial) = point.representative(|trial| target.used(trial)) {
                 panels.push(Panel { subject, label: format!("{who}{}", load_label(point)), trial });
             }
         }
@@ -84,13 +82,13 @@ pub(super) fn over_time(
     ticks: impl Fn(&Frame) -> Vec<(f64, String)>,
 ) -> Frame {
     let font = canvas.size.font();
-    let end_ms =
-        trial.windows.iter().map(|window| window.start_ms.saturating_add(100)).max().unwrap_or(100) as f64;
+    let last = trial.windows.iter().map(|window| window.start_ms).max().unwrap_or(0);
+    let end_ms = last as f64 + window_ms(trial);
     // A closed loop is named over the plot.
     let top = if trial.is_closed_loop() { 8.0 + font } else { 8.0 };
     let margins = Margins { left: 46.0, right: room, top, bottom: 22.0 };
     let frame = Frame::new(canvas, margins, Scale::linear(end_ms / 1e3), y.clone());
-    let (width, height) = (frame.x.at(0.1) - frame.left, frame.bottom - frame.top);
+    let (width, height) = (frame.x.at(window_ms(trial) / 1e3) - frame.left, frame.bottom - frame.top);
     for window in trial.windows.iter().filter(|window| window.disturbed) {
         canvas.rect("disturbed", (frame.x.at(window.start_ms as f64 / 1e3), frame.top), width, height);
     }
@@ -108,6 +106,12 @@ pub(super) fn over_time(
     }
     canvas.line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom));
     frame
+}
+
+/// How long the windows of a trial are: 100 ms, and longer in one of more than 100 s.
+pub(super) fn window_ms(trial: &Trial) -> f64 {
+    let starts = trial.windows.first().zip(trial.windows.get(1));
+    starts.map_or(100.0, |(first, second)| second.start_ms.saturating_sub(first.start_ms).max(1) as f64)
 }
 
 /// The ticks of a logarithmic axis of times: its decades.

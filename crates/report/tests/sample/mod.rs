@@ -10,12 +10,15 @@ use results::study::{Axis, FigureKind, Point};
 use results::*;
 use serde_json::json;
 use spec::{Load, Spec};
-use units::{Nanos, Qos, QosBasis, Rate};
+use units::{Nanos, QosBasis, Rate, ResponseTarget};
 
 mod study;
+mod viewers;
 
 #[allow(unused_imports, reason = "each test uses its part")]
 pub use study::{compared, studies_in_trouble, study};
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use viewers::{viewed, viewing};
 
 /// The shape of a server.
 pub struct Server {
@@ -287,7 +290,7 @@ fn empty(kind: Kind, name: &str, command: &[&str]) -> Experiment {
         command: command.iter().map(|word| (*word).into()).collect(),
         version: "0.1.0".into(),
         seed: 42,
-        qos: Qos { percentile: 99.0, limit_ns: Nanos::from_micros(500), basis: None },
+        qos: ResponseTarget { percentile: 99.0, limit_ns: Nanos::from_micros(500), basis: None }.into(),
         qos_basis: QosBasis::Windowed,
         qos_basis_reason: "the host stalled during the run, which the raw p99 would charge to the server"
             .into(),
