@@ -1,5 +1,7 @@
 use std::io::{self, Read};
 
+use dist::mixed;
+
 /// The content of a file: words of plain text, 8 bytes each with the space behind it, drawn from 256.
 ///
 /// Text, so that a browser shows it and a server that compresses finds something to do. The words of a file follow from
@@ -89,13 +91,6 @@ const WORDS: [[u8; 8]; 256] = {
     }
     words
 };
-
-/// Source: the finalizer of SplitMix64, Steele, Lea and Flood, OOPSLA 2014.
-pub(super) fn mixed(mut z: u64) -> u64 {
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
 
 #[cfg(test)]
 mod tests {
