@@ -8,4 +8,5 @@
 
 pub mod cache;
 pub mod null;
+pub mod video;
 pub mod web;
