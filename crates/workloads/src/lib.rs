@@ -8,4 +8,6 @@
 
 pub mod cache;
 pub mod null;
+pub mod sets;
+pub mod video;
 pub mod web;
