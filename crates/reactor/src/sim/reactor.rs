@@ -1,9 +1,12 @@
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use units::{Nanos, Time};
 
 use crate::loans::{self, Loan, Loans};
@@ -11,7 +14,7 @@ use crate::peers::Peers;
 use crate::room::received;
 use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait, Waker};
 
 /// Deliveries taken per poll, as the real backend bounds its events.
 const EVENTS_PER_POLL: usize = 64;
@@ -29,14 +32,16 @@ pub(super) struct Slot {
     pub(super) blocked: bool,
     /// When the last of what was sent arrives.
     pub(super) last_arrival: Time,
-    /// Arrived while reading was paused.
-    held: Vec<Vec<u8>>,
+    /// Arrived while reading was paused, or is more than one receive takes.
+    held: VecDeque<Bytes>,
     /// So did the end, after them.
     held_end: bool,
     /// The peer sends no more.
     read_closed: bool,
     /// Nor does it read.
     pub(super) deserted: bool,
+    /// Of a client that was accepted: where it said that it comes from.
+    source: Option<IpAddr>,
 }
 
 /// A reactor on a simulated machine.
@@ -49,6 +54,8 @@ pub struct SimReactor {
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
     half_closes: bool,
+    /// What is received at once of a stream, at most. Units: bytes.
+    receive: usize,
 }
 
 /// Wakes a simulated machine: the world delivers it when the program that wakes has had its turn.
@@ -74,6 +81,7 @@ impl SimReactor {
             peers: Peers::new(),
             datagrams: Datagrams::default(),
             half_closes: false,
+            receive: usize::MAX,
         }
     }
 
@@ -111,7 +119,7 @@ impl SimReactor {
         let half_closes = self.half_closes;
         let Some(slot) = self.slot(conn) else { return };
         slot.deserted |= deserted;
-        if half_closes && slot.paused {
+        if slot.paused || !slot.held.is_empty() {
             slot.held_end = true;
         } else if half_closes && !slot.read_closed {
             slot.read_closed = true;
@@ -121,6 +129,12 @@ impl SimReactor {
             self.close(conn);
             handler.event(self, Event::Closed { conn, error: None });
         }
+    }
+
+    /// Where the client of an accepted stream said that it comes from ([`Via::source`]).
+    pub fn source(&self, conn: Conn) -> Option<IpAddr> {
+        let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);
+        slot?.source
     }
 
     /// Spends `span` of this machine's processor time.
@@ -187,8 +201,11 @@ impl SimReactor {
 
     fn take(&mut self, delivery: Delivery, handler: &mut impl Handler<Self>) {
         match delivery {
-            Delivery::Accept { from } => {
+            Delivery::Accept { from, source } => {
                 let conn = self.insert(Link::Stream { peer: Some(from) });
+                if let Some(slot) = self.slot(conn) {
+                    slot.source = source;
+                }
                 let connected = Delivery::Connected { conn: from.1, peer: (self.index, conn) };
                 let at = self.clock();
                 self.wires.borrow_mut().deliver(from.0, at, connected);
@@ -201,18 +218,14 @@ impl SimReactor {
             }
             Delivery::Data { conn, bytes } => {
                 let Some(slot) = self.slot(conn) else { return };
-                if slot.paused {
-                    slot.held.push(bytes);
+                // Nothing overtakes what is held back.
+                if slot.paused || !slot.held.is_empty() {
+                    slot.held.push_back(bytes.into());
                     return;
                 }
-                self.datagrams.received += u64::from(slot.link.is_datagram());
-                let at = self.now();
-                let room = handler.room(conn);
-                let length = room.len().min(bytes.len());
-                let (first, behind) = bytes.split_at(length);
-                room[..length].copy_from_slice(first);
-                handler.event(self, received(conn, at, bytes.len(), length, behind));
+                self.show(conn, bytes.into(), handler);
             }
+            Delivery::Held { conn } => self.show_held(conn, handler),
             Delivery::Ready { conn } => {
                 if self.slot(conn).is_some() {
                     handler.event(self, Event::Connected { conn });
@@ -228,6 +241,47 @@ impl SimReactor {
             Delivery::Room { conn } => self.room(conn, handler),
             Delivery::Woken => handler.event(self, Event::Woken),
         }
+    }
+}
+
+impl SimReactor {
+    /// Shows what came in, as much as one receive takes; the rest is for the next ones.
+    fn show(&mut self, conn: Conn, mut bytes: Bytes, handler: &mut impl Handler<Self>) {
+        let limit = self.receive;
+        let Some(slot) = self.slot(conn) else { return };
+        if bytes.len() > limit && !slot.link.is_datagram() {
+            slot.held.push_front(bytes.split_off(limit));
+        }
+        let (is_datagram, more) = (slot.link.is_datagram(), !slot.held.is_empty() || slot.held_end);
+        self.datagrams.received += u64::from(is_datagram);
+        if more {
+            self.deliver_held(conn);
+        }
+        let at = self.now();
+        let room = handler.room(conn);
+        let length = room.len().min(bytes.len());
+        let (first, behind) = bytes.split_at(length);
+        room[..length].copy_from_slice(first);
+        handler.event(self, received(conn, at, bytes.len(), length, behind));
+    }
+
+    /// Shows the oldest of what was held back, unless reading is paused again.
+    fn show_held(&mut self, conn: Conn, handler: &mut impl Handler<Self>) {
+        let Some(slot) = self.slot(conn).filter(|slot| !slot.paused) else { return };
+        if let Some(bytes) = slot.held.pop_front() {
+            let mut machine = self.machine();
+            let cost = machine.costs.receive;
+            machine.clock += cost;
+            drop(machine);
+            self.show(conn, bytes, handler);
+        } else if std::mem::take(&mut slot.held_end) {
+            self.ended(conn, false, handler);
+        }
+    }
+
+    /// It has long arrived: before anything that waits in the inbox.
+    fn deliver_held(&mut self, conn: Conn) {
+        self.wires.borrow_mut().arrive(self.index, Time(0), Delivery::Held { conn });
     }
 }
 
@@ -261,6 +315,12 @@ impl Reactor for SimReactor {
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
+
+    /// Each machine has all source addresses, and no connection has a window that a buffer could bound.
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
+        via.check(addr)?;
         if let &Address::Udp(addr) = addr {
             return Ok(self.connect_for_datagrams(addr));
         }
@@ -268,7 +328,10 @@ impl Reactor for SimReactor {
         let at = self.clock();
         let mut wires = self.wires.borrow_mut();
         match wires.listeners.get(addr).copied() {
-            Some(server) => wires.deliver(server, at, Delivery::Accept { from: (self.index, conn) }),
+            Some(server) => {
+                let accept = Delivery::Accept { from: (self.index, conn), source: via.source };
+                wires.deliver(server, at, accept);
+            }
             None if wires.silent.contains(addr) => {}
             None => {
                 let refused = Some(io::ErrorKind::ConnectionRefused);
@@ -302,7 +365,7 @@ impl Reactor for SimReactor {
 
     fn memory(&self, conn: Conn) -> usize {
         let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.generation == conn.generation);
-        slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Vec::len).sum::<usize>())
+        slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Bytes::len).sum::<usize>())
     }
 
     fn flush(&mut self, conn: Conn) -> Time {
@@ -327,18 +390,13 @@ impl Reactor for SimReactor {
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         let Some(slot) = self.slot(conn) else { return };
         slot.paused = pause;
-        if pause {
-            return;
+        if !pause && (!slot.held.is_empty() || slot.held_end) {
+            self.deliver_held(conn);
         }
-        let (held, end) = (std::mem::take(&mut slot.held), std::mem::take(&mut slot.held_end));
-        let mut wires = self.wires.borrow_mut();
-        for bytes in held {
-            // It has long arrived: before anything that waits in the inbox.
-            wires.arrive(self.index, Time(0), Delivery::Data { conn, bytes });
-        }
-        if end {
-            wires.arrive(self.index, Time(0), Delivery::Ended { conn, deserted: false });
-        }
+    }
+
+    fn limit_receives(&mut self, bytes: usize) {
+        self.receive = bytes.max(1);
     }
 
     fn tell_half_closes(&mut self) {
