@@ -441,6 +441,7 @@ impl<W: Workload> Engine<W> {
         self.recording.stall_count = self.pacing.stall_count;
         self.recording.mark_stalls();
         self.recording.counters = self.workload.counters();
+        self.recording.distributions = self.workload.distributions();
         if self.recording.interrupted && now < planned_end {
             // A shorter window, rather than one that is partly empty.
             self.recording.window = now.since(self.window_start);

@@ -31,10 +31,11 @@ pub use generator::{Failure, Generator, Stamps, StartSignal};
 pub use judge::{Footing, judge, lag_limit, moved_limit};
 pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
+pub use reactor::Via;
 pub use recorder::{
-    BacklogPoint, ConnectionTally, Datagrams, EndpointTimes, ErrorCount, Errors, Interval, LATE, Late,
+    BacklogPoint, ConnectionTally, Datagrams, Distribution, EndpointTimes, ErrorCount, Errors, Interval, LATE, Late,
     OperationTimes, Recording, SessionTally, Taken, Tally,
 };
 pub use schedule::{Arrival, Schedule};
-pub use session::{Next, Step, StepEnd, Underway};
+pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};
 pub use workload::{Fault, Parsed, Parts, Then, Workload};

@@ -1,5 +1,6 @@
 //! What a run measured: histograms and counts, merged over threads and machines without loss.
 
+mod distribution;
 mod errors;
 mod late;
 mod merge;
@@ -14,6 +15,7 @@ use units::{Nanos, Time};
 
 use crate::{Completion, Outcome, Stall};
 
+pub use distribution::Distribution;
 pub use errors::{ErrorCount, Errors};
 pub use late::{LATE, Late};
 pub use operation::OperationTimes;
@@ -75,6 +77,8 @@ pub struct Recording {
     pub errors: Errors,
     /// The workload's own figures: name, count, of how many.
     pub counters: Vec<(String, u64, u64)>,
+    /// The quantities that the workload measured by itself.
+    pub distributions: Vec<Distribution>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// Threads behind it.
@@ -120,6 +124,7 @@ impl Recording {
             unsolicited: 0,
             errors: Errors::default(),
             counters: Vec::new(),
+            distributions: Vec::new(),
             interrupted: false,
             threads: 1,
         }

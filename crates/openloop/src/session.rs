@@ -1,3 +1,4 @@
+use reactor::Via;
 use units::{Nanos, Time};
 
 use crate::Outcome;
@@ -21,6 +22,8 @@ pub struct StepEnd {
     pub ended: Nanos,
     /// How.
     pub outcome: Outcome,
+    /// When it was due, after the window opened; `None`: not in the window.
+    pub in_window: Option<Nanos>,
 }
 
 /// What a session does after a step.
@@ -33,6 +36,27 @@ pub enum Next {
     Lose(Step),
     /// Nothing: it is over, and its connection is closed.
     End,
+}
+
+/// How fast a session reads what comes: a token bucket, whose tokens are bytes.
+///
+/// Bounds: over any time it reads no more than `bits_per_s` allow, and `burst` and a receive of a quarter of that, or of
+/// 4 KiB, more. What was received beyond the rate is waited for afterwards, so that the mean is exact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadRate {
+    /// The mean. Units: bits per second of the answers' bytes, headers of HTTP with them and of TCP without; at least 1.
+    pub bits_per_s: u64,
+    /// What may come at once after a pause. Units: bytes; at least 1.
+    pub burst: u32,
+}
+
+/// How the connection of a session is opened and read; by default as all others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// How it is opened.
+    pub via: Via,
+    /// How fast it is read; `None`: as fast as it comes.
+    pub read_rate: Option<ReadRate>,
 }
 
 /// A session that is under way when the load begins, so that the first second of it is as busy as all others.

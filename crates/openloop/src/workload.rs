@@ -1,6 +1,6 @@
 use units::Nanos;
 
-use crate::{Next, StepEnd, Underway};
+use crate::{Distribution, Next, Route, StepEnd, Underway};
 
 /// Turns arrivals into requests and bytes into outcomes.
 ///
@@ -73,6 +73,11 @@ pub trait Workload {
         Vec::new()
     }
 
+    /// Where arrivals are sessions: how the connection of one is opened, also when it has to be opened again, and read.
+    fn route(&self, _job: &Self::Job) -> Route {
+        Route::default()
+    }
+
     /// Where arrivals are sessions: a step of one has ended, and `job` has become what the next one needs. The first
     /// step is what [`Workload::draw`] draws, one part, due at the arrival.
     fn step_ended(&mut self, _job: &mut Self::Job, _ended: &StepEnd) -> Next {
@@ -84,7 +89,12 @@ pub trait Workload {
         Vec::new()
     }
 
-    /// The window opens: what [`Workload::counters`] counts starts at 0 again.
+    /// The quantities that the workload measures by itself over the window.
+    fn distributions(&self) -> Vec<Distribution> {
+        Vec::new()
+    }
+
+    /// The window opens: what [`Workload::counters`] counts and [`Workload::distributions`] hold starts at 0 again.
     fn window_opens(&mut self) {}
 }
 

@@ -29,7 +29,7 @@ use crate::epoll::stamps::Stamps;
 use crate::epoll::table::{State, Table};
 use crate::listener::{self, Listener};
 use crate::loans::{self, Loan};
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker, monotonic_now, udp, unix};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait, Waker, monotonic_now, udp, unix};
 
 /// Room for one receive: as much as loopback and large windows deliver at once (its segments are 64 KiB), and
 /// any datagram whole.
@@ -252,8 +252,13 @@ impl Reactor for Epoll {
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
+
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
+        via.check(addr)?;
         match addr {
-            Address::Tcp(socket) => self.add(socket::connect(*socket)?, State::Connecting),
+            Address::Tcp(socket) => self.add(socket::connect(*socket, via)?, State::Connecting),
             Address::Udp(socket) => self.connect_for_datagrams(*socket),
             Address::Unix(path) => {
                 let conn = self.table.insert(None, State::Connecting);

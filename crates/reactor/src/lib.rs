@@ -31,6 +31,7 @@ pub mod tls;
 mod udp;
 mod unix;
 mod uring;
+mod via;
 
 pub use address::Address;
 pub use clock::{WallClock, monotonic_now};
@@ -45,3 +46,4 @@ pub use spec::Io;
 #[cfg(feature = "tls")]
 pub use tls::Tls;
 pub use uring::{Submit, Uring};
+pub use via::Via;

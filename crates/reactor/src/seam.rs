@@ -3,7 +3,7 @@ use std::io;
 use units::{Nanos, Time};
 
 use crate::loans::{self, Loan};
-use crate::{Address, Datagrams};
+use crate::{Address, Datagrams, Via};
 
 /// A connection of one reactor.
 ///
@@ -158,6 +158,14 @@ pub trait Reactor: Sized {
     /// UDP connects to an address at which no server listens, too: the first datagram then ends in
     /// [`Event::Closed`] with `ConnectionRefused`, if the peer's machine tells.
     fn connect(&mut self, addr: &Address) -> io::Result<Conn>;
+
+    /// As [`Reactor::connect`], from a source address and with a receive buffer that are given.
+    ///
+    /// Errors: also where the backend or the kind of address cannot do what is asked for, where no interface has the source
+    /// address, and where the kernel allows no such buffer.
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
+        if via.is_default() { self.connect(addr) } else { Err(via.refused(addr)) }
+    }
 
     /// Where bytes to be sent are appended. They leave with the next [`Reactor::flush`].
     ///

@@ -21,7 +21,7 @@ pub use config::{Clients, Identity, Oldest, Renewable, Trust, client_config, ser
 use crate::loans::{self, Loan};
 use crate::tls::incoming::{Happened, Incoming};
 use crate::tls::session::Session;
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait};
 
 enum Role {
     Client(Arc<ClientConfig>, ServerName<'static>),
@@ -189,12 +189,16 @@ impl<R: Reactor> Reactor for Tls<R> {
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
+
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
         Self::check_address(addr)?;
         let Role::Client(config, server) = &self.role else {
             return Err(unsupported(addr, "this TLS is a server and cannot connect"));
         };
         let tls = ClientConnection::new(Arc::clone(config), server.clone()).map_err(io::Error::other)?;
-        let conn = self.inner.connect(addr)?;
+        let conn = self.inner.connect_via(addr, via)?;
         keep(&mut self.sessions, Session::new(conn, tls.into()));
         Ok(conn)
     }

@@ -45,7 +45,7 @@ use crate::uring::buffers::Buffers;
 use crate::uring::ring::{Ring, Waited};
 use crate::uring::table::{Entry, State, Table};
 use crate::uring::token::{Op, Token};
-use crate::{Address, Conn, Datagrams, Handler, Reactor, Wait, monotonic_now, udp, unix};
+use crate::{Address, Conn, Datagrams, Handler, Reactor, Via, Wait, monotonic_now, udp, unix};
 
 /// Under [`Submit::Together`], sends that may wait for each other; more are handed over at once, so that the first
 /// does not wait for long: each costs the kernel some µs.
@@ -247,8 +247,17 @@ impl Reactor for Uring {
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
+
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
+        via.check(addr)?;
         let (fd, address) = match addr {
-            Address::Tcp(socket) => (socket::tcp(*socket)?, socket.as_any()),
+            Address::Tcp(socket) => {
+                let fd = socket::tcp(*socket)?;
+                via.prepare(&fd)?;
+                (fd, socket.as_any())
+            }
             Address::Unix(path) => (socket::unix()?, unix::address(path)?.as_any()),
             Address::Udp(socket) => return self.connect_for_datagrams(*socket),
         };

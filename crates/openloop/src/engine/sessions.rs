@@ -105,8 +105,7 @@ impl<W: Workload> Engine<W> {
                 self.recording.sessions.refused += 1;
                 let (intended, operation) = (request.intended, request.operation.into());
                 self.never_sent_step(endpoint, operation, intended, now, Outcome::Error);
-                let ended =
-                    StepEnd { offset: Nanos::ZERO, ended: session.since_start(now), outcome: Outcome::Error };
+                let ended = self.step_end(&session, intended, now, Outcome::Error);
                 self.lose_rest(&session, endpoint, &mut request.job, ended, now, true);
             }
         }
@@ -146,11 +145,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn step_over(&mut self, mut request: Request<W::Job>, at: Time, outcome: Outcome) {
         let index = request.session as usize;
         let Some(session) = self.connections.get_mut(index).and_then(|c| c.session.take()) else { return };
-        let ended = StepEnd {
-            offset: session.since_start(request.intended),
-            ended: session.since_start(at),
-            outcome,
-        };
+        let ended = self.step_end(&session, request.intended, at, outcome);
         let endpoint = self.connections[index].endpoint.into();
         let running = self.phase == Phase::Running;
         let next = self.lose_rest(&session, endpoint, &mut request.job, ended, at, !running);
@@ -175,6 +170,17 @@ impl<W: Workload> Engine<W> {
         } else {
             self.sessions.due.push(Reverse((request.intended, index as u32)));
             session.pending = Some(request);
+        }
+    }
+
+    /// The end at `at` of a step that was due at `intended`.
+    fn step_end(&self, session: &Session<W::Job>, intended: Time, at: Time, outcome: Outcome) -> StepEnd {
+        let in_window = self.recording.in_window(intended);
+        StepEnd {
+            offset: session.since_start(intended),
+            ended: session.since_start(at),
+            outcome,
+            in_window: in_window.then(|| intended.since(self.recording.window_start)),
         }
     }
 
@@ -205,7 +211,7 @@ impl<W: Workload> Engine<W> {
             self.offer(intended);
             let given_up = if outcome == Outcome::Error { intended } else { at.max(intended) };
             self.never_sent_step(endpoint, step.operation, intended, given_up, outcome);
-            ended = StepEnd { offset: step.offset, ended: session.since_start(given_up), outcome };
+            ended = self.step_end(session, intended, given_up, outcome);
         }
     }
 

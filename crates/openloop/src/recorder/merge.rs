@@ -1,6 +1,6 @@
 use units::Time;
 
-use crate::Recording;
+use crate::{Distribution, Recording};
 
 impl Recording {
     /// Takes the start of the window as moment 0, so that recordings of machines with clocks of their own can be
@@ -60,6 +60,7 @@ impl Recording {
             mine.1 += theirs.1;
             mine.2 += theirs.2;
         }
+        Distribution::merge_all(&mut self.distributions, &other.distributions);
         self.interrupted |= other.interrupted;
         self.threads += other.threads;
     }

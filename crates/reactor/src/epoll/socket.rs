@@ -8,6 +8,8 @@ use rustix::net::{
     listen as sys_listen, socket_with, sockopt,
 };
 
+use crate::Via;
+
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
 fn tcp(addr: SocketAddr) -> io::Result<OwnedFd> {
@@ -35,12 +37,13 @@ pub(super) fn accept(listener: impl AsFd) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-pub(super) fn connect(addr: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) fn connect(addr: SocketAddr, via: &Via) -> io::Result<OwnedFd> {
     let fd = tcp(addr)?;
     sockopt::set_tcp_nodelay(&fd, true)?;
+    via.prepare(&fd)?;
     match sys_connect(&fd, &addr) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(fd),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(via.explain(addr, error)),
     }
 }
 

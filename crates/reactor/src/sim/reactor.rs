@@ -1,6 +1,7 @@
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +12,7 @@ use crate::peers::Peers;
 use crate::room::received;
 use crate::sim::datagrams::{Key, Link};
 use crate::sim::world::{Delivery, Machine, Scheduled, Wires, wake_after_empty_poll};
-use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Wait, Waker};
+use crate::{Address, Conn, Datagrams, Event, Handler, Reactor, Via, Wait, Waker};
 
 /// Deliveries taken per poll, as the real backend bounds its events.
 const EVENTS_PER_POLL: usize = 64;
@@ -37,6 +38,8 @@ pub(super) struct Slot {
     read_closed: bool,
     /// Nor does it read.
     pub(super) deserted: bool,
+    /// Of a client that was accepted: where it said that it comes from.
+    source: Option<IpAddr>,
 }
 
 /// A reactor on a simulated machine.
@@ -123,6 +126,12 @@ impl SimReactor {
         }
     }
 
+    /// Where the client of an accepted stream said that it comes from ([`Via::source`]).
+    pub fn source(&self, conn: Conn) -> Option<IpAddr> {
+        let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);
+        slot?.source
+    }
+
     /// Spends `span` of this machine's processor time.
     pub fn work(&mut self, span: Nanos) {
         self.machine().clock += span;
@@ -187,8 +196,11 @@ impl SimReactor {
 
     fn take(&mut self, delivery: Delivery, handler: &mut impl Handler<Self>) {
         match delivery {
-            Delivery::Accept { from } => {
+            Delivery::Accept { from, source } => {
                 let conn = self.insert(Link::Stream { peer: Some(from) });
+                if let Some(slot) = self.slot(conn) {
+                    slot.source = source;
+                }
                 let connected = Delivery::Connected { conn: from.1, peer: (self.index, conn) };
                 let at = self.clock();
                 self.wires.borrow_mut().deliver(from.0, at, connected);
@@ -261,6 +273,12 @@ impl Reactor for SimReactor {
     }
 
     fn connect(&mut self, addr: &Address) -> io::Result<Conn> {
+        self.connect_via(addr, &Via::default())
+    }
+
+    /// Each machine has all source addresses, and no connection has a window that a buffer could bound.
+    fn connect_via(&mut self, addr: &Address, via: &Via) -> io::Result<Conn> {
+        via.check(addr)?;
         if let &Address::Udp(addr) = addr {
             return Ok(self.connect_for_datagrams(addr));
         }
@@ -268,7 +286,10 @@ impl Reactor for SimReactor {
         let at = self.clock();
         let mut wires = self.wires.borrow_mut();
         match wires.listeners.get(addr).copied() {
-            Some(server) => wires.deliver(server, at, Delivery::Accept { from: (self.index, conn) }),
+            Some(server) => {
+                let accept = Delivery::Accept { from: (self.index, conn), source: via.source };
+                wires.deliver(server, at, accept);
+            }
             None if wires.silent.contains(addr) => {}
             None => {
                 let refused = Some(io::ErrorKind::ConnectionRefused);

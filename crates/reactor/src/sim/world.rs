@@ -2,7 +2,7 @@ use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,6 +41,7 @@ pub struct World {
 pub(super) enum Delivery {
     Accept {
         from: (usize, Conn),
+        source: Option<IpAddr>,
     },
     Connected {
         conn: Conn,

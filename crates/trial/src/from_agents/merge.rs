@@ -123,6 +123,7 @@ mod tests {
             unsolicited: 0,
             errors: Errors::default(),
             counters: vec![("hit_ratio".into(), n, n)],
+            distributions: Vec::new(),
             interrupted: false,
             threads: 1,
         }
