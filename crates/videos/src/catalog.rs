@@ -4,7 +4,7 @@ use dist::{Scatter, mixed};
 use spec::workload::VideoSet;
 use units::{Nanos, ParseError};
 
-use super::{CHUNK, CHUNK_BYTES, Content, HIGH_IN, RUNGS, duration_at};
+use crate::{CHUNK, CHUNK_BYTES, Content, HIGH_IN, RUNGS, duration_at};
 
 /// Keep lengths and rungs of one seed apart. Source: the fractions of √13 and √17.
 const LENGTHS: u64 = 0x9b05_688c_2b3e_6c1f;
