@@ -103,6 +103,8 @@ pub(crate) struct Connection<J, Wire> {
 const ENDED_DEPTHS: usize = 4;
 const ENDED_AT_LEAST: usize = 64;
 const ENDED_AT_MOST: usize = 4_096;
+/// What a session keeps for its next answer: thousands may be idle at a time. Source: a head of HTTP is shorter.
+const KEEP_PARTIAL: usize = 1 << 10;
 /// Tags are of 16 bits.
 const TAGS: u64 = 1 << 16;
 
@@ -205,6 +207,13 @@ impl<J, Wire: Default> Connection<J, Wire> {
         if self.in_flight.len() == self.places {
             self.free_since = at;
         }
+    }
+
+    /// Keeps what has come of an answer that is not whole.
+    #[inline]
+    pub(crate) fn keep_partial(&mut self, partial: Vec<u8>) {
+        let large = self.session.is_some() && partial.is_empty() && partial.capacity() > KEEP_PARTIAL;
+        self.partial = if large { Vec::new() } else { partial };
     }
 
     /// Remembers that a tag has ended.

@@ -10,6 +10,7 @@ mod datagrams;
 mod links;
 mod live_reporter;
 mod plan;
+mod reading;
 mod requests;
 mod sessions;
 
@@ -63,7 +64,7 @@ pub struct Engine<W: Workload> {
     choice: choose::Choice,
     waiting: Waiting<Request<W::Job>>,
     gathers: Gathers,
-    sessions: sessions::Sessions,
+    sessions: sessions::Sessions<W::Job>,
     parts: Parts<W::Job>,
     /// Requests that followed from the answers just looked at, with the connection that brought them.
     next: Vec<(usize, usize, Request<W::Job>)>,
@@ -102,7 +103,7 @@ impl<W: Workload> Engine<W> {
             source: source(&plan, Time(0)),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
             recording: Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window),
-            waiting: Waiting::for_connections(connections),
+            waiting: plan.sessions.map_or_else(|| Waiting::for_connections(connections), Waiting::for_sessions),
             choice: choose::Choice::new(&plan),
             connections: Vec::with_capacity(connections),
             by_slot: Vec::new(),
@@ -153,7 +154,8 @@ impl<W: Workload> Engine<W> {
                 self.recording.note_connection(number);
             }
         }
-        self.open_underway(reactor)
+        self.open_underway(reactor);
+        Ok(())
     }
 
     /// Whether every connection is established.
@@ -215,6 +217,7 @@ impl<W: Workload> Engine<W> {
             self.tick(reactor, now);
         }
         self.admit(reactor, now, requests::SENDS_PER_TURN);
+        self.resume(reactor, now);
         self.close_over(reactor);
         let sent_all = self.due() >= self.end && self.waiting.len() == 0;
         let over = now >= self.end + self.plan.drain || (sent_all && self.in_flight == 0 && now >= self.end);
@@ -225,6 +228,7 @@ impl<W: Workload> Engine<W> {
         }
         let due = self.due();
         let until = if due <= now || due >= self.end { self.next_tick } else { due.min(self.next_tick) };
+        let until = until.min(self.sessions.resumed_at());
         let wait = match self.plan.pace {
             Pace::Spin => Wait::Spin(until),
             Pace::Sleep => Wait::Sleep(until),

@@ -17,6 +17,7 @@ mod generator;
 mod judge;
 mod live;
 mod looks;
+mod meter;
 mod pacing;
 mod recorder;
 mod schedule;

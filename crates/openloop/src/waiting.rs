@@ -54,6 +54,11 @@ impl<T> Waiting<T> {
         Waiting::with_room((connections * PER_CONNECTION).clamp(AT_LEAST, AT_MOST))
     }
 
+    /// A session has one request at a time, so there is always room, and no arrival waits in the schedule.
+    pub(crate) fn for_sessions(sessions: usize) -> Waiting<T> {
+        Waiting::with_room(sessions + 1)
+    }
+
     fn with_room(room: usize) -> Waiting<T> {
         Waiting { nodes: Vec::with_capacity(room), free: NONE, len: 0, room }
     }

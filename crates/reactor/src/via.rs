@@ -96,14 +96,15 @@ impl Via {
 
 fn set_receive_buffer(fd: &OwnedFd, bytes: u32) -> io::Result<()> {
     let wanted = bytes as usize;
-    sockopt::set_socket_recv_buffer_size(fd, wanted)?;
+    let asked = wanted.min(i32::MAX as usize);
+    sockopt::set_socket_recv_buffer_size(fd, asked)?;
     // Linux reports what it was asked for and as much again.
     let given = |fd: &OwnedFd| sockopt::socket_recv_buffer_size(fd).map(|all| all / 2);
     if given(fd)? >= wanted {
         return Ok(());
     }
     // Beyond the limit for everybody needs a privilege.
-    if sockopt::set_socket_recv_buffer_size_force(fd, wanted).is_ok() && given(fd)? >= wanted {
+    if sockopt::set_socket_recv_buffer_size_force(fd, asked).is_ok() && given(fd)? >= wanted {
         return Ok(());
     }
     let text = format!(
@@ -115,7 +116,22 @@ fn set_receive_buffer(fd: &OwnedFd, bytes: u32) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, socket_with};
+
     use super::*;
+
+    /// A port that is taken when the source is bound would be kept from all other connections of that address, which could
+    /// have no more of them than ports, to all servers together.
+    #[test]
+    fn a_socket_is_prepared_and_has_no_port_yet() {
+        let flags = SocketFlags::CLOEXEC;
+        let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
+        let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(20_000) };
+        via.prepare(&fd).unwrap();
+        let own = SocketAddr::try_from(getsockname(&fd).unwrap()).unwrap();
+        assert_eq!(own, "127.0.0.2:0".parse().unwrap());
+        assert_eq!(sockopt::socket_recv_buffer_size(&fd).unwrap(), 40_000);
+    }
 
     #[test]
     fn what_cannot_be_is_refused_in_words() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reactor::tls::{Clients, Identity, Oldest, Renewable, Tls, Trust, client_config, server_config};
-use reactor::{Address, Conn, Epoll, Event, Handler, Reactor, Wait};
+use reactor::{Address, Conn, Epoll, Event, Handler, Reactor, Via, Wait};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, StreamOwned};
 use tempfile::TempDir;
@@ -190,6 +190,20 @@ fn carries_bytes_both_ways_and_ends_in_good_order() {
     };
     check(false);
     check(true);
+}
+
+#[test]
+fn a_client_comes_from_the_source_that_was_asked_for() {
+    let papers = Papers::new();
+    let mut pair = Pair::new(papers.client(None), papers.server(None), false);
+    let (server, _) = pair.client.addresses(pair.conn).unwrap();
+    pair.client.close(pair.conn);
+    let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(32 << 10) };
+    pair.conn = pair.client.connect_via(&server, &via).unwrap();
+    pair.send(b"hello");
+    pair.until(|p| p.ours.data == b"hello");
+    let (client, _) = pair.server.addresses(*pair.theirs.stand.last().unwrap()).unwrap();
+    assert_eq!(client.socket().unwrap().ip(), via.source.unwrap());
 }
 
 #[test]

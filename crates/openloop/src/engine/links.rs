@@ -1,6 +1,6 @@
 use std::io;
 
-use reactor::{Conn, Reactor};
+use reactor::{Conn, Reactor, Via};
 use units::{Nanos, Time};
 
 use crate::connection::Link;
@@ -33,7 +33,7 @@ impl<W: Workload> Engine<W> {
     /// The socket of a connection has ended.
     pub(super) fn lost<R: Reactor>(&mut self, reactor: &mut R, index: usize, error: Option<io::Error>) {
         let now = reactor.now();
-        self.receive_gap = self.looks.gap(now, reactor.waited());
+        self.receive_gap = self.gap_at(reactor, index, now);
         let was_connecting = matches!(self.connections[index].link, Link::Connecting(_));
         if self.phase != Phase::Running {
             let error = error.unwrap_or_else(|| {
@@ -157,7 +157,8 @@ impl<W: Workload> Engine<W> {
         if let Link::Down { .. } = connection.link {
             self.note_down(index, false);
         }
-        match reactor.connect(&self.plan.endpoints[endpoint].address) {
+        let via = connection.session.as_ref().map_or_else(Via::default, |session| session.via.clone());
+        match reactor.connect_via(&self.plan.endpoints[endpoint].address, &via) {
             Ok(conn) => {
                 self.connections[index].reset(Link::Connecting(conn), now);
                 self.note_slot(conn, index);

@@ -16,51 +16,89 @@ use crate::{Errors, Next, Outcome, StepEnd, Underway, Workload};
 pub(crate) const NO_SESSION: u32 = u32::MAX;
 
 /// The sessions of one thread: which connections they own is in [`Connection::session`].
-#[derive(Default)]
-pub(super) struct Sessions {
+pub(super) struct Sessions<J> {
     /// The connections whose session has a step that is not due yet, by its time.
     due: BinaryHeap<Reverse<(Time, u32)>>,
     /// Places of connections whose sessions have ended.
     free: Vec<u32>,
     /// Those whose sessions have ended in this turn.
     over: Vec<u32>,
+    /// Those that are not read from, by when they are again; a session whose [`held_until`](Session) is another is not meant.
+    pub(super) held: BinaryHeap<Reverse<(Time, u32)>>,
+    /// What is received at once at most. Units: bytes.
+    pub(super) receive: Option<usize>,
     /// How many are under way.
     pub(super) live: usize,
+    /// Those that are under way when the load begins, and for which there is no room: each with its endpoint and its next step.
+    turned_away: Vec<(usize, Session<J>, Request<J>)>,
 }
 
-impl Sessions {
+impl<J> Default for Sessions<J> {
+    fn default() -> Sessions<J> {
+        Sessions {
+            due: BinaryHeap::new(),
+            free: Vec::new(),
+            over: Vec::new(),
+            held: BinaryHeap::new(),
+            receive: None,
+            live: 0,
+            turned_away: Vec::new(),
+        }
+    }
+}
+
+impl<J> Sessions<J> {
     /// When the next step of any of them is due.
     #[inline]
     pub(super) fn due(&self) -> Time {
         self.due.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
+
+    /// When a connection is to be read from again.
+    #[inline]
+    pub(super) fn resumed_at(&self) -> Time {
+        self.held.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
+    }
 }
 
 impl<W: Workload> Engine<W> {
     /// Opens the connections of the sessions that are under way when the load begins.
-    pub(super) fn open_underway<R: Reactor>(&mut self, reactor: &mut R) -> std::io::Result<()> {
-        if self.plan.sessions.is_none() {
-            return Ok(());
-        }
+    ///
+    /// One that cannot be opened is [`Engine::failure`].
+    pub(super) fn open_underway<R: Reactor>(&mut self, reactor: &mut R) {
+        let Some(most) = self.plan.sessions else { return };
         for Underway { age, endpoint, step, job } in self.workload.underway() {
             let now = reactor.now();
-            let conn = reactor.connect(&self.plan.endpoints[endpoint].address)?;
-            let index = self.own(Session::new(now, age), endpoint, conn, now);
-            let session = self.connections[index].session.as_mut().expect("it was given one");
+            let route = self.route(reactor, &job);
+            let via = route.via.clone();
+            let session = Session::new(now, age, route);
             let request = Request {
                 intended: session.at(step.offset),
                 operation: step.operation as u16,
                 follow_up: false,
                 client: 0,
                 gather: SINGLE,
-                session: index as u32,
+                session: NO_SESSION,
                 begun: None,
                 job,
             };
-            session.pending = Some(request);
+            if self.sessions.live >= most {
+                self.sessions.turned_away.push((endpoint, session, request));
+                continue;
+            }
+            let address = &self.plan.endpoints[endpoint].address;
+            let conn = match reactor.connect_via(address, &via) {
+                Ok(conn) => conn,
+                Err(error) => {
+                    self.failure.get_or_insert((address.clone(), error));
+                    return;
+                }
+            };
+            let index = self.own(session, endpoint, conn, now);
+            let pending = Request { session: index as u32, ..request };
+            self.connections[index].session.as_mut().expect("it was given one").pending = Some(pending);
             self.recording.sessions.underway += 1;
         }
-        Ok(())
     }
 
     /// The load begins: from now on their steps fall due.
@@ -74,6 +112,21 @@ impl<W: Workload> Engine<W> {
             self.sessions.due.push(Reverse((request.intended, index as u32)));
             session.pending = Some(request);
         }
+        for (endpoint, mut session, mut request) in std::mem::take(&mut self.sessions.turned_away) {
+            let offset = session.since_start(request.intended);
+            session.rebase(start);
+            request.intended = session.at(offset);
+            if request.intended < self.end {
+                self.offer(request.intended);
+                let due = request.intended;
+                self.refuse(endpoint, &session, request, due, (Errors::NO_SESSION, self.no_room()));
+            }
+        }
+    }
+
+    fn no_room(&self) -> String {
+        let most = self.plan.sessions.unwrap_or(0);
+        format!("{most} sessions are under way on this thread, and it has descriptors for no more")
     }
 
     /// A session arrives with its first step, which is sent once its connection is established.
@@ -85,14 +138,15 @@ impl<W: Workload> Engine<W> {
         now: Time,
     ) {
         let most = self.plan.sessions.unwrap_or(0);
+        let route = self.route(reactor, &request.job);
         let opened = if self.sessions.live < most {
             reactor
-                .connect(&self.plan.endpoints[endpoint].address)
-                .map_err(|e| format!("cannot connect: {e}"))
+                .connect_via(&self.plan.endpoints[endpoint].address, &route.via)
+                .map_err(|error| (Errors::NOT_OPENED, error.to_string()))
         } else {
-            Err(format!("{most} sessions are under way on this thread, and it has descriptors for no more"))
+            Err((Errors::NO_SESSION, self.no_room()))
         };
-        let session = Session::new(request.intended, Nanos::ZERO);
+        let session = Session::new(request.intended, Nanos::ZERO, route);
         match opened {
             Ok(conn) => {
                 let index = self.own(session, endpoint, conn, now);
@@ -100,15 +154,25 @@ impl<W: Workload> Engine<W> {
                 self.waiting.push(&mut self.connections[index].line, request);
                 self.recording.sessions.begun += 1;
             }
-            Err(detail) => {
-                self.recording.errors.add(Errors::NO_SESSION, 1, || detail);
-                self.recording.sessions.refused += 1;
-                let (intended, operation) = (request.intended, request.operation.into());
-                self.never_sent_step(endpoint, operation, intended, now, Outcome::Error);
-                let ended = self.step_end(&session, intended, now, Outcome::Error);
-                self.lose_rest(&session, endpoint, &mut request.job, ended, now, true);
-            }
+            Err(why) => self.refuse(endpoint, &session, request, now, why),
         }
+    }
+
+    /// A session is not given a connection: all its steps are errors, the first at `now`.
+    fn refuse(
+        &mut self,
+        endpoint: usize,
+        session: &Session<W::Job>,
+        mut request: Request<W::Job>,
+        now: Time,
+        (kind, detail): (&str, String),
+    ) {
+        self.recording.errors.add(kind, 1, || detail);
+        self.recording.sessions.refused += 1;
+        let (intended, operation) = (request.intended, request.operation.into());
+        self.never_sent_step(endpoint, operation, intended, now, Outcome::Error);
+        let ended = self.step_end(session, intended, now, Outcome::Error);
+        self.lose_rest(session, endpoint, &mut request.job, ended, now, true);
     }
 
     /// Gives a connection to a session.

@@ -28,6 +28,8 @@ impl Errors {
     pub const CANNOT_CONNECT: &str = "cannot connect again";
     /// Requests that were never sent, as no connection could be established.
     pub const NO_CONNECTION: &str = "no connection";
+    /// Sessions whose connection could not be opened: no such source address, no descriptors left.
+    pub const NOT_OPENED: &str = "cannot connect";
     /// Sessions that arrived when there was no room for another connection.
     pub const NO_SESSION: &str = "too many sessions";
     /// Requests in flight on a connection that ended with an error.

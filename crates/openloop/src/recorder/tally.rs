@@ -56,7 +56,7 @@ pub struct SessionTally {
     pub underway: u64,
     /// That arrived and were given a connection.
     pub begun: u64,
-    /// That arrived when there were too many: all their steps are errors.
+    /// That were given none, as there were too many or it could not be opened: all their steps are errors.
     pub refused: u64,
     /// That came to their end.
     pub ended: u64,

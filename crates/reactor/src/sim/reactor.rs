@@ -1,5 +1,6 @@
 use std::cell::{RefCell, RefMut};
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -30,8 +31,8 @@ pub(super) struct Slot {
     pub(super) blocked: bool,
     /// When the last of what was sent arrives.
     pub(super) last_arrival: Time,
-    /// Arrived while reading was paused.
-    held: Vec<Vec<u8>>,
+    /// Arrived while reading was paused, or is more than one receive takes.
+    held: VecDeque<Vec<u8>>,
     /// So did the end, after them.
     held_end: bool,
     /// The peer sends no more.
@@ -52,6 +53,8 @@ pub struct SimReactor {
     pub(super) peers: Peers<Key>,
     pub(super) datagrams: Datagrams,
     half_closes: bool,
+    /// What is received at once of a stream, at most. Units: bytes.
+    receive: usize,
 }
 
 /// Wakes a simulated machine: the world delivers it when the program that wakes has had its turn.
@@ -77,6 +80,7 @@ impl SimReactor {
             peers: Peers::new(),
             datagrams: Datagrams::default(),
             half_closes: false,
+            receive: usize::MAX,
         }
     }
 
@@ -114,7 +118,7 @@ impl SimReactor {
         let half_closes = self.half_closes;
         let Some(slot) = self.slot(conn) else { return };
         slot.deserted |= deserted;
-        if half_closes && slot.paused {
+        if slot.paused || !slot.held.is_empty() {
             slot.held_end = true;
         } else if half_closes && !slot.read_closed {
             slot.read_closed = true;
@@ -213,18 +217,14 @@ impl SimReactor {
             }
             Delivery::Data { conn, bytes } => {
                 let Some(slot) = self.slot(conn) else { return };
-                if slot.paused {
-                    slot.held.push(bytes);
+                // Nothing overtakes what is held back.
+                if slot.paused || !slot.held.is_empty() {
+                    slot.held.push_back(bytes);
                     return;
                 }
-                self.datagrams.received += u64::from(slot.link.is_datagram());
-                let at = self.now();
-                let room = handler.room(conn);
-                let length = room.len().min(bytes.len());
-                let (first, behind) = bytes.split_at(length);
-                room[..length].copy_from_slice(first);
-                handler.event(self, received(conn, at, bytes.len(), length, behind));
+                self.show(conn, bytes, handler);
             }
+            Delivery::Held { conn } => self.show_held(conn, handler),
             Delivery::Ready { conn } => {
                 if self.slot(conn).is_some() {
                     handler.event(self, Event::Connected { conn });
@@ -240,6 +240,47 @@ impl SimReactor {
             Delivery::Room { conn } => self.room(conn, handler),
             Delivery::Woken => handler.event(self, Event::Woken),
         }
+    }
+}
+
+impl SimReactor {
+    /// Shows what came in, as much as one receive takes; the rest is for the next ones.
+    fn show(&mut self, conn: Conn, mut bytes: Vec<u8>, handler: &mut impl Handler<Self>) {
+        let limit = self.receive;
+        let Some(slot) = self.slot(conn) else { return };
+        if bytes.len() > limit && !slot.link.is_datagram() {
+            slot.held.push_front(bytes.split_off(limit));
+        }
+        let (is_datagram, more) = (slot.link.is_datagram(), !slot.held.is_empty() || slot.held_end);
+        self.datagrams.received += u64::from(is_datagram);
+        if more {
+            self.deliver_held(conn);
+        }
+        let at = self.now();
+        let room = handler.room(conn);
+        let length = room.len().min(bytes.len());
+        let (first, behind) = bytes.split_at(length);
+        room[..length].copy_from_slice(first);
+        handler.event(self, received(conn, at, bytes.len(), length, behind));
+    }
+
+    /// Shows the oldest of what was held back, unless reading is paused again.
+    fn show_held(&mut self, conn: Conn, handler: &mut impl Handler<Self>) {
+        let Some(slot) = self.slot(conn).filter(|slot| !slot.paused) else { return };
+        if let Some(bytes) = slot.held.pop_front() {
+            let mut machine = self.machine();
+            let cost = machine.costs.receive;
+            machine.clock += cost;
+            drop(machine);
+            self.show(conn, bytes, handler);
+        } else if std::mem::take(&mut slot.held_end) {
+            self.ended(conn, false, handler);
+        }
+    }
+
+    /// It has long arrived: before anything that waits in the inbox.
+    fn deliver_held(&mut self, conn: Conn) {
+        self.wires.borrow_mut().arrive(self.index, Time(0), Delivery::Held { conn });
     }
 }
 
@@ -348,18 +389,13 @@ impl Reactor for SimReactor {
     fn pause_reading(&mut self, conn: Conn, pause: bool) {
         let Some(slot) = self.slot(conn) else { return };
         slot.paused = pause;
-        if pause {
-            return;
+        if !pause && (!slot.held.is_empty() || slot.held_end) {
+            self.deliver_held(conn);
         }
-        let (held, end) = (std::mem::take(&mut slot.held), std::mem::take(&mut slot.held_end));
-        let mut wires = self.wires.borrow_mut();
-        for bytes in held {
-            // It has long arrived: before anything that waits in the inbox.
-            wires.arrive(self.index, Time(0), Delivery::Data { conn, bytes });
-        }
-        if end {
-            wires.arrive(self.index, Time(0), Delivery::Ended { conn, deserted: false });
-        }
+    }
+
+    fn limit_receives(&mut self, bytes: usize) {
+        self.receive = bytes.max(1);
     }
 
     fn tell_half_closes(&mut self) {

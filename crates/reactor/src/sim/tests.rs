@@ -428,3 +428,80 @@ fn a_reset_is_seen_on_both_sides_and_what_came_before_it_is_in_order() {
         assert!(expect.starts_with(&asks.read) && expect.starts_with(&answers.read), "seed {seed}");
     }
 }
+
+/// Reads a little each µs, and notes when.
+#[derive(Default)]
+struct Sipping {
+    source: Option<std::net::IpAddr>,
+    sips: Vec<(Time, Vec<u8>)>,
+    resume: Option<(Time, Conn)>,
+    closed: Option<Time>,
+}
+
+impl Handler<SimReactor> for Sipping {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Accepted { conn } => self.source = reactor.source(conn),
+            Event::Data { conn, at, bytes } => {
+                self.sips.push((at, bytes.to_vec()));
+                reactor.pause_reading(conn, true);
+                self.resume = Some((at + Nanos(1_000), conn));
+            }
+            Event::Closed { .. } => self.closed = Some(reactor.now()),
+            _ => {}
+        }
+    }
+}
+
+impl Program for Sipping {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        if let Some((_, conn)) = self.resume.take_if(|(at, _)| *at <= reactor.now()) {
+            reactor.pause_reading(conn, false);
+        }
+        let until = self.resume.map_or(Time::NEVER, |(at, _)| at);
+        reactor.poll(Wait::Sleep(until), self).unwrap();
+        self.closed.is_none()
+    }
+}
+
+/// Sends two texts at once, and leaves.
+struct Blurting;
+
+impl Handler<SimReactor> for Blurting {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        if let Event::Connected { conn } = event {
+            for text in [0..60, 60..100] {
+                reactor.output(conn).extend(text);
+                reactor.flush(conn);
+            }
+            reactor.close(conn);
+        }
+    }
+}
+
+impl Program for Blurting {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        reactor.poll(Wait::Sleep(Time::NEVER), self).unwrap();
+        true
+    }
+}
+
+#[test]
+fn a_receive_takes_no_more_than_its_limit_and_the_end_comes_last() {
+    let mut world = World::new(DELAY);
+    let (mut server, mut client) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+    server.limit_receives(7);
+    let source = "10.0.0.99".parse().unwrap();
+    client.connect_via(&addr, &Via { source: Some(source), receive_buffer: Some(7) }).unwrap();
+    let mut sipping = Sipping::default();
+    world.run(&mut [(&mut sipping, &mut server), (&mut Blurting, &mut client)], LIMIT);
+    assert_eq!(sipping.source, Some(source));
+    let all: Vec<u8> = sipping.sips.iter().flat_map(|(_, bytes)| bytes.iter().copied()).collect();
+    assert_eq!(all, (0..100).collect::<Vec<u8>>());
+    // Nine receives for the first text and six for the second.
+    assert_eq!(sipping.sips.len(), 15);
+    assert!(sipping.sips.windows(2).all(|pair| pair[1].0.since(pair[0].0) == Nanos(1_000)));
+    let last = sipping.sips[14].0;
+    assert_eq!(sipping.closed, Some(last + Nanos(1_000)));
+}

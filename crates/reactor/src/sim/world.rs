@@ -51,6 +51,10 @@ pub(super) enum Delivery {
         conn: Conn,
         bytes: Vec<u8>,
     },
+    /// What is held back of a connection may be shown.
+    Held {
+        conn: Conn,
+    },
     /// A datagram socket can be used.
     Ready {
         conn: Conn,

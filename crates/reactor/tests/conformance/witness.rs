@@ -11,6 +11,8 @@ pub(crate) const PATIENCE: Nanos = Nanos::from_secs(60);
 #[derive(Default)]
 pub(crate) struct Witness {
     pub(crate) echo: bool,
+    /// Whether it stops reading from a connection after each receive.
+    pub(crate) pauses: bool,
     pub(crate) accepted: Vec<Conn>,
     pub(crate) connected: Vec<Conn>,
     pub(crate) drained: usize,
@@ -65,6 +67,9 @@ impl<R: Reactor> Handler<R> for Witness {
                 if self.echo {
                     reactor.output(conn).extend_from_slice(bytes);
                     reactor.flush(conn);
+                }
+                if self.pauses {
+                    reactor.pause_reading(conn, true);
                 }
             }
             Event::Filled { conn, length, bytes, at } => {
