@@ -7,6 +7,8 @@
 //! Try it: `taillight load cache --resolve`.
 
 pub mod cache;
+pub mod exchange;
 pub mod null;
+pub mod status;
 pub mod video;
 pub mod web;
