@@ -14,12 +14,25 @@ pub(crate) struct Looks {
     asked: Time,
     /// What the reactor said of its waiting before the present look.
     waited: Nanos,
+    /// How many looks have read all that had come in.
+    number: u64,
+}
+
+/// What an answer that is read in the present look has to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    /// How many looks before it have read all that had come in.
+    pub(crate) number: u64,
+    /// How long the answer may have lain there.
+    pub(crate) gap: Nanos,
+    /// How long the reactor has waited in it.
+    pub(crate) waited: Nanos,
 }
 
 impl Looks {
     /// Nothing has come in before `now`.
     pub(crate) fn new(now: Time) -> Looks {
-        Looks { complete: now, asked: now, waited: Nanos::ZERO }
+        Looks { complete: now, asked: now, waited: Nanos::ZERO, number: 0 }
     }
 
     /// The kernel is asked, not before `now`; the reactor said that it last waited for `waited`.
@@ -39,6 +52,7 @@ impl Looks {
         // has waited before, and says the same as then.
         let within = if waited == self.waited { Nanos::ZERO } else { waited };
         self.complete = self.asked + within;
+        self.number += 1;
     }
 
     /// How long an answer that is read at `at` may have lain there, in a look for which the reactor `waited` meanwhile: while
@@ -46,6 +60,17 @@ impl Looks {
     #[inline]
     pub(crate) fn gap(&self, at: Time, waited: Nanos) -> Nanos {
         at.since(self.complete) - waited
+    }
+
+    /// What one has to know of the present look that is read at `at`.
+    #[inline]
+    pub(crate) fn at(&self, at: Time, waited: Nanos) -> Look {
+        Look { number: self.number, gap: self.gap(at, waited), waited }
+    }
+
+    /// How many looks have read all that had come in.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 }
 

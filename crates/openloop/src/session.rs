@@ -3,7 +3,7 @@ use units::{Nanos, Time};
 
 use crate::Outcome;
 use crate::connection::Request;
-use crate::meter::Meter;
+use crate::reader::Reader;
 
 /// One operation of a session: a request, and those that follow from its answers ([`Then::Again`](crate::Then)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,16 +85,14 @@ pub(crate) struct Session<J> {
     pub(crate) over: bool,
     /// How its connection is opened.
     pub(crate) via: Via,
-    /// What it may read, where that is limited...
-    pub(crate) meter: Option<Meter>,
-    /// ...and until when it was last not allowed to read anything.
-    pub(crate) held_until: Time,
+    /// When it may read, where it does not always.
+    pub(crate) reader: Option<Reader>,
 }
 
 impl<J> Session<J> {
     pub(crate) fn new(base: Time, age: Nanos, route: Route) -> Session<J> {
-        let meter = route.read_rate.map(Meter::new);
-        Session { base, age, pending: None, over: false, via: route.via, meter, held_until: Time(0) }
+        let reader = route.read_rate.map(Reader::new);
+        Session { base, age, pending: None, over: false, via: route.via, reader }
     }
 
     /// The load begins: the moment from which one that was under way counts.

@@ -20,3 +20,4 @@ pub use content::Content;
 pub use durations::{duration_at, share_up_to};
 pub use entry::Entry;
 pub use ladder::{CHUNK, CHUNK_BYTES, HIGH_IN, PICTURES, RUNGS};
+pub use playlist::master;

@@ -12,19 +12,9 @@ const VERSION: u32 = 4;
 impl Catalog {
     /// The rungs of a video, lowest first.
     pub fn master(&self, video: u64) -> String {
-        let mut text = format!("#EXTM3U\n#EXT-X-VERSION:{VERSION}\n");
-        for rung in 0..self.rungs(video) {
-            // The peak bit rate of its segments: every chunk but the last has so many bytes.
-            let bits_per_s = (self.chunk_bytes(rung) * 8 * 1_000_000_000).div_ceil(CHUNK.0);
-            let (width, height) = PICTURES[rung];
-            // Writing into a text cannot fail.
-            let _ = writeln!(
-                text,
-                "#EXT-X-STREAM-INF:BANDWIDTH={bits_per_s},RESOLUTION={width}x{height}\n{}.m3u8",
-                RUNGS[rung]
-            );
-        }
-        text
+        // The peak bit rate of its segments: every chunk but the last has so many bytes.
+        let peak = |rung| (self.chunk_bytes(rung) * 8 * 1_000_000_000).div_ceil(CHUNK.0);
+        master((0..self.rungs(video)).map(|rung| (rung, peak(rung))))
     }
 
     /// The chunks of a rung as ranges of its file.
@@ -51,6 +41,21 @@ impl Catalog {
         text += "#EXT-X-ENDLIST\n";
         text
     }
+}
+
+/// The list of rungs, each with the peak bit rate of its chunks in bits per second.
+pub fn master(rungs: impl IntoIterator<Item = (usize, u64)>) -> String {
+    let mut text = format!("#EXTM3U\n#EXT-X-VERSION:{VERSION}\n");
+    for (rung, bits_per_s) in rungs {
+        let (width, height) = PICTURES[rung];
+        // Writing into a text cannot fail.
+        let _ = writeln!(
+            text,
+            "#EXT-X-STREAM-INF:BANDWIDTH={bits_per_s},RESOLUTION={width}x{height}\n{}.m3u8",
+            RUNGS[rung]
+        );
+    }
+    text
 }
 
 #[cfg(test)]

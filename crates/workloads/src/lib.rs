@@ -9,6 +9,7 @@
 pub mod cache;
 pub mod exchange;
 pub mod null;
+pub mod sets;
 pub mod status;
 pub mod video;
 pub mod web;

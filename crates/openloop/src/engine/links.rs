@@ -33,7 +33,7 @@ impl<W: Workload> Engine<W> {
     /// The socket of a connection has ended.
     pub(super) fn lost<R: Reactor>(&mut self, reactor: &mut R, index: usize, error: Option<io::Error>) {
         let now = reactor.now();
-        self.receive_gap = self.gap_at(reactor, index, now);
+        self.receive_gap = self.end_gap(reactor, index, now);
         let was_connecting = matches!(self.connections[index].link, Link::Connecting(_));
         if self.phase != Phase::Running {
             let error = error.unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use units::{Nanos, Time};
 use crate::connection::Link;
 use crate::engine::Engine;
 use crate::engine::requests::SENDS_PER_ANSWER;
-use crate::meter::Meter;
+use crate::reader::Reader;
 use crate::{Route, Workload};
 
 /// Connections that are read from again before what is due is sent: at 1 µs each, as long as a few sends.
@@ -20,7 +20,7 @@ impl<W: Workload> Engine<W> {
     pub(super) fn route<R: Reactor>(&mut self, reactor: &mut R, job: &W::Job) -> Route {
         let route = self.workload.route(job);
         if let Some(rate) = route.read_rate {
-            let most = Meter::receive(rate);
+            let most = Reader::limit(rate);
             // For all connections of the thread, so the smallest burst has its way.
             if self.sessions.receive.is_none_or(|limit| most < limit) {
                 self.sessions.receive = Some(most);
@@ -30,21 +30,27 @@ impl<W: Workload> Engine<W> {
         route
     }
 
-    /// Draws what was received from the bucket of the connection's session, if it has one.
+    /// Bytes were received on a connection: where its session reads at a rate, they count, and it may have to wait.
+    ///
+    /// Returns by how much the generator may have delayed that.
     #[inline]
-    pub(super) fn draw_read<R: Reactor>(
+    pub(super) fn read<R: Reactor>(
         &mut self,
         reactor: &mut R,
         index: usize,
         conn: Conn,
         at: Time,
         bytes: usize,
-    ) {
-        let Some(session) = &mut self.connections[index].session else { return };
-        let Some(until) = session.meter.as_mut().and_then(|meter| meter.draw(at, bytes)) else { return };
-        session.held_until = until;
-        self.sessions.held.push(Reverse((until, index as u32)));
-        reactor.pause_reading(conn, true);
+    ) -> Nanos {
+        let look = self.looks.at(at, reactor.waited());
+        let session = self.connections[index].session.as_mut();
+        let Some(reader) = session.and_then(|session| session.reader.as_mut()) else { return look.gap };
+        let (late, debt) = reader.read(at, bytes, &look);
+        if debt {
+            self.sessions.held.push(Reverse((reader.held_until(), index as u32)));
+            reactor.pause_reading(conn, true);
+        }
+        late
     }
 
     /// Reads again from the connections that have paid their debts by `now`.
@@ -54,29 +60,28 @@ impl<W: Workload> Engine<W> {
         while self.sessions.resumed_at() <= now
             && let Some(Reverse((until, index))) = self.sessions.held.pop()
         {
-            let connection = &self.connections[index as usize];
+            let connection = &mut self.connections[index as usize];
+            let reader = connection.session.as_mut().and_then(|session| session.reader.as_mut());
             // It may have a new debt, or its place another session.
-            let paid = connection.session.as_ref().is_some_and(|session| session.held_until == until);
-            if let (true, Link::Up(conn) | Link::Ending(conn)) = (paid, connection.link) {
-                reactor.pause_reading(conn, false);
-                self.actions += 1;
-                resumed += 1;
-                if resumed.is_multiple_of(RESUMED_AT_ONCE) {
-                    let now = reactor.now();
-                    self.admit(reactor, now, SENDS_PER_ANSWER);
-                }
+            let Some(reader) = reader.filter(|reader| reader.held_until() == until) else { continue };
+            let (Link::Up(conn) | Link::Ending(conn)) = connection.link else { continue };
+            reader.resumed(self.looks.number());
+            reactor.pause_reading(conn, false);
+            self.actions += 1;
+            resumed += 1;
+            if resumed.is_multiple_of(RESUMED_AT_ONCE) {
+                let now = reactor.now();
+                self.admit(reactor, now, SENDS_PER_ANSWER);
             }
         }
     }
 
-    /// How long what comes on a connection at `at` may have lain unread by the generator's doing: not while its session's rate
-    /// did not let it be read.
-    #[inline]
-    pub(super) fn gap_at<R: Reactor>(&self, reactor: &R, index: usize, at: Time) -> Nanos {
+    /// How long the end of a connection may have gone unread by the generator's doing: not while its session's rate did not
+    /// let it be read.
+    pub(super) fn end_gap<R: Reactor>(&self, reactor: &R, index: usize, at: Time) -> Nanos {
         let gap = self.looks.gap(at, reactor.waited());
-        match &self.connections[index].session {
-            Some(session) => gap.min(at.since(session.held_until)),
-            None => gap,
-        }
+        let session = self.connections[index].session.as_ref();
+        let held_until = session.and_then(|session| session.reader.as_ref()).map(Reader::held_until);
+        held_until.map_or(gap, |until| gap.min(at.since(until)))
     }
 }

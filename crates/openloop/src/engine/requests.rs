@@ -257,8 +257,7 @@ impl<W: Workload> Engine<W> {
     #[inline]
     pub(super) fn data<R: Reactor>(&mut self, reactor: &mut R, conn: Conn, at: Time, bytes: &[u8]) {
         let Some(index) = self.index_of(conn) else { return };
-        self.receive_gap = self.gap_at(reactor, index, at);
-        self.draw_read(reactor, index, conn, at, bytes.len());
+        self.receive_gap = self.read(reactor, index, conn, at, bytes.len());
         if self.bytes_count() {
             let endpoint = self.connections[index].endpoint as usize;
             self.recording.endpoints[endpoint].bytes_received += bytes.len() as u64;

@@ -23,7 +23,7 @@ pub(super) struct Sessions<J> {
     free: Vec<u32>,
     /// Those whose sessions have ended in this turn.
     over: Vec<u32>,
-    /// Those that are not read from, by when they are again; a session whose [`held_until`](Session) is another is not meant.
+    /// Those that are not read from, by when they are again; one whose `Reader::held_until` is another is not meant.
     pub(super) held: BinaryHeap<Reverse<(Time, u32)>>,
     /// What is received at once at most. Units: bytes.
     pub(super) receive: Option<usize>,

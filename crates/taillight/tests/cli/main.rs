@@ -9,6 +9,7 @@ mod docker;
 mod explain;
 mod extremes;
 mod fileset;
+mod fileset_video;
 mod forms;
 mod hostile_servers;
 mod hostile_web;

@@ -28,6 +28,11 @@ impl Content {
         self.size - self.at
     }
 
+    /// What follows `offset`. Bounds: nothing beyond the file.
+    pub fn starting_at(self, offset: u64) -> Content {
+        Content { at: offset.min(self.size), ..self }
+    }
+
     /// Writes the next bytes into `out`; returns how many: less than `out` holds at the end only.
     ///
     /// Cost: about 0.3 ns a byte.
