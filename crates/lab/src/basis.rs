@@ -13,8 +13,11 @@ const STOLEN: f64 = 0.001;
 
 /// The figure that `qos` judges, with the reason in words, after what `trials` saw of the host.
 pub fn choose_basis<'a>(qos: &Qos, trials: impl IntoIterator<Item = &'a Trial>) -> (QosBasis, String) {
-    if let Some(basis) = qos.basis {
-        let reason = if qos.percentile == 99.0 { "as asked for" } else { "only p99 has a windowed form" };
+    let Some(target) = qos.response_time() else {
+        return (QosBasis::Raw, "no response time is judged".into());
+    };
+    if let Some(basis) = target.basis {
+        let reason = if target.percentile == 99.0 { "as asked for" } else { "only p99 has a windowed form" };
         return (basis, reason.into());
     }
     let (mut windows, mut disturbed, mut steal) = (0, 0, 0.0f64);
@@ -59,6 +62,8 @@ mod tests {
         check("raw p99<1ms", 50, None, QosBasis::Raw, "asked");
         check("windowed p99<1ms", 0, None, QosBasis::Windowed, "asked");
         check("p99.9<1ms", 50, None, QosBasis::Raw, "only p99");
+        check("startup<2s,misses<1%", 50, None, QosBasis::Raw, "no response time");
+        check("misses<1%,p99<1ms", 1, None, QosBasis::Windowed, "1 of 100 windows");
         assert_eq!(choose_basis(&Qos::default(), []).0, QosBasis::Raw);
     }
 }

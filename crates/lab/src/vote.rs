@@ -12,30 +12,53 @@ const SUSTAINED: f64 = 0.99;
 
 /// Whether the server sustained the offered load: at least 99 % achieved and no trend in the backlog.
 pub fn sustained(trial: &Trial) -> Outcome {
-    // Over what arrived, not over what was asked for: a Poisson process offers a little more or less each time.
-    let share = trial.achieved_rps * trial.window_s / trial.arrivals.intended as f64;
+    let share = achieved_share(trial);
     let vote = match &trial.verdict {
         verdict if is_only_late(verdict) && share >= SUSTAINED => Vote::Pass,
         verdict @ Verdict::Invalid { .. } => without_use(verdict),
         Verdict::Valid if share >= SUSTAINED => Vote::Pass,
         Verdict::Valid | Verdict::Overloaded { .. } => Vote::Fail,
     };
-    Outcome { vote, achieved_rps: trial.achieved_rps }
+    Outcome { vote, achieved_rps: achieved(trial) }
 }
 
-/// Whether the server met the target. An overload never does: its response times grow for as long as it lasts.
+/// The share of the load that was achieved.
+///
+/// Of requests: those answered in the window over those due in it, and not over what was asked for, since a Poisson process
+/// offers a little more or less each time. Of sessions: the steps completed over those due, each followed to its end, since
+/// steps take seconds, so that chance alone would have more of them end in the window, or fewer; those that no server could
+/// have answered in time are left out.
+fn achieved_share(trial: &Trial) -> f64 {
+    let due = trial.arrivals.intended as f64;
+    if trial.sessions.is_none() {
+        return trial.achieved_rps * trial.window_s / due;
+    }
+    // Counted by steps, or else by sessions.
+    let hopeless = trial.counters.get("hopeless_steps").copied().or_else(|| trial.ratio("hopeless"));
+    trial.arrivals.completed as f64 / (due * (1.0 - hopeless.unwrap_or(0.0)))
+}
+
+/// The throughput in the unit of what was offered: requests, or sessions, a second.
+fn achieved(trial: &Trial) -> f64 {
+    if trial.sessions.is_none() {
+        return trial.achieved_rps;
+    }
+    trial.offered_rps * achieved_share(trial).min(1.0)
+}
+
+/// Whether the server met the target, in all of its conditions. An overload never does: its response times grow for as long
+/// as it lasts.
 pub fn met(trial: &Trial, qos: &Qos, basis: QosBasis) -> Outcome {
-    let figure = trial.qos_figure_us(qos, basis);
-    let vote = match (&trial.verdict, figure) {
-        (verdict, Some(us)) if is_only_late(verdict) && us <= qos.limit_ns.as_micros_f64() => Vote::Pass,
+    let vote = match (&trial.verdict, trial.meets(qos, basis)) {
+        (verdict, Some(true)) if is_only_late(verdict) => Vote::Pass,
         (verdict @ Verdict::Invalid { .. }, _) => without_use(verdict),
         (Verdict::Overloaded { .. }, _) => Vote::Fail,
         // Too few samples for the percentile say nothing.
         (Verdict::Valid, None) => Vote::Unusable,
-        (Verdict::Valid, Some(us)) if us <= qos.limit_ns.as_micros_f64() => Vote::Pass,
-        (Verdict::Valid, Some(_)) => Vote::Fail,
+        (Verdict::Valid, Some(true)) => Vote::Pass,
+        (Verdict::Valid, Some(false)) => Vote::Fail,
     };
-    Outcome { vote, achieved_rps: trial.achieved_rps }
+    Outcome { vote, achieved_rps: achieved(trial) }
 }
 
 /// Whether answers were read late and nothing else is wrong: that makes response times longer and never shorter, so that what
@@ -54,7 +77,7 @@ fn without_use(verdict: &Verdict) -> Vote {
 mod tests {
     use super::*;
     use crate::sample;
-    use results::Invalid;
+    use results::{Arrivals, Invalid, Sessions};
 
     fn invalid_by(reason: Reason) -> Verdict {
         Verdict::Invalid { reasons: vec![Invalid { reason, detail: "1 ms".into() }] }
@@ -85,6 +108,47 @@ mod tests {
         // Late reading takes nothing from what was achieved.
         check(invalid_by(Reason::ReceiveLag), 9_950.0, 20_000, Vote::Pass);
         check(Verdict::Valid, 0.0, 0, Vote::Fail);
+    }
+
+    #[test]
+    fn sessions_are_sustained_when_99_percent_of_their_steps_end_in_time() {
+        let check = |completed: u64, hopeless: &[(&str, f64)], expect: Vote, achieved: f64| {
+            let mut trial = sample::trial("nginx", 4.0);
+            trial.sessions = Some(Sessions::default());
+            // More ended in the window than were due in it: chance.
+            (trial.achieved_rps, trial.window_s) = (103.0, 10.0);
+            trial.arrivals = Arrivals { intended: 1_000, completed, ..Arrivals::default() };
+            trial.counters = hopeless.iter().map(|(name, ratio)| ((*name).to_owned(), *ratio)).collect();
+            let outcome = sustained(&trial);
+            assert_eq!(outcome.vote, expect, "{completed} {hopeless:?}");
+            assert!((outcome.achieved_rps - achieved).abs() < 1e-9, "{outcome:?}");
+            trial.verdict = OVERLOADED;
+            assert_eq!(sustained(&trial).vote, Vote::Fail);
+        };
+        check(990, &[], Vote::Pass, 3.96);
+        check(989, &[], Vote::Fail, 3.956);
+        check(500, &[], Vote::Fail, 2.0);
+        check(950, &[("hopeless", 0.05)], Vote::Pass, 4.0);
+        check(939, &[("hopeless", 0.05)], Vote::Fail, 4.0 * 939.0 / 950.0);
+        check(900, &[("hopeless", 0.05), ("hopeless_steps", 0.1)], Vote::Pass, 4.0);
+        check(960, &[("hopeless", 0.05)], Vote::Pass, 4.0);
+    }
+
+    #[test]
+    fn all_conditions_of_a_target_are_judged() {
+        let check = |qos: &str, rebuffer: f64, expect: Vote| {
+            let mut trial = sample::trial("nginx", 4.0);
+            trial.verdict = Verdict::Valid;
+            trial.sessions = Some(Sessions::default());
+            trial.arrivals = Arrivals { intended: 1_000, completed: 995, ..Arrivals::default() };
+            trial.counters = [("rebuffer_ratio".to_owned(), rebuffer)].into();
+            assert_eq!(met(&trial, &qos.parse().unwrap(), QosBasis::Raw).vote, expect, "{qos} {rebuffer}");
+        };
+        check("misses<1%,rebuffer<1%", 0.005, Vote::Pass);
+        check("misses<1%,rebuffer<1%", 0.02, Vote::Fail);
+        check("misses<0.1%,rebuffer<1%", 0.005, Vote::Fail);
+        check("misses<1%,startup<2s", 0.005, Vote::Unusable);
+        check("misses<0.1%,startup<2s", 0.005, Vote::Fail);
     }
 
     #[test]

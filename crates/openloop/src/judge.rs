@@ -2,6 +2,7 @@
 
 mod footing;
 mod overload;
+mod sessions;
 mod steady;
 
 use hist::Kept;
@@ -40,6 +41,8 @@ const STARVED: f64 = 0.01;
 ///
 /// `others` are reasons that the engine cannot know, such as a data set that was not there; the most severe
 /// reason comes first.
+///
+/// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     let mut reasons = others;
     let mut find = |reason: Reason, detail: String| reasons.push(Invalid { reason, detail });
@@ -55,9 +58,17 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
         find(Reason::RateMissed, detail);
         return Verdict::Invalid { reasons };
     }
+    let of_sessions = sessions::are_in(recording);
     let failed = tally.errors + tally.timeouts;
     let failed_share = failed as f64 / tally.intended as f64;
-    if failed_share > ERRORS {
+    if of_sessions {
+        if let Some(detail) = sessions::faults(recording) {
+            find(Reason::ErrorRate, detail);
+        }
+        if let Some(detail) = sessions::refused(recording) {
+            find(Reason::RateMissed, detail);
+        }
+    } else if failed_share > ERRORS {
         let first = recording.errors.first().unwrap_or("");
         let detail = format!(
             "{failed} of {} requests failed, {:.2} %, over the limit of {} %: {first}",
@@ -73,10 +84,16 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
         find(Reason::ErrorRate, detail);
     }
 
-    let achieved_share = recording.answered_in_window as f64 / tally.intended as f64;
-    let growth = growth_rps(recording);
-    let grown_share = growth * recording.window.as_secs_f64() / tally.intended as f64;
-    let behind = achieved_share < ACHIEVED || grown_share > GROWTH;
+    let answered_share = recording.answered_in_window as f64 / tally.intended as f64;
+    let achieved_share = if of_sessions { sessions::ended_share(recording) } else { answered_share };
+    let per_s = tally.intended as f64 / recording.window.as_secs_f64();
+    let growth = if of_sessions { (1.0 - achieved_share) * per_s } else { growth_rps(recording) };
+    let grown_share = growth / per_s;
+    let behind = if of_sessions {
+        sessions::are_behind(recording)
+    } else {
+        achieved_share < ACHIEVED || grown_share > GROWTH
+    };
 
     let footing = Footing::of(recording);
     let late = late(recording, &footing);
@@ -106,11 +123,11 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     }
 
     let busy = recording.busy_share();
-    if behind && busy > SATURATED {
+    if (behind || answered_share < ACHIEVED) && busy > SATURATED {
         let detail = format!(
             "it worked {:.0} % of its time and achieved {:.1} % of the load; give it more threads and cores",
             100.0 * busy,
-            100.0 * achieved_share
+            100.0 * answered_share
         );
         find(Reason::GeneratorSaturated, detail);
     }
@@ -125,7 +142,7 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     }
     let starved =
         recording.starved.as_secs_f64() / (recording.window.as_secs_f64() * f64::from(recording.threads));
-    if achieved_share < ACHIEVED && starved > STARVED {
+    if achieved_share < ACHIEVED && (behind || !of_sessions) && starved > STARVED {
         let detail = format!(
             "achieved {:.1} % while requests were due and the server had none outstanding for {:.1} % of the time",
             100.0 * achieved_share,
@@ -137,7 +154,7 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     let steady = matches!(load, Load::Open { steady: true, .. } | Load::Closed { .. });
     if reasons.is_empty()
         && steady
-        && let Some(detail) = steady::unsteady(recording, footing.rests_on(), behind)
+        && let Some(detail) = steady::unsteady(recording, footing.rests_on(), behind, of_sessions)
     {
         reasons.push(Invalid { reason: Reason::NotSteady, detail });
     }

@@ -44,7 +44,7 @@ fn of_results(comparison: &Comparison, a: &Experiment, b: &Experiment) -> (Marku
         Subject::new(a, &targets[0], &comparison.a.label, 0),
         Subject::new(b, &targets[1], &comparison.b.label, 1),
     ];
-    let target = Target::new(a.qos, a.qos_basis);
+    let target = Target::new(&a.qos, a.qos_basis);
     let mut tips = Tips::new(&subjects, &target);
     let experiments: Vec<&Experiment> = if a == b { vec![a] } else { vec![a, b] };
     let trials = subjects.iter().flat_map(|subject| subject.trials.iter().map(|(_, trial)| &trial.verdict));

@@ -19,7 +19,7 @@ use crate::tips::Tips;
 /// Cost: a few milliseconds and about 10 kB a trial.
 pub fn experiment_html(experiment: &Experiment) -> String {
     let subjects = Subject::of_experiment(experiment);
-    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
     let mut tips = Tips::new(&subjects, &target);
     let body = html! {
         (header(experiment, &target))

@@ -52,7 +52,7 @@ pub(crate) fn headline(experiment: &Experiment) -> Vec<Sentence> {
 
 /// One answer for each target of `experiment`; at least one in all.
 pub(crate) fn answers(experiment: &Experiment) -> Vec<Answer> {
-    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
     let subjects = Subject::of_experiment(experiment);
     let only = |what: &str| vec![Answer { sentence: Sentence::new(what), not_measurable: false }];
     if experiment.trials.is_empty() && experiment.targets.iter().all(|t| t.peak.is_none()) {

@@ -113,7 +113,7 @@ fn invalid(study: &Study) -> String {
 
 fn stamp(experiment: &Experiment) -> Markup {
     let subjects = Subject::of_experiment(experiment);
-    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
     let drawable = subjects.iter().any(|subject| subject.points.len() > 1);
     html! { @if drawable { (figure::latency_stamp(&subjects, &target)) } }
 }

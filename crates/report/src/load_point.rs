@@ -18,11 +18,9 @@ pub(crate) fn micros(point: &LoadPoint, figure: impl Fn(&Trial) -> Option<f64>) 
 /// An overload's response times grow for as long as it lasts, so that a short window proves nothing. What was met in
 /// trials that generator or host slowed was met without them, too; what was missed in those says nothing.
 pub(crate) fn met(point: &LoadPoint, target: &Target) -> Option<bool> {
-    match point.spread(|trial| target.judged(trial)) {
-        Some(judged) => Some(judged.median <= target.limit_us() && !point.overloaded()),
-        None => {
-            point.at_most(|trial| target.judged(trial)).filter(|us| *us <= target.limit_us()).map(|_| true)
-        }
+    match point.spread(|trial| target.used(trial)) {
+        Some(used) => Some(used.median <= 1.0 && !point.overloaded()),
+        None => point.at_most(|trial| target.used(trial)).filter(|used| *used <= 1.0).map(|_| true),
     }
 }
 

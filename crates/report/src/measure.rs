@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use results::{Metric, Trial};
-use units::{Qos, QosBasis};
+use results::{LoadPoint, Metric, Trial};
+use units::{Condition, Nanos, Qos, QosBasis, ResponseTarget, SESSION_PERCENTILE, SessionFigure};
 
 use crate::figure::Shape;
 use crate::number;
@@ -65,43 +65,79 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    pub(crate) fn new(qos: Qos, basis: QosBasis) -> Target {
-        Target { qos, basis: qos.basis.unwrap_or(basis) }
+    pub(crate) fn new(qos: &Qos, basis: QosBasis) -> Target {
+        Target { qos: qos.clone(), basis: qos.basis().unwrap_or(basis) }
     }
 
-    /// The limit. Units: µs.
-    pub(crate) fn limit_us(&self) -> f64 {
-        self.qos.limit_ns.as_micros_f64()
+    /// The limit of the response time; `None` where only sessions are judged. Units: µs.
+    pub(crate) fn limit_us(&self) -> Option<f64> {
+        Some(self.qos.response_time()?.limit_ns.as_micros_f64())
     }
 
-    /// The percentile that is judged.
+    /// The response time that is judged, and where none is, the one that stands for all: a p99 without a limit.
+    fn response_time(&self) -> ResponseTarget {
+        let p99 = ResponseTarget { percentile: 99.0, limit_ns: Nanos::ZERO, basis: Some(QosBasis::Raw) };
+        self.qos.response_time().unwrap_or(p99)
+    }
+
+    /// The percentile of the response time that is judged.
     pub(crate) fn percentile(&self) -> f64 {
-        self.qos.percentile
+        self.response_time().percentile
     }
 
-    /// What is judged: `windowed p99`, `raw p99`, `p95`.
+    /// What is judged of response times: `windowed p99`, `raw p99`, `p95`.
     pub(crate) fn figure(&self) -> String {
-        match self.basis {
-            QosBasis::Windowed => format!("windowed p{}", self.qos.percentile),
+        self.name(&self.response_time())
+    }
+
+    fn name(&self, target: &ResponseTarget) -> String {
+        match target.basis.unwrap_or(self.basis) {
+            QosBasis::Windowed => format!("windowed p{}", target.percentile),
             // Only p99 has two forms to tell apart.
-            QosBasis::Raw if self.qos.percentile == 99.0 => "raw p99".into(),
-            QosBasis::Raw => format!("p{}", self.qos.percentile),
+            QosBasis::Raw if target.percentile == 99.0 => "raw p99".into(),
+            QosBasis::Raw => format!("p{}", target.percentile),
         }
     }
 
-    /// The whole target: `windowed p99 ≤ 1 ms`.
+    /// The whole target: `windowed p99 ≤ 1 ms`, `start-up delay p95 ≤ 2 s, misses ≤ 1 %`.
     pub(crate) fn words(&self) -> String {
-        format!("{} ≤ {}", self.figure(), number::micros_short(self.limit_us()))
+        let words = |condition: &Condition| match condition {
+            Condition::ResponseTime(target) => {
+                let limit = number::micros_short(target.limit_ns.as_micros_f64());
+                format!("{} ≤ {limit}", self.name(target))
+            }
+            other => other.to_string(),
+        };
+        self.qos.conditions().iter().map(words).collect::<Vec<_>>().join(", ")
     }
 
-    /// The figure that is judged. Units: µs.
-    pub(crate) fn judged(&self, trial: &Trial) -> Option<f64> {
-        trial.qos_figure_us(&self.qos, self.basis)
+    /// How much of its limits a trial used: it met the target up to 1.
+    pub(crate) fn used(&self, trial: &Trial) -> Option<f64> {
+        trial.qos_used(&self.qos, self.basis)
     }
 
-    /// The judged figure as a measure, drawn like the metric that it is.
+    /// Whether a load met it in the median of its usable trials; an overload counts as what it measured.
+    pub(crate) fn is_met(&self, point: &LoadPoint) -> bool {
+        point.spread(|trial| self.used(trial)).is_some_and(|spread| spread.median <= 1.0)
+    }
+
+    /// The limit on a ratio or a time of sessions, in µs or as a share, where the target has one.
+    pub(crate) fn limit_of(&self, figure: SessionFigure) -> Option<f64> {
+        self.qos.conditions().iter().find_map(|condition| match condition {
+            Condition::Times { name, percentile, limit_ns } => {
+                (name == figure.name && *percentile == SESSION_PERCENTILE).then(|| limit_ns.as_micros_f64())
+            }
+            Condition::Ratio { name, limit_percent, .. } => {
+                (name == figure.name).then_some(limit_percent / 100.0)
+            }
+            Condition::ResponseTime(_) => None,
+        })
+    }
+
+    /// The response time that is judged, as a measure, drawn like the metric that it is.
     pub(crate) fn measure(&self) -> Measure {
-        let like = match (self.basis, self.qos.percentile) {
+        let (target, basis) = (self.response_time(), self.basis);
+        let like = match (target.basis.unwrap_or(basis), target.percentile) {
             (QosBasis::Windowed, _) => Some(Metric::WindowedP99),
             (QosBasis::Raw, 50.0) => Some(Metric::P50),
             (QosBasis::Raw, 99.0) => Some(Metric::P99),
@@ -112,8 +148,7 @@ impl Target {
             let measure = Measure::of_metric(metric);
             (measure.class, measure.shape)
         });
-        let (qos, basis) = (self.qos, self.basis);
-        Measure::new(self.figure(), class, shape, move |trial| trial.qos_figure_us(&qos, basis))
+        Measure::new(self.figure(), class, shape, move |trial| trial.qos_figure_us(&target, basis))
     }
 
     /// Whether the judged figure is none of [`Measure::latencies`] and needs a curve of its own.
@@ -129,7 +164,7 @@ mod tests {
     #[test]
     fn a_target_says_what_it_judges() {
         let check = |text: &str, basis: QosBasis, expect: &str, extra: bool| {
-            let target = Target::new(text.parse().unwrap(), basis);
+            let target = Target::new(&text.parse().unwrap(), basis);
             assert_eq!((target.words().as_str(), target.is_extra()), (expect, extra), "{text}");
         };
         check("p99<1ms", QosBasis::Windowed, "windowed p99 ≤ 1 ms", false);
@@ -137,5 +172,21 @@ mod tests {
         check("raw p99<20ms", QosBasis::Windowed, "raw p99 ≤ 20 ms", false);
         check("p95<500us", QosBasis::Windowed, "p95 ≤ 500 µs", true);
         check("p99.9<2.5ms", QosBasis::Raw, "p99.9 ≤ 2.5 ms", false);
+        let sessions = "start-up delay p95 ≤ 2 s, misses ≤ 1 %";
+        check("startup<2s,misses<1%", QosBasis::Windowed, sessions, false);
+        check("misses<1%,p99<1ms", QosBasis::Windowed, "misses ≤ 1 %, windowed p99 ≤ 1 ms", false);
+    }
+
+    #[test]
+    fn limits_are_those_of_their_figures() {
+        let check = |text: &str, response_us: Option<f64>, figure: &str, limit: Option<f64>| {
+            let target = Target::new(&text.parse().unwrap(), QosBasis::Raw);
+            assert_eq!(target.limit_us(), response_us, "{text}");
+            assert_eq!(target.limit_of(SessionFigure::named(figure).unwrap()), limit, "{text} {figure}");
+        };
+        check("p99<1ms", Some(1000.0), "misses", None);
+        check("startup<2s,misses<1%", None, "misses", Some(0.01));
+        check("startup<2s,misses<1%", None, "startup", Some(2e6));
+        check("startup.p99<2s,p95<5s", Some(5e6), "startup", None);
     }
 }

@@ -12,8 +12,8 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
         let why = experiment.interrupted.as_deref().unwrap_or("it ended early");
         notes.push(format!("Partial result: {why}. What was measured until then stands here."));
     }
-    let target = Target::new(experiment.qos, experiment.qos_basis);
-    if !experiment.qos_basis_reason.is_empty() {
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
+    if !experiment.qos_basis_reason.is_empty() && target.limit_us().is_some() {
         notes.push(format!("QoS judges the {}: {}", target.figure(), experiment.qos_basis_reason));
     }
     if experiment.trials.iter().any(results::Trial::is_closed_loop) {

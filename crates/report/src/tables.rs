@@ -101,7 +101,7 @@ fn peaks(experiment: &Experiment) -> Option<TextTable> {
         })
     };
     let rows: Vec<_> = Subject::of_experiment(experiment).iter().filter_map(row).collect();
-    let qos = crate::measure::Target::new(experiment.qos, experiment.qos_basis).words();
+    let qos = crate::measure::Target::new(&experiment.qos, experiment.qos_basis).words();
     (!rows.is_empty()).then(|| TextTable {
         id: "peaks".into(),
         title: "Maximum and peak throughput".into(),

@@ -1,19 +1,19 @@
 use std::fmt;
 
-use units::{Nanos, Rate};
+use units::{Nanos, Rate, SessionFigure};
 
 mod evaluate;
 mod parse;
 
 pub use evaluate::GateResult;
 
-/// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%` or `rate>=99%`.
+/// A condition that a trial must meet, such as `p99<1ms`, `get.p99.9<=2ms`, `within(1ms)>99%`, `rate>=99%` or `misses<1%`.
 ///
 /// A program asks it of every trial and fails when one does not meet it. A figure that does not exist, because
 /// too few requests were sent or it was not counted, meets no condition; neither does an invalid trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gate {
-    /// The operation that it applies to; `None` for all of them.
+    /// The operation, or the distribution of sessions, that it applies to; `None` for all requests.
     operation: Option<String>,
     /// What is asked.
     figure: Figure,
@@ -40,7 +40,7 @@ enum Figure {
     Rate,
     /// Requests that failed or timed out over all that were due.
     Errors,
-    /// A ratio that the workload counts, such as `hit_ratio`.
+    /// A ratio that the workload counts, such as `hit_ratio` or `misses`.
     Ratio(String),
 }
 
@@ -57,7 +57,8 @@ impl Figure {
     fn is_cost(&self) -> bool {
         match self {
             Figure::Percentile(_) | Figure::WindowedP99 | Figure::Max | Figure::Mean | Figure::Errors => true,
-            Figure::Within(_) | Figure::Rate | Figure::Ratio(_) => false,
+            Figure::Within(_) | Figure::Rate => false,
+            Figure::Ratio(name) => SessionFigure::ratio(name).is_some_and(|ratio| ratio.is_cost),
         }
     }
 

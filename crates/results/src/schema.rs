@@ -23,18 +23,60 @@ pub fn comparison_json_schema() -> serde_json::Value {
     schemars::schema_for!(Comparison).to_value()
 }
 
-/// A quality-of-service (QoS) target: a percentile of the response time and its limit.
+/// A quality-of-service (QoS) target: a percentile of the response time and its limit, or a list of conditions all of which
+/// must hold.
 ///
 /// As `units::Qos` is written, which does without this library.
 #[derive(JsonSchema)]
+#[schemars(untagged)]
 #[allow(dead_code, reason = "only its shape is used")]
-pub(crate) struct Qos {
+pub(crate) enum Qos {
+    /// A single response time.
+    ResponseTime(ResponseTarget),
+    /// Conditions on response times, on sessions, or on both.
+    Conditions {
+        /// At least one.
+        conditions: Vec<Condition>,
+    },
+}
+
+/// A percentile of the response time and its limit.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "only its shape is used")]
+pub(crate) struct ResponseTarget {
     /// The percentile, over 0 and below 100.
     percentile: f64,
     /// The response time that it must not pass.
     limit_ns: u64,
     /// The figure that is judged; null leaves it to the measurement.
     basis: Option<QosBasis>,
+}
+
+/// One condition of a QoS target.
+#[derive(JsonSchema)]
+#[schemars(tag = "kind", rename_all = "snake_case")]
+#[allow(dead_code, reason = "only its shape is used")]
+pub(crate) enum Condition {
+    /// On the response times of all requests.
+    ResponseTime(ResponseTarget),
+    /// On times with a name: a distribution of sessions, such as `startup`, or the response times of one operation.
+    Times {
+        /// The distribution or the operation.
+        name: String,
+        /// The percentile, over 0 and below 100.
+        percentile: f64,
+        /// The time that it must not pass.
+        limit_ns: u64,
+    },
+    /// On a ratio that the workload counts, such as `misses`.
+    Ratio {
+        /// The ratio, as it is typed.
+        name: String,
+        /// Whether it must not pass the limit; it must reach it otherwise.
+        at_most: bool,
+        /// The limit, 0 to 100.
+        limit_percent: f64,
+    },
 }
 
 /// Which figure a quality-of-service target judges.

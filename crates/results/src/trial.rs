@@ -4,12 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use spec::Spec;
-use units::{Qos, QosBasis};
 
 use crate::{
     AgentRecord, Basis, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, GateResult,
     Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Probes, ServerFigures,
-    ServiceUsage, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
+    ServiceUsage, Sessions, Traffic, Transport, Verdict, WindowPoint, Within, earlier,
 };
 
 /// One measurement: one offered load on one target, from warm-up to the end of the drain.
@@ -82,6 +81,9 @@ pub struct Trial {
     /// How evenly the connections were used and served.
     #[serde(default)]
     pub connections: Option<ConnectionSpread>,
+    /// What became of the sessions, where arrivals are such.
+    #[serde(default)]
+    pub sessions: Option<Sessions>,
     /// What became of the datagrams, where there were any.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
@@ -167,16 +169,6 @@ impl Trial {
     fn undisturbed(&self) -> Option<&LatencySummary> {
         let rests_on_them = |found: &&Disturbance| found.basis == Basis::UndisturbedWindows;
         self.disturbance.as_ref().filter(rests_on_them)?.undisturbed.as_ref()
-    }
-
-    /// The figure that `qos` judges.
-    ///
-    /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
-    pub fn qos_figure_us(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
-        match qos.basis.unwrap_or(basis) {
-            QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
-            QosBasis::Raw => self.percentile_us(qos.percentile),
-        }
     }
 
     /// A percentile of the response times that the trial's claims rest on; `None` where fewer than 10 samples lie beyond it.

@@ -93,6 +93,29 @@ fn what_breaks_the_schema_is_seen() {
     check("/trials/0", json!({}), "required");
 }
 
+/// Sessions with a distribution of which every field is known.
+fn sessions() -> Sessions {
+    let (mut values, mut over_time) =
+        (hist::Latency::new(), hist::Windows::new(units::Nanos::from_secs(1)));
+    for i in 1..=1_000 {
+        let value = units::Nanos::from_millis(i);
+        values.record(value);
+        over_time.record(value, value);
+    }
+    let startup = DistributionSummary::of(&values, Some(&over_time));
+    assert!(startup.p1_us.is_some() && startup.p99_us.is_some() && !startup.over_time.is_empty());
+    Sessions {
+        begun: 9,
+        underway: 8,
+        ended: 7,
+        cut: 6,
+        refused: 5,
+        distributions: [("startup".to_owned(), startup)].into(),
+        ..Sessions::default()
+    }
+    .with_live(&[(0.0, 8), (0.5, 9)])
+}
+
 /// A trial that has every optional field of this version.
 fn full_trial() -> Trial {
     let times =
@@ -149,6 +172,7 @@ fn full_trial() -> Trial {
         }),
         connections: ConnectionSpread::of(&[(1, None), (2, Some(units::Nanos(5)))]),
         datagrams: Some(Datagrams { sent: 9, multi: 2, ..Datagrams::default() }),
+        sessions: Some(sessions()),
         agents: vec![AgentRecord {
             clock_offset_us: Some(-3.0),
             verdict: Verdict::Valid,

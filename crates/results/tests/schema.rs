@@ -5,7 +5,7 @@ use results::{
     Verdict,
 };
 use serde_json::Value;
-use units::{Qos, QosBasis};
+use units::{Qos, QosBasis, ResponseTarget};
 
 const EXPERIMENT: &str = include_str!("fixtures/v1-experiment.json");
 const COMPARISON: &str = include_str!("fixtures/v1-comparison.json");
@@ -118,7 +118,7 @@ fn a_loss_would_be_seen() {
 fn an_old_experiment_means_what_it_meant() {
     let experiment = experiment();
     assert_eq!((experiment.kind, experiment.seed, experiment.complete), (Kind::Sweep, 42, false));
-    assert_eq!((experiment.qos, experiment.qos_basis), (Qos::default(), QosBasis::Windowed));
+    assert_eq!((&experiment.qos, experiment.qos_basis), (&Qos::default(), QosBasis::Windowed));
     let peak = experiment.targets[0].peak.as_ref().unwrap();
     assert_eq!((peak.low_rps, peak.high_rps), (112_000.0, Some(118_000.0)));
     assert_eq!(experiment.trials_of("sphinx").count(), 2);
@@ -141,12 +141,37 @@ fn what_is_written_reads_back_equal() {
     assert_eq!(serde_json::from_str::<Peak>(&text).unwrap(), open);
 }
 
+/// The response time that a target asks for.
+fn response_target(qos: &str) -> ResponseTarget {
+    qos.parse::<Qos>().unwrap().response_time().unwrap()
+}
+
+#[test]
+fn a_target_is_written_as_it_always_was_or_as_a_list() {
+    let check = |qos: Qos, expect: Value| {
+        let written = serde_json::to_value(&qos).unwrap();
+        assert_eq!(written, expect);
+        assert_eq!(serde_json::from_value::<Qos>(written).unwrap(), qos);
+    };
+    check(Qos::default(), json!({ "percentile": 99.0, "limit_ns": 1_000_000, "basis": null }));
+    check(
+        "windowed p99<1ms,startup<2s,met>95%".parse().unwrap(),
+        json!({ "conditions": [
+            { "kind": "response_time", "percentile": 99.0, "limit_ns": 1_000_000, "basis": "windowed" },
+            { "kind": "times", "name": "startup", "percentile": 95.0, "limit_ns": 2_000_000_000u64 },
+            { "kind": "ratio", "name": "met", "at_most": false, "limit_percent": 95.0 },
+        ] }),
+    );
+    assert!(serde_json::from_value::<Qos>(json!({ "conditions": [] })).is_err());
+    assert!(serde_json::from_value::<Qos>(json!({ "percentile": 99.0 })).is_err());
+}
+
 #[test]
 fn the_judged_figure_follows_target_and_basis() {
     let experiment = experiment();
     let check = |trial: usize, qos: &str, basis: QosBasis, expect: Option<f64>| {
-        let qos: Qos = qos.parse().unwrap();
-        assert_eq!(experiment.trials[trial].qos_figure_us(&qos, basis), expect, "{trial} {qos}");
+        let target = response_target(qos);
+        assert_eq!(experiment.trials[trial].qos_figure_us(&target, basis), expect, "{trial} {qos}");
     };
     check(0, "p99<1ms", QosBasis::Windowed, Some(176.0));
     check(0, "p99<1ms", QosBasis::Raw, Some(181.0));
@@ -168,7 +193,7 @@ fn the_judged_figure_follows_target_and_basis() {
 fn claims_rest_on_undisturbed_windows_where_the_record_says_so() {
     let mut trial = experiment().trials.remove(0);
     let figure =
-        |trial: &results::Trial, qos: &str| trial.qos_figure_us(&qos.parse().unwrap(), QosBasis::Raw);
+        |trial: &results::Trial, qos: &str| trial.qos_figure_us(&response_target(qos), QosBasis::Raw);
     assert_eq!((trial.disturbance.clone(), figure(&trial, "p99<1ms")), (None, Some(181.0)), "an old result");
     let undisturbed = LatencySummary { count: 5_000, p99_us: Some(90.0), ..LatencySummary::default() };
     let mut check = |basis: Basis, p99: f64, p98: Option<f64>| {

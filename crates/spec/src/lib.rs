@@ -38,7 +38,7 @@ pub use form::Form;
 pub use generator::{Agents, Binding, Generator, Io, Pace, Tls};
 pub use knob::Knob;
 pub use load::{Load, percent};
-pub use measurement::Spec;
+pub use measurement::{QosTarget, Spec};
 pub use notation::Notation;
 pub use popularity::Popularity;
 pub use preset::{Parameter, Preset};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use units::ParseError;
 
-use crate::{Generator, Load, Spec, Target, TargetName, Time, Workload};
+use crate::{Generator, Load, QosTarget, Spec, Target, TargetName, Time, Workload};
 
 /// What is wrong with a specification: the place in it, and what to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,10 @@ impl Spec {
         let answers = workloads(&target.server).map_err(|e| SpecError(format!("target.server: {e}")))?;
         let (workload, given) = workload_of(&target, &answers, workload)?;
         let (generator, time) = (object("generator", generator)?, object("time", time)?);
+        let qos = object("qos", qos)?;
+        let is_judged = qos.contains_key("target");
+        let qos: QosTarget = section("qos", Value::Object(qos))?;
+        let qos = if is_judged { qos } else { QosTarget::of(&workload) };
         let is_given = |name: &str| {
             given.iter().any(|key| key == name) || generator.contains_key(name) || time.contains_key(name)
         };
@@ -59,7 +63,7 @@ impl Spec {
             knobs: value("knobs", one_or_many(knobs))?,
             client_knobs: value("client-knobs", one_or_many(client_knobs))?,
             probes: value("probes", probes)?,
-            qos: section("qos", qos)?,
+            qos,
             time: section::<Time>("time", Value::Object(time.clone()))?,
             seed: if seed.is_null() { 1 } else { value("seed", seed)? },
         };

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::de::{Error, Visitor};
 use serde::{Deserializer, Serializer};
-use units::{Bytes, CpuList, Nanos, Qos, Rate};
+use units::{Bytes, Condition, CpuList, Nanos, Qos, Rate};
 
 /// Implements serde and schemars for types by their `Display` and `FromStr`. An example behind a type says that a plain
 /// number has lost its unit there.
@@ -171,12 +171,27 @@ impl Exact for Qos {
     const EXAMPLE: Option<&'static str> = None;
 
     fn exact(&self) -> String {
-        let basis = match self.basis {
-            Some(units::QosBasis::Windowed) => "windowed ",
-            Some(units::QosBasis::Raw) => "raw ",
-            None => "",
-        };
-        format!("{basis}p{}<{}", self.percentile, self.limit_ns.exact())
+        self.conditions().iter().map(condition).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A condition as it is typed.
+fn condition(condition: &Condition) -> String {
+    match condition {
+        Condition::ResponseTime(target) => {
+            let basis = match target.basis {
+                Some(units::QosBasis::Windowed) => "windowed ",
+                Some(units::QosBasis::Raw) => "raw ",
+                None => "",
+            };
+            format!("{basis}p{}<{}", target.percentile, target.limit_ns.exact())
+        }
+        Condition::Times { name, percentile, limit_ns } => {
+            format!("{name}.p{percentile}<{}", limit_ns.exact())
+        }
+        Condition::Ratio { name, at_most, limit_percent } => {
+            format!("{name}{}{limit_percent}%", if *at_most { '<' } else { '>' })
+        }
     }
 }
 
@@ -385,5 +400,8 @@ mod tests {
         assert_eq!([Bytes(1 << 30).exact(), Bytes(1536).exact()], ["1GiB", "1536B"]);
         let qos = |text: &str| text.parse::<Qos>().unwrap().exact();
         assert_eq!([qos("p99 ≤ 1.5ms"), qos("raw p99.9<5ms")], ["p99<1500us", "raw p99.9<5ms"]);
+        let sessions = "startup.p95<2s,rebuffer<0.5%,met>95%";
+        assert_eq!(qos("startup<2s, rebuffer_ratio ≤ 0.5 %, met>=95%"), sessions);
+        assert_eq!(qos(sessions), sessions);
     }
 }

@@ -64,6 +64,14 @@ impl Workload {
         }
     }
 
+    /// Whether its arrivals are sessions: each owns a connection and sends one step after the other, and is judged by what its
+    /// user feels.
+    pub fn has_sessions(&self) -> bool {
+        match self {
+            Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => false,
+        }
+    }
+
     /// The published load that it names.
     pub fn preset(&self) -> Option<Preset> {
         if let Workload::Cache(cache) = self { cache.preset } else { None }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: DemoArgs, command: Vec<String>) -> Result<ExitCode> {
     let mut spec =
         Spec { target: args.server.target(&TargetName::app("sphinx")), seed: args.seed, ..Spec::default() };
     spec.generator.cpus = args.cpus;
-    spec.qos = args.result.qos.into();
+    spec.qos = args.result.qos.clone().into();
     let sweep = if args.quick { quick() } else { full() };
     spec.time = if args.quick { time(100, 600, 400) } else { time(300, 2000, 1000) };
     let job = Job {

@@ -119,7 +119,8 @@ fn of_section(name: &str) -> Chapter {
 }
 
 fn qos() -> Chapter {
-    Chapter::of([fields::section("The target", "qos", None), limits::basis(), limits::windows()])
+    let target = fields::section("The target", "qos", None);
+    Chapter::of([target, limits::sessions(), limits::basis(), limits::windows()])
 }
 
 fn topics() -> String {

@@ -10,7 +10,7 @@ use openloop::{
 use results::{
     Arrivals, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, Generator, Heat,
     LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Traffic, Transport, Trial,
-    Verdict, WindowPoint, Within,
+    Verdict, WindowPoint, Within, counted,
 };
 use spec::Spec;
 use units::Nanos;
@@ -44,8 +44,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let counters = recording
         .counters
         .iter()
-        .filter(|(_, _, of)| *of > 0)
-        .map(|(name, count, of)| (name.clone(), *count as f64 / *of as f64))
+        .filter_map(|(name, count, of)| counted(name, *count, *of))
         .chain(about.counters)
         .collect();
     let spec = &about.spec;

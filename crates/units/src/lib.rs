@@ -11,11 +11,13 @@ mod cpu_list;
 mod error;
 mod qos;
 mod rate;
+mod session_figure;
 mod time;
 
 pub use bytes::Bytes;
 pub use cpu_list::CpuList;
 pub use error::ParseError;
-pub use qos::{Qos, QosBasis};
+pub use qos::{Condition, Qos, QosBasis, ResponseTarget};
 pub use rate::Rate;
+pub use session_figure::{SESSION_PERCENTILE, SessionFigure};
 pub use time::{Nanos, Time};

@@ -2,6 +2,7 @@
 
 use results::study::{Axis, FigureKind, Point, X};
 use results::{ComparedFigure, ComparedSeries, Ratio};
+use units::{Condition, QosBasis, ResponseTarget};
 
 use super::{Choice, ratio};
 
@@ -9,9 +10,6 @@ use super::{Choice, ratio};
 ///
 /// Errors: why they cannot be compared.
 pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFigure>, String> {
-    let target = |side: &Choice<'_>| {
-        (side.experiment.qos.percentile, side.experiment.qos.limit_ns, side.experiment.qos_basis)
-    };
     let (Some(peak_a), Some(peak_b)) = (peak(a), peak(b)) else { return Ok(None) };
     if target(a) != target(b) {
         return Err("The peaks are not compared: the two sides judged different targets.".into());
@@ -29,6 +27,16 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
         series: vec![ComparedSeries { name: "peak throughput".into(), points: vec![point] }],
         left_out: Vec::new(),
     }))
+}
+
+/// What a peak was judged by: the conditions, and the basis of a response time whose target may have left it open.
+fn target(side: &Choice<'_>) -> (Vec<Condition>, QosBasis) {
+    let settled = |condition: &Condition| match condition {
+        Condition::ResponseTime(target) => Condition::ResponseTime(ResponseTarget { basis: None, ..*target }),
+        other => other.clone(),
+    };
+    let conditions = side.experiment.qos.conditions().iter().map(settled).collect();
+    (conditions, side.experiment.qos_basis)
 }
 
 /// The highest load that met the target, below the lowest that missed it, or where none did, the rate that is not even

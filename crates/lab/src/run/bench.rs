@@ -57,6 +57,8 @@ pub struct Bench {
     notes: Vec<String>,
     folder: String,
     search: Span,
+    /// Whether arrivals are sessions.
+    has_sessions: bool,
     /// The maximum of each target in this block; empty where the block was given up.
     maxima: Vec<MaxThroughput>,
     /// Why there is none in this block: what the host did.
@@ -153,6 +155,7 @@ impl Bench {
             notes: Vec::new(),
             folder,
             search: Span::of_search(experiment),
+            has_sessions: experiment.workload.has_sessions(),
             drift: None,
             hold: KnobGuard::none(),
             interrupt,
@@ -355,8 +358,8 @@ fn record(name: &str, experiment: &Spec, notes: &[String], setup: &Setup) -> res
         command: setup.command.clone(),
         version: setup.version.clone(),
         seed: setup.seed,
-        qos: experiment.qos.target,
-        qos_basis: experiment.qos.target.basis.unwrap_or(units::QosBasis::Windowed),
+        qos: experiment.qos.target.clone(),
+        qos_basis: experiment.qos.target.basis().unwrap_or(units::QosBasis::Windowed),
         qos_basis_reason: "as the study has it".into(),
         blocks: 0,
         host: setup.host.clone(),

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use results::probes::CodeShare;
-use results::{Probes, Trial};
+use results::{Probes, Sessions, Trial};
 
 /// Named with their units; what was not measured is absent.
 pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     let times = trial.claimed();
     let service = &trial.all.service_time;
     let figures = [
-        ("offered_rps", (!trial.is_closed_loop()).then_some(trial.offered_rps)),
+        ("offered_rps", (!trial.is_closed_loop() && trial.sessions.is_none()).then_some(trial.offered_rps)),
         ("achieved_rps", Some(trial.achieved_rps)),
         ("latency_us_mean", times.mean_us),
         ("latency_us_p50", times.p50_us),
@@ -33,8 +33,27 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics.extend(trial.probes.iter().flat_map(observed));
     metrics.extend(trial.probes.iter().flat_map(|probes| counted(probes, trial.achieved_rps)));
     metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
+    metrics.extend(trial.sessions.iter().flat_map(|found| sessions(trial, found)));
     metrics.retain(|_, value| value.is_finite());
     metrics
+}
+
+/// What is known of its sessions.
+fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
+    let figures = [
+        ("offered_sessions_per_s", Some(trial.offered_rps)),
+        ("sessions_live_mean", Some(found.live_mean)),
+        ("sessions_live_max", Some(found.live_max as f64)),
+        ("misses", trial.ratio("misses")),
+    ];
+    let mut seen: Vec<(String, f64)> =
+        figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    for (name, of) in &found.distributions {
+        let figures =
+            [("mean", of.mean_us), ("p5", of.p5_us), ("p50", of.p50_us), ("p95", of.p95_us), ("p99", of.p99_us)];
+        seen.extend(figures.into_iter().filter_map(|(at, us)| Some((format!("{name}_us_{at}"), us?))));
+    }
+    seen
 }
 
 /// What probes saw of it.
@@ -149,6 +168,7 @@ pub(super) fn medians(of: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 #[cfg(test)]
 mod tests {
     use results::probes::Processor;
+    use results::{Arrivals, DistributionSummary};
 
     use super::*;
     use crate::sample;
@@ -167,6 +187,32 @@ mod tests {
         check("error_share", Some(0.0));
         check("within_1ms_share", None);
         check("load_share", None);
+    }
+
+    #[test]
+    fn sessions_have_figures_of_their_own() {
+        let mut trial = sample::trial("nginx", 4.0);
+        let startup = DistributionSummary {
+            count: 100,
+            p50_us: Some(3e5),
+            p95_us: Some(9e5),
+            ..DistributionSummary::default()
+        };
+        let distributions = [("startup".to_owned(), startup)].into();
+        trial.sessions = Some(Sessions { live_mean: 600.5, live_max: 640, distributions, ..Sessions::default() });
+        trial.arrivals = Arrivals { intended: 1_000, completed: 980, ..Arrivals::default() };
+        trial.counters.insert("rebuffer_ratio".into(), 0.01);
+        let metrics = of_trial(&trial);
+        let check =
+            |name: &str, expect: Option<f64>| assert_eq!(metrics.get(name).copied(), expect, "{name}");
+        check("offered_rps", None);
+        check("offered_sessions_per_s", Some(4.0));
+        check("sessions_live_mean", Some(600.5));
+        check("startup_us_p50", Some(3e5));
+        check("startup_us_p95", Some(9e5));
+        check("startup_us_p99", None);
+        check("misses", Some(0.02));
+        check("rebuffer_ratio", Some(0.01));
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn share(point: &Point) -> f64 {
 fn enter(cell: &mut Cell, name: &str, experiment: &Spec, trial: &Trial) {
     let figures = metrics::of_trial(trial);
     cell.metrics.extend(figures.into_iter().map(|(metric, value)| (format!("{name}_{metric}"), value)));
-    let basis = experiment.qos.target.basis.unwrap_or(QosBasis::Windowed);
+    let basis = experiment.qos.target.basis().unwrap_or(QosBasis::Windowed);
     let vote = match met(trial, &experiment.qos.target, basis).vote {
         Vote::Pass => Some(1.0),
         Vote::Fail => Some(0.0),

@@ -58,8 +58,11 @@ impl Span {
         Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
     }
 
-    /// Of a trial that searches for the maximum: they come in numbers and ask less.
+    /// Of a trial that searches for the maximum: they come in numbers and ask less, but for sessions, which live for minutes.
     pub(super) fn of_search(spec: &Spec) -> Span {
+        if spec.workload.has_sessions() {
+            return Span::of(spec);
+        }
         let window = Duration::from(spec.time.search);
         Span { warmup: Duration::from(spec.time.warmup).min(window / 2), window }
     }

@@ -20,6 +20,39 @@ const FIRST_GUESS: f64 = 0.96;
 const FAMILIAR: f64 = 1.2;
 /// No lower rate than this share of what came out under overload is tried.
 const FLOOR: f64 = 0.01;
+/// The rate of sessions that is offered first. Units: sessions per second.
+///
+/// Source: sessions of 154 s, the mean of CloudSuite's viewers, are 77 at once then, which a small server serves. The rate is
+/// doubled until it is not sustained, since an overload of hundreds of times would be as many connections.
+const FIRST_SESSIONS: f64 = 0.5;
+
+/// What a search that knows nothing of a server offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Offers {
+    /// Far too many requests, to see what comes out.
+    #[default]
+    Requests,
+    /// A few sessions, and twice as many until they are too many.
+    Sessions,
+}
+
+impl Offers {
+    /// The first rate.
+    fn first(self) -> f64 {
+        match self {
+            Offers::Requests => FIRST_OFFER,
+            Offers::Sessions => FIRST_SESSIONS,
+        }
+    }
+
+    /// The next rate over one that was sustained.
+    fn factor(self) -> f64 {
+        match self {
+            Offers::Requests => 4.0,
+            Offers::Sessions => 2.0,
+        }
+    }
+}
 
 /// A search for the highest rate that is sustained.
 ///
@@ -29,6 +62,9 @@ const FLOOR: f64 = 0.01;
 pub struct MaxSearch {
     tolerance: f64,
     state: State,
+    offers: Offers,
+    /// The highest offer of sessions that was sustained before a search for the place between began.
+    passed: Option<f64>,
     /// Where a search that started from an earlier one stays.
     familiar: Option<(f64, f64)>,
     /// Trials that led to no vote of `state`.
@@ -53,6 +89,16 @@ impl MaxSearch {
         MaxSearch::of(State::Probing { offer: FIRST_OFFER, retried: false }, tolerance)
     }
 
+    /// The same for a server of which nothing is known with these offers.
+    #[must_use]
+    pub fn offering(mut self, offers: Offers) -> MaxSearch {
+        self.offers = offers;
+        if let State::Probing { offer, .. } = &mut self.state {
+            *offer = offers.first();
+        }
+        self
+    }
+
     /// A search that starts from the interval of an earlier block.
     pub fn again(earlier: &MaxThroughput, tolerance: f64) -> MaxSearch {
         let (low, high) = (earlier.low_rps, earlier.high_rps);
@@ -67,7 +113,15 @@ impl MaxSearch {
     }
 
     fn of(state: State, tolerance: f64) -> MaxSearch {
-        MaxSearch { tolerance, state, familiar: None, spent: Tally::default(), patience: Patience::default() }
+        MaxSearch {
+            tolerance,
+            state,
+            offers: Offers::Requests,
+            passed: None,
+            familiar: None,
+            spent: Tally::default(),
+            patience: Patience::default(),
+        }
     }
 
     /// The answer so far, as that of `block`; `None` where no rate was sustained, and where the host disturbed the search.
@@ -107,13 +161,17 @@ impl MaxSearch {
         let Outcome { vote, achieved_rps: achieved } = outcome;
         let unusable = u32::from(vote == Vote::Unusable);
         let disturbed = u32::from(vote == Vote::Disturbed);
+        if self.offers == Offers::Sessions {
+            return self.probe_sessions(offer, retried, vote);
+        }
         if vote == Vote::Disturbed && (!retried || achieved <= 0.0 || !achieved.is_finite()) {
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
             return State::Probing { offer, retried: true };
         }
         if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
             self.spent.all += 1;
-            return State::Probing { offer: (4.0 * offer).min(units::Rate::MAX.rps()), retried: false };
+            let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
+            return State::Probing { offer: next, retried: false };
         }
         if achieved <= 0.0 || !achieved.is_finite() {
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
@@ -133,6 +191,29 @@ impl MaxSearch {
             return State::Bisecting(search.with_vote(offer, Vote::Fail).expecting(offer, Vote::Fail));
         }
         State::Bisecting(search.with_vote(offer, vote))
+    }
+
+    /// Offers more sessions while they are sustained, and then searches between the last offer that was and the first that
+    /// was not.
+    fn probe_sessions(&mut self, offer: f64, retried: bool, vote: Vote) -> State {
+        if !retried && matches!(vote, Vote::Unusable | Vote::Disturbed) || vote == Vote::Disturbed {
+            let (unusable, disturbed) = (u32::from(vote == Vote::Unusable), u32::from(vote == Vote::Disturbed));
+            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            return State::Probing { offer, retried: true };
+        }
+        if vote == Vote::Pass && offer < units::Rate::MAX.rps() {
+            self.spent.all += u32::from(self.passed.replace(offer).is_some());
+            let next = (self.offers.factor() * offer).min(units::Rate::MAX.rps());
+            return State::Probing { offer: next, retried: false };
+        }
+        // The second invalid trial in a row counts as not sustained, as everywhere.
+        self.spent.unusable += u32::from(vote == Vote::Unusable);
+        let failed = if vote == Vote::Pass { Vote::Pass } else { Vote::Fail };
+        let search = bisection(offer, self.tolerance).with_vote(offer, failed).expecting(offer, failed);
+        State::Bisecting(match self.passed {
+            Some(passed) => search.with_vote(passed, Vote::Pass).expecting(passed, Vote::Pass),
+            None => search,
+        })
     }
 }
 
@@ -155,8 +236,9 @@ impl Search for MaxSearch {
                 {
                     self.spent = self.tally();
                     self.familiar = None;
-                    self.state = State::Probing { offer: FIRST_OFFER, retried: false };
-                    return Some(FIRST_OFFER);
+                    let offer = self.offers.first();
+                    self.state = State::Probing { offer, retried: false };
+                    return Some(offer);
                 }
                 rate
             }
@@ -190,7 +272,7 @@ impl Search for MaxSearch {
         // Where all was disturbed so far, what came out is far from what a quiet host gives.
         if self.familiar.is_none() && tally.disturbed == tally.all {
             self.spent = tally;
-            self.state = State::Probing { offer: FIRST_OFFER, retried: false };
+            self.state = State::Probing { offer: self.offers.first(), retried: false };
         }
     }
 }
@@ -226,6 +308,46 @@ mod tests {
         };
         let held = (0..400).filter(holds).count();
         (held, trials as f64 / 400.0)
+    }
+
+    #[test]
+    fn sessions_are_offered_from_few_on_and_never_far_too_many() {
+        for capacity in [0.1, 0.7, 6.5, 40.0] {
+            let server = Server { capacity, ..Server::TYPICAL };
+            let start = || MaxSearch::first(0.03).offering(Offers::Sessions);
+            let (mut held, mut trials) = (0, 0);
+            for seed in 0..200 {
+                let (search, rates) = find(&server, start(), seed);
+                trials += rates.len();
+                assert!(rates.iter().all(|rate| *rate <= (4.0 * capacity).max(FIRST_SESSIONS)), "{rates:?}");
+                assert_eq!(rates[0], FIRST_SESSIONS);
+                held += usize::from(search.interval(0).is_some_and(|found| {
+                    found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity
+                }));
+            }
+            assert!(held >= 190, "{capacity}: {held} of 200");
+            assert!(trials <= 200 * 24, "{capacity}: {} trials each", trials / 200);
+        }
+    }
+
+    #[test]
+    fn a_search_of_sessions_goes_on_after_what_the_host_did_and_ends_where_nothing_is_sustained() {
+        let mut search = MaxSearch::first(0.1).offering(Offers::Sessions);
+        let votes = [Vote::Pass, Vote::Disturbed, Vote::Pass, Vote::Unusable, Vote::Unusable];
+        let offers: Vec<f64> = votes
+            .into_iter()
+            .map(|vote| {
+                let offer = search.next().unwrap();
+                search.enter(Outcome { vote, achieved_rps: offer });
+                offer
+            })
+            .collect();
+        assert_eq!(offers, [0.5, 1.0, 1.0, 2.0, 2.0]);
+        assert_eq!(search.next(), Some(1.5), "between the last sustained and the first that was not");
+        assert!(search.note().unwrap().contains("2 of 5 trials were invalid"), "{:?}", search.note());
+        let mut search = MaxSearch::first(0.1).offering(Offers::Sessions);
+        search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate })).unwrap();
+        assert_eq!(search.interval(0), None);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The figures and tables of a record, from its cells.
 
 use results::study::{Axis, Cell, Entry, Figure, FigureKind, Point, Row, Series, Table, X};
+use spec::Workload;
+use units::{Condition, Qos, SessionFigure};
 
 use super::Definition;
 use super::picture::{ColumnDef, FigureDef, PublishedDef, TableDef};
@@ -47,7 +49,7 @@ impl Definition {
             FigureKind::Matrix => super::matrix::axes(asked, &series),
             _ => (self.axis_of(&series), y),
         };
-        let limit = self.qos_us();
+        let limit = self.limit(&asked.metric);
         Figure {
             id: asked.id.clone(),
             title: asked.title.clone(),
@@ -55,7 +57,7 @@ impl Definition {
             x,
             y,
             series,
-            qos_us: limit.filter(|_| asked.qos).map(|us| us * asked.factor),
+            qos_us: limit.filter(|_| asked.qos).map(|limit| limit * asked.factor),
             caption: asked.caption.clone(),
             overloaded,
         }
@@ -86,11 +88,29 @@ impl Definition {
         names.filter(move |name| asked.is_empty() || asked.contains(name))
     }
 
-    /// The limit of the study's target. Units: µs.
-    fn qos_us(&self) -> Option<f64> {
-        let target = self.base.get("qos").and_then(|qos| qos.get("target")).and_then(toml::Value::as_str);
-        let qos: units::Qos = target.map_or(Some(units::Qos::default()), |text| text.parse().ok())?;
-        Some(qos.limit_ns.as_micros_f64())
+    /// The limit of the study's target: of `metric`, where a condition is on it, else of the response time. Units: the
+    /// metric's, µs or a share.
+    fn limit(&self, metric: &str) -> Option<f64> {
+        let text = |section: &str, key: &str| self.base.get(section)?.get(key)?.as_str();
+        let has_sessions = || {
+            text("workload", "kind").and_then(Workload::named).is_some_and(|workload| workload.has_sessions())
+        };
+        let qos = match text("qos", "target") {
+            Some(target) => target.parse().ok()?,
+            None if has_sessions() => Qos::of_sessions(),
+            None => Qos::default(),
+        };
+        let of_metric = qos.conditions().iter().find_map(|condition| match condition {
+            Condition::Times { name, percentile, limit_ns } => {
+                (metric == format!("{name}_us_p{percentile}")).then(|| limit_ns.as_micros_f64())
+            }
+            Condition::Ratio { name, limit_percent, .. } => {
+                let record = SessionFigure::ratio(name).map_or(name.as_str(), |figure| figure.record);
+                (metric == record).then_some(limit_percent / 100.0)
+            }
+            Condition::ResponseTime(_) => None,
+        });
+        of_metric.or_else(|| Some(qos.response_time()?.limit_ns.as_micros_f64()))
     }
 
     /// The axis with the names that occur on it.

@@ -3,7 +3,7 @@ use results::Basis;
 use units::Nanos;
 
 use crate::Recording;
-use crate::judge::moved_limit;
+use crate::judge::{moved_limit, sessions};
 
 /// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
 /// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
@@ -50,7 +50,8 @@ impl Footing {
     ///
     /// Requests that were held up would have been faster, by an unknown time, and others not. So the true p99 is at most the
     /// one that was measured, and at least the percentile that lies lower by the share of requests held up, of times from
-    /// which the generator's lateness is taken off. Where the two are close, neither host nor generator matters. Elsewhere
+    /// which the generator's lateness is taken off. Of sessions, whose steps take longer than what holds them up, it is at
+    /// least the p99 less what was taken meanwhile. Where the two are close, neither host nor generator matters. Elsewhere
     /// undisturbed windows decide, if enough are left and their p99 lies between the two: below, the other windows had slow
     /// requests that neither explains.
     pub fn of(recording: &Recording) -> Footing {
@@ -66,9 +67,16 @@ impl Footing {
         let all = by_window.samples(Kept::All);
         let p99 = all.percentile(99.0);
         let not_held_up = (99.0 - 100.0 * touched).max(0.0);
-        let p99_at_least = p99.and_then(|_| all.value_at(not_held_up));
+        let of_sessions = sessions::are_in(recording);
+        let longest = recording.stalls.iter().map(|stall| stall.span).max().unwrap_or_default();
+        let at_least = |times: &Latency| {
+            let any = times.value_at(not_held_up);
+            let of_steps = || sessions::p99_at_least(times, lost, longest, CATCH_UP);
+            if of_sessions { any.max(of_steps()) } else { any }
+        };
+        let p99_at_least = p99.and_then(|_| at_least(&all));
         let in_time = recording.late.without(&by_window, Kept::All);
-        let p99_in_time = p99.and_then(|_| in_time.value_at(not_held_up));
+        let p99_in_time = p99.and_then(|_| at_least(&in_time));
         let enough =
             undisturbed_windows >= least_windows(windows) && undisturbed.count() >= 100 * LEAST_BEYOND;
         let quiet = undisturbed.percentile(99.0).filter(|_| enough);

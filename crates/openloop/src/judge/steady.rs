@@ -3,7 +3,7 @@ use stats::{Steadiness, Trend};
 use units::Nanos;
 
 use crate::Recording;
-use crate::judge::{SIGNIFICANT, moved_limit};
+use crate::judge::{SIGNIFICANT, moved_limit, sessions};
 
 /// The medians of the two halves of a window may differ by this share, if there is a trend.
 const STEADY: f64 = 0.5;
@@ -30,15 +30,23 @@ const CAUGHT_UP: f64 = 0.1;
 /// Why the window was not in one state, if it was not.
 ///
 /// `behind`: whether the server did not keep up. An overload has no steady state; but one that ended within the window is none.
+/// `of_sessions`: whether arrivals are sessions. Their steps under way, and the p99 of them all, have trends that are chance,
+/// and are not asked for one; what the beginning alone has, and how many sessions are under way, says as much of them.
 pub(super) fn unsteady(
     recording: &Recording,
     (windows, kept): (&Windows, Kept),
     behind: bool,
+    of_sessions: bool,
 ) -> Option<String> {
-    let found = if behind {
-        caught_up(recording)
-    } else {
-        medians(windows).or_else(|| beginning(windows, kept)).or_else(|| drift(windows, kept))
+    let found = match (behind, of_sessions) {
+        (true, true) => None,
+        (true, false) => caught_up(recording),
+        (false, true) => {
+            sessions::unsteady(recording).or_else(|| medians(windows)).or_else(|| beginning(windows, kept))
+        }
+        (false, false) => {
+            medians(windows).or_else(|| beginning(windows, kept)).or_else(|| drift(windows, kept))
+        }
     };
     found.map(|found| format!("{found}; a longer --warmup may help"))
 }

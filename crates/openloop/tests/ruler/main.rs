@@ -15,6 +15,7 @@ mod live_reporter;
 mod parts;
 mod property;
 mod queueing;
+mod reading;
 mod receiving;
 mod renewal;
 mod scripted;

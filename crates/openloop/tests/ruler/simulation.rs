@@ -1,3 +1,5 @@
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -8,7 +10,7 @@ use openloop::{
 };
 use reactor::Reactor;
 use reactor::queue::Producer;
-use reactor::sim::{Costs, Faults, Program, SimReactor, World};
+use reactor::sim::{Costs, Faults, Program, SimReactor, StreamFaults, World};
 use units::{Nanos, Rate, Time};
 
 use crate::scripted::{Ask, Obedient, Scripted};
@@ -61,7 +63,10 @@ pub(crate) struct Setup {
     /// When the warm-up begins.
     pub(crate) start: Time,
     pub(crate) faults: Option<Faults>,
+    pub(crate) stream_faults: Option<StreamFaults>,
     pub(crate) shown_to: Option<Producer<LivePoint>>,
+    /// The turns that the generator takes.
+    pub(crate) turns: Rc<Cell<u64>>,
 }
 
 impl Setup {
@@ -92,7 +97,9 @@ impl Setup {
             generator_stalls: Vec::new(),
             start: START,
             faults: None,
+            stream_faults: None,
             shown_to: None,
+            turns: Rc::default(),
         }
     }
 
@@ -144,6 +151,9 @@ impl Setup {
         if let Some(faults) = self.faults {
             world.faults(faults);
         }
+        if let Some(faults) = self.stream_faults {
+            world.stream_faults(faults);
+        }
         for (from, span) in self.generator_stalls {
             world.stall(&client, from, span);
         }
@@ -153,7 +163,7 @@ impl Setup {
             engine.show(to);
         }
         engine.connect(&mut client).unwrap();
-        let mut generator = Generator { engine, start: self.start, started: false };
+        let mut generator = Generator { engine, start: self.start, started: false, turns: self.turns };
         let mut programs: Vec<(&mut dyn Program, &mut SimReactor)> = vec![(&mut generator, &mut client)];
         for (program, machine) in &mut servers {
             programs.push((program.as_mut(), machine));
@@ -177,6 +187,7 @@ struct Generator<W: Workload> {
     engine: Engine<W>,
     start: Time,
     started: bool,
+    turns: Rc<Cell<u64>>,
 }
 
 impl<W: Workload> Program for Generator<W> {
@@ -184,6 +195,7 @@ impl<W: Workload> Program for Generator<W> {
         if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
             self.engine.start(self.start);
         }
+        self.turns.set(self.turns.get() + 1);
         self.engine.step(reactor).unwrap()
     }
 }

@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use units::{Nanos, Time};
 
 use crate::loans::{self, Loan, Loans};
@@ -32,7 +33,7 @@ pub(super) struct Slot {
     /// When the last of what was sent arrives.
     pub(super) last_arrival: Time,
     /// Arrived while reading was paused, or is more than one receive takes.
-    held: VecDeque<Vec<u8>>,
+    held: VecDeque<Bytes>,
     /// So did the end, after them.
     held_end: bool,
     /// The peer sends no more.
@@ -219,10 +220,10 @@ impl SimReactor {
                 let Some(slot) = self.slot(conn) else { return };
                 // Nothing overtakes what is held back.
                 if slot.paused || !slot.held.is_empty() {
-                    slot.held.push_back(bytes);
+                    slot.held.push_back(bytes.into());
                     return;
                 }
-                self.show(conn, bytes, handler);
+                self.show(conn, bytes.into(), handler);
             }
             Delivery::Held { conn } => self.show_held(conn, handler),
             Delivery::Ready { conn } => {
@@ -245,7 +246,7 @@ impl SimReactor {
 
 impl SimReactor {
     /// Shows what came in, as much as one receive takes; the rest is for the next ones.
-    fn show(&mut self, conn: Conn, mut bytes: Vec<u8>, handler: &mut impl Handler<Self>) {
+    fn show(&mut self, conn: Conn, mut bytes: Bytes, handler: &mut impl Handler<Self>) {
         let limit = self.receive;
         let Some(slot) = self.slot(conn) else { return };
         if bytes.len() > limit && !slot.link.is_datagram() {
@@ -364,7 +365,7 @@ impl Reactor for SimReactor {
 
     fn memory(&self, conn: Conn) -> usize {
         let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.generation == conn.generation);
-        slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Vec::len).sum::<usize>())
+        slot.map_or(0, |slot| slot.out.len() + slot.held.iter().map(Bytes::len).sum::<usize>())
     }
 
     fn flush(&mut self, conn: Conn) -> Time {

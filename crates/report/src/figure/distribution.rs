@@ -25,12 +25,11 @@ struct Curve<'a> {
 /// The response-time distribution at chosen loads: one figure with all loads of one subject, or one figure
 /// for each load with all subjects.
 pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
-    let meets = |point: &LoadPoint| {
-        point.spread(|trial| target.judged(trial)).is_some_and(|spread| spread.median <= target.limit_us())
-    };
+    let meets = |point: &LoadPoint| target.is_met(point);
     let caption = html! {
         "Each line is one trial, the median of its repeats. To the right the tail: every step is another nine. "
-        "A line ends where fewer than 10 samples lie beyond. The corner marks the QoS target."
+        "A line ends where fewer than 10 samples lie beyond."
+        @if target.limit_us().is_some() { " The corner marks the QoS target." }
     };
     match subjects {
         [] => html! {},
@@ -76,7 +75,7 @@ fn curve<'a>(
     class: String,
     shape: Shape,
 ) -> Option<Curve<'a>> {
-    let trial = point.representative(|trial| target.judged(trial)).filter(|trial| !trial.curve.is_empty())?;
+    let trial = point.representative(|trial| target.used(trial)).filter(|trial| !trial.curve.is_empty())?;
     let key = subject.trials.iter().find(|(_, other)| std::ptr::eq(*other, trial))?.0.clone();
     Some(Curve { label, class, shape, trial, key: key.replace('t', "d") })
 }
@@ -97,7 +96,8 @@ fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
     let mut canvas = Canvas::new(size);
     let points: Vec<Vec<(f64, f64)>> = curves.iter().map(|curve| supported(curve.trial)).collect();
     let furthest = points.iter().flatten().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
-    let y = Scale::log(points.iter().flatten().map(|(_, us)| *us).chain([1.3 * target.limit_us()]));
+    let limit = target.limit_us();
+    let y = Scale::log(points.iter().flatten().map(|(_, us)| *us).chain(limit.map(|us| 1.3 * us)));
     let labels = curves.iter().map(|curve| text_width(&curve.label, font)).fold(0.0, f64::max);
     let margins =
         Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
@@ -105,9 +105,11 @@ fn draw(curves: &[Curve], target: &Target, tips: &mut Tips) -> Canvas {
     let x = Axis { title: "percentile", tick: &|percentile| format!("p{}", percentile) };
     frame.axes(&mut canvas, &x, &Axis { title: "response time", tick: &number::micros_short });
 
-    let corner = frame.at(target.percentile(), target.limit_us());
-    canvas.path("level", &[(frame.left, corner.1), corner, (corner.0, frame.bottom)]);
-    canvas.text("label level-label", (frame.left + 4.0, corner.1 - 5.0), Anchor::Start, "QoS");
+    if let Some(us) = limit {
+        let corner = frame.at(target.percentile(), us);
+        canvas.path("level", &[(frame.left, corner.1), corner, (corner.0, frame.bottom)]);
+        canvas.text("label level-label", (frame.left + 4.0, corner.1 - 5.0), Anchor::Start, "QoS");
+    }
 
     let mut ends = Vec::new();
     for (curve, points) in curves.iter().zip(&points) {

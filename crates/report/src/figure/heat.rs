@@ -20,7 +20,7 @@ pub(super) fn heat(panels: &[Panel], target: &Target) -> Markup {
         let hit = heat.columns.iter().flat_map(HeatColumn::cells).filter(|(_, count)| *count > 0);
         hit.flat_map(|(cell, _)| [heat.start_us(cell), heat.start_us(cell.saturating_add(1))])
     });
-    let ends: Vec<f64> = ends.chain([target.limit_us()]).collect();
+    let ends: Vec<f64> = ends.chain(target.limit_us()).collect();
     let y = Scale::log(ends.into_iter());
     let caption = "How many requests had which response time in each stretch of time: the strongest cells hold 10 % of \
                    its requests and more, the faintest under one in a thousand.";
@@ -51,8 +51,10 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale) -> Canvas {
             canvas.cells(class, cells);
         }
     }
-    let limit = frame.y.at(target.limit_us());
-    canvas.line("level", (frame.left, limit), (frame.right, limit));
+    if let Some(us) = target.limit_us() {
+        let limit = frame.y.at(us);
+        canvas.line("level", (frame.left, limit), (frame.right, limit));
+    }
     canvas
 }
 

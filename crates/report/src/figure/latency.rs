@@ -46,8 +46,9 @@ pub(crate) fn latency_panels(subjects: &[Subject], target: &Target) -> Markup {
 pub(crate) fn latency_stamp(subjects: &[Subject], target: &Target) -> Markup {
     let judged = target.measure();
     let bare = |subject: &Subject| Series { label: String::new(), ..Series::of_subject(subject, &judged) };
-    let limit = Level { y: target.limit_us(), label: String::new(), short: String::new() };
-    let canvas = chart(subjects.iter().map(bare).collect(), vec![limit], Vec::new()).draw(Size::Tile).still();
+    let limit = |us: f64| Level { y: us, label: String::new(), short: String::new() };
+    let levels = target.limit_us().map(limit).into_iter().collect();
+    let canvas = chart(subjects.iter().map(bare).collect(), levels, Vec::new()).draw(Size::Tile).still();
     PreEscaped(canvas.svg("", "Response time against offered load"))
 }
 
@@ -70,12 +71,12 @@ fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
         }
         _ => subjects.iter().map(|s| with_search(Series::of_subject(s, &judged), s)).collect(),
     };
-    let level = Level {
-        y: target.limit_us(),
+    let level = |us: f64| Level {
+        y: us,
         label: format!("QoS: {}", target.words()),
-        short: format!("QoS {}", number::micros_short(target.limit_us())),
+        short: format!("QoS {}", number::micros_short(us)),
     };
-    chart(series, vec![level], bands(subjects)).draw(size)
+    chart(series, target.limit_us().map(level).into_iter().collect(), bands(subjects)).draw(size)
 }
 
 fn panel(subjects: &[Subject], measure: &Measure) -> Canvas {

@@ -22,15 +22,13 @@ pub(super) struct Panel<'a> {
 
 /// The trials that stand for some loads of `subjects`: both ends, and the highest that meets the target.
 pub(super) fn panels<'a>(subjects: &'a [Subject<'a>], target: &Target) -> Vec<Panel<'a>> {
-    let meets = |point: &LoadPoint| {
-        point.spread(|trial| target.judged(trial)).is_some_and(|spread| spread.median <= target.limit_us())
-    };
+    let meets = |point: &LoadPoint| target.is_met(point);
     let each = if subjects.len() > 1 { 3 } else { 6 };
     let mut panels = Vec::new();
     for subject in subjects {
         let who = if subjects.len() > 1 { format!("{} · ", subject.name) } else { String::new() };
         for point in choose(&subject.points, each, meets) {
-            if let Some(trial) = point.representative(|trial| target.judged(trial)) {
+            if let Some(trial) = point.representative(|trial| target.used(trial)) {
                 panels.push(Panel { subject, label: format!("{who}{}", load_label(point)), trial });
             }
         }

@@ -19,7 +19,8 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
     let with_series = || panels.iter().filter(|panel| !panel.trial.windows.is_empty());
     let values = |window: &WindowPoint| [window.p50_us, window.p99_us, window.max_us].into_iter().flatten();
     let all = with_series().flat_map(|panel| panel.trial.windows.iter().flat_map(values));
-    let y = Scale::log(all.chain([1.3 * target.limit_us()]).collect::<Vec<_>>().into_iter());
+    let limit = target.limit_us().map(|us| 1.3 * us);
+    let y = Scale::log(all.chain(limit).collect::<Vec<_>>().into_iter());
     let caption = "Dots are each window’s longest response time, the dotted line is the QoS limit.";
     html! {
         p.lead {
@@ -40,8 +41,10 @@ fn draw(panel: &Panel, size: Size, target: &Target, y: &Scale, tips: &mut Tips) 
     let trial = panel.trial;
     let mut canvas = Canvas::new(size);
     let frame = over_time(&mut canvas, trial, y, 30.0, decades);
-    let limit = frame.y.at(target.limit_us());
-    canvas.line("level", (frame.left, limit), (frame.right, limit));
+    if let Some(us) = target.limit_us() {
+        let limit = frame.y.at(us);
+        canvas.line("level", (frame.left, limit), (frame.right, limit));
+    }
     for window in &trial.windows {
         if let Some(max) = window.max_us {
             canvas.mark("dot max", Shape::Circle, frame.at(middle_s(window), max), 1.3);

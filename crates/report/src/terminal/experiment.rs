@@ -20,7 +20,7 @@ const LISTED: usize = 6;
 pub fn experiment_table(experiment: &Experiment, width: usize, color: bool) -> String {
     let ink = Ink { color };
     let subjects = Subject::of_experiment(experiment);
-    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
     let mut parts = Vec::new();
     for sentence in headline(experiment) {
         parts.push(ink.bold(&wrapped(&harmless(&sentence.to_string()), width, 2)));
@@ -103,7 +103,8 @@ fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec
     ];
     cells.extend([Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999].map(metric));
     if target.is_extra() {
-        cells.push(micros(point, |trial| target.judged(trial)));
+        let judged = target.measure();
+        cells.push(micros(point, |trial| judged.of(trial)));
     }
     if closed {
         for name in ["p50", "p99", "p99.9"] {
@@ -138,6 +139,6 @@ fn tone(point: &LoadPoint) -> Tone {
 
 /// The loads with all columns, as words.
 pub(crate) fn loads_as_text(experiment: &Experiment) -> TextTable {
-    let target = Target::new(experiment.qos, experiment.qos_basis);
+    let target = Target::new(&experiment.qos, experiment.qos_basis);
     loads(&Subject::of_experiment(experiment), &target).into_text("loads", "Response time by load")
 }

@@ -10,7 +10,7 @@ use results::study::{Axis, FigureKind, Point};
 use results::*;
 use serde_json::json;
 use spec::{Load, Spec};
-use units::{Nanos, Qos, QosBasis, Rate};
+use units::{Nanos, QosBasis, Rate, ResponseTarget};
 
 mod study;
 
@@ -287,7 +287,7 @@ fn empty(kind: Kind, name: &str, command: &[&str]) -> Experiment {
         command: command.iter().map(|word| (*word).into()).collect(),
         version: "0.1.0".into(),
         seed: 42,
-        qos: Qos { percentile: 99.0, limit_ns: Nanos::from_micros(500), basis: None },
+        qos: ResponseTarget { percentile: 99.0, limit_ns: Nanos::from_micros(500), basis: None }.into(),
         qos_basis: QosBasis::Windowed,
         qos_basis_reason: "the host stalled during the run, which the raw p99 would charge to the server"
             .into(),

@@ -1,9 +1,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Rate};
+use units::{Nanos, Rate, SessionFigure};
 
 use super::{Figure, Gate, Limit};
-use crate::{LatencySummary, Operation, Trial, Verdict};
+use crate::{DistributionSummary, LatencySummary, Operation, Trial, Verdict};
 
 /// What a gate found in a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +90,9 @@ impl Gate {
 
     fn find(&self, trial: &Trial) -> Found {
         let exactly = |value| Found { value, at_least: false };
+        if let Some(found) = self.operation.as_deref().and_then(|name| trial.distribution(name)) {
+            return exactly(self.find_in(found));
+        }
         let all = &trial.all;
         let operation = match self.operation.as_deref() {
             None | Some("all") => Ok(all),
@@ -118,10 +121,21 @@ impl Gate {
             Figure::Rate => throughput(trial, self.limit),
             Figure::Errors => errors(trial, operation, self.operation.is_some()),
             Figure::Ratio(name) => {
-                let ratio = trial.counters.get(name).map(|ratio| 100.0 * ratio);
-                ratio.ok_or_else(|| format!("the workload did not count a {name}"))
+                let ratio = trial.ratio(name).map(|ratio| 100.0 * ratio);
+                ratio.ok_or_else(|| format!("the workload did not count {name}"))
             }
         })
+    }
+
+    /// The figure of a distribution of sessions.
+    fn find_in(&self, distribution: &DistributionSummary) -> Result<f64, String> {
+        let found = match self.figure {
+            Figure::Percentile(percentile) => distribution.percentile_us(percentile),
+            Figure::Max => distribution.max_us,
+            Figure::Mean => distribution.mean_us,
+            _ => return Err("of what sessions measure only percentiles, max and mean are known".into()),
+        };
+        found.ok_or_else(|| format!("too few samples for it ({})", distribution.count))
     }
 
     /// The measured `value` with its unit.
@@ -146,6 +160,9 @@ impl Gate {
 
 fn operation<'a>(trial: &'a Trial, name: &str) -> Result<&'a Operation, String> {
     trial.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
+        if let Some(figure) = SessionFigure::named(name) {
+            return format!("the workload measured no {}", figure.words);
+        }
         let names: Vec<&str> = trial.operations.iter().map(|operation| operation.name.as_str()).collect();
         let there =
             if names.is_empty() { "tells none apart".into() } else { format!("has {}", names.join(", ")) };

@@ -1,6 +1,6 @@
 use std::str::FromStr;
 
-use units::{Nanos, ParseError, Rate};
+use units::{Nanos, ParseError, Rate, SESSION_PERCENTILE, SessionFigure};
 
 use super::{Figure, Gate, Limit};
 
@@ -8,7 +8,8 @@ use super::{Figure, Gate, Limit};
 const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any percentile, max, mean or windowed_p99 \
                      and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
                      per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \
-                     ('rate>=50k'); one operation's as 'get.p99<1ms'";
+                     ('rate>=50k'); one operation's as 'get.p99<1ms'; of sessions 'startup.p95<2s', 'rebuffer<1%', \
+                     'misses<1%' and 'met>95%'";
 
 impl FromStr for Gate {
     type Err = ParseError;
@@ -44,10 +45,14 @@ fn read(text: &str) -> Result<Gate, String> {
     Ok(Gate { operation, figure, inclusive, limit })
 }
 
-/// The operation and the figure: `get.p99.9` is the p99.9 of `get`.
+/// The operation, or the distribution of sessions, and the figure: `get.p99.9` is the p99.9 of `get`, `startup` its p95.
 fn subject(text: &str) -> Result<(Option<String>, Figure), String> {
+    if SessionFigure::named(text).is_some_and(|figure| figure.is_time) {
+        return Ok((Some(text.into()), Figure::Percentile(SESSION_PERCENTILE)));
+    }
+    // The rungs of a ladder begin with a digit: `240p`.
     let is_name = |name: &str| {
-        name.starts_with(|c: char| c.is_ascii_alphabetic())
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
     };
     match figure(text) {
@@ -86,8 +91,10 @@ fn figure(text: &str) -> Result<Figure, String> {
         "mean" => Ok(Figure::Mean),
         "rate" => Ok(Figure::Rate),
         "errors" => Ok(Figure::Errors),
-        "hit_ratio" => Ok(Figure::Ratio(text.into())),
-        _ => Err(format!("there is no figure '{text}'")),
+        _ => match SessionFigure::ratio(text) {
+            Some(ratio) => Ok(Figure::Ratio(ratio.name.into())),
+            None => Err(format!("there is no figure '{text}'")),
+        },
     }
 }
 

@@ -2,7 +2,10 @@ use proptest::prelude::*;
 use units::Nanos;
 
 use super::*;
-use crate::{Arrivals, Invalid, LatencySummary, LoopKind, Operation, Reason, Trial, Verdict, Within};
+use crate::{
+    Arrivals, DistributionSummary, Invalid, LatencySummary, LoopKind, Operation, Reason, Sessions, Trial,
+    Verdict, Within,
+};
 
 fn trial() -> Trial {
     let summary = |slower: f64| LatencySummary {
@@ -87,6 +90,42 @@ fn every_figure_is_held_to_its_limit() {
 }
 
 #[test]
+fn what_sessions_feel_is_held_to_its_limit() {
+    let startup = DistributionSummary {
+        count: 400,
+        mean_us: Some(0.5e6),
+        p95_us: Some(1.5e6),
+        max_us: Some(4e6),
+        ..DistributionSummary::default()
+    };
+    let sessions = Sessions { distributions: [("startup".to_owned(), startup)].into(), ..Sessions::default() };
+    let mut trial = Trial { sessions: Some(sessions), ..trial() };
+    trial.counters = [("rebuffer_ratio".to_owned(), 0.004), ("sessions_met".to_owned(), 0.97)].into();
+    trial.arrivals.completed = 19_500;
+    let check = |gate: &str, passed: bool, words: &str| {
+        let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
+        assert_eq!((result.passed, result.words.as_str()), (passed, words), "{gate}");
+    };
+    check("startup<2s", true, "startup.p95<2s met: 1.5 s");
+    check("startup.p95<=1s", false, "startup.p95<=1s missed: 1.5 s");
+    check("startup.p99<9s", false, "startup.p99<9s missed: too few samples for it (400)");
+    check("startup.max<2s", false, "startup.max<2s missed: 4 s");
+    check("startup.mean<2s", true, "startup.mean<2s met: 500 ms");
+    check("rebuffer<1%", true, "rebuffer<1% met: 0.4%");
+    check("rebuffer_ratio<0.2%", false, "rebuffer<0.2% missed: 0.4%");
+    check("misses<1%", false, "misses<1% missed: 2.5%");
+    check("met>95%", true, "met>95% met: 97%");
+    check("abandoned<1%", false, "abandoned<1% missed: the workload did not count abandoned");
+    check("stall<5s", false, "stall.p95<5s missed: the workload measured no stall");
+    let none = "of what sessions measure only percentiles, max and mean are known";
+    check("startup.errors<1%", false, &format!("startup.errors<1% missed: {none}"));
+    // An overload's response times grow with the window, its misses do not.
+    trial.verdict = Verdict::Overloaded { achieved_share: 0.9, backlog_growth_rps: 1e3 };
+    let passed = |gate: &str| gate.parse::<Gate>().unwrap().evaluate(&trial).passed;
+    assert!(passed("rebuffer<1%") && !passed("startup<2s"));
+}
+
+#[test]
 fn a_spoiled_trial_meets_nothing() {
     let gate = |gate: &str, trial: &Trial| gate.parse::<Gate>().unwrap().evaluate(trial);
     let reasons = vec![Invalid { reason: Reason::GeneratorLag, detail: "p99 lag 2 ms".into() }];
@@ -120,6 +159,8 @@ fn what_was_not_measured_meets_nothing() {
         "rate>0%",
         "errors<=100%",
         "hit_ratio>0%",
+        "misses<=100%",
+        "startup<1h",
     ] {
         let result = gate.parse::<Gate>().unwrap().evaluate(&empty);
         assert!(!result.passed && result.measured.is_none(), "{}", result.words);
@@ -155,6 +196,10 @@ fn errors_say_what_there_is() {
     check("pNaN<1ms", "not a percentile");
     check("p99>1ms", "p99 is a cost");
     check("rate<50k", "rate is better the larger");
+    check("misses>1%", "misses is a cost");
+    check("met<95%", "met is better the larger");
+    check("startup<1%", "not a unit of time");
+    check("misses<1s", "not a number of per cent");
     check("speed<1ms", "there is no figure 'speed'");
     check("get.speed<1ms", "there is no figure 'speed'");
     check("get.rate>50k", "rate is known of all operations together only");
@@ -178,7 +223,12 @@ fn figures() -> impl Strategy<Value = String> {
         time.clone(),
     );
     let shares = (
-        prop_oneof![time.prop_map(|t| format!("within({t})")), Just("rate".into()), Just("hit_ratio".into())],
+        prop_oneof![
+            time.prop_map(|t| format!("within({t})")),
+            Just("rate".into()),
+            Just("hit_ratio".into()),
+            Just("sessions_met".into())
+        ],
         prop_oneof![Just(">"), Just(">="), Just("≥ ")],
         0.0..=100.0f64,
     );

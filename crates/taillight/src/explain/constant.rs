@@ -24,6 +24,8 @@ macro_rules! source {
 pub(super) const JUDGE: Source = source!("openloop/src/judge.rs");
 /// When its window was not in one state.
 pub(super) const STEADY: Source = source!("openloop/src/judge/steady.rs");
+/// What is judged otherwise where arrivals are sessions.
+pub(super) const SESSIONS: Source = source!("openloop/src/judge/sessions.rs");
 /// Which windows its figures rest on.
 pub(super) const FOOTING: Source = source!("openloop/src/judge/footing.rs");
 /// Which p99 a QoS target judges.

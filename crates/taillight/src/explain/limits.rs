@@ -1,5 +1,7 @@
 //! Limits that judgements, searches and probes rest on: each with the value that is compiled, and why it is that one.
 
+use units::{SESSION_PERCENTILE, SessionFigure};
+
 use super::chapter::{Entry, Section};
 use super::constant::{self, Constant, Source, Unit};
 
@@ -59,6 +61,20 @@ const STEADY: [Limit; 1] = [limit(
     Unit::Share,
     "ours, because medians differ by some tens of per cent where the host alone is at work, and a cache that fills makes more of it",
 )];
+
+const SESSIONS: [Limit; 3] = [
+    limit(
+        "FAULTS",
+        Unit::Share,
+        "CloudSuite 3's video streaming, whose run succeeds with errors of at most 5 % of the connections; time-outs are none here, but misses of the QoS",
+    ),
+    limit(
+        "BY_CHANCE",
+        Unit::Factor,
+        "ours, because numbers of arrivals at random are Poisson's, whose difference exceeds three times √(2 · mean) once in 700 trials",
+    ),
+    limit("END", Unit::Share, "ours, because it is short against the sessions, and longer than a step takes"),
+];
 
 const BASIS: [Limit; 2] = [
     limit(
@@ -156,14 +172,47 @@ const MEMORY: [Limit; 1] = [limit(
 
 /// When a trial is invalid or overloaded.
 pub(super) fn verdicts() -> Section {
-    let sources: [(Source, &[Limit]); 3] =
-        [(constant::JUDGE, &JUDGE), (constant::STEADY, &STEADY), (constant::FOOTING, &[])];
+    let sources: [(Source, &[Limit]); 4] = [
+        (constant::JUDGE, &JUDGE),
+        (constant::SESSIONS, &SESSIONS),
+        (constant::STEADY, &STEADY),
+        (constant::FOOTING, &[]),
+    ];
     section("Limits of verdicts", "verdicts", &sources)
 }
 
 /// Which p99 a target judges.
 pub(super) fn basis() -> Section {
     section("From when on a plain p99 is judged windowed", "qos", &[(constant::BASIS, &BASIS)])
+}
+
+/// What sessions can be held to.
+pub(super) fn sessions() -> Section {
+    let figure = |figure: SessionFigure| Entry {
+        name: format!("qos.{}", figure.name),
+        value: None,
+        meaning: format!(
+            "{}, of which {}: {}, such as {}.",
+            figure.words,
+            if figure.is_cost { "less is better" } else { "more is better" },
+            if figure.is_time { "a percentile of times" } else { "a ratio that the workload counts" },
+            match figure {
+                SessionFigure { is_time: true, name, .. } => format!("{name}<2s, {name}.p99<5s"),
+                SessionFigure { is_cost: true, name, .. } => format!("{name}<1%"),
+                SessionFigure { name, .. } => format!("{name}>95%"),
+            }
+        ),
+        source: "ours, because it is what a user of the service feels (docs/glossary.md)".into(),
+        ..Entry::default()
+    };
+    let percentile = Entry {
+        name: "qos.session-percentile".into(),
+        value: Some(format!("p{SESSION_PERCENTILE}")),
+        meaning: "The percentile of a time of sessions that is judged where none is given.".into(),
+        source: "ours, because one session in twenty is what 200 of them can tell".into(),
+        ..Entry::default()
+    };
+    Section::new("What sessions are held to", SessionFigure::ALL.map(figure).into_iter().chain([percentile]))
 }
 
 /// The windows of the windowed p99, and how many samples a percentile takes.
@@ -301,6 +350,7 @@ mod tests {
             }
         };
         check(constant::JUDGE, &JUDGE);
+        check(constant::SESSIONS, &SESSIONS);
         check(constant::STEADY, &STEADY);
         check(constant::BASIS, &BASIS);
         check(constant::WINDOWS, &WINDOWS);
@@ -331,13 +381,16 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_code() {
-        let all = [verdicts(), basis(), windows(), searches(), claims(), probes(), memory()];
+        let all = [verdicts(), basis(), sessions(), windows(), searches(), claims(), probes(), memory()];
         let check = |name: &str, expect: &str| {
             let found = all.iter().flat_map(|section| &section.entries).find(|entry| entry.name == name);
             assert_eq!(found.and_then(|entry| entry.value.as_deref()), Some(expect), "{name}");
         };
         check("qos.window", &hist::WINDOW.to_string());
         check("qos.min-beyond", "10");
+        check("verdicts.faults", "5 %");
+        check("qos.session-percentile", "p95");
+
         check("probes.p99-limit", "5 %");
         let lag = openloop::lag_limit(units::Nanos::ZERO).to_string();
         check("verdicts.lag-allowed", &lag);

@@ -16,7 +16,7 @@ use super::super::quiet::{self, Waited};
 use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
 use super::Bench;
-use crate::{Error, MaxSearch, Outcome, PeakSearch, Search, Vote, met, sustained};
+use crate::{Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained};
 
 /// How often one search waits for a quiet host.
 const WAITS: u32 = 2;
@@ -96,6 +96,7 @@ impl Bench {
                     Some(earlier) => MaxSearch::again(earlier, tolerance),
                     None => MaxSearch::first(tolerance),
                 })
+                .map(|search| search.offering(self.offers()))
                 .collect();
             let (each, begun) = (self.search.total(), self.trials.experiment().trials.len());
             let ended = self.until_quiet(
@@ -321,16 +322,16 @@ impl Bench {
         tolerance: f64,
         track: &mut Tracker<'_>,
     ) -> Result<PointPeak, Error> {
-        let qos = experiment.qos.target;
-        let basis = qos.basis.unwrap_or(QosBasis::Windowed);
+        let qos = &experiment.qos.target;
+        let basis = qos.basis().unwrap_or(QosBasis::Windowed);
         let reference = self.maximum().map_or(0.0, MaxThroughput::reference_rps);
         let mut searches = [PeakSearch::new(1.0, tolerance, [])];
         let from = self.trials.experiment().trials.len();
-        let what = PeakSpan { qos, basis, span: Span::of(experiment), block, reference };
+        let what = PeakSpan { qos: qos.clone(), basis, span: Span::of(experiment), block, reference };
         let ended = self.search_peaks(&mut searches, &what, || false, track)?;
         let bracket = searches[0].bracket();
         let at_peak =
-            |trial: &&Trial| trial.load_share == bracket.low && met(trial, &qos, basis).vote == Vote::Pass;
+            |trial: &&Trial| trial.load_share == bracket.low && met(trial, qos, basis).vote == Vote::Pass;
         let trial = self.trials.experiment().trials[from..].iter().rev().find(at_peak);
         let figures = trial.map(metrics::of_trial).unwrap_or_default();
         self.invalidate(from, ended.drift.as_ref())?;
@@ -357,7 +358,7 @@ impl Bench {
         self.trials.settle_basis();
         let Some(reference) = self.reference() else { return self.trials.save() };
         let result = self.trials.experiment();
-        let (qos, basis) = (result.qos, result.qos_basis);
+        let (qos, basis) = (result.qos.clone(), result.qos_basis);
         let mut searches: Vec<PeakSearch> = result
             .targets
             .iter()
@@ -388,6 +389,11 @@ impl Bench {
             }
         }
         self.trials.save()
+    }
+
+    /// What a search for the maximum that knows nothing offers.
+    fn offers(&self) -> Offers {
+        if self.has_sessions { Offers::Sessions } else { Offers::Requests }
     }
 
     /// The smallest maximum of its targets: of this block, or where that was given up, of the last one that has them.

@@ -1,0 +1,298 @@
+//! What is judged otherwise where arrivals are sessions.
+//!
+//! Offered load is in sessions a second, and all else in steps: a step is due at its own time, waits for the step before it, and
+//! ends by its time-out at the latest. So
+//!
+//! - a step that ends too late is what the server's quality of service is about (`misses<1%`), and no error of the
+//!   measurement: only faults are, such as a refused connection or a wrong answer, by connection;
+//! - the server keeps up if as many steps end as fall due, in time or not. An overload has no backlog that grows for ever,
+//!   since steps time out: it shows in the misses;
+//! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their series
+//!   resembles itself for as long: a test for trends of independent values finds trends in it that are none;
+//! - the mix of sessions under way drifts, since they outlast the window, and the p99 of all steps with it.
+
+use hist::Latency;
+use units::Nanos;
+
+use crate::judge::{ACHIEVED, ERRORS, MOVED_SHARE};
+use crate::{Errors, Recording, Tally};
+
+/// The largest share of sessions whose connections may fail. Source: CloudSuite 3's criterion for its video streaming, errors
+/// of at most 5 % of the connections, of which time-outs are none here.
+const FAULTS: f64 = 0.05;
+/// Numbers of steps, or of sessions, under way at two moments differ by chance by so many times their standard deviation.
+/// Source: arrivals at random make them Poisson numbers, whose difference exceeds three times √(2 · mean) once in 700 trials.
+const BY_CHANCE: f64 = 3.0;
+/// The parts at the ends of the window over which sessions under way are averaged: what one moment has by chance is less.
+const END: f64 = 0.1;
+
+/// Whether its arrivals are sessions.
+pub(super) fn are_in(recording: &Recording) -> bool {
+    count(recording) > 0
+}
+
+/// All that it knows of.
+fn count(recording: &Recording) -> u64 {
+    let sessions = &recording.sessions;
+    sessions.underway + sessions.begun + sessions.refused
+}
+
+/// The failures that no time explains, in words, if there were too many.
+pub(super) fn faults(recording: &Recording) -> Option<String> {
+    let Tally { intended, completed, .. } = recording.tally;
+    let others = [Errors::NO_ANSWER, Errors::NO_SESSION, Errors::NOT_OPENED];
+    let kinds = || recording.errors.iter().filter(|kind| !others.contains(&kind.kind.as_str()));
+    let faults: u64 = kinds().map(|kind| kind.count).sum();
+    let first = kinds().next().map_or("", |kind| kind.first.as_str());
+    let all = count(recording);
+    let share = faults as f64 / all.max(1) as f64;
+    if share > FAULTS {
+        return Some(format!(
+            "{faults} faults in {all} sessions, {:.1} % of them, over the limit of {} %: {first}",
+            100.0 * share,
+            100.0 * FAULTS
+        ));
+    }
+    (completed == 0 && intended > 0).then(|| {
+        let first = recording.errors.first().unwrap_or("");
+        format!("none of {intended} steps was completed: {first}")
+    })
+}
+
+/// The sessions that the generator opened no connection for, in words, if they were more than may be.
+pub(super) fn refused(recording: &Recording) -> Option<String> {
+    let (refused, all) = (recording.sessions.refused, count(recording));
+    (refused as f64 > ERRORS * all as f64).then(|| {
+        let own = [Errors::NO_SESSION, Errors::NOT_OPENED];
+        let first = recording.errors.iter().find(|kind| own.contains(&kind.kind.as_str()));
+        format!(
+            "{refused} of {all} sessions were not begun: {}; offer fewer, use more threads or agents, or raise the limit of \
+             open files (ulimit -n)",
+            first.map_or("", |kind| kind.first.as_str())
+        )
+    })
+}
+
+/// The steps that ended in the window, in time or not, over those that were due in it.
+pub(super) fn ended_share(recording: &Recording) -> f64 {
+    let failed: u64 = recording.intervals.iter().map(|interval| interval.failed).sum();
+    (recording.answered_in_window + failed) as f64 / recording.tally.intended as f64
+}
+
+/// Whether fewer steps ended than were due, by more than chance.
+pub(super) fn are_behind(recording: &Recording) -> bool {
+    let due = recording.tally.intended as f64;
+    let points = &recording.backlog;
+    let outstanding: u64 = points.iter().map(|point| point.backlog + point.in_flight).sum();
+    let mean = outstanding as f64 / points.len().max(1) as f64;
+    (1.0 - ended_share(recording)) * due > (1.0 - ACHIEVED) * due + by_chance(mean)
+}
+
+/// By how much two numbers of this mean may differ by chance.
+fn by_chance(mean: f64) -> f64 {
+    BY_CHANCE * (2.0 * mean).sqrt()
+}
+
+/// How far the sessions under way rose or fell over the window, in words, if by more than they may: a load without those that
+/// were under way before it, for instance.
+pub(super) fn unsteady(recording: &Recording) -> Option<String> {
+    let live: Vec<f64> = recording.backlog.iter().map(|point| point.sessions as f64).collect();
+    let end = ((END * live.len() as f64).ceil() as usize).max(1);
+    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len().max(1) as f64;
+    let (first, last) = (live.get(..end)?, live.get(live.len().checked_sub(end)?..)?);
+    let (first, last) = (mean(first), mean(last));
+    let all = mean(&live);
+    ((last - first).abs() > MOVED_SHARE * all + by_chance(all)).then(|| {
+        format!("{first:.0} sessions were under way at the beginning of the window and {last:.0} at its end")
+    })
+}
+
+/// The least that the p99 of `times` would be, had the host not held up steps: it took `lost` of its time and once `longest`,
+/// with `catch_up` times as much to work that off.
+///
+/// A step that takes seconds loses what the host takes meanwhile, and no more. That any of those held up could have been
+/// as fast as the fastest, as is supposed of requests that are shorter than what holds them up, would have each be so.
+pub(super) fn p99_at_least(times: &Latency, lost: f64, longest: Nanos, catch_up: f64) -> Option<Nanos> {
+    let p99 = times.value_at(99.0)?;
+    let held_up = catch_up * (lost * p99.0 as f64 + longest.0 as f64);
+    Some(p99 - Nanos(held_up as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use dist::{Gap, Purpose, Streams};
+    use results::{Reason, Verdict};
+    use units::{Rate, Time};
+
+    use super::*;
+    use crate::judge::judge;
+    use crate::{BacklogPoint, EndpointTimes, Load, SessionTally, Taken};
+
+    const WINDOW: Nanos = Nanos::from_secs(60);
+
+    /// 300 sessions of 200 s, each with a step every 10 s that takes 4 s on average, of which these shares are not in time
+    /// and refused.
+    struct Viewers {
+        late: f64,
+        refused: f64,
+    }
+
+    impl Viewers {
+        fn record(&self, seed: u64) -> Recording {
+            let mut recording = Recording::new(&["480p".into()], 0, Vec::<EndpointTimes>::new(), WINDOW);
+            let warmup = 20e9;
+            recording.window_start = Time(warmup as u64);
+            let streams = Streams::new(seed);
+            let mut rng = streams.stream(Purpose::Service, 0);
+            let (gap, took) = (Gap::Exponential(1e9 / 30.0), Gap::Exponential(4e9));
+            let end = warmup + WINDOW.0 as f64;
+            let step = recording.backlog_step();
+            // By how many more are under way at each point than at the one before.
+            let mut changes = vec![0i64; (WINDOW.0 / step.0) as usize + 1];
+            let at = |moment: f64| ((moment - warmup) / step.0 as f64).ceil().max(0.0) as usize;
+            let mut now = 0.0;
+            loop {
+                now += gap.sample_ns(&mut rng);
+                if now >= end {
+                    break;
+                }
+                let (mut took, lot) = (took.sample_ns(&mut rng), rand::RngExt::random::<f64>(&mut rng));
+                let outcome = if lot < self.refused {
+                    took = 0.0;
+                    crate::Outcome::Error
+                } else if lot < self.refused + self.late {
+                    took = 10e9;
+                    crate::Outcome::Timeout
+                } else {
+                    crate::Outcome::Completed
+                };
+                let (intended, done) = (Time(now as u64), Time((now + took) as u64));
+                recording.offered(intended);
+                recording.enter(&crate::Completion {
+                    operation: 0,
+                    intended,
+                    eligible: intended,
+                    sent: intended,
+                    first_byte: done,
+                    done,
+                    outcome,
+                    late: Nanos::ZERO,
+                });
+                if outcome != crate::Outcome::Completed {
+                    let kind = if took > 0.0 { Errors::NO_ANSWER } else { Errors::CANNOT_CONNECT };
+                    recording.errors.add(kind, 1, || format!("{kind}, the first"));
+                }
+                for (moment, change) in [(now, 1), (now + took, -1)] {
+                    if let Some(changed) = changes.get_mut(at(moment)) {
+                        *changed += change;
+                    }
+                }
+            }
+            let mut in_flight = 0i64;
+            let points = changes.iter().enumerate().map(|(i, change)| {
+                in_flight += change;
+                let offset = Nanos(i as u64 * step.0);
+                BacklogPoint { offset, backlog: 0, in_flight: in_flight as u64, sessions: 300 }
+            });
+            recording.backlog = points.collect();
+            recording.sessions = SessionTally { underway: 300, begun: 120, ..SessionTally::default() };
+            (recording.busy, recording.idle) = (Nanos::from_secs(6), Nanos::from_secs(54));
+            recording
+        }
+    }
+
+    fn open() -> Load {
+        let rate = Rate::new(1.5).unwrap();
+        let arrivals = dist::Arrivals::of(&"poisson".parse().unwrap(), rate, None).unwrap();
+        Load::Open { arrivals, rate, steady: true }
+    }
+
+    fn judged(recording: &Recording) -> Verdict {
+        judge(recording, &open(), Vec::new())
+    }
+
+    /// The reason of an invalid one, and its words.
+    fn reason(verdict: &Verdict) -> (Reason, String) {
+        let Verdict::Invalid { reasons } = verdict else { panic!("{verdict}") };
+        assert_eq!(reasons.len(), 1, "{verdict}");
+        (reasons[0].reason, reasons[0].detail.clone())
+    }
+
+    #[test]
+    fn late_steps_are_no_errors_and_chance_is_no_overload() {
+        for late in [0.0, 0.04, 0.55] {
+            for seed in 0..30 {
+                let recording = Viewers { late, refused: 0.0 }.record(seed);
+                assert_eq!(judged(&recording), Verdict::Valid, "{late} {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn faults_of_connections_are_seen() {
+        let check = |refused: f64, expect: Option<&str>| {
+            let recording = Viewers { late: 0.1, refused }.record(7);
+            let verdict = judged(&recording);
+            let Some(words) = expect else {
+                assert_eq!(verdict, Verdict::Valid, "{refused}");
+                return;
+            };
+            let (reason, detail) = reason(&verdict);
+            assert_eq!(reason, Reason::ErrorRate);
+            assert!(detail.contains(words), "{detail}");
+        };
+        // Of 2 400 steps and 420 sessions.
+        check(0.004, None);
+        check(0.03, Some("over the limit of 5 %: cannot connect again, the first"));
+        check(0.9, Some("faults in 420 sessions"));
+        let nothing = Viewers { late: 1.0, refused: 0.0 }.record(7);
+        let (reason, detail) = reason(&judged(&nothing));
+        assert!(reason == Reason::ErrorRate && detail.starts_with("none of "), "{detail}");
+    }
+
+    #[test]
+    fn sessions_without_room_are_the_generators() {
+        let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(3);
+        recording.sessions.refused = 1;
+        let (reason, detail) = reason(&judged(&recording));
+        assert_eq!(reason, Reason::RateMissed);
+        assert!(detail.contains("1 of 421 sessions were not begun"), "{detail}");
+    }
+
+    #[test]
+    fn steps_that_do_not_end_are_an_overload() {
+        let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(5);
+        recording.answered_in_window -= recording.tally.intended / 5;
+        let Verdict::Overloaded { achieved_share, backlog_growth_rps } = judged(&recording) else {
+            panic!("{}", judged(&recording))
+        };
+        assert!((0.75..0.85).contains(&achieved_share), "{achieved_share}");
+        assert!((4.0..8.0).contains(&backlog_growth_rps), "{backlog_growth_rps}");
+    }
+
+    #[test]
+    fn a_load_that_begins_with_no_session_is_not_steady() {
+        let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(9);
+        let last = recording.backlog.len() as u64 - 1;
+        for (i, point) in recording.backlog.iter_mut().enumerate() {
+            point.sessions = 300 * i as u64 / last;
+        }
+        let (reason, detail) = reason(&judged(&recording));
+        assert_eq!(reason, Reason::NotSteady);
+        assert!(detail.starts_with("15 sessions were under way at the beginning"), "{detail}");
+        // As much as chance does.
+        for (i, point) in recording.backlog.iter_mut().enumerate() {
+            point.sessions = 280 + 40 * i as u64 / last;
+        }
+        assert_eq!(judged(&recording), Verdict::Valid);
+    }
+
+    #[test]
+    fn what_the_host_takes_is_held_against_steps_of_seconds_as_such() {
+        let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(11);
+        recording.taken = Taken { server: Some(0.02), generator: Some(0.02) };
+        assert_eq!(judged(&recording), Verdict::Valid, "8 % of them");
+        recording.taken = Taken { server: Some(0.05), generator: Some(0.02) };
+        assert_eq!(reason(&judged(&recording)).0, Reason::HostDisturbed, "14 %");
+    }
+}

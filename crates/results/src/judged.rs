@@ -1,0 +1,200 @@
+//! How a trial stands to a QoS target.
+
+use units::{Condition, Qos, QosBasis, ResponseTarget, SessionFigure};
+
+use crate::{DistributionSummary, Trial};
+
+/// What one condition of a target found in a trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Judged<'a> {
+    /// The condition.
+    pub condition: &'a Condition,
+    /// The figure; `None` where it was not measured, or rests on too few samples. Units: µs, or per cent of a ratio.
+    pub measured: Option<f64>,
+}
+
+impl Judged<'_> {
+    /// The limit. Units: as the figure's.
+    pub fn limit(&self) -> f64 {
+        match self.condition {
+            Condition::ResponseTime(ResponseTarget { limit_ns, .. }) | Condition::Times { limit_ns, .. } => {
+                limit_ns.as_micros_f64()
+            }
+            Condition::Ratio { limit_percent, .. } => *limit_percent,
+        }
+    }
+
+    /// Whether it holds; `None` where that is not known.
+    pub fn met(&self) -> Option<bool> {
+        let (measured, limit) = (self.measured?, self.limit());
+        Some(if self.is_at_most() { measured <= limit } else { measured >= limit })
+    }
+
+    /// How much of what the limit allows was used: 1 is the limit itself, more misses it.
+    ///
+    /// Of a ratio that must be reached, it is what is missing to all over what may be.
+    pub fn used(&self) -> Option<f64> {
+        let (measured, limit) = (self.measured?, self.limit());
+        let used =
+            if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
+        // A limit of nothing at all leaves no share of it.
+        let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
+        Some(if self.met()? { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
+    }
+
+    fn is_at_most(&self) -> bool {
+        !matches!(self.condition, Condition::Ratio { at_most: false, .. })
+    }
+}
+
+impl Trial {
+    /// How it stands to each condition of `qos`.
+    ///
+    /// `basis` is what the experiment chose where a plain p99 leaves it open.
+    pub fn judged<'a>(
+        &'a self,
+        qos: &'a Qos,
+        basis: QosBasis,
+    ) -> impl Iterator<Item = Judged<'a>> + use<'a> {
+        let measured = move |condition: &Condition| match condition {
+            Condition::ResponseTime(target) => self.qos_figure_us(target, basis),
+            Condition::Times { name, percentile, .. } => self.times_us(name, *percentile),
+            Condition::Ratio { name, .. } => self.ratio(name).map(|ratio| 100.0 * ratio),
+        };
+        qos.conditions().iter().map(move |condition| Judged { condition, measured: measured(condition) })
+    }
+
+    /// Whether all conditions of `qos` hold: one that is missed decides; `None` where none is and one is not known.
+    pub fn meets(&self, qos: &Qos, basis: QosBasis) -> Option<bool> {
+        let each: Vec<Option<bool>> = self.judged(qos, basis).map(|judged| judged.met()).collect();
+        if each.contains(&Some(false)) {
+            return Some(false);
+        }
+        each.iter().all(Option::is_some).then_some(true)
+    }
+
+    /// The most that any condition of `qos` used of its limit: it holds up to 1. `None` as in [`Trial::meets`].
+    pub fn qos_used(&self, qos: &Qos, basis: QosBasis) -> Option<f64> {
+        self.meets(qos, basis)?;
+        self.judged(qos, basis).filter_map(|judged| judged.used()).reduce(f64::max)
+    }
+
+    /// The response time that `target` judges.
+    ///
+    /// `basis` is what the experiment chose where the target leaves it open. `None` where too few samples were taken.
+    pub fn qos_figure_us(&self, target: &ResponseTarget, basis: QosBasis) -> Option<f64> {
+        match target.basis.unwrap_or(basis) {
+            QosBasis::Windowed => self.windowed_p99_us.or(self.claimed().p99_us),
+            QosBasis::Raw => self.percentile_us(target.percentile),
+        }
+    }
+
+    /// A distribution that the workload measured of its sessions, by its name.
+    pub fn distribution(&self, name: &str) -> Option<&DistributionSummary> {
+        self.sessions.as_ref()?.distributions.get(SessionFigure::named(name).map_or(name, |of| of.record))
+    }
+
+    /// A percentile of times with a name: of the response times of an operation, or of a distribution.
+    ///
+    /// `None` where there are none of this name, where fewer than 10 samples lie beyond it, and where it is one that is not
+    /// kept of an operation.
+    pub fn times_us(&self, name: &str, percentile: f64) -> Option<f64> {
+        match self.operations.iter().find(|operation| operation.name == name) {
+            Some(operation) => operation.response_time.percentile_us(percentile).flatten(),
+            None => self.distribution(name)?.percentile_us(percentile),
+        }
+    }
+
+    /// A ratio that the workload counted, 0 to 1, by the name that is typed or recorded.
+    ///
+    /// Sessions whose workload counts no misses of its own miss each step that was due and not completed.
+    pub fn ratio(&self, name: &str) -> Option<f64> {
+        let record = SessionFigure::ratio(name).map_or(name, |figure| figure.record);
+        let counted = self.counters.get(record).copied();
+        counted.or_else(|| (record == "misses" && self.sessions.is_some()).then(|| self.missed()).flatten())
+    }
+
+    /// The share of the steps due that were not completed.
+    fn missed(&self) -> Option<f64> {
+        let due = self.arrivals.intended;
+        (due > 0).then(|| due.saturating_sub(self.arrivals.completed) as f64 / due as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrivals, LatencySummary, Operation, Sessions};
+
+    /// Of sessions: p95 of the start-up delay 1.5 s, 2 % rebuffering, 10 of 1000 chunks missed.
+    fn trial() -> Trial {
+        let startup = DistributionSummary {
+            count: 1_000,
+            p50_us: Some(0.4e6),
+            p95_us: Some(1.5e6),
+            p99_us: Some(2.5e6),
+            ..DistributionSummary::default()
+        };
+        let mut trial = Trial {
+            sessions: Some(Sessions {
+                distributions: [("startup".to_owned(), startup)].into(),
+                ..Sessions::default()
+            }),
+            arrivals: Arrivals { intended: 1_000, completed: 990, timeouts: 10, ..Arrivals::default() },
+            counters: [("rebuffer_ratio".to_owned(), 0.02), ("sessions_met".to_owned(), 0.9)].into(),
+            operations: vec![Operation {
+                name: "240p".into(),
+                response_time: LatencySummary { p99_us: Some(3e6), ..LatencySummary::default() },
+                ..Operation::default()
+            }],
+            ..Trial::default()
+        };
+        trial.all.response_time = LatencySummary { count: 1_000, p99_us: Some(4e6), ..LatencySummary::default() };
+        trial
+    }
+
+    #[test]
+    fn each_condition_is_judged_in_its_direction() {
+        let check = |qos: &str, met: Option<bool>, used: Option<f64>| {
+            let qos: Qos = qos.parse().unwrap();
+            let trial = trial();
+            assert_eq!(trial.meets(&qos, QosBasis::Raw), met, "{qos}");
+            let got = trial.qos_used(&qos, QosBasis::Raw);
+            let close = got.zip(used).is_some_and(|(got, used)| (got - used).abs() < 1e-9);
+            assert!(close || got == used, "{qos}: {got:?}");
+        };
+        check("startup<2s", Some(true), Some(0.75));
+        check("startup.p99<2s", Some(false), Some(1.25));
+        check("rebuffer<1%", Some(false), Some(2.0));
+        check("rebuffer<2%", Some(true), Some(1.0));
+        check("met>90%", Some(true), Some(1.0));
+        check("met>80%", Some(true), Some(0.5));
+        check("met>95%", Some(false), Some(2.0));
+        check("misses<=1%", Some(true), Some(1.0));
+        check("misses<0%", Some(false), Some(f64::MAX));
+        check("met>100%", Some(false), Some(f64::MAX));
+        check("240p.p99<4s", Some(true), Some(0.75));
+        check("p99<8s", Some(true), Some(0.5));
+        // The most severe decides, and one that is missed does so beside one that is not known.
+        check("startup<2s,misses<2%", Some(true), Some(0.75));
+        check("startup<2s,rebuffer<1%", Some(false), Some(2.0));
+        check("abandoned<1%,rebuffer<1%", Some(false), Some(2.0));
+        check("abandoned<1%,startup<2s", None, None);
+        check("startup.p90<2s", None, None);
+        check("480p.p99<2s", None, None);
+        check("stall<2s", None, None);
+    }
+
+    #[test]
+    fn misses_are_the_workloads_own_where_it_counts_them() {
+        let mut trial = trial();
+        assert_eq!(trial.ratio("misses"), Some(0.01));
+        trial.counters.insert("misses".into(), 0.25);
+        assert_eq!(trial.ratio("misses"), Some(0.25));
+        assert_eq!((trial.ratio("rebuffer"), trial.ratio("rebuffer_ratio")), (Some(0.02), Some(0.02)));
+        // Requests that are no sessions have errors.
+        trial.counters.clear();
+        trial.sessions = None;
+        assert_eq!(trial.ratio("misses"), None);
+    }
+}

@@ -1,0 +1,277 @@
+use std::collections::BTreeMap;
+
+use hist::{Kept, Latency, MIN_BEYOND, Windows};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+/// The most points of [`Sessions::live`]: as many as a wide figure has pixels to show.
+const LIVE_POINTS: usize = 600;
+/// The samples of one point over time, where there are many: the fewest with [`MIN_BEYOND`] of them beyond p5 and p95.
+const FULL_POINT: u64 = 20 * MIN_BEYOND;
+/// The same where there are few: the fewest with [`MIN_BEYOND`] of them beyond the median, the only figure that it has then.
+const LEAST_POINT: u64 = 2 * MIN_BEYOND;
+/// Points over time that are wanted before each gets more samples than it must: a second each in a window of 30 s.
+const WANTED_POINTS: u64 = 30;
+
+/// What became of sessions, where arrivals are such: viewers of videos, users of a social network.
+///
+/// Offered load and arrivals of such a trial count steps (chunks, pages) where they are in requests; what is in sessions
+/// stands here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sessions {
+    /// That arrived during the load, warm-up included, and were given a connection.
+    pub begun: u64,
+    /// That were under way when the load began, drawn with their ages.
+    pub underway: u64,
+    /// That came to their end.
+    pub ended: u64,
+    /// That would have gone on after the load.
+    pub cut: u64,
+    /// That arrived when there was no room for another: all their steps are errors.
+    pub refused: u64,
+    /// How many were under way at once, mean over the window.
+    pub live_mean: f64,
+    /// The most at once.
+    pub live_max: u64,
+    /// How many were under way: pairs of seconds after the start of the window and their number.
+    pub live: Vec<(f64, u64)>,
+    /// What the workload measured of its sessions by itself, by name, such as `startup`.
+    pub distributions: BTreeMap<String, DistributionSummary>,
+}
+
+impl Sessions {
+    /// The same with how many sessions were under way, from points evenly spaced over the window; at most 600 are kept.
+    #[must_use]
+    pub fn with_live(mut self, points: &[(f64, u64)]) -> Sessions {
+        let all: u64 = points.iter().map(|(_, live)| live).sum();
+        self.live_mean = if points.is_empty() { 0.0 } else { all as f64 / points.len() as f64 };
+        self.live_max = points.iter().map(|(_, live)| *live).max().unwrap_or(0);
+        let each = points.len().div_ceil(LIVE_POINTS).max(1);
+        self.live = points.iter().step_by(each).copied().collect();
+        self
+    }
+
+    /// Sessions that the trial knows of, those that were refused too.
+    pub fn all(&self) -> u64 {
+        self.underway.saturating_add(self.begun).saturating_add(self.refused)
+    }
+}
+
+/// The counter of stalls: how many, of how many milliseconds that were watched.
+const STALLS: &str = "stalls";
+/// The name of its figure.
+const STALLS_PER_HOUR: &str = "stalls_per_hour";
+/// Units: ms.
+const HOUR: f64 = 3_600_000.0;
+
+/// What a workload's counter says, with the name that has its unit: a ratio, or of `stalls` how many in an hour that was
+/// watched. `None` of nothing.
+pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
+    let ratio = (of > 0).then(|| count as f64 / of as f64)?;
+    Some(match name {
+        STALLS => (STALLS_PER_HOUR.into(), HOUR * ratio),
+        _ => (name.into(), ratio),
+    })
+}
+
+/// A quantity that a workload measured by itself over the window, such as the start-up delay of sessions, summarized.
+///
+/// Units: microseconds, also where the quantity is media that lie in a buffer. `None` where fewer than 10 samples lie beyond
+/// the percentile, which for p1 and p5 is below: print it as "–".
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct DistributionSummary {
+    pub count: u64,
+    pub mean_us: Option<f64>,
+    pub p1_us: Option<f64>,
+    pub p5_us: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p90_us: Option<f64>,
+    pub p95_us: Option<f64>,
+    pub p99_us: Option<f64>,
+    pub max_us: Option<f64>,
+    /// The distribution: pairs of percentile (0 to 100) and µs, rising.
+    #[serde(default)]
+    pub curve: Vec<(f64, f64)>,
+    /// In consecutive stretches of the window; empty where it is not known over time, or of too few samples.
+    #[serde(default)]
+    pub over_time: Vec<DistributionPoint>,
+}
+
+/// One stretch of the window: as long as it takes to gather samples enough.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "each field is its name")]
+pub struct DistributionPoint {
+    /// From the start of the trial's window.
+    pub start_s: f64,
+    /// Where the next one starts.
+    pub end_s: f64,
+    pub count: u64,
+    pub p5_us: Option<f64>,
+    pub p50_us: Option<f64>,
+    pub p95_us: Option<f64>,
+}
+
+impl DistributionSummary {
+    /// The figures of `values`, and of the same values `over_time` where that is known.
+    pub fn of(values: &Latency, over_time: Option<&Windows>) -> DistributionSummary {
+        let us = |value: Option<Nanos>| value.map(Nanos::as_micros_f64);
+        DistributionSummary {
+            count: values.count(),
+            mean_us: us(values.mean()),
+            p1_us: us(low(values, 1.0)),
+            p5_us: us(low(values, 5.0)),
+            p50_us: us(values.percentile(50.0)),
+            p90_us: us(values.percentile(90.0)),
+            p95_us: us(values.percentile(95.0)),
+            p99_us: us(values.percentile(99.0)),
+            max_us: us(values.max()),
+            curve: values.curve().into_iter().map(|(p, value)| (p, value.as_micros_f64())).collect(),
+            over_time: over_time.map_or_else(Vec::new, points),
+        }
+    }
+
+    /// A percentile; `None` where fewer than 10 samples lie beyond it.
+    ///
+    /// One that is not kept is read from the curve, at its next point: at most 12 % nearer to 100.
+    pub fn percentile_us(&self, percentile: f64) -> Option<f64> {
+        match percentile {
+            1.0 => return self.p1_us,
+            5.0 => return self.p5_us,
+            50.0 => return self.p50_us,
+            90.0 => return self.p90_us,
+            95.0 => return self.p95_us,
+            99.0 => return self.p99_us,
+            _ => (),
+        }
+        let beyond = self.count as f64 * percentile.min(100.0 - percentile) / 100.0;
+        let at = self.curve.iter().find(|(p, _)| *p >= percentile);
+        at.filter(|_| beyond >= MIN_BEYOND as f64).map(|(_, us)| *us)
+    }
+}
+
+/// A percentile below the median, if enough samples lie below it.
+fn low(values: &Latency, percentile: f64) -> Option<Nanos> {
+    let below = values.count() as f64 * percentile / 100.0;
+    values.value_at(percentile).filter(|_| below >= MIN_BEYOND as f64)
+}
+
+/// The windows, merged until each has samples enough; what is left over joins the last.
+fn points(windows: &Windows) -> Vec<DistributionPoint> {
+    let counts: Vec<u64> = windows.beyond(Kept::All, Nanos::ZERO).iter().map(|(count, _)| *count).collect();
+    let least = (counts.iter().sum::<u64>() / WANTED_POINTS).clamp(LEAST_POINT, FULL_POINT);
+    let mut ends = Vec::new();
+    let mut held = 0;
+    for (i, count) in counts.iter().enumerate() {
+        held += count;
+        if held >= least {
+            ends.push(i + 1);
+            held = 0;
+        }
+    }
+    if let Some(last) = ends.last_mut() {
+        *last = counts.len();
+    }
+    let at = |i: usize| Nanos(i as u64 * windows.length().0).as_secs_f64();
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let point = |(from, to): (usize, &usize)| {
+        let values = windows.samples_in(Kept::All, from..*to);
+        let us = |value: Option<Nanos>| value.map(Nanos::as_micros_f64);
+        DistributionPoint {
+            start_s: at(from),
+            end_s: at(*to),
+            count: values.count(),
+            p5_us: us(low(&values, 5.0)),
+            p50_us: us(values.percentile(50.0)),
+            p95_us: us(values.percentile(95.0)),
+        }
+    };
+    starts.zip(&ends).map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::from_secs(10);
+
+    /// A sample every `every` ms of 10 s, of 1, 2, 3 … ms.
+    fn rising(every: u64) -> (Latency, Windows) {
+        let (mut values, mut over_time) = (Latency::new(), Windows::new(WINDOW));
+        for i in 0..10_000 / every {
+            let value = Nanos::from_millis(i + 1);
+            values.record(value);
+            over_time.record(Nanos::from_millis(every * i), value);
+        }
+        (values, over_time)
+    }
+
+    #[test]
+    fn percentiles_of_both_ends_need_samples_beyond() {
+        let check = |every: u64, there: [bool; 5]| {
+            let summary = DistributionSummary::of(&rising(every).0, None);
+            let [p1, p5, p50, p95, p99] =
+                [summary.p1_us, summary.p5_us, summary.p50_us, summary.p95_us, summary.p99_us];
+            assert_eq!([p1, p5, p50, p95, p99].map(|p| p.is_some()), there, "{every}");
+            assert_eq!(summary.count, 10_000 / every);
+            assert_eq!(summary.curve.last().map(|(percentile, _)| *percentile), Some(100.0));
+            assert!(summary.over_time.is_empty());
+        };
+        check(10, [true; 5]);
+        check(20, [false, true, true, true, false]);
+        check(50, [false, true, true, true, false]);
+        check(100, [false, false, true, false, false]);
+        check(1_000, [false; 5]);
+        let summary = DistributionSummary::of(&rising(10).0, None);
+        let about = |us: Option<f64>, ms: f64| assert!((us.unwrap() / 1e3 / ms - 1.0).abs() < 0.002, "{us:?}");
+        about(summary.p1_us, 10.0);
+        about(summary.p95_us, 950.0);
+        about(summary.percentile_us(5.0), 50.0);
+        // Between what is kept, the curve's next point.
+        assert!((700.0e3..740.0e3).contains(&summary.percentile_us(70.0).unwrap()));
+        assert_eq!((summary.percentile_us(99.5), summary.percentile_us(0.5)), (None, None));
+        assert_eq!(DistributionSummary::default().percentile_us(70.0), None);
+    }
+
+    #[test]
+    fn stretches_of_time_hold_samples_enough_and_the_whole_window() {
+        let check = |every: u64, points: usize, tails: bool| {
+            let (values, over_time) = rising(every);
+            let summary = DistributionSummary::of(&values, Some(&over_time));
+            let stretches = &summary.over_time;
+            assert_eq!(stretches.len(), points, "{every}");
+            assert_eq!(stretches.iter().map(|point| point.count).sum::<u64>(), summary.count);
+            assert!(stretches.windows(2).all(|two| two[0].end_s == two[1].start_s));
+            assert_eq!((stretches[0].start_s, stretches[points - 1].end_s), (0.0, 10.0));
+            assert!(stretches.iter().all(|point| point.p50_us.is_some()));
+            assert!(stretches.iter().all(|p| p.p5_us.is_some() == tails && p.p95_us.is_some() == tails));
+        };
+        // 10 000 samples: 200 in each.
+        check(1, 50, true);
+        // 1 000 samples: 33 wanted in each, so 40, of four windows.
+        check(10, 25, false);
+        // 100: 20 in each.
+        check(100, 5, false);
+        check(400, 1, false);
+        let (values, over_time) = rising(1_000);
+        assert!(DistributionSummary::of(&values, Some(&over_time)).over_time.is_empty(), "10 samples");
+    }
+
+    #[test]
+    fn counters_become_ratios_and_stalls_those_of_an_hour() {
+        let figure = |name: &str, ratio: f64| Some((name.to_owned(), ratio));
+        assert_eq!(counted("misses", 3, 12), figure("misses", 0.25));
+        assert_eq!(counted("stalls", 3, 5_400_000), figure("stalls_per_hour", 2.0));
+        assert_eq!((counted("misses", 0, 0), counted("stalls", 0, 0)), (None, None));
+    }
+
+    #[test]
+    fn the_live_sessions_are_averaged_and_thinned() {
+        let points: Vec<(f64, u64)> = (0..1_201).map(|i| (f64::from(i) / 100.0, 5 + u64::from(i == 700))).collect();
+        let sessions = Sessions { underway: 5, begun: 7, refused: 1, ..Sessions::default() }.with_live(&points);
+        assert_eq!((sessions.live_max, sessions.live.len(), sessions.all()), (6, 401, 13));
+        assert!((sessions.live_mean - 5.0 - 1.0 / 1_201.0).abs() < 1e-9);
+        assert_eq!(Sessions::default().with_live(&[]), Sessions::default());
+    }
+}

@@ -1,0 +1,84 @@
+/// What is measured of sessions and can be judged: by a QoS target, a gate, a search, a claim.
+///
+/// A workload of sessions counts ratios and measures times under these names; none has to have all of them. The rest of the
+/// program knows sessions only by this table, whatever they are sessions of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionFigure {
+    /// As it is typed: `rebuffer`.
+    pub name: &'static str,
+    /// The name under which a workload counts or measures it: `rebuffer_ratio`.
+    pub record: &'static str,
+    /// What it is called in a report: `rebuffer ratio`.
+    pub words: &'static str,
+    /// Whether less of it is better.
+    pub is_cost: bool,
+    /// Whether it is a distribution of times; a ratio otherwise.
+    pub is_time: bool,
+}
+
+/// The percentile of a time that is judged where none is given.
+///
+/// Source: ours, because one session in twenty is what 200 of them, a few minutes of a small run, can tell.
+pub const SESSION_PERCENTILE: f64 = 95.0;
+
+impl SessionFigure {
+    /// All that can be judged, in the order in which reports have them.
+    pub const ALL: [SessionFigure; 8] = [
+        SessionFigure::time("startup", "start-up delay"),
+        SessionFigure::cost("rebuffer", "rebuffer_ratio", "rebuffer ratio"),
+        SessionFigure::cost("misses", "misses", "misses"),
+        SessionFigure {
+            name: "met",
+            record: "sessions_met",
+            words: "sessions that met",
+            is_cost: false,
+            is_time: false,
+        },
+        SessionFigure::time("stall", "stall"),
+        SessionFigure::cost("abandoned", "abandoned", "abandoned sessions"),
+        SessionFigure::cost("hopeless", "hopeless", "hopeless sessions"),
+        // Of caches.
+        SessionFigure {
+            name: "hit_ratio",
+            record: "hit_ratio",
+            words: "hit ratio",
+            is_cost: false,
+            is_time: false,
+        },
+    ];
+
+    const fn time(name: &'static str, words: &'static str) -> SessionFigure {
+        SessionFigure { name, record: name, words, is_cost: true, is_time: true }
+    }
+
+    const fn cost(name: &'static str, record: &'static str, words: &'static str) -> SessionFigure {
+        SessionFigure { name, record, words, is_cost: true, is_time: false }
+    }
+
+    /// The figure of this name, as it is typed or recorded.
+    pub fn named(name: &str) -> Option<SessionFigure> {
+        SessionFigure::ALL.into_iter().find(|figure| figure.name == name || figure.record == name)
+    }
+
+    /// The ratio of this name.
+    pub fn ratio(name: &str) -> Option<SessionFigure> {
+        SessionFigure::named(name).filter(|figure| !figure.is_time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_is_of_one_figure() {
+        for figure in SessionFigure::ALL {
+            for name in [figure.name, figure.record] {
+                assert_eq!(SessionFigure::named(name), Some(figure), "{name}");
+            }
+        }
+        assert_eq!(SessionFigure::named("rebuffer_ratio").map(|figure| figure.name), Some("rebuffer"));
+        assert_eq!(SessionFigure::ratio("startup"), None);
+        assert_eq!(SessionFigure::named("speed"), None);
+    }
+}
