@@ -9,6 +9,7 @@ mod null;
 mod operation;
 mod prefix;
 mod request;
+mod video;
 mod video_set;
 mod web;
 
@@ -26,6 +27,7 @@ pub use null::Null;
 pub use operation::Operation;
 pub use prefix::Prefix;
 pub use request::{Header, Method, check_target};
+pub use video::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing, Video};
 pub use video_set::{ByteShare, VideoSet};
 pub use web::{Verify, Web};
 

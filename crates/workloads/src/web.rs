@@ -10,14 +10,14 @@ mod files;
 mod pages;
 mod probe;
 mod requests;
-mod status;
 
-pub use answers::{CUT_OFF, Wire};
+pub use crate::status::{CUT_OFF, is_status};
+pub use answers::Wire;
 pub use body::Body;
 pub use config::WebConfig;
 pub use files::{Content, FileSet};
 pub use pages::{Listed, Pages};
-pub use probe::{Probe, ProbeError};
+pub use crate::exchange::ExchangeError as ProbeError;
+pub use probe::Probe;
 pub use requests::{Checked, Job, Web};
 pub use spec::workload::Verify;
-pub use status::is_status;
