@@ -111,7 +111,8 @@ impl Bucket {
             // It has run over.
             (self.paid, self.rest) = (full_since, 0);
         }
-        self.paid += self.price(bytes);
+        let price = self.price(bytes);
+        self.paid += price;
         (self.paid > at).then_some(self.paid)
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::Planner;
-use crate::{Error, Kernel, Syntax};
+use crate::{Error, Syntax};
 
 /// Pages of the smallest size: the kernel keeps no parts of them in what is read ahead. Units: bytes.
 const PAGE: u64 = 4 << 10;

@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 
-use reactor::{Address, Reactor, Via};
+use reactor::{Address, Via};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use crate::Backend;
