@@ -141,7 +141,7 @@ mod tests {
     use clap::{Args, Command};
 
     use super::*;
-    use crate::workload::{Cache, Null, Web};
+    use crate::workload::{Cache, Null, Video, Web};
 
     fn parsed<T: Args>(line: &str) -> T {
         let command = T::augment_args(Command::new("x").no_binary_name(true));
@@ -153,6 +153,7 @@ mod tests {
     fn the_command_line_has_the_same_defaults() {
         assert_eq!(parsed::<Cache>(""), Cache::default());
         assert_eq!(parsed::<Web>(""), Web::default());
+        assert_eq!(parsed::<Video>(""), Video::default());
         assert_eq!(parsed::<Null>(""), Null::default());
         assert_eq!(parsed::<Generator>(""), Generator::default());
         assert_eq!(parsed::<Target>(""), Target::default());
@@ -183,6 +184,7 @@ mod tests {
         let command = || Command::new("x");
         check(Cache::augment_args(command()), value::<Cache>(), "", &[]);
         check(Web::augment_args(command()), value::<Web>(), "", &[]);
+        check(Video::augment_args(command()), value::<Video>(), "", &[]);
         check(Generator::augment_args(command()), value::<Generator>(), "", &[]);
         check(Target::augment_args(command()), value::<Target>(), "server-", &["server", "device"]);
         check(Time::augment_args(command()), value::<Time>(), "", &["search"]);
@@ -208,6 +210,13 @@ mod tests {
         check(&spec);
         spec.workload =
             Workload::Web(Box::new(parsed("--files 10xweb --files-seed 3 --body-size 1KiB --header a:b")));
+        check(&spec);
+        let line = "--videos 40x1/160 --popularity uniform --mix cloudsuite --late kill --abandon imc12 --speed 20 \
+                    --chunk-timeout 1500ms --pacing player --bandwidth off --max-sessions 50 --verify";
+        spec.workload = Workload::Video(Box::new(parsed(line)));
+        check(&spec);
+        let line = "--protocol hls --playlist http://h:8080/a/master.m3u8 --resume-with 2";
+        spec.workload = Workload::Video(Box::new(parsed(line)));
         spec.load = Load::Rate("20k".parse().unwrap());
         spec.generator =
             parsed("--cpus 0,2-3 --arrivals etc+ramp:0..1/10s --think 1500us --agents a:1,b:2 --pace sleep");

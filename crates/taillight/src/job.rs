@@ -313,6 +313,10 @@ pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()
             "{target} is a cache and answers no HTTP; name a web server, such as --target nginx or --target \
              http://127.0.0.1:8080"
         ),
+        (Some(target), "video") => bail!(
+            "{target} serves no videos; name a server of HTTP that has them, such as --target http://127.0.0.1:8080; \
+             taillight fileset make --video makes a set, and taillight explain video says how it is asked for"
+        ),
         (Some(target), "cache") => bail!(
             "{target} is not a cache: it is asked for pages by the workload web, as in taillight load web --target \
              {target}, or compare --live --workload web"

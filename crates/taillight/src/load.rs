@@ -10,7 +10,7 @@ use clap::Args;
 use clap::error::ErrorKind;
 use lab::{Plan, TargetName};
 use results::{Gate, Kind};
-use spec::{Spec, Workload};
+use spec::Spec;
 use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
@@ -56,7 +56,8 @@ struct Options {
     /// between.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
-    /// Offered load in requests per second: 150000, 150k, 1.5M.
+    /// Offered load in requests per second: 150000, 150k, 1.5M; of video in sessions per second, of which each has many
+    /// requests: 0.5, 2.
     #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
@@ -204,7 +205,7 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
 fn resolve(spec: Spec) -> Result<ExitCode> {
     trial::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
-    let sent = trial::sent(&spec, None, Vec::new())?;
+    let sent = trial::sent(&spec, None, Vec::new(), None)?;
     println!("{:#}", trial::resolve(spec, &sent).to_json());
     Ok(ExitCode::SUCCESS)
 }
@@ -235,11 +236,11 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let each = if one_url { vec![&target[..]] } else { TargetName::each(&target) };
-    let is_web = matches!(spec.workload, Workload::Web(_));
+    let is_http = spec.workload.is_http();
     let task = Task {
         addresses: each.iter().copied().map(lab::address).collect::<Result<_, _>>()?,
-        names: if is_web { Vec::new() } else { names(&each)? },
-        urls: if is_web { urls(&each)? } else { Vec::new() },
+        names: if is_http { Vec::new() } else { names(&each)? },
+        urls: if is_http { urls(&each)? } else { Vec::new() },
         spec,
         share: process.share.unwrap_or((0, 1)),
         start_on_stdin: process.start_on_stdin,

@@ -26,6 +26,7 @@ mod specification;
 mod study;
 mod study_settings;
 mod tune;
+mod video;
 mod view;
 mod web;
 mod web_bodies;
