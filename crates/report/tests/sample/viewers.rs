@@ -37,7 +37,7 @@ fn viewers(number: u64, purpose: Purpose, block: u32, share: Option<f64>, rate: 
     let mut trial = trial(&plan);
     // From 70 % of the maximum on, chunks come late.
     let strain = (rate / VIDEOS.max_rps - 0.7).max(0.0) * (0.9 + 0.2 * noise(number, 11));
-    let missed = 0.002 + 0.2 * strain;
+    let missed = 0.002 + 0.1 * strain;
     let steps = (rate * CHUNKS * WINDOW_S) as u64;
     let timeouts = (steps as f64 * missed) as u64;
     let outcomes = |share: f64| {
@@ -76,7 +76,7 @@ fn viewers(number: u64, purpose: Purpose, block: u32, share: Option<f64>, rate: 
     .map(|(name, value)| (name.to_owned(), value))
     .into();
     let live = rate * LASTS_S;
-    let startup = |p: f64| 300_000.0 + (300_000.0 + 6e6 * strain) * -(1.0 - p / 100.0).max(1e-7).ln();
+    let startup = |p: f64| 300_000.0 + (300_000.0 + 2e6 * strain) * -(1.0 - p / 100.0).max(1e-7).ln();
     let seconds = |p: f64| 1e6 * (4.0 + 26.0 * (p / 100.0).sqrt() - 20.0 * strain).max(0.1);
     let mut buffer = distribution(steps, seconds);
     buffer.over_time = (0..30)
