@@ -99,9 +99,9 @@ impl Generator {
         &self.spec
     }
 
-    /// Connections that it makes.
+    /// Connections that it makes at most.
     pub fn connections(&self) -> usize {
-        self.spec.generator.connections as usize
+        self.spec.connections()
     }
 
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with

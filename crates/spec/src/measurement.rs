@@ -6,6 +6,7 @@ use serde_json::Value;
 use units::Qos;
 
 use crate::text::exact;
+use crate::workload::Video;
 use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Workload};
 
 /// One measurement.
@@ -88,6 +89,14 @@ impl Spec {
         without_null(serde_json::to_value(self).expect("a specification is always JSON"))
     }
 
+    /// Connections that a server must take at once: those of the generator, or one for each session.
+    pub fn connections(&self) -> usize {
+        match &self.workload {
+            Workload::Video(video) => video.max_sessions.unwrap_or(Video::MOST_SESSIONS) as usize,
+            _ => self.generator.connections as usize,
+        }
+    }
+
     /// Gives the fields that a preset names their published values, but for those of which `is_given` says that they were
     /// given as well. A name is that of the option, such as `key-size`.
     ///
@@ -141,7 +150,7 @@ mod tests {
     use clap::{Args, Command};
 
     use super::*;
-    use crate::workload::{Cache, Null, Video, Web};
+    use crate::workload::{Cache, Null, Web};
 
     fn parsed<T: Args>(line: &str) -> T {
         let command = T::augment_args(Command::new("x").no_binary_name(true));

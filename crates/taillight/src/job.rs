@@ -303,6 +303,17 @@ fn unfinished(job: &Job) -> Option<Begun> {
     })
 }
 
+/// The target of a command. Viewers have a server of videos that is started for them where none is named: NGINX, or the
+/// embedded one where that is not on this machine.
+pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> TargetName {
+    match workload {
+        Workload::Video(_) if !typed.has("target") => {
+            TargetName::app(if launch::find_program("nginx").is_some() { "video" } else { "video-server" })
+        }
+        _ => named,
+    }
+}
+
 /// Whether these servers answer what is sent.
 ///
 /// Errors: one is a cache and is asked for pages, or the other way round.

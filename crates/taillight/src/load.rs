@@ -53,7 +53,7 @@ pub(crate) struct LoadArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between.
+    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded).
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Offered load in requests per second: 150000, 150k, 1.5M; of video in sessions per second, of which each has many
@@ -122,7 +122,7 @@ pub(crate) struct One {
 }
 
 pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (options, setting, workload, typed) = match (args.on, &args.spec) {
+    let (mut options, setting, workload, typed) = match (args.on, &args.spec) {
         (Some(on), _) => on.parts(),
         (None, Some(file)) => {
             let spec = read(file)?;
@@ -134,6 +134,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
             usage(ErrorKind::MissingSubcommand, missing)
         }
     };
+    options.target = job::target(options.target, &workload, &typed);
     let mut spec = setting.spec(&options.target, workload, options.rate, &typed)?;
     spec.probes = options.probe_args.probe.clone().unwrap_or_default();
     let process = options.process.clone();
@@ -220,7 +221,7 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
             let placement = server.placement(spec.generator.cpus.as_ref());
             let targets = [name.clone()];
             server.serve(&targets, &mut spec.workload)?;
-            let connections = spec.generator.connections as usize;
+            let connections = spec.connections();
             let agents = &spec.generator.agents;
             let mut started = server.start(&targets, &placement, connections, agents)?;
             spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());

@@ -51,7 +51,10 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let generator = Generator {
         threads: recording.threads,
         cpus: about.cpus,
-        connections: spec.generator.connections,
+        connections: match recording.backlog.iter().map(|point| point.sessions).max() {
+            Some(sessions) if spec.workload.has_sessions() => u32::try_from(sessions).unwrap_or(u32::MAX),
+            _ => spec.generator.connections,
+        },
         depth: spec.generator.depth,
         pace: spec.generator.pace().to_string(),
         io: about.io,

@@ -9,9 +9,8 @@ use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
 
 /// Descriptors that are left for what else a generator opens: epoll, wake-ups, files, pipes, and those of its parent.
 const OTHER_DESCRIPTORS: u64 = 128;
-/// Ports of this machine towards one address of a server, where the kernel does not say. Source: Linux's
-/// `net.ipv4.ip_local_port_range` is 32768 to 60999.
-const PORTS: usize = 28_232;
+/// Ports of this machine towards one address of a server, where the kernel does not say.
+const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
 const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
 
 /// The workload of a specification on these servers; none where they are not known yet. `None` where it is of a playlist and
