@@ -28,13 +28,14 @@ const EMULATORS: [&str; 2] = ["qemu-aarch64", "qemu-aarch64-static"];
 /// The other's C library, where Debian's libc6-arm64-cross puts it.
 const LIBC: &str = "/usr/aarch64-linux-gnu";
 /// What compiles without a C compiler for aarch64: everything but what speaks TLS, whose `ring` has C and assembly.
-const WITHOUT_C: [&str; 16] = [
+const WITHOUT_C: [&str; 17] = [
     "units",
     "dist",
     "hist",
     "stats",
     "proto-memcache",
     "cache-store",
+    "videos",
     "reactor",
     "null-server",
     "openloop",
@@ -49,7 +50,7 @@ const WITHOUT_C: [&str; 16] = [
 
 /// What `cargo xtask ci --all` tests: what is pure, and what meets the kernel or the processor. To compile the others takes
 /// longer than a step of it may, and the unit tests of `sphinx` did not end within a minute under QEMU 7.2.
-const CORE: [&str; 16] = [
+const CORE: [&str; 17] = [
     "units",
     "spec",
     "dist",
@@ -58,6 +59,7 @@ const CORE: [&str; 16] = [
     "proto-memcache",
     "proto-http",
     "cache-store",
+    "videos",
     "reactor",
     "openloop",
     "null-server",

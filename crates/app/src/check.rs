@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use launch::Form;
 
-use crate::description::{App, Argument, Command, Protocol, Service};
+use crate::description::{App, Argument, Command, File, Protocol, Service};
 use crate::settings::Values;
 use crate::{Error, plan, template};
 
@@ -121,16 +121,7 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
     }
     service.ready.children.iter().try_for_each(|text| template::check_expression(text))?;
     for file in &service.files {
-        let text = app.templates.get(&file.template).ok_or_else(|| {
-            let all: Vec<&str> = app.templates.keys().map(String::as_str).collect();
-            format!(
-                "file '{}': there is no template '{}'{}",
-                file.path,
-                file.template,
-                near(&file.template, &all)
-            )
-        })?;
-        template::check(text).map_err(|problem| format!("{}: {problem}", file.template))?;
+        of_template(app, file)?;
         if file.path.starts_with('/') || file.path.split('/').any(|part| part == "..") {
             return Err(format!("file '{}': a path within the folder of the instance", file.path));
         }
@@ -150,6 +141,22 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
         of_command(counters.command.as_ref())?;
     }
     Ok(())
+}
+
+fn of_template(app: &App, file: &File) -> Result<(), String> {
+    let template = match (&file.template, &file.npm) {
+        (Some(template), None) => template,
+        (None, Some(npm)) if npm.starts_with('/') || npm.split('/').any(|part| part == "..") => {
+            return Err(format!("file '{}': npm: a path within the folder of packages", file.path));
+        }
+        (None, Some(_)) => return Ok(()),
+        _ => return Err(format!("file '{}': give one of `template` and `npm`", file.path)),
+    };
+    let text = app.templates.get(template).ok_or_else(|| {
+        let all: Vec<&str> = app.templates.keys().map(String::as_str).collect();
+        format!("file '{}': there is no template '{template}'{}", file.path, near(template, &all))
+    })?;
+    template::check(text).map_err(|problem| format!("{template}: {problem}"))
 }
 
 fn of_command(command: Option<&Command>) -> Result<(), String> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::description::{Account, Need, Service};
 use crate::elsewhere::Address;
-use crate::plan::Placement;
+use crate::plan::{Placement, Videos};
 use crate::program::Found;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
@@ -49,6 +49,7 @@ pub(crate) struct Context<'a> {
     settings_line: String,
     services: BTreeMap<String, Vec<Peer>>,
     pub(crate) files: Option<Files>,
+    videos: Option<&'a Videos>,
     root: bool,
     user: Option<String>,
     open_files: u64,
@@ -103,6 +104,7 @@ impl Running {
             settings_line: values.to_string(),
             services: self.peers(),
             files,
+            videos: self.plan.videos.as_ref().filter(|_| service.needs.contains(&Need::Videos)),
             root: User::is_root(),
             user: account(service).map(|user| user.name),
             open_files: limits::open_files(seat.placement.form),

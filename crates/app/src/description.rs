@@ -58,6 +58,8 @@ pub enum Workload {
     Cache,
     /// Requests of a web server's clients, in HTTP.
     Web,
+    /// Requests of those who watch videos, in HTTP.
+    Video,
 }
 
 impl Workload {
@@ -66,6 +68,7 @@ impl Workload {
         match self {
             Workload::Cache => "cache",
             Workload::Web => "web",
+            Workload::Video => "video",
         }
     }
 }

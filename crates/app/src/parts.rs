@@ -67,6 +67,8 @@ pub enum Account {
 pub enum Need {
     /// A folder of files to serve.
     Files,
+    /// The description of a set of videos, whose files are computed.
+    Videos,
 }
 
 /// A file in the folder of an instance.
@@ -76,7 +78,9 @@ pub struct File {
     /// Its path in the folder.
     pub path: String,
     /// The template that it is made of, in the folder of the application.
-    pub template: String,
+    pub template: Option<String>,
+    /// The file of an npm package that it is a copy of, `hls.js/dist/hls.min.js`; left out where that is not installed.
+    pub npm: Option<String>,
     /// Whether the result records it as the configuration.
     #[serde(default)]
     pub record: bool,

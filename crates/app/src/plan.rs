@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use launch::share::{part, part_of_cpus};
 use launch::{Form, Subnet};
+use serde::Serialize;
 use units::{Bytes, CpuList};
 
 use crate::check::near;
@@ -65,6 +66,15 @@ impl Default for Placement {
     }
 }
 
+/// A set of videos, in the words that describe it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Videos {
+    /// How many, and the share of their bytes: `1000x1/160`.
+    pub set: String,
+    /// What lengths and contents are drawn from.
+    pub seed: u64,
+}
+
 /// An application to start.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -82,6 +92,8 @@ pub struct Plan {
     pub connections: usize,
     /// The folder of the files that are to be served.
     pub files: Option<PathBuf>,
+    /// The videos that are to be served without files.
+    pub videos: Option<Videos>,
     /// The services that are to be started; all where it is empty. The others run elsewhere.
     pub only: Vec<String>,
     /// Where those of the others listen that are called.
@@ -101,6 +113,7 @@ impl Plan {
             routed: None,
             connections: 1024,
             files: None,
+            videos: None,
             only: Vec::new(),
             called: Addresses::new(),
         }

@@ -15,6 +15,9 @@ use crate::{Error, reach};
 /// What to do where a service has nothing to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
+/// The same of one that computes videos.
+const VIDEOS: &str = "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
+
 /// An application that runs. Dropping it ends all of its processes and removes what they wrote.
 pub struct Running {
     /// In the order in which they started.
@@ -406,6 +409,9 @@ fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Err
     }
     if plan.files.is_none() && service.needs.contains(&Need::Files) {
         return Err(Error::NothingToServe { service: service.name.clone(), remedy: FILES });
+    }
+    if plan.videos.is_none() && service.needs.contains(&Need::Videos) {
+        return Err(Error::NothingToServe { service: service.name.clone(), remedy: VIDEOS });
     }
     if !placement.args.is_empty() && service.arguments.is_none() {
         let problem = format!("it takes no further arguments, and '{}' was given", placement.args.join(" "));

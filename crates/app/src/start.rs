@@ -9,7 +9,7 @@ use launch::{Instance, Spec, StopSignal, free_port_at};
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Protocol, Signal};
 use crate::elsewhere::Address;
-use crate::{Error, Running, pin, ready, template};
+use crate::{Error, Running, npm, pin, ready, template};
 
 /// How often other ports are tried because another process took one between the choice and the start.
 const PORT_TRIES: usize = 5;
@@ -87,9 +87,21 @@ impl Running {
         }
         let mut configuration = None;
         for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
-            let template = app.templates.get(&file.template).map_or("", String::as_str);
-            let text = template::render(&environment, template, context)
-                .map_err(|e| wrong(app.file().replace("app.toml", &file.template), e))?;
+            let text = match (&file.template, &file.npm) {
+                (Some(name), _) => {
+                    let template = app.templates.get(name).map_or("", String::as_str);
+                    template::render(&environment, template, context)
+                        .map_err(|e| wrong(app.file().replace("app.toml", name), e))?
+                        .into_bytes()
+                }
+                // What is not installed is left out: the service says so where it matters.
+                (None, Some(name)) => {
+                    let found = npm::find(name, &self.plan.exe).and_then(|found| fs::read(found).ok());
+                    let Some(found) = found else { continue };
+                    found
+                }
+                (None, None) => continue,
+            };
             let path = folder.path().join(&file.path);
             let written =
                 path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, &text));
@@ -99,7 +111,7 @@ impl Running {
                 source,
             })?;
             if file.record {
-                configuration = configuration.or(Some(text));
+                configuration = configuration.or(String::from_utf8(text).ok());
             }
         }
         let mut spec = Spec::new(&service.name, &seat.found.path).args(seat.found.before.iter().cloned());

@@ -30,4 +30,4 @@ pub use scatter::Scatter;
 pub use spec::{
     ArrivalSpec, Copies, Notation, Parameter, Popularity, Preset, Process, Profile, Scaling, Size,
 };
-pub use streams::{Purpose, Rng, Streams};
+pub use streams::{Purpose, Rng, Streams, finalize as mixed};

@@ -94,10 +94,11 @@ fn mix(mut words: [u64; 4]) -> [u64; 4] {
     words
 }
 
-/// Mixes 64 bits.
+/// Mixes 64 bits, so that neighbours become unlike: a bijection that makes one seed of another.
 ///
 /// Source: the finalizer of SplitMix64, Steele, Lea and Flood, OOPSLA 2014; constants are Stafford's variant 13.
-pub(crate) fn finalize(mut z: u64) -> u64 {
+#[inline]
+pub fn finalize(mut z: u64) -> u64 {
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31

@@ -1,4 +1,4 @@
-use results::{LatencySummary, Trial};
+use results::{DistributionSummary, LatencySummary, Trial};
 
 /// The figures of one trial, named and labelled as monitoring systems want them.
 ///
@@ -99,7 +99,11 @@ impl Figures {
         let common = common.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let mut figures = Figures { common, metrics: Metrics::default() };
         let rate = [alone(trial.offered_rps)];
-        figures.gauge("offered_requests_per_second", "The load that was asked for.", "", rate);
+        if trial.sessions.is_some() {
+            figures.gauge("offered_sessions_per_second", "Sessions that were asked for.", "", rate);
+        } else {
+            figures.gauge("offered_requests_per_second", "The load that was asked for.", "", rate);
+        }
         let rate = [alone(trial.achieved_rps)];
         figures.gauge("achieved_requests_per_second", "Requests answered within the window.", "", rate);
         let a = &trial.arrivals;
@@ -114,6 +118,7 @@ impl Figures {
         let errors = trial.errors.iter().map(|error| (&error.kind, error.count as f64));
         figures.counter("failed_requests", "Requests that failed, by kind.", "kind", errors);
         figures.times(trial);
+        figures.sessions(trial);
         let windowed = trial.windowed_p99_us.map(|us| alone(us / MICROS));
         let help = "The median over windows of 100 ms of each one's p99.";
         figures.gauge("windowed_p99_response_time_seconds", help, "", windowed);
@@ -164,6 +169,24 @@ impl Figures {
             let times = host.undisturbed.as_ref().map(|times| ("", summary(times)));
             self.add(Kind::Summary, "undisturbed_response_time_seconds", help, "", times);
         }
+    }
+
+    /// What became of sessions and what they felt; nothing where arrivals are none. Ratios are among the workload's figures.
+    fn sessions(&mut self, trial: &Trial) {
+        let Some(sessions) = &trial.sessions else { return };
+        let counts = [
+            ("begun", sessions.begun as f64),
+            ("underway", sessions.underway as f64),
+            ("ended", sessions.ended as f64),
+            ("cut", sessions.cut as f64),
+            ("refused", sessions.refused as f64),
+        ];
+        self.counter("sessions", "Sessions, by what became of them.", "outcome", counts);
+        let live = [("mean", sessions.live_mean), ("max", sessions.live_max as f64)];
+        self.gauge("live_sessions", "Sessions under way at once.", "of", live);
+        let each = sessions.distributions.iter().map(|(name, of)| (name, distribution(of)));
+        let help = "What the workload measured of its sessions.";
+        self.add(Kind::Summary, "session_seconds", help, "of", each);
     }
 
     fn times(&mut self, trial: &Trial) {
@@ -238,6 +261,19 @@ fn finite<L>(points: impl IntoIterator<Item = (L, f64)>) -> impl Iterator<Item =
     points.map(|(own, value)| (own, Value::Number(value)))
 }
 
+fn distribution(of: &DistributionSummary) -> Value {
+    let quantiles = [
+        (0.01, of.p1_us),
+        (0.05, of.p5_us),
+        (0.5, of.p50_us),
+        (0.9, of.p90_us),
+        (0.95, of.p95_us),
+        (0.99, of.p99_us),
+        (1.0, of.max_us),
+    ];
+    value(of.count, of.mean_us, &quantiles)
+}
+
 fn summary(times: &LatencySummary) -> Value {
     let quantiles = [
         (0.5, times.p50_us),
@@ -248,12 +284,13 @@ fn summary(times: &LatencySummary) -> Value {
         (0.9999, times.p99_99_us),
         (1.0, times.max_us),
     ];
-    let quantiles =
-        quantiles.into_iter().filter_map(|(q, us)| Some((q, us.filter(|us| us.is_finite())? / MICROS)));
-    let mean = times.mean_us.filter(|us| us.is_finite()).unwrap_or(0.0);
-    Value::Summary {
-        count: times.count,
-        sum: mean * times.count as f64 / MICROS,
-        quantiles: quantiles.collect(),
-    }
+    value(times.count, times.mean_us, &quantiles)
+}
+
+/// A distribution of so many samples with this mean, from quantiles in µs.
+fn value(count: u64, mean_us: Option<f64>, quantiles: &[(f64, Option<f64>)]) -> Value {
+    let finite = |us: Option<f64>| us.filter(|us| us.is_finite());
+    let quantiles = quantiles.iter().filter_map(|(q, us)| Some((*q, finite(*us)? / MICROS)));
+    let sum = finite(mean_us).unwrap_or(0.0) * count as f64 / MICROS;
+    Value::Summary { count, sum, quantiles: quantiles.collect() }
 }

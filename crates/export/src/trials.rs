@@ -33,7 +33,10 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("loop", Type::Text, |(_, trial)| loop_words(trial).into()),
         ("transport", Type::Text, |(_, trial)| trial.transport.map(|transport| transport.words()).into()),
         ("load_share", Type::Number, |(_, trial)| trial.load_share.into()),
-        ("offered_rps", Type::Number, |(_, trial)| trial.offered_rps.into()),
+        // Sessions are offered in a unit of their own, in the columns at the end.
+        ("offered_rps", Type::Number, |(_, trial)| {
+            trial.sessions.is_none().then_some(trial.offered_rps).into()
+        }),
         ("achieved_rps", Type::Number, |(_, trial)| trial.achieved_rps.into()),
         ("window_s", Type::Number, |(_, trial)| trial.window_s.into()),
         ("arrival_count", Type::Count, |(_, trial)| trial.arrivals.intended.into()),
@@ -115,7 +118,27 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
             let failed = trial.gates.iter().filter(|gate| !gate.passed).count() as u64;
             (!trial.gates.is_empty()).then_some(failed).into()
         }),
+        ("offered_sessions_per_s", Type::Number, |(_, trial)| {
+            trial.sessions.as_ref().map(|_| trial.offered_rps).into()
+        }),
+        ("sessions_begun", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.begun).into()),
+        ("sessions_underway", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.underway).into()),
+        ("sessions_refused", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.refused).into()),
+        ("sessions_live_mean", Type::Number, |(_, trial)| trial.sessions.as_ref().map(|of| of.live_mean).into()),
+        ("sessions_live_max", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.live_max).into()),
+        ("startup_us_p50", Type::Number, |(_, trial)| startup(trial, 50.0)),
+        ("startup_us_p95", Type::Number, |(_, trial)| startup(trial, 95.0)),
+        ("startup_us_p99", Type::Number, |(_, trial)| startup(trial, 99.0)),
+        ("stalls_per_hour", Type::Number, |(_, trial)| trial.counters.get("stalls_per_hour").copied().into()),
+        ("rebuffer_ratio", Type::Number, |(_, trial)| trial.ratio("rebuffer").into()),
+        ("misses", Type::Number, |(_, trial)| trial.ratio("misses").into()),
+        ("sessions_met", Type::Number, |(_, trial)| trial.ratio("met").into()),
     ]
+}
+
+/// The start-up delay of sessions.
+fn startup(trial: &Trial, percentile: f64) -> Cell {
+    trial.distribution("startup").and_then(|of| of.percentile_us(percentile)).into()
 }
 
 fn corrected(trial: &Trial, read: fn(&LatencySummary) -> Option<f64>) -> Cell {

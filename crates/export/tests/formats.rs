@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    Arrivals, Basis, ClosedLoop, Disturbance, ErrorCount, Experiment, LatencySummary, Lateness, LoopKind,
-    ServerFigures, Traffic, Transport, Trial, Verdict, Within,
+    Arrivals, Basis, ClosedLoop, Disturbance, DistributionSummary, ErrorCount, Experiment, LatencySummary,
+    Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
 };
 
 /// A result that was measured, of the first schema.
@@ -113,6 +113,55 @@ fn a_closed_loop_says_so_in_every_format() {
     assert_eq!((cell("loop"), cell("corrected_us_p99")), ("closed".into(), 900.0.into()));
     assert_eq!((cell("within_us_share"), cell("gates_failed")), ("1000:0.992".into(), 0u64.into()));
     assert!(Metrics::of_trial("r", &trial()).openmetrics().contains("loop=\"closed\""));
+}
+
+#[test]
+fn what_sessions_felt_is_told_in_columns_and_metrics() {
+    let mut of_sessions = trial();
+    (of_sessions.loop_kind, of_sessions.closed_loop) = (LoopKind::Open, None);
+    of_sessions.offered_rps = 2.5;
+    let startup = DistributionSummary {
+        count: 300,
+        mean_us: Some(500_000.0),
+        p50_us: Some(400_000.0),
+        p95_us: Some(900_000.0),
+        ..DistributionSummary::default()
+    };
+    let distributions = [("startup".to_owned(), startup)].into();
+    of_sessions.sessions =
+        Some(Sessions { begun: 90, underway: 380, live_mean: 385.5, live_max: 400, distributions, ..Sessions::default() });
+    of_sessions.counters = [("rebuffer_ratio".to_owned(), 0.002), ("stalls_per_hour".to_owned(), 1.5)].into();
+    let experiment = Experiment { trials: vec![of_sessions.clone(), trial()], ..measured() };
+    let table = trials(&experiment);
+    let cell = |row: usize, name: &str| {
+        let place = table.columns.iter().position(|column| column.name == name).expect(name);
+        table.rows[row][place].clone()
+    };
+    let check = |name: &str, expect: Cell| assert_eq!(cell(0, name), expect, "{name}");
+    check("offered_rps", Cell::Empty);
+    check("offered_sessions_per_s", 2.5.into());
+    check("sessions_underway", 380u64.into());
+    check("sessions_live_mean", 385.5.into());
+    check("startup_us_p95", 900_000.0.into());
+    check("startup_us_p99", Cell::Empty);
+    check("stalls_per_hour", 1.5.into());
+    check("rebuffer_ratio", 0.002.into());
+    check("misses", 0.01.into());
+    check("sessions_met", Cell::Empty);
+    assert_eq!((cell(1, "offered_rps"), cell(1, "misses")), (1_000.0.into(), Cell::Empty));
+    assert_eq!((cell(1, "sessions_begun"), cell(1, "offered_sessions_per_s")), (Cell::Empty, Cell::Empty));
+    let text = Metrics::of_trial("result", &of_sessions).openmetrics();
+    for line in [
+        "taillight_offered_sessions_per_second{",
+        "taillight_sessions_total{",
+        "outcome=\"underway\"} 380",
+        "of=\"mean\"} 385.5",
+        "of=\"startup\",quantile=\"0.95\"} 0.9",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("offered_requests_per_second"));
+    assert!(!Metrics::of_trial("result", &trial()).openmetrics().contains("session"));
 }
 
 #[test]

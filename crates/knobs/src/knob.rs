@@ -6,6 +6,7 @@ mod parse;
 mod quantity;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use units::CpuList;
@@ -26,6 +27,20 @@ pub enum Knob {
     CpuQuota(u64),
     /// `memory.limit=512MiB`: their memory. Units: bytes.
     MemoryLimit(u64),
+    /// `disk.read=10MiB`, `disk.read=10MiB@/srv`: what they read in a second from the disk that holds a folder.
+    DiskRead {
+        /// Units: bytes per second.
+        bytes: u64,
+        /// The folder; `None`: the subject's.
+        at: Option<PathBuf>,
+    },
+    /// `read-ahead=128KiB`, `read-ahead=128KiB@/srv`: how far the disk that holds a folder is read ahead.
+    ReadAhead {
+        /// Units: bytes.
+        bytes: u64,
+        /// The folder; `None`: the subject's.
+        at: Option<PathBuf>,
+    },
     /// `net.rate=1gbit`, `net.rate=1gbit:tbf`: the bandwidth of the device's egress.
     NetRate {
         /// Units: bits per second.
@@ -147,6 +162,11 @@ impl Knob {
     }
 }
 
+/// A folder as it stands behind a value.
+fn behind(at: &Option<PathBuf>) -> String {
+    at.as_ref().map_or_else(String::new, |at| format!("@{}", at.display()))
+}
+
 impl fmt::Display for Knob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let or_off = |cpus: &Option<Cpus>| cpus.as_ref().map_or("off".to_owned(), Cpus::to_string);
@@ -154,6 +174,13 @@ impl fmt::Display for Knob {
             Knob::CpuSet(cpus) => write!(f, "cpu.set={cpus}"),
             Knob::CpuQuota(quota) => write!(f, "cpu.quota={}", quantity::write(*quota, PERCENT)),
             Knob::MemoryLimit(limit) => write!(f, "memory.limit={}", quantity::write(*limit, BYTES)),
+            Knob::DiskRead { bytes, at } => {
+                write!(f, "disk.read={}{}", quantity::write(*bytes, BYTES), behind(at))
+            }
+            Knob::ReadAhead { bytes: 0, at } => write!(f, "read-ahead=0{}", behind(at)),
+            Knob::ReadAhead { bytes, at } => {
+                write!(f, "read-ahead={}{}", quantity::write(*bytes, BYTES), behind(at))
+            }
             Knob::NetRate { bits, by } => {
                 let by = if *by == Shaper::Tbf { ":tbf" } else { "" };
                 write!(f, "net.rate={}{by}", quantity::write(*bits, BITS))

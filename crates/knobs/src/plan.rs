@@ -2,6 +2,7 @@
 
 mod cache;
 mod cgroup;
+mod disk;
 mod frequency;
 mod irq;
 mod net;
@@ -120,6 +121,8 @@ impl<'a> Planner<'a> {
             Knob::CpuSet(cpus) => self.cpu_set(cpus),
             Knob::CpuQuota(quota) => self.cpu_quota(*quota),
             Knob::MemoryLimit(limit) => self.memory_limit(*limit),
+            Knob::DiskRead { bytes, at } => self.disk_read(*bytes, at.as_deref()),
+            Knob::ReadAhead { bytes, at } => self.read_ahead(*bytes, at.as_deref()),
             Knob::NetRate { bits, by } => self.net_rate(*bits, *by),
             Knob::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
             Knob::IrqAffinity(cpus) => self.irq_affinity(cpus),

@@ -21,6 +21,8 @@ pub struct Subject {
     ///
     /// `None`: that of this process.
     pub net_namespace: Option<PathBuf>,
+    /// A folder on the disk that it reads from: what a server serves.
+    pub folder: Option<PathBuf>,
     /// The processors that it works on, which `subject` and `others` in a knob mean.
     pub cpus: CpuList,
 }
@@ -33,6 +35,7 @@ impl Default for Subject {
             pids: Vec::new(),
             net_device: None,
             net_namespace: None,
+            folder: None,
             cpus: CpuList::default(),
         }
     }

@@ -14,6 +14,8 @@ pub enum Syntax {
     Bytes,
     /// A number that the kernel works towards, and that may be met half-way.
     Count,
+    /// A line of `io.max`: the limits of a device, of which those that are written stand among others.
+    Limits,
     /// A line of a resctrl `schemata`, `L3:0=f;1=f`, among those of other resources.
     Schemata,
 }
@@ -39,6 +41,7 @@ impl Syntax {
             Syntax::Text | Syntax::Choice | Syntax::Count => {
                 found.split_whitespace().eq(expected.split_whitespace())
             }
+            Syntax::Limits => limits(found, expected),
             Syntax::Mask => mask(found) == mask(expected),
             Syntax::Bytes => match (found.trim().parse::<u64>(), expected.trim().parse::<u64>()) {
                 (Ok(found), Ok(expected)) => found.abs_diff(expected) < LARGEST_PAGE,
@@ -61,6 +64,14 @@ impl Syntax {
             _ => false,
         }
     }
+}
+
+/// Whether the line of the device that `expected` begins with has all its words.
+fn limits(found: &str, expected: &str) -> bool {
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let expected = words(expected);
+    let line = found.lines().map(words).find(|line| line.first() == expected.first());
+    line.is_some_and(|line| expected.iter().all(|word| line.contains(word)))
 }
 
 /// The digits of a mask without the commas between words and the zeros before.
@@ -94,6 +105,9 @@ mod tests {
         check(Syntax::Bytes, "536870912", "536936448", false);
         check(Syntax::Bytes, "max\n", "max", true);
         check(Syntax::Bytes, "max", "1", false);
+        check(Syntax::Limits, "8:0 rbps=9 wbps=max\n254:0 rbps=5 wbps=max riops=max\n", "254:0 rbps=5", true);
+        check(Syntax::Limits, "8:0 rbps=5\n254:0 rbps=9\n", "254:0 rbps=5", false);
+        check(Syntax::Limits, "", "254:0 rbps=5", false);
         check(Syntax::Schemata, "    MB:0=100;1=100\n    L3:0=0000f;1=fffff\n", "L3:0=f;1=fffff", true);
         check(Syntax::Schemata, "L3:0=1f;1=fffff\n", "L3:0=f;1=fffff", false);
         check(Syntax::Schemata, "", "", false);

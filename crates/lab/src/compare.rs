@@ -18,8 +18,10 @@ mod ratio;
 
 use results::study::{Axis, FigureKind};
 use results::{
-    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, machine,
+    COMPARISON_SCHEMA, ComparedFigure, ComparedSeries, Comparison, Experiment, Metric, Side, Target, Trial,
+    machine,
 };
+use units::{SESSION_PERCENTILE, SessionFigure};
 
 pub use cells::rerun;
 pub use figures::studies;
@@ -55,6 +57,7 @@ pub fn results(a: &Choice<'_>, b: &Choice<'_>) -> Comparison {
     let mut figures = Vec::new();
     if !pairs.is_empty() {
         figures.push(response_times(&pairs, paired));
+        figures.extend(felt(&pairs, paired));
     }
     match peaks::figure(a, b) {
         Ok(peaks) => figures.extend(peaks),
@@ -90,17 +93,62 @@ fn response_times(pairs: &[Pair<'_>], paired: bool) -> ComparedFigure {
     let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
     let series = |metric: Metric| ComparedSeries {
         name: metric.words().into(),
-        points: pairs.iter().map(|pair| pair.compare(metric, paired)).collect(),
+        points: pairs.iter().map(|pair| pair.compare(&|trial: &Trial| metric.of(trial), paired)).collect(),
     };
     ComparedFigure {
         id: ComparedFigure::LOADS.into(),
         title: "Response times".into(),
         kind: FigureKind::Bars,
-        x: axis("load", "rps"),
+        x: axis("load", unit(pairs)),
         y: axis("response time", "us"),
         series: Metric::ALL.map(series).into(),
         left_out: Vec::new(),
     }
+}
+
+/// In what the loads are counted.
+fn unit(pairs: &[Pair<'_>]) -> &'static str {
+    if pairs.iter().any(Pair::is_of_sessions) { "sessions/s" } else { "rps" }
+}
+
+/// What sessions felt at every load: a figure of times and one of shares; those that neither side measured are left out.
+fn felt(pairs: &[Pair<'_>], paired: bool) -> Vec<ComparedFigure> {
+    let axis = |label: &str, unit: &str| Axis { label: label.into(), unit: unit.into(), ..Axis::default() };
+    let series = |figure: SessionFigure| {
+        let read = move |trial: &Trial| {
+            trial.sessions.as_ref()?;
+            match figure.is_time {
+                true => trial.times_us(figure.name, SESSION_PERCENTILE),
+                false => trial.ratio(figure.name).map(|ratio| 100.0 * ratio),
+            }
+        };
+        let percentile = if figure.is_time { format!(" p{SESSION_PERCENTILE}") } else { String::new() };
+        ComparedSeries {
+            name: format!("{}{percentile}", figure.words),
+            points: pairs.iter().map(|pair| pair.compare(&read, paired)).collect(),
+        }
+    };
+    let kinds = [
+        (true, "sessions", "What sessions felt", axis("time", "us")),
+        (false, "session-shares", "What sessions missed", axis("share", "%")),
+    ];
+    let figure = |(is_time, id, title, y): (bool, &str, &str, Axis)| {
+        let all = SessionFigure::ALL.into_iter().filter(|figure| figure.is_time == is_time).map(series);
+        let is_there = |series: &ComparedSeries| {
+            series.points.iter().any(|point| point.a.y.is_some() || point.b.y.is_some())
+        };
+        let series: Vec<ComparedSeries> = all.filter(is_there).collect();
+        (!series.is_empty()).then(|| ComparedFigure {
+            id: id.into(),
+            title: title.into(),
+            kind: FigureKind::Bars,
+            x: axis("load", unit(pairs)),
+            y,
+            series,
+            left_out: Vec::new(),
+        })
+    };
+    kinds.into_iter().filter_map(figure).collect()
 }
 
 /// What tables call the two sides: the targets' names, or what tells them apart where those are the same.
@@ -134,8 +182,11 @@ fn notes(
             stats::median(&blocks.iter().map(|block| block.reference_rps()).collect::<Vec<_>>())
         };
         if let (true, Some(max_a), Some(max_b)) = (by_share, maximum(a), maximum(b)) {
-            let words =
-                |rps: f64| units::Rate::new(rps).map_or_else(|_| rps.to_string(), |rate| rate.to_string());
+            let of_sessions = pairs.iter().any(Pair::is_of_sessions);
+            let words = |per_s: f64| match units::Rate::new(per_s) {
+                Ok(rate) if !of_sessions => rate.to_string(),
+                _ => format!("{} sessions/s", (1e3 * per_s).round() / 1e3),
+            };
             notes.push(format!(
                 "Loads are matched as shares of each side’s own maximum ({} {}, {} {}), not by rate.",
                 labels[0],

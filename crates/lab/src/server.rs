@@ -15,7 +15,7 @@ use reactor::Address;
 
 pub use app::Restart;
 use app::{Addresses, Elsewhere};
-pub use files::Files;
+pub use files::{Files, SetFiles};
 use managed::ManagedServer;
 pub use options::ServerOptions;
 pub use spec::FilesPlace;
@@ -136,6 +136,11 @@ impl Server {
     /// The processes that serve, workers included, where they are on this machine and were started here.
     pub fn pids(&self) -> Vec<u32> {
         if let Keeper::Managed(own) = &self.keeper { own.pids() } else { Vec::new() }
+    }
+
+    /// The folder of this machine whose files it serves, where it was started here.
+    pub fn folder(&self) -> Option<&Path> {
+        if let Keeper::Managed(own) = &self.keeper { own.folder() } else { None }
     }
 
     /// Whether a part of it was started on another machine.

@@ -225,3 +225,47 @@ impl<J, Wire: Default> Connection<J, Wire> {
         self.ended_tags.push_back((tag, answered));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::waiting::Waiting;
+
+    /// What a session takes at most when it is idle, its state and that of an answer's head with 256 B among it. The event
+    /// loop's share comes on top: some 200 B, and the output's buffer of a request.
+    #[test]
+    fn a_session_takes_less_than_3_kib() {
+        type Job = [u64; 8];
+        type Wire = [u64; 24];
+        let fixed = size_of::<Connection<Job, Wire>>();
+        let in_flight = size_of::<InFlight<Job, Wire>>();
+        let waiting = Waiting::<Request<Job>>::EACH;
+        // In the heaps of steps and of what is not read from, in the table of sockets.
+        let places = 16 + 16 + 4;
+        let all = fixed + in_flight + waiting + places + KEEP_PARTIAL;
+        println!(
+            "connection {fixed} B, request in flight {in_flight} B, waiting {waiting} B, heaps {places} B, kept of answers \
+             {KEEP_PARTIAL} B: {all} B"
+        );
+        assert!(all <= 3 << 10, "{all} B");
+    }
+
+    #[test]
+    fn a_session_gives_back_what_a_long_head_took() {
+        let conn = Conn { slot: 0, generation: 1 };
+        let mut connection = Connection::<(), ()>::new(0, false, conn, (1, None), Time(0));
+        let check = |connection: &mut Connection<(), ()>, room: usize, bytes: usize, kept: bool| {
+            let mut partial = Vec::with_capacity(room);
+            partial.resize(bytes, 0);
+            connection.keep_partial(partial);
+            assert_eq!(connection.partial.len(), bytes);
+            assert_eq!(connection.partial.capacity() >= room, kept, "{bytes} of {room} B");
+        };
+        // A connection that all arrivals share keeps it: the next answer is there soon.
+        check(&mut connection, 16_000, 0, true);
+        connection.session = Some(Session::new(Time(0), Nanos::ZERO, crate::Route::default()));
+        check(&mut connection, 16_000, 0, false);
+        check(&mut connection, 16_000, 1, true);
+        check(&mut connection, KEEP_PARTIAL, 0, true);
+    }
+}

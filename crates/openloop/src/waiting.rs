@@ -50,6 +50,10 @@ pub(crate) struct Waiting<T> {
 }
 
 impl<T> Waiting<T> {
+    /// What each of them takes. Units: bytes.
+    #[cfg(test)]
+    pub(crate) const EACH: usize = size_of::<Node<T>>();
+
     pub(crate) fn for_connections(connections: usize) -> Waiting<T> {
         Waiting::with_room((connections * PER_CONNECTION).clamp(AT_LEAST, AT_MOST))
     }

@@ -158,6 +158,9 @@ pub enum Parsed<J> {
     },
     /// The bytes are not an answer at all; the connection is given up.
     Garbage(String),
+    /// The answer is not what was asked for, and the rest of it is not wanted, such as a whole file in place of a part: an
+    /// error, and the connection is given up.
+    Refused(Fault),
 }
 
 impl<J> Parsed<J> {

@@ -19,7 +19,7 @@ pub mod server;
 pub use defect::Defect;
 pub use head::{Head, Version};
 pub use limits::{HEAD_MAX, HEADERS_MAX};
-pub use range::ContentRange;
+pub use range::{ContentRange, Wanted};
 pub use request::Template;
 pub use response::{Asked, Parse, Response, ResponseParser, Sink};
 pub use spec::Url;

@@ -54,6 +54,59 @@ impl ContentRange {
     }
 }
 
+/// Which part of a whole a request asks for: the value of `Range`, against the length of what is there. Source: RFC 9110
+/// §14.1 and §14.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// All of it: no range, one that makes no sense, another unit, or several ranges, which a server may answer so.
+    Whole,
+    /// These bytes, both included.
+    Part {
+        /// The first byte.
+        first: u64,
+        /// The last byte, no less than the first and within the whole.
+        last: u64,
+    },
+    /// None that is there (status 416).
+    Unsatisfiable,
+}
+
+impl Wanted {
+    /// Reads the field's value for a whole of `complete` bytes.
+    pub fn read(value: Option<&str>, complete: u64) -> Wanted {
+        value.and_then(|value| Wanted::of(value.trim(), complete)).unwrap_or(Wanted::Whole)
+    }
+
+    fn of(value: &str, complete: u64) -> Option<Wanted> {
+        let (unit, range) = value.split_once('=')?;
+        let (first, last) = range.trim().split_once('-')?;
+        if !unit.eq_ignore_ascii_case("bytes") {
+            return None;
+        }
+        let (first, last) = match (first, last) {
+            ("", suffix) => (complete.saturating_sub(place(suffix)?), complete.checked_sub(1)),
+            (first, "") => (place(first)?, complete.checked_sub(1)),
+            (first, last) => {
+                let (first, last) = (place(first)?, place(last)?);
+                if last < first {
+                    return None;
+                }
+                (first, complete.checked_sub(1).map(|end| last.min(end)))
+            }
+        };
+        Some(match last {
+            Some(last) if first <= last => Wanted::Part { first, last },
+            _ => Wanted::Unsatisfiable,
+        })
+    }
+}
+
+/// A place in a file; one beyond 2⁶⁴ is as far behind any end as another.
+fn place(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
 /// Digits and nothing else, unlike `parse`, which takes a sign.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
@@ -86,5 +139,31 @@ mod tests {
         }
         assert_eq!(part(0, 99, None).and_then(ContentRange::length), Some(100));
         assert_eq!(part(0, u64::MAX, None).and_then(ContentRange::length), None);
+    }
+
+    #[test]
+    fn a_wanted_part_lies_within_the_whole() {
+        let check = |value: &str, complete: u64, expect: Wanted| {
+            assert_eq!(Wanted::read(Some(value), complete), expect, "{value} of {complete}");
+        };
+        let part = |first, last| Wanted::Part { first, last };
+        check("bytes=0-0", 10, part(0, 0));
+        check("bytes=2-5", 10, part(2, 5));
+        check("Bytes= 2-5 ", 10, part(2, 5));
+        check("bytes=2-", 10, part(2, 9));
+        check("bytes=-3", 10, part(7, 9));
+        check("bytes=-30", 10, part(0, 9));
+        check("bytes=9-20", 10, part(9, 9));
+        check("bytes=0-99999999999999999999", 10, part(0, 9));
+        for gone in ["bytes=10-", "bytes=10-20", "bytes=-0", "bytes=99999999999999999999-"] {
+            check(gone, 10, Wanted::Unsatisfiable);
+        }
+        for gone in ["bytes=0-", "bytes=0-5", "bytes=-5"] {
+            check(gone, 0, Wanted::Unsatisfiable);
+        }
+        for passed_over in ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=a-b", "bytes=+1-2", "bytes=0-1,3-4", "lines=0-1"] {
+            check(passed_over, 10, Wanted::Whole);
+        }
+        assert_eq!(Wanted::read(None, 10), Wanted::Whole);
     }
 }

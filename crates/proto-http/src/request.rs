@@ -1,3 +1,5 @@
+use std::io::Write;
+
 use spec::workload::{Header, Method};
 
 /// A request that differs from the others of its kind by its path only.
@@ -7,6 +9,8 @@ use spec::workload::{Header, Method};
 pub struct Template {
     /// The method, a blank, and what precedes each path.
     before: Vec<u8>,
+    /// The fields that follow the path, without the empty line behind them.
+    fields: Vec<u8>,
     /// All that follows the path.
     after: Vec<u8>,
     /// The same for the last request on a connection.
@@ -38,6 +42,7 @@ impl Template {
             |extra: &[u8]| [b" HTTP/1.1\r\n", &fields[..], extra, b"\r\n", body.unwrap_or(b"")].concat();
         Template {
             before: format!("{method} {prefix}").into_bytes(),
+            fields: [b" HTTP/1.1\r\n", &fields[..]].concat(),
             after: after(b""),
             after_last: after(b"Connection: close\r\n"),
         }
@@ -49,6 +54,15 @@ impl Template {
         out.extend_from_slice(&self.before);
         path(out);
         out.extend_from_slice(&self.after);
+    }
+
+    /// The same without a body, for a part of what is there: the bytes from `first` to `last`, both included.
+    pub fn write_range(&self, path: impl FnOnce(&mut Vec<u8>), (first, last): (u64, u64), out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.before);
+        path(out);
+        out.extend_from_slice(&self.fields);
+        // Writing into a vector cannot fail.
+        let _ = write!(out, "Range: bytes={first}-{last}\r\n\r\n");
     }
 
     /// The same, and asks the server to close the connection behind the answer.
@@ -87,6 +101,10 @@ mod tests {
             written(&post, false),
             "POST /x/a HTTP/1.1\r\nhost: other\r\nRange: bytes=0-9\r\nContent-Length: 4\r\n\r\nbody"
         );
+        let mut part = Vec::new();
+        get.write_range(|out| out.extend_from_slice(b"/a"), (5, 1 << 40), &mut part);
+        let range = "GET /a HTTP/1.1\r\nHost: h:8080\r\nRange: bytes=5-1099511627776\r\n\r\n";
+        assert_eq!(String::from_utf8(part).unwrap(), range);
         let empty = Template::new(&"PUT".parse().unwrap(), "h", "", &[], Some(b""));
         assert_eq!(written(&empty, false), "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
     }

@@ -15,6 +15,10 @@ pub struct Request<'a> {
     pub version: Version,
     /// Whether the client would send another request on the connection.
     pub keep_alive: bool,
+    /// The part that it asks for: the value of `Range`, which [`Wanted`](crate::Wanted) reads.
+    pub range: Option<&'a str>,
+    /// Of what that must be a part: the value of `If-Range`.
+    pub if_range: Option<&'a str>,
     /// What came with it.
     pub body: &'a [u8],
 }
@@ -63,7 +67,13 @@ fn read(bytes: &[u8]) -> Result<Option<Parse<'_>>, Defect> {
         Version::Http11 => !fields.close,
         Version::Http10 => fields.keep_alive && !fields.close,
     };
-    Ok(Some(Parse::Done { consumed, request: Request { method, target, version, keep_alive, body } }))
+    let value = |name: &str| {
+        let field = request.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name))?;
+        std::str::from_utf8(field.value).ok()
+    };
+    let (range, if_range) = (value("range"), value("if-range"));
+    let request = Request { method, target, version, keep_alive, range, if_range, body };
+    Ok(Some(Parse::Done { consumed, request }))
 }
 
 #[cfg(test)]
@@ -90,6 +100,8 @@ mod tests {
                 target: "/x/a?b",
                 version: Version::Http11,
                 keep_alive: !last,
+                range: None,
+                if_range: None,
                 body: body.unwrap_or(b""),
             };
             let consumed = bytes.len();
@@ -100,6 +112,18 @@ mod tests {
         check("HEAD", None, true);
         check("POST", Some(b"12345"), false);
         check("POST", Some(b""), true);
+    }
+
+    #[test]
+    fn the_part_that_is_asked_for_is_read() {
+        let check = |lines: &str, expect: (Option<&str>, Option<&str>)| {
+            let text = format!("GET / HTTP/1.1\r\nHost: h\r\n{lines}\r\n");
+            let Parse::Done { request, .. } = request(text.as_bytes()) else { panic!("{text}") };
+            assert_eq!((request.range, request.if_range), expect, "{lines}");
+        };
+        check("", (None, None));
+        check("RANGE: bytes=0-9\r\n", (Some("bytes=0-9"), None));
+        check("If-Range: \"a\"\r\nRange: bytes=5-\r\n", (Some("bytes=5-"), Some("\"a\"")));
     }
 
     #[test]

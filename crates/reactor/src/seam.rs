@@ -224,6 +224,12 @@ pub trait Reactor: Sized {
     /// Ends the connection at once and frees its slot. No event follows.
     fn close(&mut self, conn: Conn);
 
+    /// Breaks a TCP connection off: as [`Reactor::close`], but what has not left is dropped, and the peer is told of a reset
+    /// rather than of an end. A backend or a socket that knows no reset closes.
+    fn reset(&mut self, conn: Conn) {
+        self.close(conn);
+    }
+
     /// Whether the connection carries datagrams. False for one that was closed.
     fn is_datagram(&self, conn: Conn) -> bool {
         let _ = conn;

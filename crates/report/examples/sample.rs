@@ -34,6 +34,9 @@ fn main() -> io::Result<()> {
     let (load, closed) = (sample::load(), sample::closed());
     fs::write(folder.join("load.html"), experiment_html(&load))?;
     fs::write(folder.join("closed.html"), experiment_html(&closed))?;
+    let (viewing, viewed) = (sample::viewing(), sample::viewed());
+    fs::write(folder.join("viewing.html"), experiment_html(&viewing))?;
+    fs::write(folder.join("viewed.html"), experiment_html(&viewed))?;
     let study = sample::study();
     fs::write(folder.join("study.html"), study_html(&study))?;
     for (name, study) in sample::studies_in_trouble() {
@@ -61,6 +64,8 @@ fn main() -> io::Result<()> {
     println!("{}", experiment_table(&sweep, 140, true));
     println!("{}", experiment_table(&load, 120, true));
     println!("{}", experiment_table(&closed, 140, true));
+    println!("{}", experiment_table(&viewing, 140, true));
+    println!("{}", experiment_table(&viewed, 120, true));
     println!("{}", comparison_table(&sample::comparison(&long), 120, true));
     println!("pages in {}", folder.display());
     Ok(())

@@ -10,6 +10,7 @@ use results::{ComparedClaim, ComparedFigure, ComparedPoint, Comparison, Experime
 pub(crate) use answer::{answer, direction};
 pub(crate) use rows::{Place, RATIO, cells, columns, places};
 
+use crate::experiment::felt;
 use crate::figure;
 use crate::headline::in_one;
 use crate::measure::Target;
@@ -50,6 +51,7 @@ fn of_results(comparison: &Comparison, a: &Experiment, b: &Experiment) -> (Marku
     let trials = subjects.iter().flat_map(|subject| subject.trials.iter().map(|(_, trial)| &trial.verdict));
     let body = html! {
         (header(comparison, trials, &[format!("QoS: {}", target.words())]))
+        (felt(&subjects, &target, &mut tips))
         (page::section("latency", "Latency under load", html! {
             div.figures { (figure::latency(&subjects, &target)) (figure::latency_panels(&subjects, &target)) }
         }))

@@ -3,6 +3,7 @@
 use results::{Experiment, LoadPoint, Trial, spread};
 
 use crate::headline::{Sentence, answers};
+use crate::load::LoadUnit;
 use crate::number;
 use crate::subject::Subject;
 
@@ -66,7 +67,8 @@ pub(crate) fn remains(experiment: &Experiment) -> Vec<Sentence> {
 fn told(subject: &Subject) -> Vec<String> {
     let mut told = Vec::new();
     if let Some(max) = subject.max_throughput() {
-        told.push(format!("maximum throughput {}", number::rate_range(max.low, max.high)));
+        let range = LoadUnit::of_subject(subject).range(max.low, max.high);
+        told.push(format!("maximum throughput {range}"));
     }
     // Of loads with as many such windows the lowest, where a median says most of the server.
     let medians = subject.points.iter().rev().filter_map(of_windows);
@@ -86,6 +88,7 @@ fn of_windows(point: &LoadPoint) -> Option<(usize, String)> {
     let medians: Vec<f64> = windows.filter_map(|window| window.p50_us).collect();
     let enough = medians.len() >= WINDOWS;
     let p50 = spread(medians.iter().copied()).filter(|_| enough)?.median;
-    let (p50, load) = (number::micros(Some(p50)), number::rate(Some(point.offered_rps)));
+    let load = LoadUnit::of_point(point).rate(Some(point.offered_rps));
+    let p50 = number::micros(Some(p50));
     Some((medians.len(), format!("p50 {p50} at {load} in {} undisturbed windows", medians.len())))
 }

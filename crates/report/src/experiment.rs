@@ -6,6 +6,7 @@ use results::{Experiment, Kind};
 use crate::disturbance::remains;
 use crate::figure;
 use crate::headline::{headline, in_one};
+use crate::load::LoadUnit;
 use crate::measure::Target;
 use crate::notes::notes;
 use crate::number;
@@ -26,6 +27,7 @@ pub fn experiment_html(experiment: &Experiment) -> String {
         @if experiment.trials.is_empty() {
             (page::section("trials", "Trials", html! { p.muted { "There is nothing to draw yet." } }))
         } @else {
+            (felt(&subjects, &target, &mut tips))
             (loads(&subjects, &target))
             (shapes(&subjects, &target, &mut tips))
             (observed(&subjects))
@@ -67,6 +69,18 @@ pub(crate) fn kind_words(kind: Kind) -> &'static str {
         Kind::Sweep => "sweep",
         Kind::Peak => "peak search",
         Kind::CompareLive => "live comparison",
+    }
+}
+
+/// What sessions felt; nothing where arrivals are none.
+pub(crate) fn felt(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
+    let of_sessions = LoadUnit::of_subjects(subjects) == LoadUnit::Sessions;
+    html! {
+        @if of_sessions {
+            (page::section("sessions", "What sessions felt", html! {
+                div.figures { (figure::sessions(subjects, target, tips)) }
+            }))
+        }
     }
 }
 

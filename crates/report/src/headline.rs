@@ -5,9 +5,11 @@ use std::fmt;
 use results::{Experiment, LoadPoint, MaxThroughput, Metric, Peak, Purpose, Trial};
 
 use crate::disturbance::cause;
+use crate::load::LoadUnit;
 use crate::load_point::met;
 use crate::measure::Target;
 use crate::number;
+use crate::sessions::{in_words, live_at};
 use crate::subject::{CLOSED, Subject};
 
 /// A sentence about something; without a full stop.
@@ -83,12 +85,13 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
         return match cause {
             // That every load was missed is only known where every load was measured.
             Some(cause) if peak.low_rps <= 0.0 => Err(cause),
-            _ => Ok(of_peak(peak, max, target)),
+            _ => Ok(of_peak(subject, peak, max, target)),
         };
     }
+    let unit = LoadUnit::of_subject(subject);
     let searched = |point: &LoadPoint| point.trials.iter().all(|trial| trial.purpose == Purpose::MaxSearch);
     match (subject.points.as_slice(), cause) {
-        ([], None) if !blocks.is_empty() => Ok(of_max(blocks)),
+        ([], None) if !blocks.is_empty() => Ok(of_max(blocks, unit)),
         ([], None) => Ok("no trial was completed".into()),
         ([], Some(cause)) => Err(cause),
         // The steps of a search for the maximum are no loads that were asked for.
@@ -96,7 +99,7 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
             if blocks.is_empty() {
                 Err(cause)
             } else {
-                Ok(of_max(blocks))
+                Ok(of_max(blocks, unit))
             }
         }
         ([point], Some(cause)) if point.usable().next().is_none() => Err(cause),
@@ -109,32 +112,40 @@ fn finding(subject: &Subject, target: &Target) -> Result<String, String> {
     }
 }
 
-fn of_peak(peak: &Peak, max: Option<f64>, target: &Target) -> String {
+fn of_peak(subject: &Subject, peak: &Peak, max: Option<f64>, target: &Target) -> String {
+    let unit = LoadUnit::of_subject(subject);
     let share = peak.share_of_max.map_or(String::new(), |share| match max {
-        Some(max) => format!(" ({} of its maximum of {})", number::percent(share), number::rate(Some(max))),
+        Some(max) => format!(" ({} of its maximum of {})", number::percent(share), unit.rate(Some(max))),
         None => format!(" ({} of its maximum)", number::percent(share)),
     });
+    let live = live_at(subject, peak.low_rps).map_or(String::new(), |live| format!(", {live} of them at once"));
     let words = target.words();
     match peak.high_rps {
         _ if peak.low_rps <= 0.0 => format!("missed the QoS at every load tried, {words}"),
         Some(high) => {
-            format!("peak throughput under QoS {}{share}, {words}", number::rate_range(peak.low_rps, high))
+            format!("peak throughput under QoS {}{live}{share}, {words}", unit.range(peak.low_rps, high))
         }
         None => format!(
-            "met the QoS up to {}{share}, the highest load tried, {words}",
-            number::rate(Some(peak.low_rps))
+            "met the QoS up to {}{live}{share}, the highest load tried, {words}",
+            unit.rate(Some(peak.low_rps))
         ),
     }
 }
 
-fn of_max(blocks: &[MaxThroughput]) -> String {
+fn of_max(blocks: &[MaxThroughput], unit: LoadUnit) -> String {
     let low = blocks.iter().map(|block| block.low_rps).fold(f64::MAX, f64::min);
     let high = blocks.iter().map(|block| block.high_rps).fold(0.0, f64::max);
-    format!("maximum throughput {}", number::rate_range(low, high))
+    format!("maximum throughput {}", unit.range(low, high))
 }
 
 fn of_one(point: &LoadPoint) -> String {
-    let offered = number::rate(Some(point.offered_rps));
+    let offered = LoadUnit::of_point(point).rate(Some(point.offered_rps));
+    if let Some(felt) = in_words(point) {
+        let live = point.told(|trial| Some(trial.sessions.as_ref()?.live_mean));
+        let live = live.map_or(String::new(), |live| format!(" ({} live)", number::count(live.round() as u64)));
+        let overloaded = if point.overloaded() { ", overloaded" } else { "" };
+        return format!("at {offered}{live} {felt}{overloaded}");
+    }
     let figure =
         |name: &str, value: Option<f64>| value.map(|us| format!("{name} {}", number::micros(Some(us))));
     let figures = [Metric::P50, Metric::P99, Metric::P999].map(|metric| {
@@ -183,7 +194,8 @@ fn of_sweep(points: &[LoadPoint], target: &Target) -> Result<String, Option<Stri
             Some((point.offered_rps, judged))
         })
         .collect();
-    let rate = |place: usize| number::rate(Some(judged[place].0));
+    let unit = points.first().map_or(LoadUnit::Requests, LoadUnit::of_point);
+    let rate = |place: usize| unit.rate(Some(judged[place].0));
     let miss = judged.iter().position(|(_, judged)| *judged == Judged::Missed);
     let below = &judged[..miss.unwrap_or(judged.len())];
     let met = below.iter().rposition(|(_, judged)| *judged == Judged::Met);

@@ -73,6 +73,21 @@ pub(crate) fn rate_unit(max: f64) -> (f64, &'static str) {
     unit_of(max, &RATES)
 }
 
+/// A rate of sessions: `2.50 sessions/s`.
+pub(crate) fn sessions(per_s: Option<f64>) -> String {
+    per_s.map_or(NONE.into(), |per_s| with_unit(per_s, per_s, &SESSIONS, three))
+}
+
+/// Two rates of sessions in one unit: `2.50–2.80 sessions/s`.
+pub(crate) fn sessions_range(low: f64, high: f64) -> String {
+    range(low, high, &SESSIONS)
+}
+
+/// As [`rate_unit`], of sessions.
+pub(crate) fn sessions_unit(max: f64) -> (f64, &'static str) {
+    unit_of(max, &SESSIONS)
+}
+
 /// A share of 1 as a percentage: `76 %`, `0.12 %`, `99.95 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = 100.0 * share;
@@ -144,6 +159,7 @@ type Units = [(f64, &'static str)];
 
 const TIMES: [(f64, &str); 4] = [(1e-3, "ns"), (1.0, "µs"), (1e3, "ms"), (1e6, "s")];
 const RATES: [(f64, &str); 3] = [(1.0, "rps"), (1e3, "krps"), (1e6, "Mrps")];
+const SESSIONS: [(f64, &str); 1] = [(1.0, "sessions/s")];
 
 fn exponent(value: f64) -> i32 {
     format!("{value:.2e}").split_once('e').and_then(|(_, e)| e.parse().ok()).unwrap_or(0)
@@ -215,6 +231,11 @@ mod tests {
         check(rate_range(112_000.0, 118_400.0), "112–118 krps");
         check(rate_range(112_000.0, 112_010.0), "112 krps");
         check(rate_range(0.0, f64::NAN), "–");
+        check(sessions(Some(2.5)), "2.50 sessions/s");
+        check(sessions(Some(0.25)), "0.250 sessions/s");
+        check(sessions(Some(1_234.0)), "1234 sessions/s");
+        check(sessions_range(2.5, 2.8), "2.50–2.80 sessions/s");
+        check(sessions_range(0.01, 0.5), "0.0100 sessions/s–0.500 sessions/s");
     }
 
     #[test]

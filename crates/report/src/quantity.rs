@@ -11,6 +11,7 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
         "ms" => number::micros(Some(value * 1e3)),
         "s" => number::micros(Some(value * 1e6)),
         "rps" => number::rate(Some(value)),
+        "sessions/s" => number::sessions(Some(value)),
         "B" | "bytes" => number::bytes(value),
         "x" | "×" => number::ratio(value),
         "%" if value.is_finite() => format!("{} %", number::short(value)),
@@ -35,6 +36,7 @@ pub(crate) fn quantity_range(low: f64, high: f64, unit: &str) -> String {
         "ms" => number::micros_range(low * 1e3, high * 1e3),
         "s" => number::micros_range(low * 1e6, high * 1e6),
         "rps" => number::rate_range(low, high),
+        "sessions/s" => number::sessions_range(low, high),
         "x" | "×" => number::ratio_range(low, high),
         _ => format!("{} to {}", quantity(low, unit), quantity(high, unit)),
     }
@@ -123,6 +125,7 @@ mod tests {
         };
         check(390.0, 450.0, "us", "390–450 µs");
         check(1.0, 2.0, "%", "1 % to 2 %");
+        check(2.5, 2.8, "sessions/s", "2.50–2.80 sessions/s");
         check(0.9, 1.1, "x", "0.900–1.10×");
     }
 

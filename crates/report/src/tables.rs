@@ -5,6 +5,7 @@ use std::path::Path;
 
 use results::{Comparison, Experiment, Study, TABLES_SCHEMA, Tables, TextTable, machine};
 
+use crate::load::LoadUnit;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
 use crate::page::shell_words;
@@ -87,9 +88,10 @@ fn peaks(experiment: &Experiment) -> Option<TextTable> {
         let max = subject.max_throughput();
         let peak = subject.peak();
         (max.is_some() || peak.is_some()).then(|| {
+            let unit = LoadUnit::of_subject(subject);
             let range = |low, high: Option<f64>| match high {
-                Some(high) => number::rate_range(low, high),
-                None => format!("{} or more", number::rate(Some(low))),
+                Some(high) => unit.range(low, high),
+                None => format!("{} or more", unit.rate(Some(low))),
             };
             let or_none = |words: Option<String>| words.unwrap_or_else(|| number::NONE.into());
             vec![

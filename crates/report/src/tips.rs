@@ -6,8 +6,10 @@ use results::{LoadPoint, Metric, Spread, Trial};
 use serde_json::json;
 
 use crate::figure::load_label;
+use crate::load::LoadUnit;
 use crate::measure::{Measure, Target};
 use crate::number;
+use crate::sessions::COLUMNS;
 use crate::subject::Subject;
 
 /// The tooltips of a page, by the key that the drawings carry.
@@ -69,9 +71,14 @@ fn row(label: &str, value: String) -> (String, String) {
 
 fn of_trial(trial: &Trial) -> Vec<(String, String)> {
     let response_time = trial.claimed();
-    vec![
-        row("offered", number::rate(Some(trial.offered_rps))),
+    let mut rows = vec![
+        row("offered", LoadUnit::of(trial).rate(Some(trial.offered_rps))),
         row("achieved", number::rate(Some(trial.achieved_rps))),
+    ];
+    if trial.sessions.is_some() {
+        rows.extend(COLUMNS.iter().filter_map(|column| Some(row(column.head, column.of_trial(trial)?))));
+    }
+    rows.extend([
         row("mean", number::micros(response_time.mean_us)),
         row("p50", number::micros(response_time.p50_us)),
         row("p99", number::micros(response_time.p99_us)),
@@ -81,7 +88,8 @@ fn of_trial(trial: &Trial) -> Vec<(String, String)> {
         row("lag p99", number::micros(trial.all.generator_lag.p99_us)),
         row("generator busy", number::percent(trial.generator.busy_share)),
         row("verdict", trial.verdict.label().into()),
-    ]
+    ]);
+    rows
 }
 
 fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
@@ -101,6 +109,9 @@ fn of_point(point: &LoadPoint, target: &Target) -> Vec<(String, String)> {
         row("median of", format!("{usable} of {}", number::plural(point.trials.len(), "trial"))),
         row("achieved", number::rate(achieved)),
     ];
+    if LoadUnit::of_point(point) == LoadUnit::Sessions {
+        rows.extend(COLUMNS.iter().map(|column| row(column.head, column.of(point))));
+    }
     for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
         rows.push(row(metric.words(), words(point.spread(|trial| metric.of(trial)))));
     }

@@ -32,6 +32,8 @@ fn pages() -> Vec<(String, String)> {
         ("load".to_owned(), experiment_html(&sample::load())),
         ("closed".to_owned(), experiment_html(&sample::closed())),
         ("disturbed".to_owned(), experiment_html(&sample::disturbed())),
+        ("viewing".to_owned(), experiment_html(&sample::viewing())),
+        ("viewed".to_owned(), experiment_html(&sample::viewed())),
         ("comparison".to_owned(), comparison_html(&sample::comparison(&live), Sides::Results(&live, &live))),
     ];
     let study = sample::study();
@@ -91,6 +93,40 @@ fn sections_stand_in_order() {
             "peak throughput under QoS 112–117\u{a0}krps (75\u{a0}% of its maximum of 151\u{a0}krps)"
         )
     );
+}
+
+#[test]
+fn a_page_of_sessions_says_what_they_felt() {
+    let page = experiment_html(&sample::viewing());
+    for words in [
+        "peak throughput under QoS 6.00–6.50\u{a0}sessions/s",
+        "of them at once",
+        "start-up delay p95 ≤\u{a0}2\u{a0}s, rebuffer ratio ≤\u{a0}1\u{a0}%, misses ≤\u{a0}1\u{a0}%",
+        "What sessions felt",
+        "Start-up delay against offered load",
+        "Misses against offered load",
+        "Rebuffering against offered load",
+        "Sessions under way against offered load",
+        "Start-up delay: share that took no longer",
+        "Response time by operation at",
+        "Media buffered over time",
+        "Sessions under way over time",
+        "Requests answered against offered load",
+        "offered load (sessions/s)",
+        "QoS: misses ≤ 1 %",
+        "What became of the sessions",
+        "What was measured of sessions",
+        "720p",
+        "rebuffer ratio",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Their load is in sessions, and no response time is judged.
+    assert!(!page.contains("achieved = offered") && !page.contains("QoS judges the"));
+    let requests = experiment_html(&sample::sweep());
+    for words in ["sessions/s", "What sessions felt", "start-up", "rebuffer"] {
+        assert!(!requests.contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -127,6 +127,21 @@ fn a_load_with_all_its_parts() {
 }
 
 #[test]
+fn sessions() {
+    insta::assert_snapshot!(experiment_table(&sample::viewing(), 160, false));
+}
+
+#[test]
+fn sessions_on_a_narrow_terminal() {
+    insta::assert_snapshot!(experiment_table(&sample::viewing(), 80, false));
+}
+
+#[test]
+fn a_load_of_sessions() {
+    insta::assert_snapshot!(experiment_table(&sample::viewed(), 120, false));
+}
+
+#[test]
 fn a_closed_loop() {
     insta::assert_snapshot!(experiment_table(&sample::closed(), 120, false));
 }

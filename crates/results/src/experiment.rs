@@ -126,6 +126,8 @@ pub struct Target {
 }
 
 /// The highest open-loop rate with at least 99 % achieved and no trend in the backlog, as an interval.
+///
+/// Units: requests a second, or where arrivals are sessions, sessions a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MaxThroughput {
     /// The block at whose start it was measured.
@@ -144,6 +146,8 @@ impl MaxThroughput {
 }
 
 /// The peak throughput under QoS, as an interval.
+///
+/// Units: requests a second, or where arrivals are sessions, sessions a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Peak {
     /// The highest offered load that met the target; 0 where none did.

@@ -32,9 +32,9 @@ pub struct Trial {
     pub instead_of: Option<String>,
     /// When it started: RFC 3339, UTC.
     pub started: String,
-    /// The rate that was asked for.
+    /// The rate that was asked for: requests a second, or where arrivals are sessions, sessions a second.
     pub offered_rps: f64,
-    /// Completed requests over the window's length.
+    /// Requests answered in the window over its length; of sessions, their steps.
     pub achieved_rps: f64,
     /// Whether requests came at times of their own or waited for answers.
     #[serde(default)]
@@ -51,7 +51,7 @@ pub struct Trial {
     pub warmup_s: f64,
     /// How long the drain took after the window closed.
     pub drain_s: f64,
-    /// What became of every arrival in the window.
+    /// What became of every arrival in the window; of sessions, of every step that was due in it.
     pub arrivals: Arrivals,
     /// All operations together.
     pub all: Operation,

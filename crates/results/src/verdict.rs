@@ -14,9 +14,9 @@ pub enum Verdict {
     /// The server could not keep up: the backlog grew while the generator had time. A finding about the
     /// server; the response times depend on the length of the window.
     Overloaded {
-        /// Achieved over offered throughput, 0 to 1.
+        /// Achieved over offered throughput, 0 to 1; of sessions, steps that ended in the window over those due in it.
         achieved_share: f64,
-        /// By how many requests a second the backlog grew.
+        /// By how many requests a second the backlog grew; of sessions, by how many steps more fell due than ended.
         backlog_growth_rps: f64,
     },
     /// The figures do not describe the server alone.

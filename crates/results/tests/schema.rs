@@ -4,7 +4,7 @@ use results::{
     Basis, Comparison, Disturbance, Experiment, Kind, LatencySummary, LoopKind, Peak, Purpose, Reason,
     Verdict,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use units::{Qos, QosBasis, ResponseTarget};
 
 const EXPERIMENT: &str = include_str!("fixtures/v1-experiment.json");

@@ -3,6 +3,7 @@ use std::str::FromStr;
 
 use units::ParseError;
 
+use crate::text::as_text;
 use crate::workload::check_target;
 
 /// Where requests go: `http://HOST[:PORT][/PATH]`, or `https`.
@@ -101,6 +102,8 @@ impl fmt::Display for Url {
         write!(f, "{scheme}://{}{}", self.authority(), self.path)
     }
 }
+
+as_text! { Url; }
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,10 @@
-//! `taillight fileset`: the files that a web server serves, made, checked and removed.
+//! `taillight fileset`: the files that a web server serves and videos, made, checked, evicted and removed.
 
 mod check;
+mod evict;
 mod lock;
 mod make;
+mod real;
 mod remove;
 mod room;
 mod work;
@@ -12,9 +14,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use spec::workload::VideoSet;
+use videos::Catalog;
+use workloads::sets::{Set, Videos};
 use workloads::web::FileSet;
 
-/// Make, check and remove sets of files for a web server.
+use crate::percent::parse_percent;
+
+/// Make, check, evict and remove sets of files for a web server, and of videos.
 ///
 /// A set follows from a few words and a seed, so that a generator knows its files without a list. A marker in the
 /// folder says which set it is; without it nothing is overwritten or removed.
@@ -26,7 +33,8 @@ pub(crate) struct FilesetArgs {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Make a set. One that was interrupted is made anew; one that is there already is left as it is.
+    /// Make a set. One that is there already is left as it is; of one that was interrupted, videos that are there stay, and
+    /// other files are made anew.
     Make {
         /// The folder; it is made where it is not there.
         folder: PathBuf,
@@ -34,6 +42,14 @@ enum What {
         /// 16 MiB), or any distribution of sizes that taillight explain cache names, such as 1000xuniform:1KiB..64KiB.
         #[arg(long, default_value = "100000x4KiB", value_name = "FILES")]
         files: String,
+        /// Videos in place of files: how many, x, and the share of their bytes that is made: 8000x1 (1.33 TB, as in
+        /// ISPASS'16 §VI-B), 1000x1/8 (21 GB), 1000x1/160 (1 GB). Each is there in 240p, 360p and 480p, one in five in 720p,
+        /// and takes 5 to 1000 s, 258 s on average.
+        #[arg(long, value_name = "VIDEOS", conflicts_with = "files")]
+        video: Option<VideoSet>,
+        /// With --video: videos that a player shows, made by ffmpeg; at least 1/8 of their bytes.
+        #[arg(long, requires = "video")]
+        real: bool,
         /// Seed of sizes and contents; the same seed gives the same files.
         #[arg(long, default_value_t = 1, value_name = "N")]
         seed: u64,
@@ -43,6 +59,15 @@ enum What {
     },
     /// Check that all files of a set are there, that they hold what they should, and that there are no others.
     Check {
+        /// The folder.
+        folder: PathBuf,
+        /// Read about this share of the files' ranges of 1 MiB, drawn anew each time, and the first and the last of each file
+        /// [default: all]. Units: per cent.
+        #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
+        sample: Option<f64>,
+    },
+    /// Have the kernel drop a set from its memory, so that it is read from the disk again.
+    Evict {
         /// The folder.
         folder: PathBuf,
     },
@@ -55,10 +80,21 @@ enum What {
 
 pub(crate) fn run(args: &FilesetArgs) -> Result<ExitCode> {
     match &args.what {
-        What::Make { folder, files, seed, threads } => {
-            make::make(folder, &FileSet::read(files, *seed)?, work::threads(*threads))?;
+        What::Make { folder, files, video, real, seed, threads } => {
+            let set = match video {
+                None => Set::Files(FileSet::read(files, *seed)?),
+                Some(video) => {
+                    let videos = Videos { catalog: Catalog::new(video, *seed)?, is_real: *real };
+                    if *real {
+                        real::check(&videos)?;
+                    }
+                    Set::Videos(videos)
+                }
+            };
+            make::make(folder, &set, work::threads(*threads))?;
         }
-        What::Check { folder } => check::check(folder)?,
+        What::Check { folder, sample } => check::check(folder, *sample)?,
+        What::Evict { folder } => evict::evict(folder)?,
         What::Remove { folder } => remove::remove(folder)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,8 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 use results::{Purpose, Trial};
 use rustix::termios::tcgetwinsize;
-use units::{Nanos, Rate};
+use spec::Workload;
+use units::{Nanos, Rate, SESSION_PERCENTILE};
 
 use crate::terminal::{takes_color, tell};
 use crate::view::{
@@ -137,7 +138,9 @@ fn subject(step: &Step<'_>) -> String {
 
 /// `103 krps`.
 fn load_words(step: &Step<'_>) -> String {
+    let of_sessions = || Workload::named(step.workload).is_some_and(|workload| workload.has_sessions());
     match step.rate_rps {
+        Some(per_s) if of_sessions() => sessions(per_s),
         Some(rps) => rate(rps),
         None if step.closed => "a closed loop".into(),
         None => "the rate of its arrivals".into(),
@@ -156,6 +159,9 @@ fn step_words(step: &Step<'_>) -> String {
 /// What matters of a trial while one waits: of a search for the maximum the throughput, otherwise the tail.
 fn outcome_words(trial: &Trial) -> String {
     let verdict = trial.verdict.label();
+    if trial.sessions.is_some() {
+        return of_sessions(trial);
+    }
     if trial.purpose == Purpose::MaxSearch {
         return format!("achieved {}, {verdict}", rate(trial.achieved_rps));
     }
@@ -164,6 +170,20 @@ fn outcome_words(trial: &Trial) -> String {
     };
     let raw = figure("p99", trial.claimed().p99_us);
     format!("{raw}{}{verdict}", figure("windowed p99", trial.windowed_p99_us))
+}
+
+/// `start-up delay p95 900 ms, misses 0.4 %, valid`: what sessions felt.
+fn of_sessions(trial: &Trial) -> String {
+    let startup = trial.times_us("startup", SESSION_PERCENTILE);
+    let startup = startup.map(|us| format!("start-up delay p95 {}", Nanos((us * 1e3).round() as u64)));
+    let ratio = |name: &str| trial.ratio(name).map(|ratio| format!("{name} {:.2} %", 100.0 * ratio));
+    let parts = [startup, ratio("rebuffer"), ratio("misses"), Some(trial.verdict.label().to_owned())];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `2.5 sessions/s`.
+fn sessions(per_s: f64) -> String {
+    format!("{} sessions/s", (1e3 * per_s).round() / 1e3)
 }
 
 fn rate(rps: f64) -> String {
@@ -179,6 +199,8 @@ pub(crate) fn clock(left: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use results::{Arrivals, DistributionSummary, Sessions, Verdict};
+
     use super::*;
 
     #[test]
@@ -189,6 +211,21 @@ mod tests {
         check(59.6, "1:00");
         check(65.0, "1:05");
         check(3723.0, "1:02:03");
+    }
+
+    #[test]
+    fn a_trial_of_sessions_says_what_they_felt() {
+        let mut trial = Trial { sessions: Some(Sessions::default()), ..Trial::default() };
+        trial.purpose = Purpose::MaxSearch;
+        trial.arrivals = Arrivals { intended: 1_000, completed: 996, ..Arrivals::default() };
+        trial.verdict = Verdict::Valid;
+        assert_eq!(outcome_words(&trial), "misses 0.40 %, valid");
+        trial.counters.insert("rebuffer_ratio".into(), 0.0125);
+        let startup = DistributionSummary { p95_us: Some(850_000.0), ..DistributionSummary::default() };
+        trial.sessions.as_mut().unwrap().distributions.insert("startup".into(), startup);
+        let words = "start-up delay p95 850 ms, rebuffer 1.25 %, misses 0.40 %, valid";
+        assert_eq!(outcome_words(&trial), words);
+        assert_eq!([sessions(2.0), sessions(0.123_46)], ["2 sessions/s", "0.123 sessions/s"]);
     }
 
     #[test]

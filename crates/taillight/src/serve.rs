@@ -2,6 +2,7 @@
 
 mod application;
 mod around;
+mod video_server;
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -32,6 +33,10 @@ enum Server {
     Memcached(Box<application::ApplicationArgs>),
     /// The NGINX of this machine, of an image, or of your own build, over a set of files.
     Nginx(Box<application::ApplicationArgs>),
+    /// NGINX over a set of videos, with a page that plays them.
+    Video(Box<application::ApplicationArgs>),
+    /// The embedded video server: videos that are computed instead of read, with faults to plant, for a demo and for tests.
+    VideoServer(video_server::VideoServerArgs),
     /// The null server: known service times and scheduled stalls, to test a load generator.
     Null(NullArgs),
     /// Remove what a killed run has left: bridges, containers, images.
@@ -123,6 +128,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
         Server::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
         Server::Memcached(args) => application::run(&TargetName::app("memcached"), args),
         Server::Nginx(args) => application::run(&TargetName::app("nginx"), args),
+        Server::Video(args) => application::run(&TargetName::app("video"), args),
+        Server::VideoServer(args) => video_server::run(args),
         Server::Other(words) => application::other(words),
         Server::CleanUp => clean_up(),
         Server::Null(null) => serve_null(null),
@@ -143,13 +150,17 @@ fn clean_up() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Lets this process have as many clients as it may at all. Where it may not raise its limit, it serves as many as it can.
+fn raise_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
 fn serve_null(args: &NullArgs) -> Result<ExitCode> {
     if let Some(cpu) = args.cpus.as_ref().and_then(|cpus| cpus.as_slice().first()) {
         pin_to(*cpu)?;
     }
-    // As many clients as this process may have at all. Where it may not raise its limit, it serves as many as it can.
-    let limit = getrlimit(Resource::Nofile);
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+    raise_limit();
     let mut reactor = Epoll::new().context("cannot set up the event loop")?;
     let address = reactor
         .listen(&args.listen.into())

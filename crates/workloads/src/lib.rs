@@ -7,5 +7,9 @@
 //! Try it: `taillight load cache --resolve`.
 
 pub mod cache;
+pub mod exchange;
 pub mod null;
+pub mod sets;
+pub mod status;
+pub mod video;
 pub mod web;

@@ -41,7 +41,7 @@ mod tests {
         let check = |bytes: &[u8], expect: Option<usize>| match Null.response(&mut (), &mut (), bytes) {
             Parsed::Partial | Parsed::Used(_) => assert_eq!(expect, Some(0)),
             Parsed::Done { used, .. } => assert_eq!(expect, Some(used)),
-            Parsed::Garbage(_) => assert_eq!(expect, None),
+            Parsed::Garbage(_) | Parsed::Refused(_) => assert_eq!(expect, None),
         };
         check(b"ok", Some(0));
         check(b"ok\nok\n", Some(3));

@@ -1,4 +1,4 @@
-//! Clients of caches that no package of Debian has: those of npm, and memcached_exporter by Go.
+//! What tests need and no package of Debian has: clients of caches of npm and of Go, and the player of the page of `apps/video`.
 
 use std::fs;
 use std::path::Path;
@@ -7,6 +7,8 @@ use std::process::Command;
 use super::tools::{find, run};
 
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients");
+/// The packages of the page that plays videos.
+const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../apps/video/player");
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
@@ -15,6 +17,7 @@ const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/mem
 pub(super) fn prepare(tools: &Path) {
     let clients = Path::new(CLIENTS);
     node(&clients.join("node"), &tools.join("node"));
+    node(Path::new(PLAYER), &tools.join("player"));
     go(&clients.join("exporter"), &tools.join("bin"));
 }
 

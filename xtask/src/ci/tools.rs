@@ -10,13 +10,14 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 18] = [
+const PACKAGES: [(&str, &str, &str); 19] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
     ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
     ("curl", "curl", "the test that fetches files as a user would"),
-    ("chromium", "chromium", "the test that opens the report in a browser"),
+    ("chromium", "chromium", "the tests that open the report and play videos in a browser"),
+    ("ffmpeg", "ffmpeg", "the tests that make videos and play them"),
     ("ip", "iproute2", "the tests of bridges and of agents on machines of their own"),
     ("lxc-start", "lxc", "the tests of servers in containers of LXC"),
     // The tests start a daemon of their own, which leaves the machine's network alone.

@@ -8,7 +8,7 @@ use crate::repository::Repository;
 
 /// Crates without clocks, sockets and threads; the same input gives the same output on every machine.
 pub(super) const PURE: &[&str] =
-    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store"];
+    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store", "videos"];
 
 enum Rule {
     /// None of `from` may reach any of `to`.
@@ -33,7 +33,7 @@ const RULES: &[Rule] = &[
     },
     Rule::Only { from: PURE, to: PURE, why: "a pure crate does without clocks, sockets and threads" },
     Rule::Never {
-        from: &["sphinx"],
+        from: &["sphinx", "video-server"],
         to: &["openloop", "workloads"],
         why: "server and generator share codec, reactor and pure crates only, so that one cannot hide the other's fault",
     },
@@ -49,16 +49,16 @@ const RULES: &[Rule] = &[
     },
     Rule::Never {
         from: &["trial"],
-        to: &["lab", "app", "knobs", "probes", "report", "sphinx", "null-server"],
+        to: &["lab", "app", "knobs", "probes", "report", "sphinx", "null-server", "video-server"],
         why: "a trial runs wherever an agent is; what plans, serves, changes, observes or draws is elsewhere",
     },
     Rule::Never {
         from: &["app"],
-        to: &["workloads", "sphinx", "null-server", "lab"],
+        to: &["workloads", "sphinx", "null-server", "video-server", "lab"],
         why: "an application is data, and its programs are met as processes",
     },
     Rule::Never {
-        from: &["reactor", "openloop", "workloads", "sphinx", "null-server"],
+        from: &["reactor", "openloop", "workloads", "sphinx", "null-server", "video-server"],
         to: &["agent"],
         why: "the control channel's runtime must not run where load is generated or served",
     },

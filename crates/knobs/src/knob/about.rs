@@ -20,7 +20,7 @@ const fn about(name: &'static str, does: &'static str, source: &'static str) -> 
 
 impl Knob {
     /// All of them, in the order in which docs/reference/knobs.md lists them.
-    pub const ABOUT: [About; 26] = [
+    pub const ABOUT: [About; 28] = [
         about(
             "cpu.set",
             "the processors that the subject's processes may use",
@@ -32,6 +32,16 @@ impl Knob {
             "Linux, sched-bwc.rst: the period of 100 ms is its default",
         ),
         about("memory.limit", "the memory that they allocate from now on", "IISWC'17 §V-A: memory cgroup"),
+        about(
+            "disk.read",
+            "what they read in a second from a disk",
+            "ISPASS'16 §VI-B: a video server waits for its disks; Table III has ten of 15 000 rpm, which few machines have",
+        ),
+        about(
+            "read-ahead",
+            "how far a disk is read ahead of what is asked for",
+            "Linux, sysfs-block: read_ahead_kb; ranges of videos cost more than they hold where it is larger than they are",
+        ),
         about(
             "net.rate",
             "the bandwidth of the device's egress, by HTB or TBF",

@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use units::{CpuList, ParseError};
@@ -10,6 +11,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("cpu.set", "processors, such as cpu.set=0-3 or cpu.set=cores:4"),
     ("cpu.quota", "a share of one processor, such as cpu.quota=50%"),
     ("memory.limit", "a size, such as memory.limit=512MiB"),
+    ("disk.read", "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv"),
+    ("read-ahead", "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv"),
     ("net.rate", "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf"),
     ("cache.ways", "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2"),
     ("irq.affinity", "processors, such as irq.affinity=0-3"),
@@ -78,6 +81,14 @@ fn read(name: &str, value: &str) -> Option<Knob> {
         "cpu.set" => Knob::CpuSet(cpus()?),
         "cpu.quota" => Knob::CpuQuota(quantity::read(value, PERCENT)?),
         "memory.limit" => Knob::MemoryLimit(quantity::read(value, BYTES)?),
+        "disk.read" => {
+            let (size, at) = at_folder(value)?;
+            Knob::DiskRead { bytes: quantity::read(size, BYTES)?, at }
+        }
+        "read-ahead" => {
+            let (size, at) = at_folder(value)?;
+            Knob::ReadAhead { bytes: if size == "0" { 0 } else { quantity::read(size, BYTES)? }, at }
+        }
         "net.rate" => {
             let (rate, by) = match value.split_once(':') {
                 None => (value, Shaper::Htb),
@@ -137,6 +148,14 @@ fn read(name: &str, value: &str) -> Option<Knob> {
     })
 }
 
+/// A value, and the folder behind it, which is a whole path.
+fn at_folder(value: &str) -> Option<(&str, Option<PathBuf>)> {
+    match value.split_once('@') {
+        None => Some((value, None)),
+        Some((value, folder)) => folder.starts_with('/').then(|| (value.trim(), Some(folder.into()))),
+    }
+}
+
 fn switch(text: &str) -> Option<Switch> {
     match text {
         "on" => Some(Switch::On),
@@ -178,6 +197,11 @@ mod tests {
         same("cpu.set=siblings:4");
         same("cpu.quota=50%");
         same("memory.limit=512MiB");
+        same("disk.read=10MiB");
+        check("disk.read=1024KiB @/srv/my videos", "disk.read=1MiB@/srv/my videos");
+        same("disk.read=1000B@/srv/a@b");
+        same("read-ahead=128KiB");
+        same("read-ahead=0@/srv");
         same("net.rate=1gbit");
         check("net.rate=1000mbit:htb", "net.rate=1gbit");
         same("net.rate=100mbit:tbf");
@@ -224,6 +248,10 @@ mod tests {
         check("cpu.sett=1", "there is no 'cpu.sett'; the nearest is 'cpu.set'");
         check("turbo=maybe", "turbo=on or off");
         check("cpu.quota=50", "cpu.quota=50%");
+        check("disk.read=10", "disk.read=10MiB@/srv");
+        check("disk.read=0B", "disk.read=10MiB@/srv");
+        check("disk.read=10MiB@srv", "disk.read=10MiB@/srv");
+        check("read-ahead=many", "read-ahead=128KiB");
         check("net.rate=1gbit:fq", "100mbit:tbf");
         check("cache.ways=40", "cache.ways=0-3@2");
         check("swap=on", "swap=off");

@@ -14,9 +14,9 @@ const PERIOD_US: u64 = 100_000;
 const LEAST_QUOTA_US: u64 = 1_000;
 
 /// A control group that the plan makes.
-struct Group {
-    folder: PathBuf,
-    version: u32,
+pub(super) struct Group {
+    pub(super) folder: PathBuf,
+    pub(super) version: u32,
     mount: PathBuf,
 }
 
@@ -62,7 +62,7 @@ impl Planner<'_> {
     /// The subject's group in the tree that holds `controller`; it is made once, and the processes move into it last.
     ///
     /// Errors: no process is named; the host lacks the controller; the group cannot be called so.
-    fn group(&mut self, controller: &str) -> Result<Group, Error> {
+    pub(super) fn group(&mut self, controller: &str) -> Result<Group, Error> {
         self.need_processes("name them: --pid PID, or a command")?;
         let Some(tree) = self.host.cgroups.holding(controller) else {
             let limit = format!("no mounted control group has the controller {controller}");

@@ -57,6 +57,9 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     for interrupt in fs::read_dir("/proc/irq").into_iter().flatten().flatten() {
         file(interrupt.path().join("smp_affinity_list").display().to_string());
     }
+    for disk in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+        file(disk.path().join("queue/read_ahead_kb").display().to_string());
+    }
     let mut groups = Vec::new();
     folders(Path::new("/sys/fs/cgroup"), victim.name(), &mut groups);
     folders(Path::new("/sys/fs/resctrl"), victim.name(), &mut groups);

@@ -156,6 +156,8 @@ impl Kernel for Played {
                 });
                 self.set(file, &padded.collect::<Vec<_>>().join(","))
             }
+            // The limits that are not written are named, too.
+            "io.max" => self.set(file, &format!("{} wbps=max riops=max wiops=max", text.trim())),
             "tasks" => {
                 let mut inside: Vec<String> = now.lines().map(str::to_owned).collect();
                 inside.push(text.trim().to_owned());
@@ -189,6 +191,7 @@ impl Kernel for Played {
         let delegated = self.here.read(&parent.join("cgroup.subtree_control"), None).unwrap_or_default();
         let files: &[(&str, &str)] = if delegated.is_empty() {
             match parent.file_name().and_then(|name| name.to_str()) {
+                Some("blkio") => &[("blkio.throttle.read_bps_device", "")],
                 Some("cpuset") => &[("cpuset.cpus", ""), ("cpuset.mems", "")],
                 Some("memory") => &[
                     ("memory.limit_in_bytes", "9223372036854771712"),
@@ -200,6 +203,7 @@ impl Kernel for Played {
             &[
                 ("cpuset.cpus", ""),
                 ("cpu.max", "max 100000"),
+                ("io.max", ""),
                 ("memory.max", "max"),
                 ("memory.events", "oom 4\noom_kill 2"),
             ]

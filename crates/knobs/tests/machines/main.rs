@@ -32,7 +32,12 @@ pub(crate) const PID: u32 = 4242;
 
 impl Machine {
     pub(crate) fn xeon() -> Machine {
-        Machine::of(planted::xeon, "3:cpu,cpuacct:/\n2:cpuset:/\n4:memory:/\n")
+        let machine = Machine::of(planted::xeon, "3:cpu,cpuacct:/\n2:cpuset:/\n4:memory:/\n6:blkio:/\n");
+        let also = |file: &str, line: &str| machine.plant(file, &format!("{}\n{line}", machine.text(file)));
+        also("proc/cgroups", "blkio\t6\t1\t1");
+        also("proc/self/mounts", "cgroup /sys/fs/cgroup/blkio cgroup rw,blkio 0 0");
+        machine.plant("sys/fs/cgroup/blkio/cgroup.procs", &format!("1\n{PID}"));
+        machine
     }
 
     pub(crate) fn thunderx() -> Machine {
@@ -57,7 +62,26 @@ impl Machine {
             fs::write(machine.root.path().join("proc/1180/cmdline"), line).unwrap();
         }
         tools::plant(machine.root.path());
+        machine.plant_disks();
         machine
+    }
+
+    /// Two disks: one of which a partition is mounted, and one that is mounted as a whole.
+    fn plant_disks(&self) {
+        let mounts = "27 1 8:2 / / rw,relatime shared:1 - ext4 /dev/sda2 rw\n28 27 8:16 / /srv rw - xfs /dev/sdb rw\n\
+            29 27 0:25 / /dev/shm rw - tmpfs tmpfs rw\n30 27 0:40 / /data rw - btrfs /dev/sdb rw";
+        self.plant("proc/self/mountinfo", mounts);
+        let folder = "sys/devices/pci0000:00/block";
+        for (name, number) in [("sda", "8:0"), ("sda/sda2", "8:2"), ("sdb", "8:16")] {
+            self.plant(&format!("{folder}/{name}/dev"), number);
+            let link = self.root.path().join("sys/dev/block").join(number);
+            fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(format!("../../devices/pci0000:00/block/{name}"), link).unwrap();
+        }
+        self.plant(&format!("{folder}/sda/sda2/partition"), "2");
+        self.plant(&format!("{folder}/sda/queue/read_ahead_kb"), "128");
+        self.plant(&format!("{folder}/sdb/queue/read_ahead_kb"), "8192");
+        self.plant("sys/class/block/sdb/dev", "8:16");
     }
 
     pub(crate) fn plant(&self, path: &str, text: &str) {

@@ -8,6 +8,8 @@ const ALL: &[&str] = &[
     "cpu.set=0-6",
     "cpu.quota=50%",
     "memory.limit=512MiB",
+    "disk.read=10MiB@/srv/videos",
+    "read-ahead=128KiB@/srv/videos",
     "net.rate=1gbit",
     "cache.ways=0-3",
     "cache.ways=4-19@others",
@@ -108,6 +110,9 @@ fn refuses_what_the_hardware_lacks() {
     check(&xeon, "power.cap=200W", "at most 145 W");
     check(&xeon, "congestion-control=bbr", "reno, cubic");
     check(&xeon, "nic.queues=64", "at most 63");
+    check(&xeon, "disk.read=1MiB@/dev/shm/set", "/dev/shm/set lies on tmpfs");
+    check(&xeon, "read-ahead=4KiB@/dev/shm", "lies on tmpfs");
+    check(&xeon, "read-ahead=4KiB@/data", "btrfs reads ahead by a measure of its own");
     check(&arm, "smt=off", "cannot switch it");
     check(&arm, "turbo=off", "no driver");
     check(&arm, "frequency=max", "no driver");
@@ -115,6 +120,29 @@ fn refuses_what_the_hardware_lacks() {
     check(&arm, "cache.ways=0-3", "resctrl");
     check(&arm, "nic.filters=on", "cannot switch its filters on");
     check(&arm, "nic.steer=11211:3", "no rules");
+}
+
+#[test]
+fn limits_of_disks_are_those_of_the_whole_disk_that_holds_a_folder() {
+    let check = |machine: &Machine, word: &str, folder: Option<&str>, expect: &str| {
+        let mut subject = machine.subject();
+        subject.folder = folder.map(Into::into);
+        let plan = plan(&knobs(&[word]), &machine.host(), &subject).unwrap();
+        let typed: Vec<String> = plan.iter().map(knobs::Action::typed).collect();
+        assert!(typed.iter().any(|line| line == expect), "{word}: {typed:?}");
+    };
+    let (xeon, arm) = (Machine::xeon(), Machine::thunderx());
+    let first = "/sys/fs/cgroup/blkio/taillight/blkio.throttle.read_bps_device";
+    let line = |number: &str, bytes: u64| format!("echo \"{number} {bytes}\" > {first}");
+    check(&xeon, "disk.read=10MiB@/home/x", None, &line("8:0", 10_485_760));
+    check(&xeon, "disk.read=10MiB@/srv", Some("/home"), &line("8:16", 10_485_760));
+    check(&xeon, "disk.read=4096B", Some("/srv/set"), &line("8:16", 4_096));
+    check(&xeon, "disk.read=1MiB@/data", None, &line("8:16", 1_048_576));
+    let second = "echo \"8:0 rbps=10485760\" > /sys/fs/cgroup/taillight/io.max";
+    check(&arm, "disk.read=10MiB@/", None, second);
+    let ahead = |number: &str, kib: u64| format!("echo {kib} > /sys/dev/block/{number}/queue/read_ahead_kb");
+    check(&xeon, "read-ahead=128KiB@/srv", None, &ahead("8:16", 128));
+    check(&arm, "read-ahead=0", Some("/"), &ahead("8:0", 0));
 }
 
 #[test]
@@ -129,13 +157,16 @@ fn asks_for_what_is_missing() {
     check(&["irq.affinity=0"], |_| {}, "irqbalance=off");
     check(&["rps=0"], |s| s.net_device = None, "--device eth0");
     check(&["rps=0"], |s| s.net_device = Some("../x".into()), "--device eth0");
-    for word in ["cache.ways=0-3", "cpu.set=0", "cpu.quota=50%", "memory.limit=1GiB"] {
+    for word in ["cache.ways=0-3", "cpu.set=0", "cpu.quota=50%", "memory.limit=1GiB", "disk.read=1MiB@/"] {
         check(&[word], |s| s.pids.clear(), "--pid");
     }
     check(&["cpu.set=subject"], |s| s.cpus = Default::default(), "--cpus");
     check(&["cpu.set=0", "cpu.set=1"], |_| {}, "set twice");
     check(&["cpu.quota=0.5%"], |_| {}, "1% or more");
     check(&["cpu.set=0"], |s| s.name = "a/b".into(), "plain word");
+    check(&["disk.read=1MiB"], |_| {}, "disk.read=10MiB@/srv");
+    check(&["read-ahead=128KiB"], |_| {}, "read-ahead=128KiB@/srv");
+    check(&["read-ahead=6KiB@/"], |_| {}, "a multiple of 4KiB");
     check(&["nic.steer=11211:0"], |_| {}, "nic.filters=on");
     check(&["nic.queues=4", "rps=0"], |_| {}, "apply it first");
     check(&["frequency=max", "smt=off"], |_| {}, "apply it first");

@@ -1,7 +1,7 @@
 //! The loads of two results that belong together.
 
 use results::study::Point;
-use results::{ComparedPoint, LoadPoint, Metric, Purpose, Trial, Verdict};
+use results::{ComparedPoint, LoadPoint, Purpose, Trial, Verdict};
 
 use super::{Choice, ratio};
 
@@ -57,6 +57,11 @@ impl Pair<'_> {
         self.a.share.filter(|_| self.b.share.is_some())
     }
 
+    /// Whether their loads are of sessions.
+    pub(super) fn is_of_sessions(&self) -> bool {
+        self.a.trials.iter().chain(&self.b.trials).any(|trial| trial.sessions.is_some())
+    }
+
     /// Trials of either side that say nothing.
     pub(super) fn invalid_trials(&self) -> u32 {
         let invalid = |load: &LoadPoint<'_>| load.trials.len() - load.usable().count();
@@ -69,18 +74,18 @@ impl Pair<'_> {
         trials.filter(|trial| matches!(trial.verdict, Verdict::Overloaded { .. })).count()
     }
 
-    /// The figure of both and its ratio; neither where no trials of both are usable.
-    pub(super) fn compare(&self, metric: Metric, paired: bool) -> ComparedPoint {
+    /// The figure of both that `read` gives and its ratio; neither where no trials of both are usable.
+    pub(super) fn compare(&self, read: Read<'_>, paired: bool) -> ComparedPoint {
         let at = |load: &LoadPoint<'_>, values: &[f64]| ratio::point(load.offered_rps.into(), values);
         let point = if paired {
-            let pairs = self.in_blocks(metric);
+            let pairs = self.in_blocks(read);
             let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
             // The drift of the machine is part of either side's spread, and not of the ratio's.
             let bare = |point: Point| Point { low: None, high: None, ..point };
             ratio::compared(bare(at(self.a, &a)), bare(at(self.b, &b)), Some(&pairs))
         } else {
             let of = |load: &LoadPoint<'_>| {
-                at(load, &load.usable().filter_map(|trial| value(metric, trial)).collect::<Vec<f64>>())
+                at(load, &load.usable().filter_map(|trial| value(read, trial)).collect::<Vec<f64>>())
             };
             ratio::compared(of(self.a), of(self.b), None)
         };
@@ -93,7 +98,7 @@ impl Pair<'_> {
     }
 
     /// Figures of trials that ran next to each other: the n-th of a block with the other side's n-th.
-    fn in_blocks(&self, metric: Metric) -> Vec<(f64, f64)> {
+    fn in_blocks(&self, read: Read<'_>) -> Vec<(f64, f64)> {
         let nth = |load: &LoadPoint<'_>, i: usize| {
             load.trials[..i].iter().filter(|t| t.block == load.trials[i].block).count()
         };
@@ -104,13 +109,16 @@ impl Pair<'_> {
             let Some(j) = partner else { continue };
             let (left, right) = (self.a.trials[i], self.b.trials[j]);
             if left.verdict.is_usable() && right.verdict.is_usable() {
-                pairs.extend(value(metric, left).zip(value(metric, right)));
+                pairs.extend(value(read, left).zip(value(read, right)));
             }
         }
         pairs
     }
 }
 
-fn value(metric: Metric, trial: &Trial) -> Option<f64> {
-    metric.of(trial).filter(|us| us.is_finite() && *us > 0.0)
+/// How a figure is read from a trial.
+pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
+
+fn value(read: Read<'_>, trial: &Trial) -> Option<f64> {
+    read(trial).filter(|value| value.is_finite() && *value > 0.0)
 }

@@ -23,10 +23,16 @@ pub(super) fn figure(a: &Choice<'_>, b: &Choice<'_>) -> Result<Option<ComparedFi
         title: "Peak throughput under QoS".into(),
         kind: FigureKind::Bars,
         x: axis("QoS target", ""),
-        y: axis("peak throughput", "rps"),
+        y: axis("peak throughput", unit(a)),
         series: vec![ComparedSeries { name: "peak throughput".into(), points: vec![point] }],
         left_out: Vec::new(),
     }))
+}
+
+/// In what its loads are counted.
+fn unit(side: &Choice<'_>) -> &'static str {
+    let of_sessions = side.experiment.trials.iter().any(|trial| trial.sessions.is_some());
+    if of_sessions { "sessions/s" } else { "rps" }
 }
 
 /// What a peak was judged by: the conditions, and the basis of a response time whose target may have left it open.

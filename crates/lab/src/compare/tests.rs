@@ -1,4 +1,6 @@
-use results::{ComparedPoint, Invalid, MaxThroughput, Peak, Ratio, Reason, Verdict};
+use results::{
+    ComparedPoint, DistributionSummary, Invalid, MaxThroughput, Peak, Ratio, Reason, Sessions, Verdict,
+};
 
 use super::*;
 use crate::sample;
@@ -54,6 +56,29 @@ fn one_live_run_is_compared_pair_by_pair() {
         assert!((ratio.value - 0.8).abs() < 1e-9, "{ratio:?}");
         assert!(ratio.high.unwrap() < 0.81 && ratio.low.unwrap() > 0.79, "{ratio:?}");
     }
+}
+
+#[test]
+fn what_sessions_felt_is_compared_in_figures_of_its_own() {
+    let mut experiment = live(6);
+    assert!(both(&experiment).figure("sessions").is_none());
+    for trial in &mut experiment.trials {
+        let factor = if trial.target == "sphinx" { 0.5 } else { 1.0 };
+        let startup = DistributionSummary { p95_us: Some(factor * 1e6), ..DistributionSummary::default() };
+        trial.sessions =
+            Some(Sessions { distributions: [("startup".to_owned(), startup)].into(), ..Sessions::default() });
+        trial.counters.insert("misses".into(), factor * 0.02);
+    }
+    let comparison = both(&experiment);
+    let points = |id: &str, series: &str| -> Vec<(Option<f64>, f64)> {
+        let figure = comparison.figure(id).unwrap();
+        assert_eq!(figure.x.unit, "sessions/s");
+        let series = figure.series.iter().find(|one| one.name == series).unwrap();
+        series.points.iter().map(|point| (point.a.y, point.ratio.unwrap().value)).collect()
+    };
+    assert_eq!(points("sessions", "start-up delay p95"), vec![(Some(1e6), 0.5); 3]);
+    assert_eq!(points("session-shares", "misses"), vec![(Some(2.0), 0.5); 3]);
+    assert!(comparison.figure("session-shares").unwrap().series.len() == 1);
 }
 
 #[test]

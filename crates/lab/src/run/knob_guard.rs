@@ -84,7 +84,8 @@ impl KnobGuard {
         let engine = Engine::here()?;
         engine.refuse_leftovers()?;
         let pids = servers.iter().flat_map(Server::pids).collect();
-        let hold = KnobGuard::of_processes(experiment, name, pids, placement, Some(&engine))?;
+        let folder = servers.iter().find_map(Server::folder).map(PathBuf::from);
+        let hold = KnobGuard::of_processes(experiment, name, (pids, folder), placement, Some(&engine))?;
         hold.and_client(experiment, name, agents, placement, Some(&engine))
     }
 
@@ -125,13 +126,13 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        KnobGuard::of_processes(experiment, name, server.pids(), placement, engine)
+        KnobGuard::of_processes(experiment, name, (server.pids(), server.folder().map(PathBuf::from)), placement, engine)
     }
 
     fn of_processes(
         experiment: &Spec,
         name: &str,
-        pids: Vec<u32>,
+        (pids, folder): (Vec<u32>, Option<PathBuf>),
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
@@ -143,6 +144,7 @@ impl KnobGuard {
             pids,
             net_device,
             net_namespace,
+            folder,
             cpus: placement.server.iter().copied().collect(),
             ..Subject::default()
         };

@@ -1,26 +1,31 @@
-//! The files that web servers serve, made once for all that ask for the same.
+//! The files that web and video servers serve, made once for all that ask for the same.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
-use spec::FilesPlace;
-use spec::workload::{self, Web};
+use spec::{FilesPlace, TargetName, Workload};
+use spec::workload::{self, VideoSet, Web};
 use units::ParseError;
 
-use crate::{Error, Interrupt};
+use crate::{Error, Interrupt, needs_files};
 
-/// How long it may take to make a set. 300 000 files take some seconds; the largest set has 14 times as many, and a disk
-/// may be slow.
+/// How long it may take to make a set of files. 300 000 files take some seconds; the largest set has 14 times as many, and a
+/// disk may be slow.
 const MAKING: Duration = Duration::from_secs(1800);
+/// The slowest disk that videos are waited for. Units: bytes per second; ours, a tenth of what a hard disk writes.
+const SLOWEST: u64 = 10 << 20;
+/// Bytes of a video at all of its bit rates: 258 s at 6.125 MiB in 10 s. Source: the means of CloudSuite's generator.
+const OF_VIDEO: u64 = 166_000_000;
 /// How often a request to stop is checked for meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 const MEMORY: &str = "/dev/shm";
 
-/// What a web server serves.
+/// What a web or video server serves.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Files {
     /// A folder of the user's.
@@ -28,12 +33,51 @@ pub enum Files {
     /// A set that is made for it, and removed when the last server that serves it has ended.
     Set {
         /// Its files.
-        files: workload::Files,
+        files: SetFiles,
         /// What it is drawn from.
         seed: u64,
         /// Where it lies.
         place: FilesPlace,
     },
+}
+
+/// The files of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SetFiles {
+    /// Those of a web server.
+    Web(workload::Files),
+    /// Videos.
+    Videos(VideoSet),
+}
+
+impl SetFiles {
+    /// The option of `taillight fileset make` that names it.
+    fn option(&self) -> String {
+        match self {
+            SetFiles::Web(files) => format!("--files={files}"),
+            SetFiles::Videos(videos) => format!("--video={videos}"),
+        }
+    }
+
+    /// How long it may take to make it.
+    fn making(&self) -> Duration {
+        match self {
+            SetFiles::Web(_) => MAKING,
+            SetFiles::Videos(videos) => {
+                let bytes = videos.videos as f64 * OF_VIDEO as f64 * videos.bytes.as_f64();
+                MAKING + Duration::from_secs_f64(bytes / SLOWEST as f64)
+            }
+        }
+    }
+}
+
+impl fmt::Display for SetFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SetFiles::Web(files) => files.fmt(f),
+            SetFiles::Videos(videos) => write!(f, "{videos} videos"),
+        }
+    }
 }
 
 /// The folder below which a set is made.
@@ -76,8 +120,40 @@ impl Files {
                 hint: "start it over yours by `taillight serve nginx --file-set FOLDER`, and name its address as the target",
             }));
         }
-        let files = web.files.get_or_insert_with(workload::Files::usual).clone();
+        let files = SetFiles::Web(web.files.get_or_insert_with(workload::Files::usual).clone());
         Ok(Files::Set { files, seed: web.files_seed, place: place.clone() })
+    }
+
+    /// What a server that is started for a workload serves; `None` of one that serves no files.
+    ///
+    /// Errors: as those of [`Files::asked_for`].
+    pub fn of_workload(
+        workload: &mut Workload,
+        target: &TargetName,
+        place: &FilesPlace,
+    ) -> Result<Option<Files>, Error> {
+        Ok(match workload {
+            Workload::Web(web) if needs_files(target) => Some(Files::asked_for(web, place)?),
+            Workload::Video(video) if !target.is_external() => {
+                Some(Files::of_videos(video.videos, video.videos_seed, place))
+            }
+            _ => None,
+        })
+    }
+
+    /// A set of videos, which is made where its server reads files.
+    pub fn of_videos(videos: VideoSet, seed: u64, place: &FilesPlace) -> Files {
+        Files::Set { files: SetFiles::Videos(videos), seed, place: place.clone() }
+    }
+
+    /// The videos that it describes, for a server that computes them.
+    pub(super) fn videos(&self) -> Option<app::Videos> {
+        match self {
+            Files::Set { files: SetFiles::Videos(videos), seed, .. } => {
+                Some(app::Videos { set: videos.to_string(), seed: *seed })
+            }
+            _ => None,
+        }
     }
 
     /// The folder that holds them: made now, by this program at `exe`, unless it exists.
@@ -106,10 +182,10 @@ impl Files {
         let folder = set_in(&own);
         let words = [
             ["fileset", "make"].map(str::to_owned).to_vec(),
-            vec![folder.display().to_string(), format!("--files={files}"), format!("--seed={seed}")],
+            vec![folder.display().to_string(), files.option(), format!("--seed={seed}")],
         ];
         let mut process = Process::spawn(Spec::new("fileset", exe).args(words.concat()))?;
-        let status = ended(&mut process, interrupt)?;
+        let status = ended(&mut process, files.making(), interrupt)?;
         if !status.success() {
             let said = process.stop(Duration::ZERO)?.stderr.join("\n");
             let message = said.trim().trim_start_matches("taillight: ").trim_start_matches("error: ").into();
@@ -121,13 +197,13 @@ impl Files {
 }
 
 /// How the `process` that makes a set ended. Errors: it did not in time, or the run was interrupted.
-fn ended(process: &mut Process, interrupt: &Interrupt) -> Result<ExitStatus, Error> {
+fn ended(process: &mut Process, making: Duration, interrupt: &Interrupt) -> Result<ExitStatus, Error> {
     let begun = Instant::now();
     loop {
         match process.wait(LOOK) {
             Err(launch::Error::StillRunning { name, stderr, .. }) => {
-                if begun.elapsed() >= MAKING {
-                    return Err(launch::Error::StillRunning { name, within: MAKING, stderr }.into());
+                if begun.elapsed() >= making {
+                    return Err(launch::Error::StillRunning { name, within: making, stderr }.into());
                 }
             }
             other => return Ok(other?),
@@ -149,6 +225,10 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
+    fn web(files: &str) -> SetFiles {
+        SetFiles::Web(files.parse().unwrap())
+    }
+
     #[test]
     fn what_is_asked_for_is_served() {
         let check = |mut web: Web, expect: Files, after: Option<&str>| {
@@ -156,7 +236,7 @@ mod tests {
             assert_eq!((files, web.files), (expect, after.map(|text| text.parse().unwrap())));
         };
         let set =
-            |files: &str, seed| Files::Set { files: files.parse().unwrap(), seed, place: FilesPlace::Disk };
+            |files: &str, seed| Files::Set { files: web(files), seed, place: FilesPlace::Disk };
         let asked = |files: &str, seed| Web {
             files: Some(files.parse().unwrap()),
             files_seed: seed,
@@ -180,7 +260,7 @@ mod tests {
     }
 
     fn set(below: &Path, files: &str) -> Files {
-        Files::Set { files: files.parse().unwrap(), seed: 7, place: FilesPlace::Below(below.into()) }
+        Files::Set { files: web(files), seed: 7, place: FilesPlace::Below(below.into()) }
     }
 
     #[test]
@@ -204,6 +284,29 @@ mod tests {
         let again = of("10x4KiB");
         assert!(again.folder().exists());
         assert_eq!(fs::read_to_string(&log).unwrap().lines().count(), 3);
+    }
+
+    #[test]
+    fn videos_are_made_by_their_own_option() {
+        let parent = tempfile::tempdir().unwrap();
+        let log = parent.path().join("log");
+        let exe = maker(parent.path(), &format!("mkdir \"$3\" && echo \"$@\" >> {}", log.display()));
+        let place = FilesPlace::Below(parent.path().into());
+        let files = Files::of_videos("20x1/8".parse().unwrap(), 7, &place);
+        let served = files.have_unless(&exe, &Interrupt::new()).unwrap();
+        assert!(served.folder().exists());
+        let made = fs::read_to_string(&log).unwrap();
+        assert!(made.contains("--video=20x1/8 --seed=7"), "{made}");
+        assert_eq!(files.videos(), Some(app::Videos { set: "20x1/8".into(), seed: 7 }));
+        assert_eq!(set(parent.path(), "10x4KiB").videos(), None);
+    }
+
+    #[test]
+    fn the_papers_videos_are_waited_for() {
+        // 1.3 TB at 10 MiB/s are 35 hours.
+        let hours = SetFiles::Videos("8000x1".parse().unwrap()).making().as_secs() / 3600;
+        assert!((34..38).contains(&hours), "{hours}");
+        assert_eq!(web("1x1").making(), MAKING);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! An application that is started for a run, with the files that it serves: here, and by agents on other machines.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use app::{
 };
 use launch::Instance;
 
-use super::files::Served;
+use super::files::{Files, Served};
 use super::usage::Usage;
 use super::{Machines, ServerOptions};
 use crate::{Error, TargetName};
@@ -17,7 +18,7 @@ use crate::{Error, TargetName};
 pub(super) struct ManagedServer {
     running: Running,
     // Behind the services that serve them.
-    _served: Option<Served>,
+    served: Option<Served>,
     options: ServerOptions,
 }
 
@@ -47,9 +48,15 @@ impl ManagedServer {
         let files = options.files.as_ref().filter(|_| needs_files);
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
         plan.files = served.as_ref().map(|served| served.folder().into());
+        plan.videos = options.files.as_ref().and_then(Files::videos);
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
-        Ok(ManagedServer { running, _served: served, options: options.clone() })
+        Ok(ManagedServer { running, served, options: options.clone() })
+    }
+
+    /// The folder whose files its services serve here.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.served.as_ref().map(Served::folder)
     }
 
     /// Stops all services and starts them again in the same places.

@@ -34,6 +34,7 @@ impl<W: Workload> Engine<W> {
             }
             Parsed::Done { outcome, then, .. } => (outcome, then),
             Parsed::Garbage(reason) => (Err(Fault::new("no answer of this protocol", reason)), Then::End),
+            Parsed::Refused(fault) => (Err(fault), Then::End),
         };
         connection.note_place(at);
         let answered = connection.in_flight.remove(place).expect("it was found there");

@@ -306,6 +306,10 @@ impl<W: Workload> Engine<W> {
                     result = Err(Loss::new("no answer of this protocol", reason));
                     break;
                 }
+                Parsed::Refused(fault) => {
+                    result = Err(Loss::new(fault.kind, fault.detail));
+                    break;
+                }
                 Parsed::Done { used, outcome, then } => {
                     used_up += used;
                     connection.note_place(at);

@@ -92,7 +92,8 @@ impl<S: FnMut(u64) -> Vec<Scripted>> Workload for Viewers<S> {
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {
-        vec![("steps".into(), self.ends.len() as u64, 1)]
+        let due = self.ends.iter().filter(|end| end.in_window.is_some()).count();
+        vec![("steps".into(), self.ends.len() as u64, 1), ("due in the window".into(), due as u64, 1)]
     }
 }
 
@@ -290,6 +291,7 @@ fn every_step_that_was_due_is_accounted_for() {
             })
             .sum();
         let intended = recording.tally.intended;
+        assert_eq!(recording.counters[1].1, intended, "seed {seed}: each that was due in the window is told once");
         // The arrivals may be shifted by up to one distance.
         let slack = (steps as f64 * (1.0 + rate * ms(distance).as_secs_f64())) as u64 + 2 * steps;
         assert!(intended.abs_diff(due) <= slack, "seed {seed}: {intended} for {due} ± {slack}");

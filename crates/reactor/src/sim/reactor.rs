@@ -410,6 +410,14 @@ impl Reactor for SimReactor {
         }
     }
 
+    fn reset(&mut self, conn: Conn) {
+        let at = self.clock();
+        if let Some(Link::Stream { peer: Some((peer, conn)) }) = self.remove(conn) {
+            let error = Some(io::ErrorKind::ConnectionReset);
+            self.wires.borrow_mut().deliver(peer, at, Delivery::Closed { conn, error });
+        }
+    }
+
     fn is_datagram(&self, conn: Conn) -> bool {
         let slot = self.slots.get(conn.slot as usize);
         slot.is_some_and(|s| s.open && s.generation == conn.generation && s.link.is_datagram())

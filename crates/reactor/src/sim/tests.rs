@@ -171,6 +171,48 @@ fn a_stream_whose_peer_sends_no_more_can_be_answered() {
     check(false, false, "", &[Some(std::io::ErrorKind::ConnectionReset)]);
 }
 
+/// Resets each client that says something; as a client it says something and waits for the end.
+#[derive(Default)]
+struct Resetter {
+    ends: Vec<Option<std::io::ErrorKind>>,
+}
+
+impl Handler<SimReactor> for Resetter {
+    fn event(&mut self, reactor: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Connected { conn } => {
+                reactor.output(conn).extend_from_slice(b"question");
+                reactor.flush(conn);
+            }
+            Event::Data { conn, .. } => {
+                reactor.reset(conn);
+                reactor.reset(conn);
+            }
+            Event::Closed { error, .. } => self.ends.push(error.map(|error| error.kind())),
+            _ => {}
+        }
+    }
+}
+
+impl Program for Resetter {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        reactor.poll(Wait::Sleep(Time::NEVER), self).unwrap();
+        true
+    }
+}
+
+#[test]
+fn a_reset_is_told_to_the_peer() {
+    let mut world = World::new(DELAY);
+    let (mut client, mut server) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    let addr = server.listen(&at("10.0.0.1:0")).unwrap();
+    client.connect(&addr).unwrap();
+    let (mut asks, mut resets) = (Resetter::default(), Resetter::default());
+    world.run(&mut [(&mut asks, &mut client), (&mut resets, &mut server)], LIMIT);
+    assert_eq!(asks.ends, [Some(std::io::ErrorKind::ConnectionReset)]);
+    assert_eq!(resets.ends, []);
+}
+
 const DELAY: Nanos = Nanos(5_000);
 const LIMIT: Time = Time(1_000_000_000);
 

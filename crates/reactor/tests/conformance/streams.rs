@@ -28,6 +28,7 @@ macro_rules! streams {
                 a_flush_of_nothing_sends_nothing
                 a_refused_connection_is_closed_with_the_reason
                 a_close_is_seen_by_the_peer_and_makes_no_event
+                a_reset_is_told_to_the_peer_where_it_can_be
                 what_was_flushed_leaves_before_the_end
                 a_paused_connection_is_not_read
                 a_half_closed_connection_is_answered_when_asked_for
@@ -293,6 +294,21 @@ pub(crate) fn a_close_is_seen_by_the_peer_and_makes_no_event<R: Backend>(net: Ne
     witness.look(&mut reactor);
     assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
     assert!(witness.closed.is_empty());
+}
+
+pub(crate) fn a_reset_is_told_to_the_peer_where_it_can_be<R: Backend>(net: Net) {
+    let Some((mut reactor, address, _place)) = server::<R>(net) else { return };
+    let mut client = peer::connect(&address);
+    let mut witness = Witness::default();
+    witness.until(&mut reactor, |w| w.accepted.len() == 1);
+    reactor.reset(witness.accepted[0]);
+    witness.look(&mut reactor);
+    let outcome = client.read(&mut [0; 1]).map_err(|error| error.kind());
+    let told = net == Net::Tcp && R::NAME == Epoll::NAME;
+    assert_eq!(outcome, if told { Err(io::ErrorKind::ConnectionReset) } else { Ok(0) });
+    assert!(witness.closed.is_empty());
+    // One that is gone is left alone.
+    reactor.reset(witness.accepted[0]);
 }
 
 pub(crate) fn what_was_flushed_leaves_before_the_end<R: Backend>(net: Net) {

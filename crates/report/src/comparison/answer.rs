@@ -6,7 +6,7 @@ use results::{ComparedFigure, ComparedPoint, Comparison, Metric};
 use super::rows::{bounds, place};
 use crate::headline::Sentence;
 use crate::number;
-use crate::quantity::{is_time, quantity};
+use crate::quantity::{is_time, quantity, quantity_range};
 
 /// What the ratio of `point` says: which side is faster or higher, that no difference was seen, or that the repeats are
 /// too few to judge; nothing where nothing bounds it.
@@ -71,7 +71,7 @@ fn peaks(comparison: &Comparison) -> Option<String> {
     let (a, b) = (&comparison.a.label, &comparison.b.label);
     let words = |peak: &Point| match (peak.y?, peak.high) {
         (low, _) if low <= 0.0 => Some("no load".to_owned()),
-        (low, Some(high)) => Some(number::rate_range(low, high)),
+        (low, Some(high)) => Some(quantity_range(low, high, &figure.y.unit)),
         (low, None) => Some(format!("at least {}", quantity(low, &figure.y.unit))),
     };
     let rates = format!("{b} {}, {a} {}", words(&point.b)?, words(&point.a)?);

@@ -7,6 +7,7 @@ use super::place::place;
 use super::scale::Scale;
 use super::series::{State, subject_class};
 use super::{Canvas, Shape, Size};
+use crate::load::LoadUnit;
 use crate::load_point::choose;
 use crate::measure::Target;
 use crate::number;
@@ -46,7 +47,7 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
             @for chosen in choose(&first.points, 3, meets) {
                 @let title = match chosen.share {
                     Some(share) => format!("Distribution at {} of the maximum", number::percent(share)),
-                    None => format!("Distribution at {}", number::rate(Some(chosen.offered_rps))),
+                    None => format!("Distribution at {}", LoadUnit::of_point(chosen).rate(Some(chosen.offered_rps))),
                 };
                 @let curves: Vec<Curve> = subjects.iter().filter_map(|subject| {
                     let point = subject.nearest(chosen.share, chosen.offered_rps)?;
@@ -61,9 +62,10 @@ pub(crate) fn distribution(subjects: &[Subject], target: &Target, tips: &mut Tip
 
 /// `90 %` of the maximum where the load was chosen so, else the rate.
 pub(crate) fn load_label(point: &LoadPoint) -> String {
+    let rate = LoadUnit::of_point(point).rate(Some(point.offered_rps));
     match point.share {
-        Some(share) => format!("{} · {}", number::percent(share), number::rate(Some(point.offered_rps))),
-        None => number::rate(Some(point.offered_rps)),
+        Some(share) => format!("{} · {rate}", number::percent(share)),
+        None => rate,
     }
 }
 

@@ -5,6 +5,7 @@ use super::load_chart::LoadChart;
 use super::scale::Scale;
 use super::series::Series;
 use super::{Shape, Size};
+use crate::load::LoadUnit;
 use crate::measure::Measure;
 use crate::number;
 use crate::subject::{Subject, any_closed};
@@ -33,6 +34,7 @@ pub(crate) fn lag(subjects: &[Subject]) -> Markup {
     }
     let values: Vec<f64> = series.iter().flat_map(Series::values).collect();
     let chart = LoadChart {
+        unit: LoadUnit::of_subjects(subjects),
         y_title: "generator lag",
         y: Scale::log(values.into_iter()),
         y_tick: &number::micros_short,
@@ -60,6 +62,7 @@ pub(crate) fn busy(subjects: &[Subject]) -> Markup {
         })
         .collect();
     let chart = LoadChart {
+        unit: LoadUnit::of_subjects(subjects),
         y_title: "share of time busy",
         y: Scale::linear(1.0),
         y_tick: &number::percent,

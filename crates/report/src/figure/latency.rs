@@ -5,6 +5,7 @@ use super::load_chart::{Band, Level, LoadChart};
 use super::scale::Scale;
 use super::series::{Series, subject_class};
 use super::{Canvas, Size};
+use crate::load::LoadUnit;
 use crate::measure::{Measure, Target};
 use crate::number;
 use crate::subject::{Subject, any_closed};
@@ -48,7 +49,8 @@ pub(crate) fn latency_stamp(subjects: &[Subject], target: &Target) -> Markup {
     let bare = |subject: &Subject| Series { label: String::new(), ..Series::of_subject(subject, &judged) };
     let limit = |us: f64| Level { y: us, label: String::new(), short: String::new() };
     let levels = target.limit_us().map(limit).into_iter().collect();
-    let canvas = chart(subjects.iter().map(bare).collect(), levels, Vec::new()).draw(Size::Tile).still();
+    let series = subjects.iter().map(bare).collect();
+    let canvas = chart(LoadUnit::of_subjects(subjects), series, levels, Vec::new()).draw(Size::Tile).still();
     PreEscaped(canvas.svg("", "Response time against offered load"))
 }
 
@@ -76,17 +78,19 @@ fn draw(subjects: &[Subject], target: &Target, size: Size) -> Canvas {
         label: format!("QoS: {}", target.words()),
         short: format!("QoS {}", number::micros_short(us)),
     };
-    chart(series, target.limit_us().map(level).into_iter().collect(), bands(subjects)).draw(size)
+    let levels = target.limit_us().map(level).into_iter().collect();
+    chart(LoadUnit::of_subjects(subjects), series, levels, bands(subjects)).draw(size)
 }
 
 fn panel(subjects: &[Subject], measure: &Measure) -> Canvas {
     let series = subjects.iter().map(|subject| Series::of_subject(subject, measure)).collect();
-    chart(series, Vec::new(), Vec::new()).draw(Size::Half)
+    chart(LoadUnit::of_subjects(subjects), series, Vec::new(), Vec::new()).draw(Size::Half)
 }
 
-fn chart(series: Vec<Series>, levels: Vec<Level>, bands: Vec<Band>) -> LoadChart<'static> {
+fn chart(unit: LoadUnit, series: Vec<Series>, levels: Vec<Level>, bands: Vec<Band>) -> LoadChart<'static> {
     let values = series.iter().flat_map(Series::values).chain(levels.iter().map(|level| 1.3 * level.y));
     LoadChart {
+        unit,
         y_title: "response time",
         y: Scale::log(values.collect::<Vec<_>>().into_iter()),
         y_tick: &number::micros_short,
@@ -98,21 +102,22 @@ fn chart(series: Vec<Series>, levels: Vec<Level>, bands: Vec<Band>) -> LoadChart
 }
 
 /// The peaks, and for a single subject its maximum throughput too.
-fn bands(subjects: &[Subject]) -> Vec<Band> {
+pub(super) fn bands(subjects: &[Subject]) -> Vec<Band> {
     let single = subjects.len() == 1;
+    let unit = LoadUnit::of_subjects(subjects);
     let mut bands = Vec::new();
     for subject in subjects {
         let what = if single { "peak".to_owned() } else { super::frame::clip(subject.name, 18) };
         let class = if single { "peak".to_owned() } else { subject_class(subject.slot) };
         if let Some(peak) = subject.peak().filter(|peak| peak.low_rps > 0.0) {
             let label = match peak.high_rps {
-                Some(high) => format!("{what} {}", number::rate_range(peak.low_rps, high)),
-                None => format!("{what} ≥ {}", number::rate(Some(peak.low_rps))),
+                Some(high) => format!("{what} {}", unit.range(peak.low_rps, high)),
+                None => format!("{what} ≥ {}", unit.rate(Some(peak.low_rps))),
             };
             bands.push(Band { from: peak.low_rps, to: peak.high_rps, label, class });
         }
         if let Some(max) = subject.max_throughput().filter(|_| single) {
-            let label = format!("max {}", number::rate(Some(max.reference)));
+            let label = format!("max {}", unit.rate(Some(max.reference)));
             bands.push(Band { from: max.reference, to: None, label, class: "max".into() });
         }
     }

@@ -5,10 +5,13 @@ use super::place::place;
 use super::scale::Scale;
 use super::series::Series;
 use super::{Canvas, Size};
+use crate::load::LoadUnit;
 use crate::number;
 
 /// A chart of something against the offered load: most figures of a report are one.
 pub(crate) struct LoadChart<'a> {
+    /// In what the load is counted.
+    pub unit: LoadUnit,
     pub y_title: &'a str,
     pub y: Scale,
     pub y_tick: &'a dyn Fn(f64) -> String,
@@ -40,7 +43,7 @@ pub(crate) struct Band {
 }
 
 impl LoadChart<'_> {
-    /// The highest load that any part needs. Units: rps.
+    /// The highest load that any part needs. Units: rps, or sessions per second.
     pub(crate) fn top_load(series: &[Series], bands: &[Band]) -> f64 {
         let ends = bands.iter().flat_map(|band| [band.from, band.to.unwrap_or(0.0)]);
         series.iter().flat_map(Series::loads).chain(ends).filter(|x| x.is_finite()).fold(0.0, f64::max)
@@ -59,7 +62,7 @@ impl LoadChart<'_> {
             bottom: 3.0 * font + 10.0,
         };
         let frame = Frame::new(&canvas, margins, Scale::linear(1.04 * top), self.y.clone());
-        let (unit, name) = number::rate_unit(top);
+        let (unit, name) = self.unit.axis(top);
         let x_title = format!("offered load ({name})");
         let x = Axis { title: &x_title, tick: &|rps| number::short(rps / unit) };
         self.bands_behind(&mut canvas, &frame);

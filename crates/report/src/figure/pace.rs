@@ -1,14 +1,12 @@
 use maud::Markup;
 use results::WindowPoint;
 
-use super::panel::{Panel, over_time, tiles};
+use super::panel::{Panel, over_time, tiles, window_ms};
 use super::scale::Scale;
 use super::timeline::{curve, name_ends};
 use super::{Canvas, Size};
 use crate::number;
 
-/// Windows in a second.
-const PER_SECOND: f64 = 10.0;
 
 /// The load that was offered in each window beside the one that was achieved.
 pub(super) fn pace(panels: &[Panel]) -> Markup {
@@ -22,7 +20,8 @@ pub(super) fn pace(panels: &[Panel]) -> Markup {
 fn draw(panel: &Panel, size: Size) -> Canvas {
     let trial = panel.trial;
     let mut canvas = Canvas::new(size);
-    let rps = |count: Option<u64>| count.map(|n| n as f64 * PER_SECOND);
+    let per_second = 1e3 / window_ms(trial);
+    let rps = |count: Option<u64>| count.map(|n| n as f64 * per_second);
     let offered = |window: &WindowPoint| rps(window.offered);
     let answered = |window: &WindowPoint| rps(window.answered);
     let failed = |window: &WindowPoint| rps(window.errors);

@@ -82,13 +82,13 @@ pub(super) fn over_time(
     ticks: impl Fn(&Frame) -> Vec<(f64, String)>,
 ) -> Frame {
     let font = canvas.size.font();
-    let end_ms =
-        trial.windows.iter().map(|window| window.start_ms.saturating_add(100)).max().unwrap_or(100) as f64;
+    let last = trial.windows.iter().map(|window| window.start_ms).max().unwrap_or(0);
+    let end_ms = last as f64 + window_ms(trial);
     // A closed loop is named over the plot.
     let top = if trial.is_closed_loop() { 8.0 + font } else { 8.0 };
     let margins = Margins { left: 46.0, right: room, top, bottom: 22.0 };
     let frame = Frame::new(canvas, margins, Scale::linear(end_ms / 1e3), y.clone());
-    let (width, height) = (frame.x.at(0.1) - frame.left, frame.bottom - frame.top);
+    let (width, height) = (frame.x.at(window_ms(trial) / 1e3) - frame.left, frame.bottom - frame.top);
     for window in trial.windows.iter().filter(|window| window.disturbed) {
         canvas.rect("disturbed", (frame.x.at(window.start_ms as f64 / 1e3), frame.top), width, height);
     }
@@ -106,6 +106,12 @@ pub(super) fn over_time(
     }
     canvas.line("axis", (frame.left, frame.bottom), (frame.right, frame.bottom));
     frame
+}
+
+/// How long the windows of a trial are: 100 ms, and longer in one of more than 100 s.
+pub(super) fn window_ms(trial: &Trial) -> f64 {
+    let starts = trial.windows.first().zip(trial.windows.get(1));
+    starts.map_or(100.0, |(first, second)| second.start_ms.saturating_sub(first.start_ms).max(1) as f64)
 }
 
 /// The ticks of a logarithmic axis of times: its decades.

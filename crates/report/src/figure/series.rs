@@ -106,13 +106,14 @@ impl Series {
         self
     }
 
-    /// Moves what lies beyond the load `edge` to it, with its figure cut likewise; returns the loads that were moved.
-    pub(crate) fn hold_within(&mut self, edge: f64) -> Vec<f64> {
+    /// Moves what lies beyond the load `edge` to it, with its figure cut likewise where that is `alike`; returns the loads
+    /// that were moved.
+    pub(crate) fn hold_within(&mut self, edge: f64, alike: bool) -> Vec<f64> {
         self.medians.retain(|median| median.x <= edge);
         let mut moved = Vec::new();
         for dot in self.dots.iter_mut().filter(|dot| dot.x > edge) {
             moved.push(dot.x);
-            (dot.x, dot.y) = (edge, dot.y.min(edge));
+            (dot.x, dot.y) = (edge, if alike { dot.y.min(edge) } else { dot.y });
         }
         moved
     }
@@ -149,10 +150,13 @@ mod tests {
             medians: vec![median(10.0), median(500.0)],
             dots: vec![dot(10.0, 10.0), dot(500.0, 12.0), dot(2000.0, 900.0)],
         };
-        assert_eq!(series.hold_within(20.0), [500.0, 2000.0]);
+        assert_eq!(series.hold_within(20.0, true), [500.0, 2000.0]);
         let places: Vec<(f64, f64)> = series.dots.iter().map(|dot| (dot.x, dot.y)).collect();
         assert_eq!(places, [(10.0, 10.0), (20.0, 12.0), (20.0, 20.0)]);
         assert_eq!(series.loads().fold(0.0, f64::max), 20.0);
-        assert!(series.hold_within(f64::INFINITY).is_empty());
+        assert!(series.hold_within(f64::INFINITY, true).is_empty());
+        series.dots.push(dot(500.0, 900.0));
+        assert_eq!(series.hold_within(20.0, false), [500.0]);
+        assert_eq!(series.dots.last().map(|dot| (dot.x, dot.y)), Some((20.0, 900.0)));
     }
 }

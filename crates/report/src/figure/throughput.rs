@@ -5,6 +5,7 @@ use super::load_chart::{Band, LoadChart};
 use super::scale::Scale;
 use super::series::{Series, subject_class};
 use super::{Shape, Size};
+use crate::load::LoadUnit;
 use crate::measure::Measure;
 use crate::number;
 use crate::subject::{Subject, any_closed};
@@ -32,40 +33,53 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
             series.with(subject, &measure, &EVERY)
         })
         .collect();
+    let unit = LoadUnit::of_subjects(subjects);
+    let of_sessions = unit == LoadUnit::Sessions;
     let mut bands = Vec::new();
     for subject in subjects {
         if let Some(max) = subject.max_throughput() {
             let what = if single { "max".to_owned() } else { super::frame::clip(subject.name, 18) };
-            let label = format!("{what} {}", number::rate_range(max.low, max.high));
+            let label = format!("{what} {}", unit.range(max.low, max.high));
             let class = if single { "max".to_owned() } else { subject_class(subject.slot) };
             bands.push(Band { from: max.low, to: Some(max.high), label, class });
         }
     }
     let edge = edge(subjects, &bands);
-    let beyond: Vec<f64> = series.iter_mut().flat_map(|series| series.hold_within(edge)).collect();
+    // What is achieved of sessions is counted in requests, which their load does not bound.
+    let beyond: Vec<f64> =
+        series.iter_mut().flat_map(|series| series.hold_within(edge, !of_sessions)).collect();
+    let highest = series.iter().flat_map(Series::values).fold(0.0, f64::max);
     let top =
-        LoadChart::top_load(&series, &bands).max(series.iter().flat_map(Series::values).fold(0.0, f64::max));
-    let (unit, name) = number::rate_unit(top);
+        if of_sessions { highest } else { LoadChart::top_load(&series, &bands).max(highest) };
+    let (scale, name) = number::rate_unit(top);
     let title = format!("achieved throughput ({name})");
     let chart = LoadChart {
+        unit,
         y_title: &title,
         y: Scale::linear(1.04 * top),
-        y_tick: &|rps| number::short(rps / unit),
+        y_tick: &|rps| number::short(rps / scale),
         series,
         levels: Vec::new(),
         bands,
-        diagonal: Some("achieved = offered"),
+        diagonal: (!of_sessions).then_some("achieved = offered"),
     };
     let caption = html! {
         "Every trial, the searches’ too. The band spans the maximum throughput: from the highest rate that was "
-        "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not."
+        @if of_sessions {
+            "sustained (at least 99 % of the steps completed, as many ended as fell due) to the lowest that was not. "
+            "Each session sends many requests, which are what is achieved."
+        } @else {
+            "sustained (at least 99 % achieved, no trend in the backlog) to the lowest that was not."
+        }
         @if !beyond.is_empty() {
             " " (number::plural(beyond.len(), "trial")) " of a search, which offered up to "
-            (number::rate(Some(beyond.iter().copied().fold(0.0, f64::max)))) ", "
+            (unit.rate(Some(beyond.iter().copied().fold(0.0, f64::max)))) ", "
             @if beyond.len() == 1 { "stands" } @else { "stand" } " at the right edge."
         }
     };
-    super::half("Achieved against offered throughput", any_closed(subjects), caption, chart.draw(Size::Half))
+    let title =
+        if of_sessions { "Requests answered against offered load" } else { "Achieved against offered throughput" };
+    super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 
 /// The highest load that the figure shows in its place: a little beyond the loads that were asked for, and beyond the maximum.

@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::panel::{Panel, decades, over_time, panels, tiles};
 use super::place::place;
 use super::scale::Scale;
-use super::{Canvas, Shape, Size, heat, outstanding, pace};
+use super::{Canvas, Shape, Size, heat, outstanding, pace, sessions};
 use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;
@@ -31,6 +31,8 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
         div.figures {
             (tiles("Response time over time", caption, with_series(), |panel, size| draw(panel, size, target, &y, tips)))
             (heat::heat(&panels, target))
+            (sessions::buffers(&panels))
+            (sessions::live(&panels))
             (outstanding::outstanding(&panels))
             (pace::pace(&panels))
         }

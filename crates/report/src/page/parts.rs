@@ -2,7 +2,9 @@ use maud::{Markup, html};
 use results::{LoadPoint, Trial};
 
 use crate::figure::load_label;
+use crate::load::LoadUnit;
 use crate::number;
+use crate::sessions::{DISTRIBUTION_HEADS, distributions};
 use crate::subject::Subject;
 
 /// A trial of each load with the words that name the load.
@@ -20,13 +22,25 @@ pub(crate) fn parts(subjects: &[Subject]) -> Markup {
                 .filter_map(move |point| Some((format!("{who}{}", load_label(point)), typical(point)?)))
         })
         .collect();
-    let tables =
-        [operations(&rows), errors(&rows), servers(&rows), wire(&rows), connections(&rows), agents(&rows)];
+    let tables = [
+        sessions(&rows),
+        felt(&rows),
+        operations(&rows),
+        errors(&rows),
+        servers(&rows),
+        wire(&rows),
+        connections(&rows),
+        agents(&rows),
+    ];
     let tables: Vec<Markup> = tables.into_iter().flatten().collect();
     html! {
         @if !tables.is_empty() {
             section #parts {
-                h2 { "By operation, error, server, connection and machine" }
+                h2 {
+                    @if LoadUnit::of_subjects(subjects) == LoadUnit::Sessions { "By session, operation" }
+                    @else { "By operation" }
+                    ", error, server, connection and machine"
+                }
                 p.lead { "Of each load the trial in the middle of its repeats, by its median p99." }
                 @for table in &tables { (table) }
             }
@@ -63,6 +77,27 @@ fn table(title: &str, heads: &[&str], words: usize, rows: Vec<Vec<String>>) -> O
             }
         }
     })
+}
+
+fn sessions(rows: &Rows) -> Option<Markup> {
+    let rows = rows.iter().filter_map(|(load, trial)| {
+        let of = trial.sessions.as_ref()?;
+        let live = number::count(of.live_mean.round() as u64);
+        let counts = [of.underway, of.begun, of.refused, of.ended, of.cut, of.live_max].map(number::count);
+        let [underway, begun, refused, ended, cut, most] = counts;
+        Some(vec![load.clone(), underway, begun, refused, ended, cut, live, most])
+    });
+    let heads =
+        ["load", "under way at the start", "arrived", "without room", "ended", "cut", "live, mean", "at most"];
+    table("What became of the sessions", &heads, 1, rows.collect())
+}
+
+fn felt(rows: &Rows) -> Option<Markup> {
+    let rows = rows.iter().flat_map(|(load, trial)| {
+        distributions(trial).into_iter().map(move |row| [vec![load.clone()], row].concat())
+    });
+    let heads = [&["load"][..], &DISTRIBUTION_HEADS].concat();
+    table("What was measured of sessions", &heads, 2, rows.collect())
 }
 
 fn operations(rows: &Rows) -> Option<Markup> {
@@ -212,7 +247,7 @@ fn agents(rows: &Rows) -> Option<Markup> {
                 agent.verdict.label().into(),
                 number::offset(agent.clock_offset_us, agent.clock_offset_error_us),
                 agent.drift_ppm.map_or(number::NONE.into(), |ppm| format!("{} ppm", number::short(ppm))),
-                number::rate(Some(agent.offered_rps)),
+                LoadUnit::of(trial).rate(Some(agent.offered_rps)),
                 number::rate(Some(agent.achieved_rps)),
                 number::micros(agent.response_time.p99_us),
                 number::micros(agent.generator_lag.p99_us),

@@ -7,6 +7,7 @@ use crate::number;
 pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
     let trial = experiments.iter().flat_map(|experiment| &experiment.trials).next_back();
     let closed = trial.is_some_and(results::Trial::is_closed_loop);
+    let of_sessions = trial.is_some_and(|trial| trial.sessions.is_some());
     html! {
         @if let Some(trial) = trial {
             p {
@@ -14,6 +15,10 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
                     "Load is a closed loop: a client asks again when it was answered, so that a slow server slows its "
                     "own measurement down. The corrected column adds the requests that a client would have sent at "
                     "the expected interval while it waited. "
+                } @else if of_sessions {
+                    "Load is open-loop: sessions arrive at times drawn beforehand, and each sends its steps at times that were "
+                    "fixed when it arrived. A step that is late delays the steps behind it, which shows in their response "
+                    "times, and never a session that arrives. Loads are in sessions a second, what is achieved in requests. "
                 } @else {
                     "Load is open-loop: requests are due at times drawn beforehand and never wait for earlier "
                     "answers, so that a slow server cannot slow its own measurement down. "
@@ -25,6 +30,20 @@ pub(crate) fn reading(experiments: &[&Experiment]) -> Markup {
             }
         }
         dl.reading {
+            @if of_sessions {
+                dt { "step" }
+                dd { "A request of a session, such as a chunk of a video, due at a time that was fixed when the session arrived." }
+                dt { "start-up delay" }
+                dd { "From the arrival of a session until it plays." }
+                dt { "stalls/h" }
+                dd { "How often a session stood still because nothing was left to play, in an hour that was watched." }
+                dt { "rebuffer ratio" }
+                dd { "The time in which sessions stood still, over the time in which they stood still or played." }
+                dt { "misses" }
+                dd { "The steps that were not whole within their time-out, of the steps due: quality of service, and no error of the measurement." }
+                dt { "live" }
+                dd { "Sessions under way at once, mean over the window; those that were when the load began have drawn ages." }
+            }
             dt { "response time" }
             dd { "From the time a request was due to its answer (done − intended). All latencies are this." }
             dt { "service time" }

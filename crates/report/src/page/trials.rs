@@ -1,9 +1,11 @@
 use maud::{Markup, html};
 use results::{LoadPoint, Metric, Purpose, Trial};
 
+use crate::load::LoadUnit;
 use crate::load_point::micros;
 use crate::notes::verdict_words;
 use crate::number;
+use crate::sessions::columns;
 use crate::subject::{CLOSED, Subject, any_closed};
 
 /// Rows from which a table starts folded.
@@ -11,7 +13,7 @@ const LONG: usize = 16;
 
 /// The medians over the repeats of each load.
 pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
-    let targets = targets(subjects);
+    let (targets, felt) = (targets(subjects), columns(subjects));
     let loop_words = if any_closed(subjects) { format!(" ({CLOSED}, uncorrected)") } else { String::new() };
     html! {
         div.scroll {
@@ -24,7 +26,9 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                 }
                 thead { tr {
                     @if subjects.len() > 1 { th.text { "target" } }
-                    th { "load" } th { "offered" } th { "achieved" } th { "mean" } th { "p50" } th { "p99" }
+                    th { "load" } th { "offered" } th { "achieved" }
+                    @for column in &felt { th { (column.head) } }
+                    th { "mean" } th { "p50" } th { "p99" }
                     th { "windowed p99" } th { "p99.9" }
                     @for us in &targets { th { "within " (number::micros_short(*us)) } }
                     th { "lag p99" } th.text { "trials" }
@@ -34,8 +38,9 @@ pub(crate) fn load_points(subjects: &[Subject]) -> Markup {
                         tr class=[(point.usable().count() == 0).then_some("hatched")] {
                             @if subjects.len() > 1 { th.text scope="row" { (subject.name) } }
                             td { (point.share.map_or(number::NONE.into(), number::percent)) }
-                            td { (number::rate(Some(point.offered_rps))) }
+                            td { (LoadUnit::of_point(point).rate(Some(point.offered_rps))) }
                             td { (number::rate(point.told(|trial| Some(trial.achieved_rps)))) }
+                            @for column in &felt { td { (column.of(point)) } }
                             @for metric in [Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999] {
                                 td { (micros(point, |trial| metric.of(trial))) }
                             }
@@ -189,7 +194,7 @@ fn row(trial: &Trial) -> Markup {
                 td.text { (trial.target) }
                 td.text { (purpose_words(trial.purpose)) }
                 td { (trial.block) }
-                td { (number::rate(Some(trial.offered_rps))) }
+                td { (LoadUnit::of(trial).rate(Some(trial.offered_rps))) }
                 td { (number::rate(Some(trial.achieved_rps))) }
                 td { (number::micros(response_time.mean_us)) }
                 td { (number::micros(response_time.p50_us)) }

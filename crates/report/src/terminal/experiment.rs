@@ -4,11 +4,13 @@ use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
 use crate::disturbance::remains;
 use crate::headline::headline;
+use crate::load::LoadUnit;
 use crate::load_point::{met, micros};
 use crate::measure::Target;
 use crate::notes::{notes, verdicts_in_all};
 use crate::number;
 use crate::page::{closed_loop, targets, verdicts, within};
+use crate::sessions::{Column, columns};
 use crate::subject::{CLOSED, Subject, any_closed};
 
 /// Invalid trials whose reasons are printed; more would push the answer off the screen.
@@ -65,11 +67,25 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
     if subjects.len() > 1 {
         grid = grid.words("target", 0);
     }
-    grid =
-        grid.number("load", 3).number("offered", 0).number("achieved", 5).number("mean", 7).number("p50", 1);
-    // Of the two p99 the judged one stays longest.
+    grid = grid.number("load", 3).number("offered", 0).number("achieved", 5);
+    let felt = columns(subjects);
+    for column in &felt {
+        grid = grid.number(column.head, column.spare);
+    }
+    // Of the two p99 the judged one stays longest. What sessions felt stays longer than their requests.
     let (raw, windowed) = if target.figure() == "windowed p99" { (2, 0) } else { (0, 2) };
-    grid = grid.number("p99", raw).number("windowed p99", windowed).number("p99.9", 4);
+    for metric in metrics(&felt) {
+        let spare = match metric {
+            Metric::Mean => 7,
+            Metric::P50 if !felt.is_empty() => 6,
+            Metric::P50 => 1,
+            Metric::P99 if !felt.is_empty() => 3,
+            Metric::P99 => raw,
+            Metric::WindowedP99 => windowed,
+            Metric::P999 => 4,
+        };
+        grid = grid.number(metric.words(), spare);
+    }
     if target.is_extra() {
         grid = grid.number(&target.figure(), 0);
     }
@@ -87,21 +103,37 @@ fn loads(subjects: &[Subject], target: &Target) -> Grid {
         }
         for point in &subject.points {
             let mut cells = if subjects.len() > 1 { vec![subject.name.to_owned()] } else { Vec::new() };
-            cells.extend(row(point, target, any_closed(subjects), &targets));
+            cells.extend(row(point, target, any_closed(subjects), &targets, &felt));
             grid.row(tone(point), cells);
         }
     }
     grid
 }
 
-fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64]) -> Vec<String> {
-    let metric = |metric: Metric| micros(point, |trial| metric.of(trial));
+/// The response times that have a column: of sessions only two, since those of steps say little of what was felt.
+fn metrics(felt: &[&Column]) -> &'static [Metric] {
+    if felt.is_empty() {
+        &[Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999]
+    } else {
+        &[Metric::P50, Metric::P99]
+    }
+}
+
+fn row(
+    point: &LoadPoint,
+    target: &Target,
+    closed: bool,
+    targets: &[f64],
+    felt: &[&Column],
+) -> Vec<String> {
+    let metric = |metric: &Metric| micros(point, |trial| metric.of(trial));
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),
-        number::rate(Some(point.offered_rps)),
+        LoadUnit::of_point(point).rate(Some(point.offered_rps)),
         number::rate(point.told(|trial| Some(trial.achieved_rps))),
     ];
-    cells.extend([Metric::Mean, Metric::P50, Metric::P99, Metric::WindowedP99, Metric::P999].map(metric));
+    cells.extend(felt.iter().map(|column| column.of(point)));
+    cells.extend(metrics(felt).iter().map(metric));
     if target.is_extra() {
         let judged = target.measure();
         cells.push(micros(point, |trial| judged.of(trial)));

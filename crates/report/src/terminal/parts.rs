@@ -2,8 +2,10 @@ use results::Trial;
 
 use super::grid::{Grid, Tone};
 use super::ink::{Ink, harmless, wrapped};
+use crate::load::LoadUnit;
 use crate::number;
 use crate::page::typical;
+use crate::sessions::{DISTRIBUTION_HEADS, became, distributions};
 use crate::subject::Subject;
 
 /// How a single load fell on operations, servers and machines, and what failed; of several loads only the report
@@ -13,11 +15,11 @@ pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String>
     let [point] = subject.points.as_slice() else { return Vec::new() };
     let Some(trial) = typical(point) else { return Vec::new() };
     let mut parts = Vec::new();
-    for grid in [operations(trial), servers(trial), agents(trial)].into_iter().flatten() {
+    for grid in [felt(trial), operations(trial), servers(trial), agents(trial)].into_iter().flatten() {
         parts.push(String::new());
         parts.push(grid.render(width, ink));
     }
-    let lines = [wire(trial), connections(trial)].into_iter().flatten();
+    let lines = [became(trial), wire(trial), connections(trial)].into_iter().flatten();
     let errors = trial.errors.iter().map(|error| {
         let detail =
             error.first_detail.as_ref().map_or(String::new(), |detail| format!(", the first: {detail}"));
@@ -33,6 +35,16 @@ pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String>
         parts.extend(lines);
     }
     parts
+}
+
+/// What sessions measured of themselves.
+fn felt(trial: &Trial) -> Option<Grid> {
+    let rows = distributions(trial);
+    let [name, samples, mean, p5, p50, p95, p99, max] = DISTRIBUTION_HEADS;
+    let mut grid = Grid::default().words(name, 0).number(samples, 3).number(mean, 5).number(p5, 4);
+    grid = grid.number(p50, 0).number(p95, 0).number(p99, 1).number(max, 2);
+    rows.iter().for_each(|row| grid.row(Tone::Plain, row.clone()));
+    (!rows.is_empty()).then_some(grid)
 }
 
 fn operations(trial: &Trial) -> Option<Grid> {
@@ -91,7 +103,7 @@ fn agents(trial: &Trial) -> Option<Grid> {
             agent.name.clone(),
             agent.address.clone(),
             number::offset(agent.clock_offset_us, agent.clock_offset_error_us),
-            number::rate(Some(agent.offered_rps)),
+            LoadUnit::of(trial).rate(Some(agent.offered_rps)),
             number::rate(Some(agent.achieved_rps)),
             number::micros(agent.response_time.p99_us),
             number::micros(agent.generator_lag.p99_us),

@@ -13,9 +13,12 @@ use spec::{Load, Spec};
 use units::{Nanos, QosBasis, Rate, ResponseTarget};
 
 mod study;
+mod viewers;
 
 #[allow(unused_imports, reason = "each test uses its part")]
 pub use study::{compared, studies_in_trouble, study};
+#[allow(unused_imports, reason = "each test uses its part")]
+pub use viewers::{viewed, viewing};
 
 /// The shape of a server.
 pub struct Server {

@@ -33,6 +33,8 @@ pub(super) struct Running {
     pub(super) pids: Vec<u32>,
     /// The processors that it was given.
     pub(super) cpus: CpuList,
+    /// The folder whose files it serves.
+    pub(super) folder: Option<PathBuf>,
     /// Whether it has this machine's network, and none of its own.
     pub(super) is_bare: bool,
 }
@@ -141,6 +143,7 @@ fn subject(session: u64, tune: &Tune, running: &Running, host: &Host) -> Subject
         pids: running.pids.clone(),
         net_device,
         net_namespace,
+        folder: running.folder.clone(),
         cpus: running.cpus.clone(),
         ..Subject::default()
     };
@@ -183,7 +186,7 @@ mod tests {
         };
         let one = Host { nics: vec![nic("ens3")], ..Host::default() };
         let two = Host { nics: vec![nic("ens3"), nic("ens4")], ..Host::default() };
-        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), is_bare: true };
+        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), folder: None, is_bare: true };
         let check = |device: &str, host: &Host, expect: Option<&str>| {
             let tune = Tune { device: device.into(), ..tune("plan", "rps=subject") };
             let subject = subject(1, &tune, &running, host);

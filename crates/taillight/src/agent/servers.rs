@@ -211,6 +211,7 @@ impl Kept {
         let running = Running {
             is_bare: record.form == Form::Bare.name(),
             cpus: record.cpus.iter().copied().collect(),
+            folder: self.server.folder().map(PathBuf::from),
             pids,
         };
         self.running.lock().unwrap_or_else(PoisonError::into_inner).insert(self.session, running);

@@ -1,53 +1,78 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Mutex;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use dist::mixed;
 use lab::Interrupt;
-use workloads::web::{FileSet, MARKER};
+use rustix::fs::{SeekFrom, seek};
+use workloads::sets::{MANIFEST, MARKER, Manifest, Set, SetFile, Sum, Videos};
 
 use super::make::{about, below};
-use super::work::{over_folders, threads};
+use super::work::{Meter, over_folders, threads};
 use crate::terminal::say;
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
+/// The ranges of which a sample is drawn. Units: bytes; a disk's head moves in the time in which it reads as many.
+const RANGE: u64 = 1 << 20;
 /// Faults that are named.
 const NAMED: usize = 5;
 
-/// Checks the set in `folder`.
+/// What is looked at, and how far.
+struct Look<'a> {
+    root: &'a Path,
+    set: Set,
+    /// Sizes and checksums of files that no rule makes.
+    manifest: Manifest,
+    /// The chance of a range to be read, and the seed of these draws; `None`: everything is.
+    sample: Option<(f64, u64)>,
+    meter: Meter<'a>,
+}
+
+/// Checks the set in `folder`, or a drawn `sample` of the ranges of its files.
 ///
 /// Errors: there is none; a file lacks, is of another size or content; something else lies there.
-pub(super) fn check(folder: &Path) -> Result<()> {
+pub(super) fn check(folder: &Path, sample: Option<f64>) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
-    let set = FileSet::in_folder(folder)?;
-    let faults = Mutex::new(Vec::new());
-    let note = |found: Vec<String>| faults.lock().unwrap_or_else(|e| e.into_inner()).extend(found);
-    let known = |n| set.folder(n).trim_start_matches('/').to_owned();
-    let others: BTreeSet<String> = (0..set.folders()).map(known).chain([MARKER.to_owned()]).collect();
-    note(strangers(folder, &others)?);
-    over_folders(&set, threads(None), "checking", &interrupt, |n| {
-        note(of_folder(folder, &set, n)?);
-        Ok(())
-    })?;
-    let mut faults = faults.into_inner().unwrap_or_else(|e| e.into_inner());
+    let set = Set::in_folder(folder)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+    let meter = Meter::new(format!("checking {set}"), set.bytes(), &interrupt);
+    let manifest = manifest(folder, &set)?;
+    let look = Look { root: folder, manifest, sample: sample.map(|share| (share, now)), meter, set };
+    let faults = look.faults()?;
+    let about = about(&look.set);
     if faults.is_empty() {
-        return say(&format!("{} holds {}, whole and as it was made\n", folder.display(), about(&set)));
+        let how = match sample {
+            None => "whole and as it was made".into(),
+            Some(share) => format!("whole, and as it was made where it was read: about {} %", 100.0 * share),
+        };
+        return say(&format!("{} holds {about}, {how}\n", folder.display()));
     }
-    faults.sort();
     let more = match faults.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    faults.truncate(NAMED);
     bail!(
-        "{} is not {} any more: {}{more}; remove it and make it again",
+        "{} is not {about} any more: {}{more}; remove it and make it again",
         folder.display(),
-        about(&set),
-        faults.join("; ")
+        faults[..faults.len().min(NAMED)].join("; ")
     )
+}
+
+/// What real videos are known by; of other sets nothing need be.
+fn manifest(root: &Path, set: &Set) -> Result<Manifest> {
+    if !matches!(set, Set::Videos(Videos { is_real: true, .. })) {
+        return Ok(Manifest::default());
+    }
+    let path = root.join(MANIFEST);
+    let about = || format!("cannot read {}, which says what the files hold", path.display());
+    let text = fs::read(&path).with_context(about)?;
+    Manifest::read(&text).map_err(anyhow::Error::msg).with_context(about)
 }
 
 /// What lies in `folder` and is not in `known`.
@@ -67,36 +92,114 @@ fn strangers(folder: &Path, known: &BTreeSet<String>) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn of_folder(root: &Path, set: &FileSet, folder: u64) -> Result<Vec<String>> {
-    let name = |file| set.path(file).rsplit('/').next().unwrap_or_default().to_owned();
-    let known: BTreeSet<String> = set.files_of(folder).map(name).collect();
-    let mut faults = strangers(&below(root, &set.folder(folder)), &known)?;
-    let mut piece = vec![0; PIECE];
-    for file in set.files_of(folder) {
-        let path = below(root, &set.path(file));
-        let fault = match File::open(&path) {
-            Err(error) => Some(format!("{}: {error}", path.display())),
-            Ok(open) => fault_of(open, set, file, &mut piece)
-                .with_context(|| format!("cannot read {}", path.display()))?
-                .map(|fault| format!("{} {fault}", path.display())),
-        };
-        faults.extend(fault);
-    }
-    Ok(faults)
+fn name_of(file: &SetFile) -> String {
+    file.path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// What is wrong with a file; `None`: nothing.
-fn fault_of(mut open: File, set: &FileSet, file: u64, piece: &mut [u8]) -> std::io::Result<Option<String>> {
-    let (length, expect) = (open.metadata()?.len(), set.size(file));
-    if length != expect {
-        return Ok(Some(format!("has {length} B and not {expect}")));
+impl Look<'_> {
+    /// All faults, in the order of their texts.
+    fn faults(&self) -> Result<Vec<String>> {
+        let (root, set) = (self.root, &self.set);
+        let beside = set.files_beside();
+        let folders = (0..set.folders()).map(|n| set.folder(n).trim_start_matches('/').to_owned());
+        let mut known: BTreeSet<String> = folders.chain(beside.iter().map(name_of)).collect();
+        known.extend([MARKER.to_owned(), MANIFEST.to_owned()]);
+        let mut all = strangers(root, &known)?;
+        all.extend(self.of_files(&beside)?);
+        let all = Mutex::new(all);
+        over_folders(set.folders(), threads(None), &self.meter, |n| {
+            let files = set.files_of(n);
+            let mut faults = strangers(&below(root, &set.folder(n)), &files.iter().map(name_of).collect())?;
+            faults.extend(self.of_files(&files)?);
+            all.lock().unwrap_or_else(|e| e.into_inner()).extend(faults);
+            Ok(())
+        })?;
+        let mut all = all.into_inner().unwrap_or_else(|e| e.into_inner());
+        all.sort();
+        Ok(all)
     }
-    let mut content = set.content(file);
-    loop {
-        match open.read(piece)? {
-            0 => return Ok((content.left() > 0).then(|| "ends before its end".into())),
-            read if content.matches(&piece[..read]) => {}
-            _ => return Ok(Some("holds something else".into())),
+
+    fn of_files(&self, files: &[SetFile]) -> Result<Vec<String>> {
+        let mut faults = Vec::new();
+        for file in files {
+            let path = below(self.root, &file.path);
+            let fault = match File::open(&path) {
+                Err(error) => Some(format!("{}: {error}", path.display())),
+                Ok(open) => self
+                    .fault_of(&open, file)
+                    .with_context(|| format!("cannot check {}", path.display()))?
+                    .map(|fault| format!("{} {fault}", path.display())),
+            };
+            faults.extend(fault);
         }
+        Ok(faults)
+    }
+
+    /// What is wrong with a file; `None`: nothing.
+    fn fault_of(&self, open: &File, file: &SetFile) -> Result<Option<String>> {
+        let length = open.metadata()?.len();
+        let made = self.manifest.files.get(&file.path);
+        let Some(expect) = file.size.or(made.map(|sum| sum.bytes)) else {
+            return Ok(Some("is of the set, which says nothing of what it holds".into()));
+        };
+        if length != expect {
+            return Ok(Some(format!("has {length} B and not {expect}")));
+        }
+        // A range that was never written is answered without the disk. A file system that cannot tell says that there is none.
+        let hole = seek(open, SeekFrom::Hole(0)).unwrap_or(length);
+        if length > 0 && hole < length {
+            return Ok(Some(format!("was not written from byte {hole} on: it has a hole there")));
+        }
+        match (self.set.content(file), made) {
+            (Some(_), _) => self.differs(open, file, length),
+            (None, Some(made)) => {
+                seek(open, SeekFrom::Start(0)).map_err(io::Error::from)?;
+                let found = Sum::of(open, |bytes| self.told(bytes))?;
+                Ok((found != *made).then(|| "holds something else".into()))
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Whether a file differs from what its set has there, in what is read of it.
+    fn differs(&self, open: &File, file: &SetFile, length: u64) -> Result<Option<String>> {
+        let mut piece = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE)).max(1)];
+        let last = length.saturating_sub(1) / RANGE;
+        for range in 0..=last {
+            let (from, to) = (range * RANGE, length.min((range + 1) * RANGE));
+            // What is cut short shows at the end, and another file at the beginning.
+            if !(range == 0 || range == last || self.is_drawn(&file.path, range)) {
+                self.meter.skip(to - from)?;
+                continue;
+            }
+            let Some(content) = self.set.content(file) else { return Ok(None) };
+            let (mut content, mut at) = (content.starting_at(from), from);
+            while at < to {
+                let wanted = piece.len().min((to - at) as usize);
+                let read = match open.read_at(&mut piece[..wanted], at) {
+                    Ok(0) => return Ok(Some("ends before its end".into())),
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    other => other?,
+                };
+                if !content.matches(&piece[..read]) {
+                    let near = at + read as u64;
+                    return Ok(Some(format!("holds something else between bytes {at} and {near}")));
+                }
+                at += read as u64;
+                self.meter.advance(read as u64)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_drawn(&self, path: &str, range: u64) -> bool {
+        let Some((share, seed)) = self.sample else { return true };
+        let of_path = path.bytes().fold(seed, |hash, byte| mixed(hash ^ u64::from(byte)));
+        // The upper 53 bits are the digits of a number below 1.
+        ((mixed(of_path ^ mixed(range)) >> 11) as f64) < share * (1u64 << 53) as f64
+    }
+
+    fn told(&self, bytes: u64) -> Result<()> {
+        self.meter.advance(bytes)
     }
 }

@@ -1,5 +1,5 @@
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::Write;
+    room::check(folder, set)?;use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -8,12 +8,13 @@ use anyhow::{Context, Result, bail};
 use lab::Interrupt;
 use rustix::fs::Mode;
 use units::Bytes;
-use workloads::web::{FileSet, MARKER, Marker, PARTIAL};
+use workloads::sets::{MARKER, Marker, PARTIAL, Set, SetFile, Videos};
 
+use super::evict::evict_files;
 use super::lock::lock;
 use super::remove::remove_files;
-use super::room;
-use super::work::over_folders;
+use super::work::{Meter, over_folders};
+use super::{real, room};
 use crate::terminal::say;
 
 /// Bytes that are written at once.
@@ -25,60 +26,78 @@ enum Found {
     Nothing,
     /// The set that is wanted.
     Whole,
-    /// A part of it, or of another set.
-    Part(FileSet),
+    /// A part of it.
+    Part,
 }
 
 /// Makes `set` in `folder`.
 ///
 /// Errors: the folder holds something else, which stays; another process has it; no space; the run was interrupted.
-pub(super) fn make(folder: &Path, set: &FileSet, threads: usize) -> Result<()> {
+pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     let begun = Instant::now();
     let interrupt = Interrupt::on_signals()?;
     // Servers run under other accounts: whatever mask this process was given, they may read.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     // One that is being made looks like one that was interrupted.
-    let _lock = lock(folder)?;
+    let held = lock(folder)?;
     match found(folder, set)? {
         Found::Whole => return say(&format!("{} holds {} already\n", folder.display(), about(set))),
-        Found::Part(part) => remove_files(folder, &part, threads, &interrupt)?,
-        Found::Nothing => {}
+        Found::Part if !set.resumes() => remove_files(folder, set, threads, &interrupt)?,
+        Found::Part | Found::Nothing => {}
     }
-    room::check(folder, set)?;
+    room::check(folder, set).inspect_err(|_| {
+        // Nothing is in it yet.
+        let _ = is_new.then(|| fs::remove_dir(folder));
+    })?;
+    let tools = match set {
+        Set::Videos(Videos { is_real: true, .. }) => Some(real::Tools::find()?),
+        _ => None,
+    };
     let partial = folder.join(PARTIAL);
     fs::write(&partial, Marker::of(set).text())
         .with_context(|| format!("cannot write {}", partial.display()))?;
-    let made = over_folders(set, threads, "making", &interrupt, |n| make_folder(folder, set, n));
+    let meter = Meter::new(format!("making {set}"), set.bytes(), &interrupt);
+    let made = match (set, &tools) {
+        (Set::Videos(videos), Some(tools)) => real::make(folder, videos, tools, threads, &meter),
+        _ => Ok(()),
+    };
+    let made = made.and_then(|()| computed(folder, set, threads, &meter));
     made.with_context(|| {
-        let folder = folder.display();
-        format!("only a part of {set} is in {folder}; make it again, or `taillight fileset remove {folder}`")
+        let name = folder.display();
+        format!("only a part of {set} is in {name}; make it again, or `taillight fileset remove {name}`")
     })?;
+    if set.resumes() {
+        // The marker must not be there before the bytes are, whatever becomes of the machine.
+        rustix::fs::syncfs(&held).with_context(|| format!("cannot write back {}", folder.display()))?;
+        // A server that begins with its files in memory reads none of them, and the memory is charged to this program.
+        evict_files(folder, set, threads, &interrupt)?;
+    }
     fs::rename(&partial, folder.join(MARKER))
         .with_context(|| format!("cannot rename {}", partial.display()))?;
     say(&format!("made {} in {}, in {:.1} s\n", about(set), folder.display(), begun.elapsed().as_secs_f64()))
 }
 
 /// A set in words.
-pub(super) fn about(set: &FileSet) -> String {
-    let (bytes, folders) = (Bytes(set.total_bytes()), set.folders());
+pub(super) fn about(set: &Set) -> String {
+    let (bytes, folders) = (Bytes(set.bytes()), set.folders());
     let folders = if folders == 1 { "1 folder".into() } else { format!("{folders} folders") };
     format!("{set} of seed {} ({bytes} in {folders})", set.seed())
 }
 
-fn found(folder: &Path, set: &FileSet) -> Result<Found> {
+fn found(folder: &Path, set: &Set) -> Result<Found> {
     let hint = "remove it first with `taillight fileset remove`, or choose another folder";
     if let Some(marker) = Marker::read(&folder.join(MARKER))? {
-        let there = marker.file_set()?;
+        let there = marker.set()?;
         if there == *set {
             return Ok(Found::Whole);
         }
         bail!("{} holds another set, {}; {hint}", folder.display(), about(&there));
     }
     if let Some(marker) = Marker::read(&folder.join(PARTIAL))? {
-        let part = marker.file_set()?;
+        let part = marker.set()?;
         if part == *set {
-            return Ok(Found::Part(part));
+            return Ok(Found::Part);
         }
         bail!("{} holds a part of another set, {}; {hint}", folder.display(), about(&part));
     }
@@ -98,28 +117,95 @@ pub(super) fn below(root: &Path, path: &str) -> PathBuf {
     root.join(path.trim_start_matches('/'))
 }
 
-fn make_folder(root: &Path, set: &FileSet, folder: u64) -> Result<()> {
-    let path = below(root, &set.folder(folder));
-    DirBuilder::new()
-        .mode(0o755)
-        .create(&path)
-        .with_context(|| format!("cannot make the folder {}", path.display()))?;
+/// Where a file is while it is not whole.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}
+
+/// Makes the files whose content follows from the set.
+fn computed(root: &Path, set: &Set, threads: usize, meter: &Meter<'_>) -> Result<()> {
+    over_folders(set.folders(), threads, meter, |n| make_folder(root, set, n, meter))?;
     let mut piece = vec![0; PIECE];
-    for file in set.files_of(folder) {
-        let path = below(root, &set.path(file));
-        write_file(&path, set, file, &mut piece)
-            .with_context(|| format!("cannot write {}", path.display()))?;
+    set.files_beside().iter().try_for_each(|file| make_file(root, set, file, &mut piece, meter))
+}
+
+fn make_folder(root: &Path, set: &Set, folder: u64, meter: &Meter<'_>) -> Result<()> {
+    let path = below(root, &set.folder(folder));
+    match DirBuilder::new().mode(0o755).create(&path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && set.resumes() => {
+            // Through a link files outside the set would be written.
+            if !fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
+                bail!("{} is not a folder of the set; move it away", path.display());
+            }
+        }
+        other => other.map_err(|e| of_disk(e, root, "make the folder", &path))?,
+    }
+    let mut piece = vec![0; PIECE];
+    set.files_of(folder).iter().try_for_each(|file| make_file(root, set, file, &mut piece, meter))
+}
+
+/// Writes a file, unless it is there whole. Where a set resumes, it has another name until it is.
+fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &Meter<'_>) -> Result<()> {
+    let Some(mut content) = set.content(file) else { return Ok(()) };
+    let path = below(root, &file.path);
+    if set.resumes() && fs::symlink_metadata(&path).is_ok_and(|meta| meta.len() == content.left()) {
+        return meter.skip(content.left());
+    }
+    let place = if set.resumes() { unfinished(&path) } else { path.clone() };
+    let failed = |error| of_disk(error, root, "write", &place);
+    let mut options = OpenOptions::new();
+    let options = options.write(true).mode(0o644);
+    let mut open: File = if set.resumes() {
+        options.create(true).truncate(true).open(&place).map_err(failed)?
+    } else {
+        options.create_new(true).open(&place).map_err(failed)?
+    };
+    loop {
+        match content.fill(piece) {
+            0 => break,
+            filled => {
+                open.write_all(&piece[..filled]).map_err(failed)?;
+                meter.advance(filled as u64)?;
+            }
+        }
+    }
+    if place != path {
+        fs::rename(&place, &path).map_err(failed)?;
     }
     Ok(())
 }
 
-fn write_file(path: &Path, set: &FileSet, file: u64, piece: &mut [u8]) -> std::io::Result<()> {
-    let mut open: File = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
-    let mut content = set.content(file);
-    loop {
-        match content.fill(piece) {
-            0 => return Ok(()),
-            filled => open.write_all(&piece[..filled])?,
-        }
+/// What a file system said, with what to do where it has no room.
+pub(super) fn of_disk(error: std::io::Error, root: &Path, doing: &str, path: &Path) -> anyhow::Error {
+    let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind());
+    let about = format!("cannot {doing} {}", path.display());
+    if full {
+        let root = root.display();
+        anyhow::anyhow!(
+            "{about}: {error}: there is no room left below {root}, as something else has written there meanwhile; make \
+             room and repeat, or `taillight fileset remove {root}`"
+        )
+    } else {
+        anyhow::Error::new(error).context(about)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_named() {
+        let check = |errno: i32, expect: &[&str]| {
+            let error = std::io::Error::from_raw_os_error(errno);
+            let said = format!("{:#}", of_disk(error, Path::new("/set"), "write", Path::new("/set/a")));
+            assert!(expect.iter().all(|words| said.contains(words)), "{said}");
+        };
+        // ENOSPC, EDQUOT and EIO.
+        check(28, &["cannot write /set/a", "no room left below /set", "fileset remove /set"]);
+        check(122, &["no room left below /set"]);
+        check(5, &["cannot write /set/a", "os error 5"]);
     }
 }

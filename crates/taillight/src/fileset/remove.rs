@@ -4,11 +4,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use lab::Interrupt;
-use workloads::web::{FileSet, MARKER, Marker, PARTIAL};
+use workloads::sets::{MANIFEST, MARKER, Marker, PARTIAL, Set};
 
 use super::lock::lock;
-use super::make::{about, below};
-use super::work::{over_folders, threads};
+use super::make::{about, below, unfinished};
+use super::real;
+use super::work::{Meter, over_folders, threads};
 use crate::terminal::say;
 
 /// Removes the set in `folder`, whole or not, and the folder where nothing else is in it.
@@ -23,10 +24,10 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
         Some(marker) => {
             // From now on it is not whole.
             fs::rename(&whole, &partial).with_context(|| format!("cannot rename {}", whole.display()))?;
-            marker.file_set()?
+            marker.set()?
         }
         None => match Marker::read(&partial)? {
-            Some(marker) => marker.file_set()?,
+            Some(marker) => marker.set()?,
             None => bail!(
                 "{} holds no file set: there is no {MARKER} in it, so that nothing is removed",
                 folder.display()
@@ -34,6 +35,7 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
         },
     };
     remove_files(folder, &set, threads(None), &interrupt)?;
+    remove_file(&folder.join(MANIFEST))?;
     fs::remove_file(&partial).with_context(|| format!("cannot remove {}", partial.display()))?;
     let rest = match fs::remove_dir(folder) {
         Ok(()) => "",
@@ -49,34 +51,52 @@ pub(super) fn remove(folder: &Path) -> Result<()> {
 /// Removes the files of `set` below `root`, and their folders; those that are not there are none the worse.
 ///
 /// Errors: as those of [`remove`].
-pub(super) fn remove_files(root: &Path, set: &FileSet, threads: usize, interrupt: &Interrupt) -> Result<()> {
-    over_folders(set, threads, "removing", interrupt, |folder| remove_folder(root, set, folder))
+pub(super) fn remove_files(root: &Path, set: &Set, threads: usize, interrupt: &Interrupt) -> Result<()> {
+    let meter = Meter::new(format!("removing {set}"), set.bytes(), interrupt);
+    real::remove_clips(root, set)?;
+    for file in set.files_beside() {
+        remove_file(&below(root, &file.path))?;
+        remove_file(&unfinished(&below(root, &file.path)))?;
+    }
+    over_folders(set.folders(), threads, &meter, |folder| remove_folder(root, set, folder, &meter))
 }
 
-fn remove_folder(root: &Path, set: &FileSet, folder: u64) -> Result<()> {
+fn remove_folder(root: &Path, set: &Set, folder: u64, meter: &Meter<'_>) -> Result<()> {
     let path = below(root, &set.folder(folder));
-    match fs::symlink_metadata(&path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        // Through a link files outside the set would be removed.
-        Ok(meta) if !meta.is_dir() => {
-            bail!("{} is not a folder of the set; it is not removed", path.display())
-        }
-        other => other.with_context(|| format!("cannot look at {}", path.display()))?,
-    };
-    for file in set.files_of(folder) {
-        let path = below(root, &set.path(file));
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot remove {}", path.display()));
+    for place in [path.clone(), unfinished(&path)] {
+        match fs::symlink_metadata(&place) {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            // Through a link files outside the set would be removed.
+            Ok(meta) if !meta.is_dir() => {
+                bail!("{} is not a folder of the set; it is not removed", place.display())
             }
-            _ => {}
+            other => other.with_context(|| format!("cannot look at {}", place.display()))?,
+        };
+        for file in set.files_of(folder) {
+            let name = file.path.rsplit('/').next().unwrap_or_default();
+            remove_file(&place.join(name))?;
+            if set.resumes() {
+                remove_file(&unfinished(&place.join(name)))?;
+            }
+            meter.advance(file.size.unwrap_or(0))?;
+        }
+        match fs::remove_dir(&place) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => bail!(
+                "{} holds files that are not of the set; they stay: move them away and remove the set again",
+                place.display()
+            ),
+            other => other.with_context(|| format!("cannot remove {}", place.display()))?,
         }
     }
-    match fs::remove_dir(&path) {
-        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => bail!(
-            "{} holds files that are not of the set; they stay: move them away and remove the set again",
-            path.display()
-        ),
-        other => other.with_context(|| format!("cannot remove {}", path.display())),
+    Ok(())
+}
+
+/// Removes a file, unless it is not there.
+fn remove_file(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", path.display()))
+        }
+        _ => Ok(()),
     }
 }

@@ -1,11 +1,15 @@
 //! Whether a file system has room for a set, before the first file is written.
 
+use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use rustix::fs::statvfs;
 use units::Bytes;
+use workloads::sets::{Set, Videos};
 use workloads::web::FileSet;
+
+use super::make::below;
 
 /// What a file system has free for this account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +21,25 @@ struct Free {
     block: u64,
 }
 
+/// What a set takes of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Takes {
+    bytes: u64,
+    /// Files and folders.
+    inodes: u64,
+}
+
 /// What a folder of 1024 entries takes. Source: measured on ext4, 36 KiB for names of this length.
 const FOLDER: u64 = 36 << 10;
+/// The most that the playlists of a video take: 101 chunks of up to 70 B in four of them, each up to the next block of
+/// 4 KiB, and the list of its rungs.
+const PLAYLISTS: u64 = 4 * (8 << 10) + (4 << 10);
+/// What a real rung takes of the bytes that its set says: it lies there twice, once to be played from the beginning and
+/// once in chunks, with sound and an encoder's error of some per cent.
+const REAL: f64 = 2.5;
 
-/// Errors: `set` does not fit below `folder`, with what it takes and what there is.
-pub(super) fn check(folder: &Path, set: &FileSet) -> Result<()> {
+/// Errors: `set` does not fit below `folder`, beside what is there of it, with what it takes and what there is.
+pub(super) fn check(folder: &Path, set: &Set) -> Result<()> {
     let found = statvfs(folder)
         .with_context(|| format!("cannot ask how much room there is in {}", folder.display()))?;
     let free = Free {
@@ -29,22 +47,83 @@ pub(super) fn check(folder: &Path, set: &FileSet) -> Result<()> {
         inodes: (found.f_files > 0).then_some(found.f_favail),
         block: found.f_frsize.max(1),
     };
-    fits(free, set).map_err(|lacking| {
+    let whole = takes(set, free.block);
+    let takes = if set.resumes() { less(whole, there(folder, set, free.block)) } else { whole };
+    fits(free, takes).map_err(|lacking| {
+        let fewer = match set {
+            Set::Files(_) => "or fewer or smaller --files",
+            Set::Videos(_) => "fewer videos, or a smaller share of their bytes (--video)",
+        };
         anyhow::anyhow!(
-            "no room for {set} in {}: {lacking}; choose another folder, or fewer or smaller --files",
+            "no room for {set} in {}: {lacking}; choose another folder, {fewer}",
             folder.display()
         )
     })
 }
 
-fn fits(free: Free, set: &FileSet) -> Result<(), String> {
-    let files = (0..set.files()).map(|file| set.size(file).next_multiple_of(free.block));
-    let bytes = files.sum::<u64>() + set.folders() * FOLDER;
+fn takes(set: &Set, block: u64) -> Takes {
+    // Each folder, and the marker.
+    match set {
+        Set::Files(files) => of_files(files, block),
+        Set::Videos(Videos { catalog, is_real: false }) => {
+            let videos = 0..catalog.videos();
+            let files = videos.clone().flat_map(|video| {
+                (0..catalog.rungs(video)).map(move |rung| catalog.size(video, rung).next_multiple_of(block))
+            });
+            let rungs = videos.map(|video| catalog.rungs(video) as u64).sum::<u64>();
+            let per_video = PLAYLISTS.next_multiple_of(block) + block;
+            Takes {
+                bytes: files.sum::<u64>() + catalog.videos() * per_video + FOLDER,
+                inodes: 2 * rungs + 2 * catalog.videos() + 2,
+            }
+        }
+        Set::Videos(Videos { catalog, is_real: true }) => {
+            let rungs = (0..catalog.videos()).map(|video| catalog.rungs(video) as u64).sum::<u64>();
+            Takes {
+                bytes: (catalog.total() as f64 * REAL) as u64 + catalog.videos() * PLAYLISTS + FOLDER,
+                inodes: 3 * rungs + 2 * catalog.videos() + 16,
+            }
+        }
+    }
+}
+
+fn of_files(set: &FileSet, block: u64) -> Takes {
+    let files = (0..set.files()).map(|file| set.size(file).next_multiple_of(block));
+    Takes {
+        bytes: files.sum::<u64>() + set.folders() * FOLDER,
+        inodes: set.files() + set.folders() + 1,
+    }
+}
+
+/// What of a set is there already.
+fn there(root: &Path, set: &Set, block: u64) -> Takes {
+    let mut found = Takes { bytes: 0, inodes: 0 };
+    for folder in 0..set.folders() {
+        if !below(root, &set.folder(folder)).is_dir() {
+            continue;
+        }
+        found.inodes += 1;
+        for file in set.files_of(folder) {
+            let Ok(meta) = fs::symlink_metadata(below(root, &file.path)) else { continue };
+            found.bytes += meta.len().next_multiple_of(block);
+            found.inodes += 1;
+        }
+    }
+    found
+}
+
+fn less(whole: Takes, there: Takes) -> Takes {
+    Takes {
+        bytes: whole.bytes.saturating_sub(there.bytes),
+        inodes: whole.inodes.saturating_sub(there.inodes),
+    }
+}
+
+fn fits(free: Free, takes: Takes) -> Result<(), String> {
+    let Takes { bytes, inodes } = takes;
     if bytes > free.bytes {
         return Err(format!("it takes {} and {} are free", Bytes(bytes), Bytes(free.bytes)));
     }
-    // Each folder, and the marker.
-    let inodes = set.files() + set.folders() + 1;
     match free.inodes {
         Some(free) if inodes > free => Err(format!(
             "it takes {inodes} files and folders, and the file system has room for {free} more (inodes)"
@@ -56,12 +135,21 @@ fn fits(free: Free, set: &FileSet) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use workloads::video::Catalog;
+
+    fn files(text: &str) -> Set {
+        Set::Files(FileSet::read(text, 1).unwrap())
+    }
+
+    fn videos(text: &str, is_real: bool) -> Set {
+        Set::Videos(Videos { catalog: Catalog::new(&text.parse().unwrap(), 1).unwrap(), is_real })
+    }
 
     #[test]
     fn a_set_needs_room_for_bytes_and_for_files() {
         let check = |bytes: u64, inodes: Option<u64>, expect: Option<&str>| {
-            let set = FileSet::read("2000x5000", 1).unwrap();
-            let found = fits(Free { bytes, inodes, block: 4096 }, &set).err();
+            let takes = takes(&files("2000x5000"), 4096);
+            let found = fits(Free { bytes, inodes, block: 4096 }, takes).err();
             match (found, expect) {
                 (None, None) => {}
                 (Some(found), Some(words)) => assert!(found.contains(words), "{found}"),
@@ -78,11 +166,40 @@ mod tests {
     }
 
     #[test]
+    fn videos_need_room_for_their_files_and_playlists() {
+        let takes = takes(&videos("10x1/8", false), 4096);
+        let set = videos("10x1/8", false);
+        let all = || (0..10).flat_map(|video| set.files_of(video)).chain(set.files_beside());
+        let bytes: u64 = all().filter_map(|file| file.size).map(|size| size.next_multiple_of(4096)).sum();
+        // No less than they take, and not much more.
+        assert!((bytes..bytes + bytes / 20).contains(&takes.bytes), "{bytes} {takes:?}");
+        // Beside the files 10 folders and the marker.
+        assert_eq!(takes.inodes, all().count() as u64 + 11);
+        assert!(super::takes(&videos("10x1/8", true), 4096).bytes > 2 * takes.bytes);
+    }
+
+    #[test]
+    fn what_is_there_needs_no_more_room() {
+        let (root, set) = (tempfile::tempdir().unwrap(), videos("3x1/4096", false));
+        assert_eq!(there(root.path(), &set, 4096), Takes { bytes: 0, inodes: 0 });
+        let folder = root.path().join("v000001");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("240p.bin"), vec![1; 5000]).unwrap();
+        fs::write(folder.join("other"), "x").unwrap();
+        assert_eq!(there(root.path(), &set, 4096), Takes { bytes: 8192, inodes: 2 });
+        let whole = Takes { bytes: 10_000, inodes: 1 };
+        assert_eq!(less(whole, there(root.path(), &set, 4096)), Takes { bytes: 1808, inodes: 0 });
+    }
+
+    #[test]
     fn this_machine_has_room_for_a_little() {
         let folder = tempfile::tempdir().unwrap();
-        check(folder.path(), &FileSet::read("10x10", 1).unwrap()).unwrap();
-        let error = check(folder.path(), &FileSet::read("4194304x1GiB", 1).unwrap()).unwrap_err().to_string();
+        check(folder.path(), &files("10x10")).unwrap();
+        check(folder.path(), &videos("1x1/4096", false)).unwrap();
+        let error = check(folder.path(), &files("4194304x1GiB")).unwrap_err().to_string();
         assert!(error.contains("no room for 4194304x1024MiB") && error.contains("are free"), "{error}");
-        assert!(check(Path::new("/no/such"), &FileSet::read("1x1", 1).unwrap()).is_err());
+        let error = check(folder.path(), &videos("1000000x1", false)).unwrap_err().to_string();
+        assert!(error.contains("no room for 1000000x1 videos") && error.contains("--video"), "{error}");
+        assert!(check(Path::new("/no/such"), &files("1x1")).is_err());
     }
 }

@@ -1,41 +1,104 @@
-//! The folders of a set, shared out among threads.
+//! The folders of a set, shared out among threads, and how far they are.
 
 use std::io::{self, IsTerminal, Write};
 use std::num::NonZero;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use lab::Interrupt;
-use workloads::web::FileSet;
+use rustix::termios::tcgetwinsize;
+use units::Bytes;
+
+use crate::progress::clock;
 
 /// How often progress and requests to stop are checked for: at first and later, so that a small set
 /// does not wait.
 const LOOK: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
+/// Columns of a terminal that does not say how many it has.
+const USUAL_WIDTH: u16 = 80;
+/// How long something must have gone on before it says how long it will: a rate of less is chance.
+const TELLS_AFTER: Duration = Duration::from_secs(1);
 
 /// As many as were asked for, else one for each processor.
 pub(super) fn threads(asked: Option<u16>) -> usize {
     asked.map_or_else(|| thread::available_parallelism().map_or(1, NonZero::get), usize::from)
 }
 
-/// Does `work` for each folder of `set`, by its number; says meanwhile how far it is, if `doing` is seen on a terminal.
+/// How far work on a set is, and whether it is to go on.
+pub(super) struct Meter<'a> {
+    /// What is done and with what: `making 1000x1/8 videos`.
+    doing: String,
+    /// The bytes of the whole.
+    whole: u64,
+    interrupt: &'a Interrupt,
+    begun: Instant,
+    done: AtomicU64,
+    /// Of those, the bytes that were there already.
+    found: AtomicU64,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(doing: String, whole: u64, interrupt: &'a Interrupt) -> Meter<'a> {
+        let none = || AtomicU64::new(0);
+        Meter { doing, whole, interrupt, begun: Instant::now(), done: none(), found: none() }
+    }
+
+    /// So many bytes are done. Errors: the run was interrupted.
+    pub(super) fn advance(&self, bytes: u64) -> Result<()> {
+        self.done.fetch_add(bytes, Ordering::Relaxed);
+        self.goes_on()
+    }
+
+    /// So many bytes need not be done. Errors: as [`Meter::advance`].
+    pub(super) fn skip(&self, bytes: u64) -> Result<()> {
+        self.found.fetch_add(bytes, Ordering::Relaxed);
+        self.advance(bytes)
+    }
+
+    /// Errors: the run was interrupted.
+    pub(super) fn goes_on(&self) -> Result<()> {
+        self.interrupt.cause().map_or(Ok(()), |cause| Err(lab::Error::Interrupted(cause).into()))
+    }
+
+    fn line(&self) -> String {
+        let (done, found) = (self.done.load(Ordering::Relaxed), self.found.load(Ordering::Relaxed));
+        line(&self.doing, self.whole, done, found, self.begun.elapsed())
+    }
+}
+
+/// `0:42 left · making 1000x1/8 videos · 12 %, 2.30 GiB of 19.85 GiB · 340.20 MiB/s`.
+fn line(doing: &str, whole: u64, done: u64, found: u64, elapsed: Duration) -> String {
+    if whole == 0 {
+        return doing.to_owned();
+    }
+    let done = done.min(whole);
+    let far = format!("{} %, {} of {}", 100 * done / whole, Bytes(done), Bytes(whole));
+    let made = done.saturating_sub(found) as f64;
+    if elapsed < TELLS_AFTER || made == 0.0 {
+        return format!("{doing} · {far}");
+    }
+    let rate = made / elapsed.as_secs_f64();
+    let left = Duration::from_secs_f64((whole - done) as f64 / rate);
+    format!("{} left · {doing} · {far} · {}/s", clock(left), Bytes(rate as u64))
+}
+
+/// Does `work` for each folder of a set, by its number; says meanwhile how far it is, if that is seen on a terminal.
 ///
 /// A folder is one thread's, so that no two wait for its lock.
 /// Errors: the first of `work`; the run was interrupted. What was begun is ended, and nothing more is begun.
 pub(super) fn over_folders(
-    set: &FileSet,
+    folders: u64,
     threads: usize,
-    doing: &str,
-    interrupt: &Interrupt,
+    meter: &Meter<'_>,
     work: impl Fn(u64) -> Result<()> + Sync,
 ) -> Result<()> {
-    let (next, done, stop) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
+    let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let first = Mutex::new(None);
-    let folders = set.folders();
     let run = || {
-        while !stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) && meter.interrupt.cause().is_none() {
             let folder = next.fetch_add(1, Ordering::Relaxed);
             if folder >= folders {
                 return;
@@ -45,7 +108,6 @@ pub(super) fn over_folders(
                 first.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
                 return;
             }
-            done.fetch_add(1, Ordering::Relaxed);
         }
     };
     thread::scope(|scope| {
@@ -56,28 +118,71 @@ pub(super) fn over_folders(
         while !all.iter().all(|thread| thread.is_finished()) {
             thread::park_timeout(wait);
             wait = (2 * wait).min(LOOK.1);
-            if interrupt.cause().is_some() {
-                stop.store(true, Ordering::Relaxed);
-            }
             if shows {
-                let share = 100 * done.load(Ordering::Relaxed) / folders;
-                let _ = write!(io::stderr(), "\r{doing} {set}: {share:3} %");
+                show(&meter.line());
             }
         }
         if shows {
             // The next message starts on an empty line.
-            let _ = write!(io::stderr(), "\r\x1b[K");
+            show("");
         }
         for thread in all {
             thread.join().map_err(|_| anyhow!("a thread ended unexpectedly"))?;
         }
         Ok::<_, anyhow::Error>(())
     })?;
-    if let Some(error) = first.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        return Err(error);
+    match first.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        Some(error) => Err(error),
+        None => meter.goes_on(),
     }
-    match interrupt.cause() {
-        Some(cause) => Err(lab::Error::Interrupted(cause).into()),
-        None => Ok(()),
+}
+
+/// Writes a line over the one before, as much of it as the terminal has columns for.
+fn show(line: &str) {
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    // A character in the last column makes some terminals begin a line of their own.
+    let width = usize::from(if columns == 0 { USUAL_WIDTH } else { columns }).saturating_sub(1);
+    let line: String = line.chars().take(width).collect();
+    let _ = write!(io::stderr(), "\r{line}\x1b[K");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_it_is_and_how_long_it_takes() {
+        let check = |whole: u64, done: u64, found: u64, seconds: u64, expect: &str| {
+            let elapsed = Duration::from_secs(seconds);
+            assert_eq!(line("making 5x1 videos", whole, done, found, elapsed), expect);
+        };
+        const MIB: u64 = 1 << 20;
+        check(0, 0, 0, 5, "making 5x1 videos");
+        check(100 * MIB, 0, 0, 5, "making 5x1 videos · 0 %, 0 B of 100 MiB");
+        check(100 * MIB, 50 * MIB, 0, 0, "making 5x1 videos · 50 %, 50 MiB of 100 MiB");
+        let half = "0:05 left · making 5x1 videos · 50 %, 50 MiB of 100 MiB · 10 MiB/s";
+        check(100 * MIB, 50 * MIB, 0, 5, half);
+        // What was there already says nothing of how fast the rest is made.
+        let resumed = "0:10 left · making 5x1 videos · 90 %, 90 MiB of 100 MiB · 1 MiB/s";
+        check(100 * MIB, 90 * MIB, 85 * MIB, 5, resumed);
+        // Playlists are not counted before.
+        check(MIB, MIB + 5, 0, 1, "0:00 left · making 5x1 videos · 100 %, 1 MiB of 1 MiB · 1 MiB/s");
+    }
+
+    #[test]
+    fn the_first_error_ends_the_work_and_so_does_an_interrupt() {
+        let interrupt = Interrupt::new();
+        let meter = Meter::new("testing".into(), 1000, &interrupt);
+        let seen = AtomicU64::new(0);
+        let error = over_folders(1000, 2, &meter, |folder| {
+            seen.fetch_add(1, Ordering::Relaxed);
+            if folder == 3 { Err(anyhow!("no more")) } else { meter.advance(1) }
+        });
+        assert_eq!(error.unwrap_err().to_string(), "no more");
+        assert!(seen.load(Ordering::Relaxed) >= 4);
+        interrupt.raise();
+        let error = over_folders(1000, 2, &meter, |_| panic!("it was to stop")).unwrap_err();
+        assert!(error.downcast_ref::<lab::Error>().is_some_and(lab::Error::is_interrupt), "{error}");
+        assert!(meter.skip(1).is_err());
     }
 }

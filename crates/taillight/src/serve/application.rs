@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, Command, FromArgMatches};
 use lab::{Files, FilesPlace, ServerOptions, TargetName, allowed_cpus};
-use spec::workload::Web;
+use spec::workload::{VideoSet, Web};
 use units::{Bytes, CpuList};
 
 use super::around::{self, Around};
@@ -20,6 +20,9 @@ pub(super) struct ApplicationArgs {
     /// Files that are made for a web server, and removed at the end [default: 100000x4KiB].
     #[arg(long, value_name = "FILES")]
     files: Option<spec::workload::Files>,
+    /// Videos that are made for a video server, and removed at the end [default: 1000x1/160].
+    #[arg(long, value_name = "VIDEOS", conflicts_with_all = ["files", "file_set"])]
+    videos: Option<VideoSet>,
     /// Seed of these files.
     #[arg(long, default_value_t = 1, value_name = "N")]
     files_seed: u64,
@@ -65,14 +68,37 @@ pub(super) fn other(words: &[String]) -> Result<ExitCode> {
     run(&target, &args.unwrap_or_else(|error| error.exit()))
 }
 
+/// What `target` is to serve, where it serves files.
+///
+/// Errors: files of another kind than it serves.
+fn files(target: &TargetName, args: &ApplicationArgs) -> Result<Option<Files>> {
+    if !lab::needs_files(target) {
+        return Ok(None);
+    }
+    let is_video = lab::workloads(target)?.first() == Some(&"video");
+    match (is_video, &args.files, &args.videos, &args.file_set) {
+        (true, Some(files), ..) => bail!("--files {files}: {target} serves videos; give --videos 1000x1/160"),
+        (false, _, Some(videos), _) => {
+            bail!("--videos {videos}: {target} serves other files; give --files 100000x4KiB")
+        }
+        (true, _, _, Some(folder)) => Ok(Some(Files::Folder(folder.clone()))),
+        (true, _, videos, None) => {
+            let videos = videos.unwrap_or_default();
+            Ok(Some(Files::of_videos(videos, args.files_seed, &args.files_in)))
+        }
+        (false, ..) => {
+            let mut asked = Web {
+                file_set: args.file_set.clone(),
+                files: args.files.clone(),
+                files_seed: args.files_seed,
+                ..Web::default()
+            };
+            Ok(Some(Files::asked_for(&mut asked, &args.files_in)?))
+        }
+    }
+}
+
 pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCode> {
-    let mut asked = Web {
-        file_set: args.file_set.clone(),
-        files: args.files.clone(),
-        files_seed: args.files_seed,
-        ..Web::default()
-    };
-    let files = lab::needs_files(target).then(|| Files::asked_for(&mut asked, &args.files_in)).transpose()?;
     let options = ServerOptions {
         threads: usize::from(args.threads),
         memory: args.memory,
@@ -80,7 +106,7 @@ pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCod
         cpus: args.cpus.as_ref().map_or_else(allowed_cpus, |cpus| cpus.as_slice().to_vec()),
         set: args.set.clone(),
         args: args.arg.clone(),
-        files,
+        files: files(target, args)?,
         ..args.around.options()?
     };
     around::run(target, &options, &args.around)

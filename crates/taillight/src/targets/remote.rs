@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::agent::{Serve, Tenant, Tune, Watch};
 use anyhow::{Result, bail};
 use app::{Addresses, Elsewhere, Told, Watch as Asked};
-use lab::{Files, Machines, ServerOptions, TargetName};
+use lab::{Files, Machines, ServerOptions, SetFiles, TargetName};
 use spec::workload::Web;
 use spec::{Agents, Cpus, Spec, Target, Workload};
 use trial::agent_config;
@@ -130,11 +130,14 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
         ..Spec::default()
     };
     match &options.files {
-        Some(Files::Set { files, seed, place }) => {
+        Some(Files::Set { files: SetFiles::Web(files), seed, place }) => {
             spec.target.files_in = place.clone();
             let web = Web { files: Some(files.clone()), files_seed: *seed, ..Web::default() };
             spec.workload = Workload::Web(Box::new(web));
         }
+        Some(Files::Set { files: SetFiles::Videos(videos), .. }) => bail!(
+            "{videos}: an agent makes no videos; start their server there, and name its address as the target"
+        ),
         Some(Files::Folder(folder)) => bail!(
             "--file-set {}: that folder is one of this machine, and the server runs on another; name a set that is made \
              there by --files, such as --files 100000x4KiB",
@@ -251,7 +254,7 @@ mod tests {
         let set = |o: &mut ServerOptions| {
             o.set = vec!["gzip=6".into()];
             o.files =
-                Some(Files::Set { files: "10xweb".parse().unwrap(), seed: 3, place: Default::default() });
+                Some(Files::Set { files: SetFiles::Web("10xweb".parse().unwrap()), seed: 3, place: Default::default() });
         };
         let is_web = |spec: &Spec| {
             matches!(&spec.workload, Workload::Web(web) if web.files_seed == 3)

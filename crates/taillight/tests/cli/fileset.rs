@@ -10,18 +10,19 @@ use std::time::Duration;
 use launch::User;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use workloads::web::{FileSet, MARKER, PARTIAL};
+use workloads::sets::{MARKER, PARTIAL};
+use workloads::web::FileSet;
 
 use crate::run::{finish, refuses, taillight, text};
 
-fn fileset(what: &str, folder: &Path) -> Command {
+pub(crate) fn fileset(what: &str, folder: &Path) -> Command {
     let mut command = taillight(&["fileset", what]);
     command.arg(folder);
     command
 }
 
 #[track_caller]
-fn says(command: &mut Command, words: &[&str]) {
+pub(crate) fn says(command: &mut Command, words: &[&str]) {
     let output = finish(command);
     let text = text(&output);
     assert!(output.status.success(), "{text}");

@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
-use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size};
+use dist::{ItemSizes, Popularity, Population, Rng, Scaling, Size, mixed};
 use rand::SeedableRng;
 use units::Bytes;
 
-use crate::cache::content::mixed;
 use crate::cache::{Cluster, Digits, Expiry, Mix, OnMiss, Prefix, Protocol, Server, expiry};
 
 /// Every parameter of the cache workload.

@@ -1,3 +1,4 @@
+use dist::mixed;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What a value holds when it is to be checked: its key, its version, and bytes that follow from both.
@@ -79,14 +80,6 @@ impl Keystream {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mixed(self.0)
     }
-}
-
-/// The finalizer of SplitMix64, which also makes one seed of another.
-#[inline]
-pub(super) fn mixed(mut z: u64) -> u64 {
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 use std::sync::Arc;
 
-use dist::{KeySampler, Popularity, Rng};
+use dist::{KeySampler, Popularity, Rng, mixed};
 use rand::{RngExt, SeedableRng};
 
-use crate::cache::content::mixed;
 use crate::cache::{CacheConfig, ConfigError, Seat};
 
 /// Picks the keys of one thread's requests.

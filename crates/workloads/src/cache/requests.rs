@@ -1,11 +1,10 @@
 use std::sync::Arc;
 
-use dist::{Draw, Purpose, Rng, Streams};
+use dist::{Draw, Purpose, Rng, Streams, mixed};
 use proto_memcache::client::{self, MetaFlag, MetaMode, udp};
 use proto_memcache::{Reply, StoreVerb};
 use rand::{RngExt, SeedableRng};
 
-use crate::cache::content::mixed;
 use crate::cache::counts::Counts;
 use crate::cache::items::PIECE;
 use crate::cache::job::Step;

@@ -2,12 +2,9 @@ use openloop::{Fault, Parsed, Then};
 use proto_http::{Asked, Head, Parse, Response, ResponseParser, Sink};
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::status::{CUT_OFF, kind};
 use crate::web::requests::{Checked, Job};
-use crate::web::status::kind;
 use crate::web::{Verify, WebConfig};
-
-/// The kind of failure of an answer that the server did not bring to its end.
-pub const CUT_OFF: &str = "answer cut off";
 
 /// What is known of an answer that is not whole.
 #[derive(Default)]

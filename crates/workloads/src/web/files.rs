@@ -8,13 +8,12 @@ mod content;
 use std::fmt;
 use std::ops::Range;
 
-use dist::{Draw, Size};
+use dist::{Draw, Size, mixed};
 use spec::workload::Files;
 use units::ParseError;
 use xxhash_rust::xxh3::Xxh3;
 
 pub use content::Content;
-use content::mixed;
 
 /// Files in a folder. A thousand entries are found quickly on every file system, and 100 000 files take 98 folders.
 const FOLDER_BITS: u32 = 10;

@@ -1,8 +1,6 @@
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 
-use proto_http::{Asked, Defect, HEAD_MAX, Head, Parse, ResponseParser, Sink};
-use thiserror::Error;
-
+use crate::exchange::{ExchangeError, exchange};
 use crate::web::WebConfig;
 use crate::web::requests::templates;
 
@@ -15,36 +13,6 @@ pub struct Probe {
     pub server: Option<String>,
 }
 
-/// Why a server cannot be measured.
-#[derive(Debug, Error)]
-#[allow(missing_docs, reason = "the messages say it")]
-pub enum ProbeError {
-    #[error("{server} did not answer an HTTP request within 5 s; is it an HTTP server, and not overloaded?")]
-    Silent { server: String },
-    #[error(
-        "{server} closed the connection when asked for a page; is it an HTTP server{}, with a free connection?",
-        if *.encrypted { "" } else { " without TLS" }
-    )]
-    Closed { server: String, encrypted: bool },
-    #[error("{server}: {problem}")]
-    Garbage { server: String, problem: Defect },
-    #[error("the connection to {server} failed: {source}")]
-    Io { server: String, source: io::Error },
-}
-
-/// Takes the head; bodies of any length end without being looked at.
-#[derive(Default)]
-struct Looked(Option<Probe>);
-
-impl Sink for Looked {
-    fn head(&mut self, head: &Head<'_>) {
-        let server = head.header("server").map(|value| String::from_utf8_lossy(value).into_owned());
-        self.0 = Some(Probe { status: head.status, server });
-    }
-
-    fn body(&mut self, _: &[u8]) {}
-}
-
 impl Probe {
     /// Asks `server` of the configuration's servers for its first page, over a stream that gives up 5 s after its beginning.
     ///
@@ -53,76 +21,21 @@ impl Probe {
         config: &WebConfig,
         server: usize,
         stream: &mut (impl Read + Write),
-    ) -> Result<Probe, ProbeError> {
+    ) -> Result<Probe, ExchangeError> {
         let url = &config.urls[server];
-        let (name, encrypted) = (url.authority(), url.https);
         let mut out = Vec::new();
         templates(config)[server].write_last(|out| config.pages.append_path(0, out), &mut out);
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                ProbeError::Silent { server: name.clone() }
-            }
-            io::ErrorKind::ConnectionReset
-            | io::ErrorKind::BrokenPipe
-            | io::ErrorKind::ConnectionAborted
-            | io::ErrorKind::UnexpectedEof => ProbeError::Closed { server: name.clone(), encrypted },
-            _ => ProbeError::Io { server: name.clone(), source },
-        };
-        stream.write_all(&out).and_then(|()| stream.flush()).map_err(failed)?;
-        let (mut parser, mut looked) = (ResponseParser::default(), Looked::default());
-        let (mut received, mut piece, mut all) = (Vec::new(), [0; 16 * 1024], 0);
-        loop {
-            match parser.parse(Asked::Any, &received, &mut looked) {
-                Parse::Malformed(problem) => return Err(ProbeError::Garbage { server: name, problem }),
-                Parse::NeedMore { consumed } | Parse::Done { consumed, .. } => {
-                    drop(received.drain(..consumed))
-                }
-            }
-            if let Some(probe) = looked.0 {
-                return Ok(probe);
-            }
-            // Interim answers without an end are not an answer.
-            if all > HEAD_MAX {
-                return Err(ProbeError::Garbage { server: name, problem: Defect::HeadTooLong });
-            }
-            match stream.read(&mut piece) {
-                Ok(0) => return Err(ProbeError::Closed { server: name, encrypted }),
-                Ok(length) => {
-                    received.extend_from_slice(&piece[..length]);
-                    all += length;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        // Bodies of any length end without being looked at.
+        let answer = exchange((url.authority().as_str(), url.https), &out, 0, stream)?;
+        Ok(Probe { status: answer.status, server: answer.server })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exchange::Said;
     use crate::web::config::tests::config;
-
-    /// A peer that has said all that it will say.
-    struct Said<'a>(&'a [u8], Vec<u8>);
-
-    impl Read for Said<'_> {
-        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-            // A byte at a time, as the slowest would.
-            let length = buffer.len().min(1);
-            self.0.read(&mut buffer[..length])
-        }
-    }
-
-    impl Write for Said<'_> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.1.write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn knows_a_server_by_its_answer() {

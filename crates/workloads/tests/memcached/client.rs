@@ -104,6 +104,7 @@ impl Client {
                     return (outcome, then);
                 }
                 Parsed::Garbage(reason) => panic!("{} was answered: {reason}", out.escape_ascii()),
+                Parsed::Refused(fault) => panic!("{fault:?}"),
             }
         }
     }
@@ -127,6 +128,7 @@ impl Client {
                 Parsed::Partial | Parsed::Used(_) => {}
                 Parsed::Done { outcome, then, .. } => return (outcome, then),
                 Parsed::Garbage(reason) => panic!("{reason}"),
+                Parsed::Refused(fault) => panic!("{fault:?}"),
             }
         }
     }

@@ -264,7 +264,8 @@ impl Bench {
                 }),
                 Some(found) if is_far_below(found.low_rps, best, tolerance) => {
                     let meanwhile = disturbance(of_target())?;
-                    let (found, best) = (rate(found.low_rps), rate(best));
+                    let of_sessions = self.has_sessions;
+                    let (found, best) = (rate(found.low_rps, of_sessions), rate(best, of_sessions));
                     Some(format!(
                         "{name} sustained {found} where it had sustained {best} before, while {meanwhile}"
                     ))
@@ -292,8 +293,8 @@ impl Bench {
                 let Some(meanwhile) = disturbance(search) else { continue };
                 let detail = format!(
                     "its load is a share of {}, found while {meanwhile}; a later block found {}",
-                    rate(earlier.low_rps),
-                    rate(found.low_rps)
+                    rate(earlier.low_rps, self.has_sessions),
+                    rate(found.low_rps, self.has_sessions)
                 );
                 withdrawn.push((earlier.block, Invalid { reason: Reason::HostDisturbed, detail }));
             }
@@ -541,8 +542,13 @@ pub(in crate::run) fn is_overloaded_by_host(trial: &Trial) -> bool {
     overloaded && sustained && disturbance(std::iter::once(trial)).is_some()
 }
 
-fn rate(rps: f64) -> String {
-    units::Rate::new(rps).map_or_else(|_| format!("{rps:.0} rps"), |rate| rate.to_string())
+/// An offered load in words.
+fn rate(per_s: f64, of_sessions: bool) -> String {
+    match units::Rate::new(per_s) {
+        Ok(rate) if !of_sessions => rate.to_string(),
+        Err(_) if !of_sessions => format!("{per_s:.0} rps"),
+        _ => format!("{} sessions/s", (1e3 * per_s).round() / 1e3),
+    }
 }
 
 #[cfg(test)]

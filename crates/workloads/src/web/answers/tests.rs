@@ -22,6 +22,7 @@ fn answered(config: &WebConfig, page: u64, bytes: &[u8], step: usize) -> (Result
                 return (outcome, !matches!(then, Then::Close), counts);
             }
             Parsed::Garbage(reason) => return (Err(Fault::new("garbage", reason)), false, Vec::new()),
+            Parsed::Refused(fault) => return (Err(fault), false, Vec::new()),
         }
     }
     let closed = web.closed(&mut job, &mut wire);

@@ -1,5 +1,7 @@
 use std::io::{self, Read};
 
+use dist::mixed;
+
 /// The content of a file: words of plain text, 8 bytes each with the space behind it, drawn from 256.
 ///
 /// Text, so that a browser shows it and a server that compresses finds something to do. The words of a file follow from
@@ -24,6 +26,11 @@ impl Content {
     /// How much is left. Units: bytes.
     pub fn left(&self) -> u64 {
         self.size - self.at
+    }
+
+    /// What follows `offset`. Bounds: nothing beyond the file.
+    pub fn starting_at(self, offset: u64) -> Content {
+        Content { at: offset.min(self.size), ..self }
     }
 
     /// Writes the next bytes into `out`; returns how many: less than `out` holds at the end only.
@@ -89,13 +96,6 @@ const WORDS: [[u8; 8]; 256] = {
     }
     words
 };
-
-/// Source: the finalizer of SplitMix64, Steele, Lea and Flood, OOPSLA 2014.
-pub(super) fn mixed(mut z: u64) -> u64 {
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ z >> 31
-}
 
 #[cfg(test)]
 mod tests {

@@ -1,34 +1,44 @@
-//! A folder that holds a file set says so in a file, by which it is recognised again.
-
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use spec::workload::VideoSet;
 use units::ParseError;
+use videos::Catalog;
 
-use super::FileSet;
+use super::{Set, Videos};
+use crate::web::FileSet;
 
 /// The file that says which set a folder holds. Servers do not serve it, as its name begins with a dot.
 pub const MARKER: &str = ".taillight-fileset.json";
 /// The same while the set is made or removed, so that what is left after an end in between is recognised, too.
 pub const PARTIAL: &str = ".taillight-fileset.partial";
+/// The file that says size and checksum of each file where they do not follow from the set.
+pub const MANIFEST: &str = ".taillight-fileset.files";
 
 /// What the marker says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
     /// The form of this record: [`Marker::SCHEMA`].
     pub schema: u32,
-    /// How many files.
-    pub files: u64,
-    /// Their sizes, as [`dist::Size`] reads them.
-    pub sizes: String,
+    #[serde(flatten)]
+    what: What,
     /// What sizes and contents are drawn from.
     pub seed: u64,
-    /// The bytes of all files.
+    /// The bytes of all files, as [`Set::bytes`] counts them.
     pub bytes: u64,
 }
 
-/// Why a folder's file set is not known.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum What {
+    /// How many files, and their sizes as [`dist::Size`] reads them.
+    Files { files: u64, sizes: String },
+    /// How many videos, and whether players can show them.
+    Videos { videos: VideoSet, real: bool },
+}
+
+/// Why a folder's set is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {
     /// There is no marker.
@@ -57,6 +67,19 @@ pub enum FolderError {
         /// What is wrong with it.
         problem: String,
     },
+    /// It is a set, and not of the kind that is wanted.
+    #[error("{} holds {holds} and not {wanted}; name another folder, or make such a set with `taillight fileset make \
+             FOLDER {make}`", folder.display())]
+    OfAnotherKind {
+        /// The folder.
+        folder: PathBuf,
+        /// What is in it.
+        holds: String,
+        /// What should be.
+        wanted: &'static str,
+        /// The option that makes it.
+        make: &'static str,
+    },
 }
 
 impl Marker {
@@ -64,14 +87,14 @@ impl Marker {
     pub const SCHEMA: u32 = 1;
 
     /// That of a set.
-    pub fn of(set: &FileSet) -> Marker {
-        Marker {
-            schema: Marker::SCHEMA,
-            files: set.files(),
-            sizes: set.sizes().to_string(),
-            seed: set.seed(),
-            bytes: set.total_bytes(),
-        }
+    pub fn of(set: &Set) -> Marker {
+        let what = match set {
+            Set::Files(files) => What::Files { files: files.files(), sizes: files.sizes().to_string() },
+            Set::Videos(Videos { catalog, is_real }) => {
+                What::Videos { videos: *catalog.description(), real: *is_real }
+            }
+        };
+        Marker { schema: Marker::SCHEMA, what, seed: set.seed(), bytes: set.bytes() }
     }
 
     /// Reads the marker at `path`; `None` where there is none.
@@ -92,75 +115,27 @@ impl Marker {
         if marker.schema != Marker::SCHEMA {
             return Err(format!("its schema is {} and not {}", marker.schema, Marker::SCHEMA));
         }
-        let set = marker.file_set().map_err(|e| e.to_string())?;
+        let set = marker.set().map_err(|e| e.to_string())?;
         // A release whose sizes are drawn otherwise would ask for lengths that the files do not have.
-        match set.total_bytes() {
+        match set.bytes() {
             bytes if bytes == marker.bytes => Ok(marker),
             bytes => Err(format!("{set} of seed {} has {bytes} B, and it says {}", set.seed(), marker.bytes)),
         }
     }
 
     /// The set that it describes. Errors: there is no such set.
-    pub fn file_set(&self) -> Result<FileSet, ParseError> {
-        FileSet::new(self.files, self.sizes.parse()?, self.seed)
+    pub fn set(&self) -> Result<Set, ParseError> {
+        Ok(match &self.what {
+            What::Files { files, sizes } => Set::Files(FileSet::new(*files, sizes.parse()?, self.seed)?),
+            What::Videos { videos, real } => {
+                Set::Videos(Videos { catalog: Catalog::new(videos, self.seed)?, is_real: *real })
+            }
+        })
     }
 
     /// Its text in the file.
     pub fn text(&self) -> String {
-        // A struct of numbers and a text always has a JSON form.
+        // A struct of numbers and texts always has a JSON form.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
-    }
-}
-
-impl FileSet {
-    /// The file set that `folder` holds, whole, as `taillight fileset make` left it.
-    ///
-    /// Errors: there is none, it is not whole, or its marker is not understood. Cost: that of [`FileSet::total_bytes`].
-    pub fn in_folder(folder: &Path) -> Result<FileSet, FolderError> {
-        let path = folder.join(MARKER);
-        match Marker::read(&path)? {
-            Some(marker) => marker
-                .file_set()
-                .map_err(|e| FolderError::Unknown { path: path.clone(), problem: e.to_string() }),
-            None if folder.join(PARTIAL).exists() => Err(FolderError::Partial(folder.into())),
-            None => Err(FolderError::NoSet(folder.into())),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_tells_its_set() {
-        let folder = tempfile::tempdir().unwrap();
-        let check = |text: &str| {
-            let set = FileSet::read(text, 7).unwrap();
-            std::fs::write(folder.path().join(MARKER), Marker::of(&set).text()).unwrap();
-            assert_eq!(FileSet::in_folder(folder.path()).unwrap(), set);
-        };
-        check("100x4KiB");
-        check("100xweb");
-        check("100xuniform:1..1024[5..70]");
-    }
-
-    #[test]
-    fn other_folders_are_refused_with_a_reason() {
-        let check = |name: &str, text: &str, expect: &str| {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join(name), text).unwrap();
-            let error = FileSet::in_folder(folder.path()).unwrap_err().to_string();
-            assert!(error.contains(expect), "{text}: {error}");
-        };
-        let good = r#"{"schema": 1, "files": 10, "sizes": "fixed:4096", "seed": 1, "bytes": 40960}"#;
-        check("other", good, "holds no file set");
-        check(PARTIAL, good, "is not whole");
-        check(MARKER, &good.replace("\"schema\": 1", "\"schema\": 2"), "schema is 2 and not 1");
-        check(MARKER, &good.replace("40960", "40961"), "has 40960 B, and it says 40961");
-        check(MARKER, &good.replace("fixed:4096", "large"), "'large' is not a distribution");
-        check(MARKER, &good.replace("10,", "0,"), "it has 0 files");
-        check(MARKER, "{}", "missing field");
-        check(MARKER, "", "EOF");
     }
 }

@@ -1,6 +1,11 @@
+//! What answers of HTTP servers fail by.
+
+/// The kind of failure of an answer that the server did not bring to its end.
+pub const CUT_OFF: &str = "answer cut off";
+
 /// The kind under which an answer that is not a success is counted: a text for each status, made without allocating, as
 /// every answer of a load may be one.
-pub(super) fn kind(status: u16) -> &'static str {
+pub(crate) fn kind(status: u16) -> &'static str {
     macro_rules! kinds {
         ($($status:literal)+) => {
             match status {
@@ -36,6 +41,6 @@ mod tests {
         check(419, "other status 4xx");
         check(600, "status over 599");
         (100..1000).for_each(|status| assert!(is_status(kind(status))));
-        assert!(!is_status(super::super::CUT_OFF));
+        assert!(!is_status(CUT_OFF));
     }
 }

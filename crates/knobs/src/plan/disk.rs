@@ -1,0 +1,191 @@
+//! What processes read from a disk, and how far it is read ahead.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::Planner;
+use crate::{Error, Kernel, Syntax};
+
+/// Pages of the smallest size: the kernel keeps no parts of them in what is read ahead. Units: bytes.
+const PAGE: u64 = 4 << 10;
+/// File systems upon file systems that are followed: a container's upon the host's, and one to spare.
+const DEPTH: usize = 4;
+
+/// A disk as the kernel numbers it.
+struct Disk {
+    /// `254:0`.
+    number: String,
+    /// The kind of file system that lies on it by way of devices of its own, such as btrfs; `None`: it lies there itself.
+    by_way_of: Option<String>,
+}
+
+/// What is mounted: a line of `/proc/self/mountinfo`. Source: `proc_pid_mountinfo(5)`.
+struct Mount {
+    number: String,
+    at: PathBuf,
+    kind: String,
+    source: String,
+    options: String,
+}
+
+impl Planner<'_> {
+    pub(super) fn disk_read(&mut self, bytes: u64, at: Option<&Path>) -> Result<(), Error> {
+        let disk = self.disk(at)?;
+        let has_first = self.host.cgroups.holding("blkio").is_some();
+        let group = self.group(if has_first { "blkio" } else { "io" })?;
+        if group.version == 1 {
+            let value = format!("{} {bytes}", disk.number);
+            self.write_inside(&group.folder, "blkio.throttle.read_bps_device", &value, Syntax::Text);
+        } else {
+            let value = format!("{} rbps={bytes}", disk.number);
+            self.write_inside(&group.folder, "io.max", &value, Syntax::Limits);
+        }
+        Ok(())
+    }
+
+    pub(super) fn read_ahead(&mut self, bytes: u64, at: Option<&Path>) -> Result<(), Error> {
+        if !bytes.is_multiple_of(PAGE) {
+            return Err(self.usage("the kernel reads whole pages ahead", "write a multiple of 4KiB"));
+        }
+        let disk = self.disk(at)?;
+        if let Some(kind) = disk.by_way_of {
+            let limit = format!("{kind} reads ahead by a measure of its own, and not by its disk's");
+            return Err(self.unsupported(limit, "leave it out, or lay the files on ext4 or XFS"));
+        }
+        let file = format!("/sys/dev/block/{}/queue/read_ahead_kb", disk.number);
+        self.write(file.into(), &(bytes >> 10).to_string(), Syntax::Text)
+    }
+
+    /// The disk that holds `at`, or the subject's folder.
+    ///
+    /// Errors: neither is given; it lies on none.
+    fn disk(&self, at: Option<&Path>) -> Result<Disk, Error> {
+        let Some(path) = at.or(self.subject.folder.as_deref()) else {
+            let hint = "name a folder on it behind an @, such as disk.read=10MiB@/srv or read-ahead=128KiB@/srv";
+            return Err(self.usage("it acts on a disk, and no folder that lies on one is named", hint));
+        };
+        let mut path = path.to_owned();
+        if self.subject.root == Path::new("/") {
+            path = path
+                .canonicalize()
+                .map_err(|e| self.usage(format!("{}: {e}", path.display()), "name a folder that is there"))?;
+        }
+        let mounts = self.text("/proc/self/mountinfo").unwrap_or_default();
+        self.disk_below(&mounts, path, DEPTH)
+    }
+
+    fn disk_below(&self, mounts: &str, path: PathBuf, depth: usize) -> Result<Disk, Error> {
+        let unsupported = |what: &str| {
+            let limit = format!("{} lies on {what}, which is not on a disk of this machine", path.display());
+            Err(self.unsupported(limit, "name a folder on a disk"))
+        };
+        let Some(mount) = mount_of(mounts, &path) else { return unsupported("no mounted file system") };
+        if let Some(upper) = mount.upper().filter(|_| depth > 0) {
+            return self.disk_below(mounts, upper, depth - 1);
+        }
+        let is_virtual = mount.number.starts_with("0:");
+        let number = if is_virtual {
+            let name = mount.source.strip_prefix("/dev/").filter(|name| !name.contains('/'));
+            name.and_then(|name| self.text(&format!("/sys/class/block/{name}/dev")))
+        } else {
+            Some(mount.number)
+        };
+        let Some(number) = number else { return unsupported(&mount.kind) };
+        let folder = format!("/sys/dev/block/{number}");
+        // Limits are those of a whole disk; a partition's folder lies in its disk's.
+        let whole = match self.text(&format!("{folder}/partition")) {
+            Some(_) => self.text(&format!("{folder}/../dev")),
+            None => self.text(&format!("{folder}/dev")),
+        };
+        match whole {
+            Some(number) => Ok(Disk { number, by_way_of: is_virtual.then_some(mount.kind) }),
+            None => unsupported(&mount.kind),
+        }
+    }
+}
+
+impl Mount {
+    fn read(line: &str) -> Option<Mount> {
+        let (own, rest) = line.split_once(" - ")?;
+        let mut own = own.split(' ').skip(2);
+        let (number, at) = (own.next()?.to_owned(), own.nth(1)?);
+        let mut rest = rest.split(' ');
+        let mut next = || rest.next().map(unescaped);
+        Some(Mount { number, at: unescaped(at).into(), kind: next()?, source: next()?, options: next()? })
+    }
+
+    /// Of a file system upon others, such as a container's: the folder that its own files lie in.
+    fn upper(&self) -> Option<PathBuf> {
+        let option = |name: &str| self.options.split(',').find_map(|option| option.strip_prefix(name));
+        let lower = || option("lowerdir=").and_then(|all| all.split(':').next());
+        (self.kind == "overlay").then(|| option("upperdir=").or_else(lower)).flatten().map(PathBuf::from)
+    }
+}
+
+/// What is mounted where `path` lies: the last of those that are mounted the deepest.
+fn mount_of(mounts: &str, path: &Path) -> Option<Mount> {
+    let depth = |mount: &Mount| mount.at.components().filter(|part| *part != Component::RootDir).count();
+    mounts.lines().filter_map(Mount::read).filter(|mount| path.starts_with(&mount.at)).max_by_key(depth)
+}
+
+/// A field without the escapes for spaces and the like. Source: `getmntent(3)`: `\040` is a space.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match code {
+            Some(code) => {
+                plain.push(char::from(code));
+                plain += &part[3..];
+            }
+            None => {
+                plain.push('\\');
+                plain += part;
+            }
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "22 27 0:21 / /proc rw - proc proc rw\n\
+        27 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw,discard\n\
+        28 27 8:16 / /srv/my\\040videos rw shared:5 - xfs /dev/sdb rw\n\
+        29 27 0:40 / /srv rw - btrfs /dev/sdc rw,subvol=/\n\
+        30 27 0:41 / /var/lib/box rw - overlay overlay rw,lowerdir=/a:/b,upperdir=/srv/up,workdir=/w\n\
+        31 27 0:42 / /ro rw - overlay overlay ro,lowerdir=/srv/low:/b\n\
+        32 27 0:43 / /tmp rw - tmpfs tmpfs rw\n\
+        33 27 8:32 / /tmp rw - ext4 /dev/sdd rw\n\
+        damaged\n";
+
+    #[test]
+    fn finds_what_is_mounted_where_a_path_lies() {
+        let check = |path: &str, number: &str, kind: &str, upper: Option<&str>| {
+            let mount = mount_of(MOUNTS, Path::new(path)).unwrap();
+            assert_eq!((mount.number.as_str(), mount.kind.as_str()), (number, kind), "{path}");
+            assert_eq!(mount.upper(), upper.map(PathBuf::from), "{path}");
+        };
+        check("/", "254:1", "ext4", None);
+        check("/home/a", "254:1", "ext4", None);
+        check("/srv", "0:40", "btrfs", None);
+        check("/srvx", "254:1", "ext4", None);
+        check("/srv/my videos/set", "8:16", "xfs", None);
+        check("/var/lib/box/x", "0:41", "overlay", Some("/srv/up"));
+        check("/ro", "0:42", "overlay", Some("/srv/low"));
+        // Of two at one place the later lies on top.
+        check("/tmp/x", "8:32", "ext4", None);
+        assert!(mount_of("", Path::new("/")).is_none());
+    }
+
+    #[test]
+    fn escapes_are_read() {
+        let check = |text: &str, expect: &str| assert_eq!(unescaped(text), expect);
+        check("/a\\040b\\011c", "/a b\tc");
+        check("/a\\134b", "/a\\b");
+        check("/a\\9", "/a\\9");
+        check("", "");
+    }
+}

@@ -1,0 +1,352 @@
+//! What sessions felt: against the load, as distributions, and over the time of a trial.
+
+use maud::{Markup, html};
+use results::{DistributionPoint, LoadPoint, Operation, Purpose, Trial};
+use units::{SESSION_PERCENTILE, SessionFigure};
+
+use super::canvas::Anchor;
+use super::distribution::load_label;
+use super::frame::{Axis, Frame, Margins, clip, text_width};
+use super::load_chart::{Level, LoadChart};
+use super::panel::{Panel, over_time, tiles};
+use super::place::place;
+use super::scale::Scale;
+use super::series::{Series, State, subject_class};
+use super::timeline::name_ends;
+use super::{Canvas, Shape, Size, latency};
+use crate::load::LoadUnit;
+use crate::load_point::choose;
+use crate::measure::{Measure, Target};
+use crate::number;
+use crate::subject::{Subject, any_closed};
+use crate::tips::Tips;
+
+/// Percentiles of a distribution that the pointer finds.
+const NAMED: [f64; 6] = [10.0, 25.0, 50.0, 75.0, 90.0, 95.0];
+/// The percentiles that are kept of an operation.
+const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+
+/// How the vertical axis of a figure against the load is drawn.
+#[derive(Clone, Copy)]
+enum Vertical {
+    /// Shares of 1, from 0.
+    Share,
+    /// Times in µs, logarithmic.
+    Time,
+    /// Numbers of things, from 0.
+    Count,
+}
+
+/// Every figure of sessions but those over the time of a trial.
+pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
+    let ratio = |name: &'static str| {
+        let read = move |trial: &Trial| trial.ratio(name).filter(|_| trial.sessions.is_some());
+        Measure::new(name, "ink", Shape::Circle, read)
+    };
+    let startup = |label: &'static str, class, shape, percentile: f64| {
+        Measure::new(label, class, shape, move |trial| {
+            trial.distribution("startup")?.percentile_us(percentile)
+        })
+    };
+    let live = Measure::new("live", "ink", Shape::Circle, |trial| Some(trial.sessions.as_ref()?.live_mean));
+    let startups = [
+        startup("p95", "p99", Shape::Square, SESSION_PERCENTILE),
+        startup("p50", "p50", Shape::Circle, 50.0),
+    ];
+    let of = |name: &str| SessionFigure::named(name).and_then(|figure| Some((figure, target.limit_of(figure)?)));
+    html! {
+        (against_load(subjects, &startups, of("startup"), Vertical::Time, (
+            "Start-up delay against offered load",
+            "start-up delay",
+            "From the arrival of a session until it plays, of those that arrived in the window: p95 and p50.",
+        )))
+        (against_load(subjects, &[ratio("misses")], of("misses"), Vertical::Share, (
+            "Misses against offered load",
+            "misses",
+            "Steps that were not whole within their time-out, of the steps due.",
+        )))
+        (against_load(subjects, &[ratio("rebuffer")], of("rebuffer"), Vertical::Share, (
+            "Rebuffering against offered load",
+            "rebuffer ratio",
+            "Time in which a session stood still, of the time in which it stood still or played.",
+        )))
+        (against_load(subjects, &[live], None, Vertical::Count, (
+            "Sessions under way against offered load",
+            "sessions under way",
+            "How many were under way at once, mean over the window.",
+        )))
+        (distributions(subjects, target, tips))
+        (operations(subjects, target))
+    }
+}
+
+/// A figure against the offered load, of the first measure where there are several subjects; nothing where no trial has it.
+fn against_load(
+    subjects: &[Subject],
+    measures: &[Measure],
+    judged: Option<(SessionFigure, f64)>,
+    vertical: Vertical,
+    (title, y_title, caption): (&str, &str, &str),
+) -> Markup {
+    let mut series: Vec<Series> = match subjects {
+        [subject] => {
+            let one = |measure: &Measure| {
+                Series::of_measure(subject, measure).with(subject, measure, &[Purpose::PeakSearch])
+            };
+            measures.iter().map(one).collect()
+        }
+        _ => {
+            let first = measures.iter().take(1);
+            let all = first.flat_map(|measure| subjects.iter().map(move |subject| (subject, measure)));
+            all.map(|(subject, measure)| {
+                Series::of_subject(subject, measure).with(subject, measure, &[Purpose::PeakSearch])
+            })
+            .collect()
+        }
+    };
+    if let ([_], [only]) = (subjects, series.as_mut_slice()) {
+        // The title says what it is.
+        only.label.clear();
+    }
+    if series.iter().flat_map(Series::values).next().is_none() {
+        return html! {};
+    }
+    let limit = judged.map(|(_, limit)| limit);
+    let values: Vec<f64> = series.iter().flat_map(Series::values).chain(limit.map(|limit| 1.3 * limit)).collect();
+    let top = values.iter().copied().fold(0.0, f64::max);
+    let (y, y_tick): (Scale, &dyn Fn(f64) -> String) = match vertical {
+        Vertical::Share => (Scale::linear(1.08 * top.max(0.001)), &number::percent),
+        Vertical::Time => (Scale::log(values.into_iter()), &number::micros_short),
+        Vertical::Count => (Scale::linear(1.08 * top), &number::thousands),
+    };
+    let level = |(figure, limit): (SessionFigure, f64)| {
+        let limit_words = match vertical {
+            Vertical::Time => number::micros_short(limit),
+            Vertical::Share | Vertical::Count => number::percent(limit),
+        };
+        let sign = if figure.is_cost { '≤' } else { '≥' };
+        let label = format!("QoS: {} {sign} {limit_words}", figure.words);
+        Level { y: limit, label, short: format!("QoS {limit_words}") }
+    };
+    let chart = LoadChart {
+        unit: LoadUnit::of_subjects(subjects),
+        y_title,
+        y,
+        y_tick,
+        series,
+        levels: judged.map(level).into_iter().collect(),
+        bands: latency::bands(subjects),
+        diagonal: None,
+    };
+    let caption = html! { (caption) " " (latency::keys()) };
+    super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
+}
+
+/// One trial's distribution as a line.
+struct Curve<'a> {
+    label: String,
+    class: String,
+    shape: Shape,
+    trial: &'a Trial,
+    /// Pairs of percentile and µs.
+    points: Vec<(f64, f64)>,
+}
+
+/// The shares of sessions, or of stalls, that took no longer than a time: a figure for each distribution that can be judged.
+fn distributions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
+    let caption = "Each line is one trial, the median of its repeats. It ends where fewer than 10 samples lie beyond.";
+    html! {
+        @for figure in SessionFigure::ALL.into_iter().filter(|figure| figure.is_time) {
+            @let curves = curves(subjects, target, figure);
+            @if !curves.is_empty() {
+                @let title = format!("{}: share that took no longer", latency::capitalized(figure.words));
+                @let limit = target.limit_of(figure);
+                @let corner = if limit.is_some() { " The corner marks the QoS target." } else { "" };
+                (super::half(&title, any_closed(subjects), html! { (caption) (corner) }, cdf(&curves, figure, limit, tips)))
+            }
+        }
+    }
+}
+
+/// Of one subject its loads, of several the highest load of each that met the target.
+fn curves<'a>(subjects: &[Subject<'a>], target: &Target, figure: SessionFigure) -> Vec<Curve<'a>> {
+    let meets = |point: &LoadPoint| target.is_met(point);
+    let curve = |point: &LoadPoint<'a>, label: String, class: String, shape: Shape| {
+        let trial = point.representative(|trial| target.used(trial))?;
+        let of = trial.distribution(figure.name)?;
+        let beyond = |percentile: f64| of.count as f64 * (1.0 - percentile / 100.0);
+        let points: Vec<(f64, f64)> =
+            of.curve.iter().copied().filter(|(p, us)| beyond(*p) >= 9.999 && us.is_finite()).collect();
+        (points.len() > 1).then_some(Curve { label, class, shape, trial, points })
+    };
+    match subjects {
+        [subject] => {
+            let points = choose(&subject.points, 5, meets).into_iter().enumerate();
+            points
+                .filter_map(|(i, point)| curve(point, load_label(point), format!("l{i}"), Shape::of_slot(i)))
+                .collect()
+        }
+        _ => subjects
+            .iter()
+            .filter_map(|subject| {
+                let highest = subject.points.iter().rfind(|point| meets(point)).or(subject.points.last())?;
+                let label = format!("{} · {}", clip(subject.name, 12), load_label(highest));
+                curve(highest, label, subject_class(subject.slot), Shape::of_slot(subject.slot))
+            })
+            .collect(),
+    }
+}
+
+fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut Tips) -> Canvas {
+    let size = Size::Half;
+    let font = size.font();
+    let mut canvas = Canvas::new(size);
+    let times = curves.iter().flat_map(|curve| &curve.points).map(|(_, us)| *us);
+    let x = Scale::log(times.chain(limit.map(|us| 1.3 * us)).collect::<Vec<_>>().into_iter());
+    let labels = curves.iter().map(|curve| text_width(&curve.label, font)).fold(0.0, f64::max);
+    let margins =
+        Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
+    let frame = Frame::new(&canvas, margins, x, Scale::linear(100.0));
+    let share = |percent: f64| format!("{} %", number::short(percent));
+    let x_axis = Axis { title: figure.words, tick: &number::micros_short };
+    frame.axes(&mut canvas, &x_axis, &Axis { title: "share", tick: &share });
+    if let Some(us) = limit {
+        let corner = frame.at(us, SESSION_PERCENTILE);
+        canvas.path("level", &[(frame.left, corner.1), corner, (corner.0, frame.bottom)]);
+        canvas.text("label level-label", (frame.left + 4.0, corner.1 - 5.0), Anchor::Start, "QoS");
+    }
+    let mut ends = Vec::new();
+    for curve in curves {
+        let line: Vec<(f64, f64)> = curve.points.iter().map(|(percentile, us)| frame.at(*us, *percentile)).collect();
+        let invalid = if State::of(&curve.trial.verdict) == State::Invalid { " invalid-line" } else { "" };
+        canvas.path(&format!("curve {}{invalid}", curve.class), &line);
+        if let Some(end) = line.last() {
+            canvas.mark(&curve.class, curve.shape, *end, 3.4);
+            ends.push((curve, *end));
+        }
+        for percentile in NAMED {
+            let Some((_, us)) = curve.points.iter().find(|(at, _)| *at >= percentile - 1e-9) else { continue };
+            let key = format!("c{}", tips.len());
+            let title = format!("{} · trial {}", curve.label, curve.trial.id);
+            tips.add(&key, title, vec![(format!("p{percentile}"), number::micros(Some(*us)))]);
+            canvas.hover(&key, frame.at(*us, percentile));
+        }
+    }
+    let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
+    let placed = place(&wanted, &vec![1.25 * font; wanted.len()], frame.top - 0.3 * font, frame.bottom);
+    for ((curve, end), y) in ends.iter().zip(placed) {
+        let x = frame.right + 9.0;
+        canvas.line(&format!("leader {}", curve.class), (end.0 + 6.0, end.1), (x - 3.0, y));
+        canvas.text(&format!("label {}", curve.class), (x, y + 0.35 * font), Anchor::Start, &curve.label);
+    }
+    canvas
+}
+
+/// The percentiles of each operation, such as the rungs of a video, at the highest load that met the target.
+fn operations(subjects: &[Subject], target: &Target) -> Markup {
+    let [subject] = subjects else { return html! {} };
+    let highest = subject.points.iter().rfind(|point| target.is_met(point)).or(subject.points.last());
+    let Some((point, trial)) = highest.and_then(|p| Some((p, p.representative(|t| target.used(t))?))) else {
+        return html! {};
+    };
+    let line = |operation: &'_ Operation| -> Vec<(f64, f64)> {
+        let at = |percentile: f64| Some((percentile, operation.response_time.percentile_us(percentile)??));
+        OF_OPERATION.into_iter().filter_map(at).collect()
+    };
+    let all: Vec<(&str, Vec<(f64, f64)>)> = trial
+        .operations
+        .iter()
+        .filter(|operation| !operation.follow_up)
+        .map(|operation| (operation.name.as_str(), line(operation)))
+        .filter(|(_, points)| points.len() > 1)
+        .collect();
+    if all.len() < 2 || trial.sessions.is_none() {
+        return html! {};
+    }
+    let size = Size::Half;
+    let font = size.font();
+    let mut canvas = Canvas::new(size);
+    let values = || all.iter().flat_map(|(_, points)| points);
+    let y = Scale::log(values().map(|(_, us)| *us));
+    let furthest = values().map(|(percentile, _)| *percentile).fold(99.0, f64::max);
+    let labels = all.iter().map(|(name, _)| text_width(name, font)).fold(0.0, f64::max);
+    let margins =
+        Margins { left: 54.0, right: labels + 16.0, top: 2.0 * font + 8.0, bottom: 3.0 * font + 10.0 };
+    let frame = Frame::new(&canvas, margins, Scale::nines(furthest), y);
+    let x_axis = Axis { title: "percentile", tick: &|percentile| format!("p{percentile}") };
+    frame.axes(&mut canvas, &x_axis, &Axis { title: "response time", tick: &number::micros_short });
+    let mut ends = Vec::new();
+    for (i, (name, points)) in all.iter().enumerate() {
+        let class = format!("l{}", i % 5);
+        let line: Vec<(f64, f64)> = points.iter().map(|(percentile, us)| frame.at(*percentile, *us)).collect();
+        canvas.path(&format!("curve {class}"), &line);
+        line.iter().for_each(|at| canvas.mark(&class, Shape::of_slot(i), *at, 3.4));
+        ends.push((class, *name, line.last().map(|end| end.1)));
+    }
+    let ends = ends.iter().map(|(class, name, end)| (class.as_str(), *name, *end)).collect();
+    name_ends(&mut canvas, &frame, ends);
+    let title = format!("Response time by operation at {}", load_label(point));
+    let caption = html! { "From when a step was due to its whole answer; time-outs count at their age. Trial " (trial.id) "." };
+    super::half(&title, subject.is_closed(), caption, canvas)
+}
+
+/// How much media lay in the buffers over the time of a trial: the median, and from p5 to p95.
+pub(super) fn buffers(panels: &[Panel]) -> Markup {
+    let has = |panel: &&Panel| !buffer(panel.trial).is_empty() && !panel.trial.windows.is_empty();
+    let caption = "What a session has received and not yet played, whenever a chunk arrives: the median, and from p5 to p95 \
+                   shaded, where there are 200 of them. Each panel has a scale of its own.";
+    tiles("Media buffered over time", caption, panels.iter().filter(has), |panel, size| {
+        let trial = panel.trial;
+        let mut canvas = Canvas::new(size);
+        let all = buffer(trial);
+        let values = all.iter().flat_map(|point| [point.p95_us, point.p50_us]).flatten();
+        let top = values.fold(0.0, f64::max);
+        let frame = over_time(&mut canvas, trial, &Scale::linear((1.08 * top).max(1e6)), 40.0, |frame| {
+            frame.y.ticks(24.0).into_iter().map(|tick| (tick, number::micros_short(tick))).collect()
+        });
+        let middle = |point: &DistributionPoint| (point.start_s + point.end_s) / 2.0;
+        for run in all.split(|point| point.p5_us.is_none() || point.p95_us.is_none()) {
+            let edge = |read: fn(&DistributionPoint) -> Option<f64>| {
+                let at = |point: &DistributionPoint| Some(frame.at(middle(point), read(point)?));
+                run.iter().filter_map(at).collect::<Vec<_>>()
+            };
+            let lower = edge(|point| point.p5_us).into_iter().rev();
+            let outline: Vec<(f64, f64)> = edge(|point| point.p95_us).into_iter().chain(lower).collect();
+            canvas.area("range p50", &outline);
+        }
+        let median = |point: &DistributionPoint| Some(frame.at(middle(point), point.p50_us?));
+        let line: Vec<(f64, f64)> = all.iter().filter_map(median).collect();
+        canvas.path("curve thin p50", &line);
+        line.iter().for_each(|at| canvas.mark("dot p50", Shape::Circle, *at, 1.3));
+        name_ends(&mut canvas, &frame, vec![("p50", "p50", line.last().map(|end| end.1))]);
+        canvas
+    })
+}
+
+fn buffer(trial: &Trial) -> &[DistributionPoint] {
+    trial.distribution("buffer").map_or(&[][..], |of| of.over_time.as_slice())
+}
+
+/// How many sessions were under way over the time of a trial.
+pub(super) fn live(panels: &[Panel]) -> Markup {
+    let of = |trial: &Trial| -> Vec<(f64, u64)> {
+        trial.sessions.as_ref().map_or_else(Vec::new, |sessions| sessions.live.clone())
+    };
+    let has = |panel: &&Panel| !of(panel.trial).is_empty() && !panel.trial.windows.is_empty();
+    let caption = "Sessions under way, those that were when the load began with them. A line that rises or falls throughout is \
+                   no steady state. Each panel has a scale of its own.";
+    tiles("Sessions under way over time", caption, panels.iter().filter(has), |panel, size| {
+        let mut canvas = Canvas::new(size);
+        let points = of(panel.trial);
+        let most = points.iter().map(|(_, live)| *live).max().unwrap_or(0) as f64;
+        let frame = over_time(&mut canvas, panel.trial, &Scale::linear((1.08 * most).max(4.0)), 40.0, |frame| {
+            let whole = |tick: &f64| tick.fract() == 0.0;
+            let ticks = frame.y.ticks(24.0).into_iter().filter(whole);
+            ticks.map(|tick| (tick, number::thousands(tick))).collect()
+        });
+        let line: Vec<(f64, f64)> = points.iter().map(|(s, live)| frame.at(*s, *live as f64)).collect();
+        canvas.path("curve thin ink", &line);
+        name_ends(&mut canvas, &frame, vec![("ink", "live", line.last().map(|end| end.1))]);
+        canvas
+    })
+}

@@ -1,0 +1,66 @@
+//! In what the offered load is counted: requests, or the sessions that arrive.
+
+use results::{LoadPoint, Trial};
+
+use crate::number;
+use crate::subject::Subject;
+
+/// What arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadUnit {
+    /// Requests: what is achieved is counted in the same.
+    Requests,
+    /// Sessions: what is achieved is still counted in requests, of which each sends many.
+    Sessions,
+}
+
+impl LoadUnit {
+    /// That of a trial.
+    pub(crate) fn of(trial: &Trial) -> LoadUnit {
+        if trial.sessions.is_some() { LoadUnit::Sessions } else { LoadUnit::Requests }
+    }
+
+    /// That of the trials of a load.
+    pub(crate) fn of_point(point: &LoadPoint) -> LoadUnit {
+        LoadUnit::of_all(point.trials.iter().copied())
+    }
+
+    /// That of everything on a page.
+    pub(crate) fn of_subjects(subjects: &[Subject]) -> LoadUnit {
+        LoadUnit::of_all(subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial))
+    }
+
+    /// That of all trials of a target.
+    pub(crate) fn of_subject(subject: &Subject) -> LoadUnit {
+        LoadUnit::of_all(subject.trials.iter().map(|(_, trial)| *trial))
+    }
+
+    /// A trial that failed before its first session has none, and is beside others that have.
+    fn of_all<'a>(mut trials: impl Iterator<Item = &'a Trial>) -> LoadUnit {
+        if trials.any(|trial| trial.sessions.is_some()) { LoadUnit::Sessions } else { LoadUnit::Requests }
+    }
+
+    /// An offered load: `14.2 krps`, `2.50 sessions/s`.
+    pub(crate) fn rate(self, per_s: Option<f64>) -> String {
+        match self {
+            LoadUnit::Requests => number::rate(per_s),
+            LoadUnit::Sessions => number::sessions(per_s),
+        }
+    }
+
+    /// Two of them in one unit: `112–118 krps`.
+    pub(crate) fn range(self, low: f64, high: f64) -> String {
+        match self {
+            LoadUnit::Requests => number::rate_range(low, high),
+            LoadUnit::Sessions => number::sessions_range(low, high),
+        }
+    }
+
+    /// The unit of an axis up to `max`, and how many a second it stands for.
+    pub(crate) fn axis(self, max: f64) -> (f64, &'static str) {
+        match self {
+            LoadUnit::Requests => number::rate_unit(max),
+            LoadUnit::Sessions => number::sessions_unit(max),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What sessions felt, as columns and rows: of tables, of tooltips, of the answer.
+
+use results::{DistributionSummary, LoadPoint, Trial};
+use units::SESSION_PERCENTILE;
+
+use crate::number;
+use crate::subject::Subject;
+
+/// A figure of sessions.
+pub(crate) struct Column {
+    /// Its name at the head.
+    pub head: &'static str,
+    /// How soon a narrow terminal leaves it out; 0 never.
+    pub spare: u8,
+    read: fn(&Trial) -> Option<f64>,
+    show: fn(f64) -> String,
+}
+
+/// Every one, in the order in which a viewer would tell of them.
+pub(crate) static COLUMNS: [Column; 8] = [
+    Column {
+        head: "live",
+        spare: 1,
+        read: |trial| Some(trial.sessions.as_ref()?.live_mean),
+        show: |live| number::count(live.round() as u64),
+    },
+    Column {
+        head: "start-up p50",
+        spare: 5,
+        read: |trial| trial.distribution("startup")?.p50_us,
+        show: |us| number::micros(Some(us)),
+    },
+    Column {
+        head: "start-up p95",
+        spare: 0,
+        read: |trial| trial.distribution("startup")?.percentile_us(SESSION_PERCENTILE),
+        show: |us| number::micros(Some(us)),
+    },
+    Column {
+        head: "stalls/h",
+        spare: 4,
+        read: |trial| trial.counters.get("stalls_per_hour").copied(),
+        show: number::three,
+    },
+    Column { head: "rebuffer", spare: 0, read: |trial| trial.ratio("rebuffer"), show: number::percent },
+    Column { head: "misses", spare: 0, read: |trial| trial.ratio("misses"), show: number::percent },
+    Column { head: "met", spare: 2, read: |trial| trial.ratio("met"), show: number::percent_of_all },
+    Column { head: "abandoned", spare: 6, read: |trial| trial.ratio("abandoned"), show: number::percent },
+];
+
+impl Column {
+    /// The median over the trials of a load.
+    pub(crate) fn of(&self, point: &LoadPoint) -> String {
+        point.told(self.read).map_or(number::NONE.into(), self.show)
+    }
+
+    /// Of one trial; `None` where it was not measured.
+    pub(crate) fn of_trial(&self, trial: &Trial) -> Option<String> {
+        (self.read)(trial).filter(|value| value.is_finite()).map(self.show)
+    }
+}
+
+/// Those that any trial has; none where arrivals are no sessions.
+pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
+    let has = |column: &&Column| {
+        let trials = subjects.iter().flat_map(|subject| &subject.trials).map(|(_, trial)| *trial);
+        trials.filter(|trial| trial.sessions.is_some()).any(|trial| (column.read)(trial).is_some())
+    };
+    COLUMNS.iter().filter(has).collect()
+}
+
+/// What a load's sessions felt, in a few words: `start-up p95 850 ms, rebuffer 0.3 %`; `None` where there were none.
+pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
+    let said = ["start-up p95", "stalls/h", "rebuffer", "misses"];
+    let known = |column: &&Column| said.contains(&column.head) && point.told(column.read).is_some();
+    let figures = COLUMNS.iter().filter(known).map(|column| match column.head {
+        "stalls/h" => format!("{} stalls an hour", column.of(point)),
+        "misses" => format!("{} of the steps missed", column.of(point)),
+        head => format!("{head} {}", column.of(point)),
+    });
+    let figures: Vec<String> = figures.collect();
+    (!figures.is_empty() && point.trials.iter().any(|trial| trial.sessions.is_some()))
+        .then(|| figures.join(", "))
+}
+
+/// How many sessions were under way at the trials nearest to a rate, median; `None` where there are none so near.
+pub(crate) fn live_at(subject: &Subject, per_s: f64) -> Option<String> {
+    // A search tries each rate to a thousandth.
+    let near = |trial: &Trial| (trial.offered_rps - per_s).abs() <= 1e-3 * per_s.abs();
+    let live = subject.trials.iter().filter(|(_, trial)| near(trial) && trial.verdict.is_usable());
+    let live = live.filter_map(|(_, trial)| Some(trial.sessions.as_ref()?.live_mean));
+    results::spread(live).map(|live| number::count(live.median.round() as u64))
+}
+
+/// The distributions of a trial as rows: name, samples, and percentiles.
+pub(crate) fn distributions(trial: &Trial) -> Vec<Vec<String>> {
+    let Some(sessions) = &trial.sessions else { return Vec::new() };
+    let row = |(name, of): (&String, &DistributionSummary)| {
+        let mut row = vec![words(name), number::count(of.count)];
+        let times = [of.mean_us, of.p5_us, of.p50_us, of.p95_us, of.p99_us, of.max_us];
+        row.extend(times.map(number::micros));
+        row
+    };
+    sessions.distributions.iter().filter(|(_, of)| of.count > 0).map(row).collect()
+}
+
+/// The heads of [`distributions`].
+pub(crate) const DISTRIBUTION_HEADS: [&str; 8] =
+    ["of sessions", "samples", "mean", "p5", "p50", "p95", "p99", "max"];
+
+/// What a distribution is of.
+pub(crate) fn words(name: &str) -> String {
+    match units::SessionFigure::named(name) {
+        Some(figure) => figure.words.into(),
+        None => name.replace('_', " "),
+    }
+}
+
+/// What became of the sessions of a trial, in a line.
+pub(crate) fn became(trial: &Trial) -> Option<String> {
+    let sessions = trial.sessions.as_ref()?;
+    let count = number::count;
+    let refused = match sessions.refused {
+        0 => String::new(),
+        refused => format!(", {} without room", count(refused)),
+    };
+    Some(format!(
+        "{} sessions: {} under way at the start, {} arrived{refused}; {} ended, {} cut by the end of the load; {} live at once on \
+         average, {} at most",
+        count(sessions.all()),
+        count(sessions.underway),
+        count(sessions.begun),
+        count(sessions.ended),
+        count(sessions.cut),
+        count(sessions.live_mean.round() as u64),
+        count(sessions.live_max)
+    ))
+}

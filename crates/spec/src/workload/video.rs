@@ -1,0 +1,261 @@
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::Nanos;
+
+use super::{Verify, VideoSet};
+use crate::text::{as_text, count, exact_or_none, number, words};
+use crate::{Popularity, Url};
+
+/// What the video workload asks for: viewers, each of whom watches a video in chunks of 10 s over a connection of their own.
+#[derive(Args, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[command(next_help_heading = "Video workload")]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Video {
+    /// The videos below the target, and the share of their bytes that is made: 8000x1, 1000x1/160; as taillight fileset
+    /// makes them. The bandwidth of clients shrinks with the bytes.
+    #[arg(long, default_value_t = VideoSet::default(), value_name = "VIDEOS", conflicts_with = "playlist")]
+    #[schemars(extend("x-source" = "ours, because it takes 1 GB, which any machine has room for; ISPASS'16 §VI-B has 8000 videos, of 1.1 TB"))]
+    pub videos: VideoSet,
+    /// The seed of that set.
+    #[arg(long, default_value_t = 1, value_name = "N", conflicts_with = "playlist")]
+    #[serde(deserialize_with = "number::deserialize")]
+    #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same files"))]
+    pub videos_seed: u64,
+    /// How often each video is watched: zipf:ALPHA, uniform and more; see taillight explain cache.
+    #[arg(long, default_value_t = Popularity::Zipf { alpha: 0.8 }, value_name = "POPULARITY")]
+    #[schemars(extend("x-source" = "ISPASS'16 §IV-A2b: Zipf with the exponent 0.8; its §VI-B has uniform for the mix that is unaware of popularity"))]
+    pub popularity: Popularity,
+    /// Which clients watch in which quality: table-1 (each the best that their bandwidth carries) or cloudsuite (10, 30,
+    /// 40 and 20 % of 240p, 360p, 480p and 720p, whatever the bandwidth).
+    #[arg(long, default_value_t = ClientMix::default(), value_name = "MIX")]
+    #[schemars(extend("x-source" = "ISPASS'16 §IV-A3, Table I: the bandwidth of clients; its shares of the qualities are lost with Fig. 1"))]
+    pub mix: ClientMix,
+    /// How the bandwidth of clients is kept: read (each reads no faster) or off (nothing is limited).
+    #[arg(long, default_value_t = Bandwidth::default(), value_name = "HOW")]
+    #[schemars(extend("x-source" = "ISPASS'16 §IV-A3: a limit for each TCP connection, there by dummynet; ours, because reading takes no privileges and works with any server"))]
+    pub bandwidth: Bandwidth,
+    /// Chunks that are asked for at once when a viewer comes; the others are paced.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "CloudSuite's request generator: 3; ISPASS'16 §IV-A says some"))]
+    pub ahead: u32,
+    /// A chunk that is not whole so long after it could be asked for is a miss [default: what a chunk lasts, 10s by
+    /// --speed].
+    #[arg(long, value_name = "TIME")]
+    #[serde(with = "exact_or_none")]
+    #[schemars(with = "Option<String>")]
+    #[schemars(extend("x-source" = "CloudSuite's request generator: 10 s; ISPASS'16 §IV-A2a has a time-out for each request without its value"))]
+    pub chunk_timeout: Option<Nanos>,
+    /// What follows a chunk that is late or fails: keep (it is waited for, six time-outs at most, and the viewer stays) or
+    /// kill (it is given up, and the viewer with it: the rest are misses).
+    #[arg(long, default_value_t = Late::default(), value_name = "WHAT")]
+    #[schemars(extend("x-source" = "ours, because viewers stay when a video stops; CloudSuite's client ends the session and counts none of the rest"))]
+    pub late: Late,
+    /// Whether viewers leave while they wait for a video to start: off, or imc12 (from 2 s on, 5.8 % of them in each second).
+    #[arg(long, default_value_t = Abandon::default(), value_name = "MODEL")]
+    #[schemars(extend("x-source" = "ours, because viewers who leave take load off a slow server; the model is that of Krishnan and Sitaraman, IMC 2012"))]
+    pub abandon: Abandon,
+    /// Chunks that must be there before a video plays, at its start and after it has stopped.
+    #[arg(long, default_value_t = 1, value_name = "1..3", value_parser = clap::value_parser!(u32).range(1..=3))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because a player that shows what it has is the kindest to the server; a chunk is 10 s"))]
+    pub resume_with: u32,
+    /// When chunks are asked for: open (each at its own time, whatever came before) or, as a CLOSED LOOP WITHIN THE
+    /// SESSION, closed (10 s after each answer) or player (when less than 30 s are buffered).
+    #[arg(long, default_value_t = Pacing::default(), value_name = "PACING")]
+    #[schemars(extend("x-source" = "ours, because a slow server must not lower its own load; CloudSuite's client pauses 10 s after each answer"))]
+    pub pacing: Pacing,
+    /// How videos are asked for: ranges (parts of files) or hls (playlists first).
+    #[arg(long, default_value_t = Delivery::default(), value_name = "PROTOCOL")]
+    #[schemars(extend("x-source" = "ISPASS'16 §IV-A: chunks by HTTP range requests"))]
+    pub protocol: Delivery,
+    /// A playlist of any server that speaks HLS, master or media, instead of --videos: http://HOST/PATH/master.m3u8.
+    #[arg(long, value_name = "URL")]
+    #[schemars(extend("x-source" = "ours, because the set that taillight fileset makes is asked for unless another server's is named"))]
+    pub playlist: Option<Url>,
+    /// Check the answers: length (the default), checksum or none. What is wrong makes the run invalid.
+    #[arg(long, value_name = "length|checksum|none", num_args = 0..=1, default_missing_value = "checksum")]
+    #[schemars(extend("x-source" = "ours, because comparing lengths costs next to nothing; checksums take 0.3 ns a byte, 2 ms for a chunk of 720p"))]
+    pub verify: Option<Verify>,
+    /// The most viewers at once, shared out among the threads; those who come beyond are refused, and their chunks are errors
+    /// [default: as many as there are descriptors and ports].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[serde(deserialize_with = "count::or_none")]
+    #[schemars(extend("x-source" = "ours, because a limit of this machine must show as such and end no run"))]
+    pub max_sessions: Option<u32>,
+    /// Play so many times as fast, for short tests: chunks, pauses, time-outs and what viewers bear last a part of their
+    /// time, and the bandwidth of clients grows. Figures of a load at another speed are not those of real viewers.
+    #[arg(long, default_value_t = 1, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[serde(deserialize_with = "count::deserialize")]
+    #[schemars(extend("x-source" = "ours, because viewers watch in real time; a session lasts 154 s on average"))]
+    pub speed: u32,
+}
+
+impl Default for Video {
+    fn default() -> Video {
+        Video {
+            videos: VideoSet::default(),
+            videos_seed: 1,
+            popularity: Popularity::Zipf { alpha: 0.8 },
+            mix: ClientMix::default(),
+            bandwidth: Bandwidth::default(),
+            ahead: 3,
+            chunk_timeout: None,
+            late: Late::default(),
+            abandon: Abandon::default(),
+            resume_with: 1,
+            pacing: Pacing::default(),
+            protocol: Delivery::default(),
+            playlist: None,
+            verify: None,
+            max_sessions: None,
+            speed: 1,
+        }
+    }
+}
+
+/// Which clients watch in which quality.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientMix {
+    /// The bandwidth of ISPASS'16, Table I, and the best quality that takes at most 0.8 of it.
+    #[default]
+    Table1,
+    /// The same bandwidth, and qualities by the shares of CloudSuite's client, whatever the bandwidth.
+    CloudSuite,
+}
+
+/// How the bandwidth of clients is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bandwidth {
+    /// Clients read as fast as the server sends.
+    Off,
+    /// Each reads no faster than its bandwidth, into a small receive buffer.
+    #[default]
+    Read,
+}
+
+/// What follows a chunk that is late or fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Late {
+    /// It is waited for, and the session goes on.
+    #[default]
+    Keep,
+    /// It is given up, and the session with it.
+    Kill,
+}
+
+/// Whether viewers leave while they wait for the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Abandon {
+    /// They stay.
+    #[default]
+    Off,
+    /// By the model of Krishnan and Sitaraman, IMC 2012.
+    Imc12,
+}
+
+/// When chunks are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pacing {
+    /// At times that were fixed when the viewer came.
+    #[default]
+    Open,
+    /// A chunk's length after the answer before: a closed loop within the session.
+    Closed,
+    /// When the buffer has less than its goal: likewise.
+    Player,
+}
+
+impl Video {
+    /// Sessions at once that a server makes room for where no limit is given. Source: the ports that Linux gives to connections of
+    /// one address to another, 32768 to 60999.
+    pub const MOST_SESSIONS: u32 = 28_232;
+}
+
+impl Pacing {
+    /// Whether the times of chunks follow from answers, so that a slow server is asked later.
+    pub fn is_closed(self) -> bool {
+        self != Pacing::Open
+    }
+}
+
+/// How videos are asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// By ranges of files.
+    #[default]
+    Ranges,
+    /// By the playlists and segments of HTTP Live Streaming.
+    Hls,
+}
+
+words!(
+    ClientMix, "mix of clients", "write table-1 or cloudsuite",
+    "table-1" => ClientMix::Table1, "cloudsuite" => ClientMix::CloudSuite
+);
+words!(Bandwidth, "way to keep a bandwidth", "write read or off", "off" => Bandwidth::Off, "read" => Bandwidth::Read);
+words!(Late, "treatment of late chunks", "write keep or kill", "keep" => Late::Keep, "kill" => Late::Kill);
+words!(Abandon, "model of leaving", "write off or imc12", "off" => Abandon::Off, "imc12" => Abandon::Imc12);
+words!(
+    Pacing, "pacing", "write open, closed or player",
+    "open" => Pacing::Open, "closed" => Pacing::Closed, "player" => Pacing::Player
+);
+words!(Delivery, "protocol", "write ranges or hls", "ranges" => Delivery::Ranges, "hls" => Delivery::Hls);
+as_text! { ClientMix; Bandwidth; Late; Abandon; Pacing; Delivery; }
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Video, String> {
+        let command = Video::augment_args(Command::new("x").no_binary_name(true));
+        let matches =
+            command.try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
+        Video::from_arg_matches(&matches).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn words_read_back() {
+        fn check<T>(all: &[T])
+        where
+            T: std::fmt::Debug + std::fmt::Display + PartialEq + std::str::FromStr,
+            T::Err: std::fmt::Debug,
+        {
+            for one in all {
+                assert_eq!(&one.to_string().parse::<T>().unwrap(), one);
+            }
+        }
+        check(&[ClientMix::Table1, ClientMix::CloudSuite]);
+        check(&[Bandwidth::Off, Bandwidth::Read]);
+        check(&[Late::Keep, Late::Kill]);
+        check(&[Abandon::Off, Abandon::Imc12]);
+        check(&[Pacing::Open, Pacing::Closed, Pacing::Player]);
+        check(&[Delivery::Ranges, Delivery::Hls]);
+        let error = "paced".parse::<Pacing>().unwrap_err().to_string();
+        assert!(error.contains("open, closed or player"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let check = |line: &str, says: &str| {
+            let error = parsed(line).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        };
+        check("--videos 0x1", "a set has 1 to");
+        check("--playlist http://h/a.m3u8 --videos 5x1", "cannot be used with");
+        check("--resume-with 4", "1..=3");
+        check("--ahead 0", "1..=100");
+        check("--speed 0", "1..=1000");
+        check("--mix get:100", "write table-1 or cloudsuite");
+        check("--playlist master.m3u8", "no http://");
+    }
+
+    #[test]
+    fn only_one_pacing_is_an_open_loop() {
+        let closed = |word: &str| word.parse::<Pacing>().unwrap().is_closed();
+        assert_eq!(["open", "closed", "player"].map(closed), [false, true, true]);
+    }
+}
