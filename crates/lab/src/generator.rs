@@ -99,9 +99,9 @@ impl Generator {
         &self.spec
     }
 
-    /// Connections that it makes.
+    /// Connections that it makes at most.
     pub fn connections(&self) -> usize {
-        self.spec.generator.connections as usize
+        self.spec.connections()
     }
 
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
@@ -214,11 +214,16 @@ impl Generator {
     fn allowance(&self, load: Load) -> Duration {
         let keys = match &self.spec.workload {
             Workload::Cache(cache) => keys(cache),
-            Workload::Web(_) | Workload::Null(_) => 0,
+            Workload::Web(_) | Workload::Video(_) | Workload::Null(_) => 0,
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;
-        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill]
+        // Of a video's chunks it waits until it is known whether they are misses.
+        let chunks = match &self.spec.workload {
+            Workload::Video(video) => video.chunk_timeout.map_or(Duration::ZERO, Duration::from),
+            _ => Duration::ZERO,
+        };
+        [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, chunks]
             .iter()
             .fold(self.allowance, |sum, part| sum.saturating_add(*part))
     }

@@ -58,7 +58,7 @@ fn connect_lever(error: &io::Error) -> &'static str {
 
 /// A load generator of one or more pinned threads.
 pub struct Generator {
-    /// The plan of all threads together: `connections` are all, `share` and `shares` are filled in.
+    /// The plan of all threads together: `connections` and `sessions` are all, `share` and `shares` are filled in.
     pub plan: Plan,
     /// Threads; each needs at least one connection.
     pub threads: u32,
@@ -284,7 +284,7 @@ impl Generator {
         addresses.join(", ")
     }
 
-    /// The part of one thread: its share of the arrivals, of each endpoint's connections and of the clients.
+    /// The part of one thread: its share of the arrivals, of each endpoint's connections, of the clients and of the sessions.
     fn plan_of(&self, thread: usize) -> Plan {
         let threads = self.threads as usize;
         let part = |all: usize| all / threads + usize::from(thread < all % threads);
@@ -292,6 +292,7 @@ impl Generator {
         plan.share = self.plan.share * self.threads + thread as u32;
         plan.shares = self.plan.shares * self.threads;
         plan.clients = plan.clients.map(part);
+        plan.sessions = plan.sessions.map(part);
         for endpoint in &mut plan.endpoints {
             endpoint.connections = part(endpoint.connections);
         }

@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use serde_json::Value;
 
 use crate::read::SECTIONS;
-use crate::workload::{Cache, Web};
+use crate::workload::{Cache, Video, Web};
 use crate::{Generator, Spec, Target, Time, Workload};
 
 /// A field of a specification.
@@ -91,6 +91,7 @@ fn defaults_of(name: &str) -> Value {
 struct Options {
     cache: Vec<String>,
     web: Vec<String>,
+    video: Vec<String>,
     generator: Vec<String>,
     time: Vec<String>,
     target: Vec<String>,
@@ -101,6 +102,7 @@ impl Options {
         Options {
             cache: options_of::<Cache>(),
             web: options_of::<Web>(),
+            video: options_of::<Video>(),
             generator: options_of::<Generator>(),
             time: options_of::<Time>(),
             target: options_of::<Target>(),
@@ -113,6 +115,7 @@ impl Options {
         let known = match (section, workload) {
             ("workload", Some("cache")) => &self.cache,
             ("workload", Some("web")) => &self.web,
+            ("workload", Some("video")) => &self.video,
             ("generator", _) => &self.generator,
             ("time", _) => &self.time,
             ("target", _) if name != "server" => &self.target,
@@ -205,6 +208,8 @@ mod tests {
         check("load.rate", None, Some("--rate"), None);
         check("workload.key-size", Some("cache"), Some("--key-size"), Some("fixed:30".into()));
         check("workload.popularity", Some("web"), Some("--popularity"), Some("uniform".into()));
+        check("workload.popularity", Some("video"), Some("--popularity"), Some("zipf:0.8".into()));
+        check("workload.chunk-timeout", Some("video"), Some("--chunk-timeout"), None);
         check("qos.target", None, Some("--qos"), Some("p99<1ms".into()));
     }
 }

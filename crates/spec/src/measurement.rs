@@ -6,6 +6,7 @@ use serde_json::Value;
 use units::Qos;
 
 use crate::text::exact;
+use crate::workload::Video;
 use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Workload};
 
 /// One measurement.
@@ -88,6 +89,14 @@ impl Spec {
         without_null(serde_json::to_value(self).expect("a specification is always JSON"))
     }
 
+    /// Connections that a server must take at once: those of the generator, or one for each session.
+    pub fn connections(&self) -> usize {
+        match &self.workload {
+            Workload::Video(video) => video.max_sessions.unwrap_or(Video::MOST_SESSIONS) as usize,
+            _ => self.generator.connections as usize,
+        }
+    }
+
     /// Gives the fields that a preset names their published values, but for those of which `is_given` says that they were
     /// given as well. A name is that of the option, such as `key-size`.
     ///
@@ -153,6 +162,7 @@ mod tests {
     fn the_command_line_has_the_same_defaults() {
         assert_eq!(parsed::<Cache>(""), Cache::default());
         assert_eq!(parsed::<Web>(""), Web::default());
+        assert_eq!(parsed::<Video>(""), Video::default());
         assert_eq!(parsed::<Null>(""), Null::default());
         assert_eq!(parsed::<Generator>(""), Generator::default());
         assert_eq!(parsed::<Target>(""), Target::default());
@@ -183,6 +193,7 @@ mod tests {
         let command = || Command::new("x");
         check(Cache::augment_args(command()), value::<Cache>(), "", &[]);
         check(Web::augment_args(command()), value::<Web>(), "", &[]);
+        check(Video::augment_args(command()), value::<Video>(), "", &[]);
         check(Generator::augment_args(command()), value::<Generator>(), "", &[]);
         check(Target::augment_args(command()), value::<Target>(), "server-", &["server", "device"]);
         check(Time::augment_args(command()), value::<Time>(), "", &["search"]);
@@ -208,6 +219,13 @@ mod tests {
         check(&spec);
         spec.workload =
             Workload::Web(Box::new(parsed("--files 10xweb --files-seed 3 --body-size 1KiB --header a:b")));
+        check(&spec);
+        let line = "--videos 40x1/160 --popularity uniform --mix cloudsuite --late kill --abandon imc12 --speed 20 \
+                    --chunk-timeout 1500ms --pacing player --bandwidth off --max-sessions 50 --verify";
+        spec.workload = Workload::Video(Box::new(parsed(line)));
+        check(&spec);
+        let line = "--protocol hls --playlist http://h:8080/a/master.m3u8 --resume-with 2";
+        spec.workload = Workload::Video(Box::new(parsed(line)));
         spec.load = Load::Rate("20k".parse().unwrap());
         spec.generator =
             parsed("--cpus 0,2-3 --arrivals etc+ramp:0..1/10s --think 1500us --agents a:1,b:2 --pace sleep");

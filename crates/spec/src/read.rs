@@ -125,6 +125,7 @@ fn workload_of(
     let workload = match named {
         Workload::Cache(_) => Workload::Cache(Box::new(section("workload", fields)?)),
         Workload::Web(_) => Workload::Web(Box::new(section("workload", fields)?)),
+        Workload::Video(_) => Workload::Video(Box::new(section("workload", fields)?)),
         Workload::Null(_) => Workload::Null(section("workload", fields)?),
     };
     Ok((workload, given))
@@ -255,8 +256,9 @@ mod tests {
         );
         check(json!({ "target": { "args": [1] } }), "target.args: ");
         check(json!({ "target": 5 }), "target: it is 5; write a section [target]");
-        check(json!({ "workload": { "kind": "video" } }), "'video' is not known; write \"cache\" or \"web\"");
+        check(json!({ "workload": { "kind": "movie" } }), "'movie' is not known; write \"cache\" or \"web\"");
         check(json!({ "workload": { "kind": "web" } }), "workload.kind: sphinx answers no 'web'");
+        check(json!({ "workload": { "kind": "video" } }), "workload.kind: sphinx answers no 'video'");
         check(json!({ "workload": { "key-size": 30 } }), "workload.key-size: 30 has no unit");
         check(json!({ "workload": { "key-size": "30" } }), "workload.key-size: 30 has no unit");
         check(

@@ -39,19 +39,22 @@ pub enum Workload {
     Cache(Box<Cache>),
     /// Requests to a web server.
     Web(Box<Web>),
+    /// Viewers of videos.
+    Video(Box<Video>),
     /// Lines to a null server.
     Null(Null),
 }
 
 impl Workload {
     /// All names.
-    pub const NAMES: [&str; 3] = ["cache", "web", "null"];
+    pub const NAMES: [&str; 4] = ["cache", "web", "video", "null"];
 
     /// The workload of this name with its defaults; `None` where there is none.
     pub fn named(name: &str) -> Option<Workload> {
         match name {
             "cache" => Some(Workload::Cache(Box::default())),
             "web" => Some(Workload::Web(Box::default())),
+            "video" => Some(Workload::Video(Box::default())),
             "null" => Some(Workload::Null(Null::default())),
             _ => None,
         }
@@ -62,6 +65,7 @@ impl Workload {
         match self {
             Workload::Cache(_) => "cache",
             Workload::Web(_) => "web",
+            Workload::Video(_) => "video",
             Workload::Null(_) => "null",
         }
     }
@@ -70,7 +74,16 @@ impl Workload {
     /// user feels.
     pub fn has_sessions(&self) -> bool {
         match self {
+            Workload::Video(_) => true,
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => false,
+        }
+    }
+
+    /// Whether its servers are those of HTTP, named by URLs.
+    pub fn is_http(&self) -> bool {
+        match self {
+            Workload::Web(_) | Workload::Video(_) => true,
+            Workload::Cache(_) | Workload::Null(_) => false,
         }
     }
 
@@ -84,7 +97,7 @@ impl Workload {
         match self {
             Workload::Cache(cache) => cache.yes = true,
             Workload::Web(web) => web.yes = true,
-            Workload::Null(_) => {}
+            Workload::Video(_) | Workload::Null(_) => {}
         }
     }
 }

@@ -13,6 +13,7 @@ mod sphinx;
 mod studies;
 mod targets;
 mod verdicts;
+mod video;
 mod web;
 
 use std::path::Path;
@@ -55,7 +56,7 @@ const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<
     Topic { name, about, chapter }
 }
 
-const TOPICS: [Topic; 21] = [
+const TOPICS: [Topic; 22] = [
     topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
         Ok(cache::chapter())
     }),
@@ -67,6 +68,7 @@ const TOPICS: [Topic; 21] = [
     topic("web", "load on web servers: from when to when it is measured, what counts, fields", || {
         Ok(web::chapter())
     }),
+    topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || Ok(video::chapter())),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
     topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),

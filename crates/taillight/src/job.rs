@@ -303,6 +303,17 @@ fn unfinished(job: &Job) -> Option<Begun> {
     })
 }
 
+/// The target of a command. Viewers have a server of videos that is started for them where none is named: NGINX, or the
+/// embedded one where that is not on this machine.
+pub(crate) fn target(named: TargetName, workload: &Workload, typed: &Typed) -> TargetName {
+    match workload {
+        Workload::Video(_) if !typed.has("target") => {
+            TargetName::app(if launch::find_program("nginx").is_some() { "video" } else { "video-server" })
+        }
+        _ => named,
+    }
+}
+
 /// Whether these servers answer what is sent.
 ///
 /// Errors: one is a cache and is asked for pages, or the other way round.
@@ -312,6 +323,10 @@ pub(crate) fn check_targets(targets: &[TargetName], workload: &str) -> Result<()
         (Some(target), "web") => bail!(
             "{target} is a cache and answers no HTTP; name a web server, such as --target nginx or --target \
              http://127.0.0.1:8080"
+        ),
+        (Some(target), "video") => bail!(
+            "{target} serves no videos; name a server of HTTP that has them, such as --target http://127.0.0.1:8080; \
+             taillight fileset make --video makes a set, and taillight explain video says how it is asked for"
         ),
         (Some(target), "cache") => bail!(
             "{target} is not a cache: it is asked for pages by the workload web, as in taillight load web --target \

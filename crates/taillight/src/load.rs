@@ -10,7 +10,7 @@ use clap::Args;
 use clap::error::ErrorKind;
 use lab::{Plan, TargetName};
 use results::{Gate, Kind};
-use spec::{Spec, Workload};
+use spec::Spec;
 use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
@@ -53,10 +53,11 @@ pub(crate) struct LoadArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between.
+    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded).
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
-    /// Offered load in requests per second: 150000, 150k, 1.5M.
+    /// Offered load in requests per second: 150000, 150k, 1.5M; of video in sessions per second, of which each has many
+    /// requests: 0.5, 2.
     #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
@@ -121,7 +122,7 @@ pub(crate) struct One {
 }
 
 pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (options, setting, workload, typed) = match (args.on, &args.spec) {
+    let (mut options, setting, workload, typed) = match (args.on, &args.spec) {
         (Some(on), _) => on.parts(),
         (None, Some(file)) => {
             let spec = read(file)?;
@@ -133,6 +134,7 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
             usage(ErrorKind::MissingSubcommand, missing)
         }
     };
+    options.target = job::target(options.target, &workload, &typed);
     let mut spec = setting.spec(&options.target, workload, options.rate, &typed)?;
     spec.probes = options.probe_args.probe.clone().unwrap_or_default();
     let process = options.process.clone();
@@ -204,7 +206,7 @@ pub(crate) fn check(spec: &Spec) -> Result<()> {
 fn resolve(spec: Spec) -> Result<ExitCode> {
     trial::check(&spec)?;
     job::check_targets(std::slice::from_ref(&spec.target.server), spec.workload.name())?;
-    let sent = trial::sent(&spec, None, Vec::new())?;
+    let sent = trial::sent(&spec, None, Vec::new(), None)?;
     println!("{:#}", trial::resolve(spec, &sent).to_json());
     Ok(ExitCode::SUCCESS)
 }
@@ -219,7 +221,7 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
             let placement = server.placement(spec.generator.cpus.as_ref());
             let targets = [name.clone()];
             server.serve(&targets, &mut spec.workload)?;
-            let connections = spec.generator.connections as usize;
+            let connections = spec.connections();
             let agents = &spec.generator.agents;
             let mut started = server.start(&targets, &placement, connections, agents)?;
             spec.generator.cpus.get_or_insert(placement.generator.into_iter().collect());
@@ -235,11 +237,11 @@ pub(crate) fn trial(one: One) -> Result<trial::Done> {
         signal_hook::flag::register(signal, Arc::clone(&stop))?;
     }
     let each = if one_url { vec![&target[..]] } else { TargetName::each(&target) };
-    let is_web = matches!(spec.workload, Workload::Web(_));
+    let is_http = spec.workload.is_http();
     let task = Task {
         addresses: each.iter().copied().map(lab::address).collect::<Result<_, _>>()?,
-        names: if is_web { Vec::new() } else { names(&each)? },
-        urls: if is_web { urls(&each)? } else { Vec::new() },
+        names: if is_http { Vec::new() } else { names(&each)? },
+        urls: if is_http { urls(&each)? } else { Vec::new() },
         spec,
         share: process.share.unwrap_or((0, 1)),
         start_on_stdin: process.start_on_stdin,

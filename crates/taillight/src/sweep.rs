@@ -24,7 +24,7 @@ pub(crate) struct SweepArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between.
+    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded).
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
     /// Loads in per cent of the maximum throughput.
@@ -44,7 +44,8 @@ struct Options {
 }
 
 pub(crate) fn run(args: SweepArgs, command: Vec<String>) -> Result<ExitCode> {
-    let (args, setting, workload, typed) = args.on.parts();
+    let (mut args, setting, workload, typed) = args.on.parts();
+    args.target = job::target(args.target, &workload, &typed);
     let mut spec = setting.spec(&args.target, workload, None, &typed)?;
     spec.probes = args.probe_args.probe.unwrap_or_default();
     let sweep = Sweep {

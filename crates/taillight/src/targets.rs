@@ -125,8 +125,10 @@ impl ServerArgs {
     ///
     /// Errors: what is asked for cannot be served.
     pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
-        if let (true, Workload::Web(web)) = (targets.iter().any(lab::needs_files), workload) {
-            self.files = Some(Files::asked_for(web, &self.target.files_in)?);
+        for target in targets {
+            if let Some(files) = Files::of_workload(workload, target, &self.target.files_in)? {
+                self.files = Some(files);
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! From a specification to what is sent, and to the plan of the engine.
 
 mod cache;
+mod video;
 mod web;
 
 use std::fs::File;
@@ -15,9 +16,12 @@ use reactor::Address;
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 use workloads::cache::{CacheConfig, Server};
+use workloads::video::VideoConfig;
+use workloads::video::playlist::Listing;
 use workloads::web::{Pages, WebConfig};
 
 pub use cache::read as read_data_set;
+pub(crate) use video::most_sessions;
 pub use web::urls;
 
 /// What is sent, with every parameter.
@@ -27,17 +31,26 @@ pub enum Sent {
     Cache(Box<CacheConfig>),
     /// HTTP requests.
     Web(Box<WebConfig>),
+    /// Sessions of viewers; `None` of a playlist that was not asked for yet.
+    Video(Option<Box<VideoConfig>>),
     /// Lines to a null server.
     Null,
 }
 
-/// What is sent to these servers, as caches or as web servers, where they are known yet.
+/// What is sent to these servers, as caches or as web servers, where they are known yet; of a playlist with what it lists,
+/// where that is.
 ///
 /// Errors: parameters that do not go together; a file or folder that cannot be read.
-pub fn sent(spec: &Spec, servers: Option<Vec<Server>>, urls: Vec<Url>) -> Result<Sent> {
+pub fn sent(
+    spec: &Spec,
+    servers: Option<Vec<Server>>,
+    urls: Vec<Url>,
+    listing: Option<Arc<Listing>>,
+) -> Result<Sent> {
     Ok(match &spec.workload {
         Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
         Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
+        Workload::Video(video) => Sent::Video(video::config(video, spec, urls, listing)?.map(Box::new)),
         Workload::Null(_) => Sent::Null,
     })
 }
@@ -52,7 +65,9 @@ const LONGEST_WINDOW: Nanos = Nanos::from_secs(86_400);
 /// Errors: they do not, or a window that is too short or too long.
 pub fn check(spec: &Spec) -> Result<()> {
     let (load, threads) = (&spec.generator, spec.generator.threads());
-    if load.connections < threads {
+    if spec.workload.has_sessions() {
+        check_sessions(spec)?;
+    } else if load.connections < threads {
         bail!(
             "{} connections for {threads} threads: each thread needs at least one; use --connections {threads} or more, or fewer --threads",
             load.connections
@@ -73,10 +88,27 @@ pub fn check(spec: &Spec) -> Result<()> {
     Ok(())
 }
 
+/// Errors: a load that sessions cannot have.
+fn check_sessions(spec: &Spec) -> Result<()> {
+    if spec.load == spec::Load::Closed {
+        bail!(
+            "--closed: sessions arrive at their own times; use --rate 2 for two a second, and see --pacing for what is closed \
+             within a session"
+        );
+    }
+    if spec.generator.clients.is_some() {
+        bail!("--clients: each session is a client of its own; leave it out");
+    }
+    Ok(())
+}
+
 /// The measurement with what it leaves to be found out: the keys of a data set, the files of a folder.
 pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
     match (sent, &mut spec.workload) {
         (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,
+        (Sent::Video(Some(config)), Workload::Video(video)) => {
+            video.chunk_timeout = Some(config.chunk_timeout);
+        }
         (Sent::Web(config), Workload::Web(web)) => {
             if let Pages::Files(files) = &config.pages {
                 (web.files, web.files_seed) = (Some(files.description().clone()), files.seed());

@@ -3,8 +3,10 @@
 //! The lab starts it (`taillight load … --trial FILE`) so that a generator never shares a process with what
 //! observes it, and reads the file that it leaves.
 
+mod ask;
 mod stamps;
 mod start;
+mod video;
 mod web;
 
 use std::collections::BTreeMap;
@@ -41,14 +43,15 @@ pub struct Done {
 pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     let spec = &task.spec;
     config::check(spec)?;
-    let sent = config::sent(spec, Some(task.names.clone()), task.urls.clone())?;
+    let tls = task.tls()?;
+    let listing = video::listing(task, tls.as_ref(), stop)?;
+    let mut sent = config::sent(spec, Some(task.names.clone()), task.urls.clone(), listing)?;
     let mut endpoints = task.addresses.clone();
     if let Sent::Cache(config) = &sent
         && config.udp
     {
         endpoints.extend(datagram_ports(&task.addresses)?);
     }
-    let tls = task.tls()?;
     let transport = transport(&endpoints, tls.is_some())?;
     let mut agents = Agents::open(task)?;
     let mut plan = config::plan(spec, endpoints)?;
@@ -56,6 +59,10 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     if let Sent::Web(config) = &sent {
         plan.per_connection = config.requests_per_connection;
     }
+    if let Sent::Video(Some(config)) = &mut sent {
+        video::plan(task, config, &mut plan)?;
+    }
+    let most_sessions = plan.sessions;
     let load = plan.load.clone();
     let cpus = spec.generator.cpus.clone().map_or(Vec::new(), |cpus| cpus.as_slice().to_vec());
     let mut generator = Generator::new(plan, spec.generator.threads(), cpus, Arc::clone(stop));
@@ -113,6 +120,20 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             let recording = match &mut agents {
                 Some(agents) => agents.gather(task, web::files(&config), &load, stop),
                 None => web::generate(task, &config, &generator),
+            };
+            let watched = watched(watch, recording, task, stop)?;
+            others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
+            found.server_version = version;
+            watched
+        }
+        Sent::Video(config) => {
+            let config = config.context("the playlist was not asked for")?;
+            let known = video::known(task, &config, most_sessions)?;
+            let version = video::probe(task, &config, tls.as_ref(), stop)?;
+            let watch = watch(task, &generator.cpus);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, None, &load, stop),
+                None => video::generate(task, &known, &generator),
             };
             let watched = watched(watch, recording, task, stop)?;
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));

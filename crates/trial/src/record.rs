@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use hist::Latency;
 use hist::hlog::{Interval, Log};
 use openloop::{
-    EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, Tally, moved_limit,
+    EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, SessionTally, Tally, moved_limit,
 };
 use results::{
     Arrivals, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, Generator, Heat,
-    LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Traffic, Transport, Trial,
-    Verdict, WindowPoint, Within, counted,
+    DistributionSummary, LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Sessions, Traffic,
+    Transport, Trial, Verdict, WindowPoint, Within, counted,
 };
 use spec::Spec;
 use units::Nanos;
@@ -51,7 +51,10 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
     let generator = Generator {
         threads: recording.threads,
         cpus: about.cpus,
-        connections: spec.generator.connections,
+        connections: match recording.backlog.iter().map(|point| point.sessions).max() {
+            Some(sessions) if spec.workload.has_sessions() => u32::try_from(sessions).unwrap_or(u32::MAX),
+            _ => spec.generator.connections,
+        },
         depth: spec.generator.depth,
         pace: spec.generator.pace().to_string(),
         io: about.io,
@@ -117,6 +120,7 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         noise: about.noise,
         disturbance: Some(disturbance(recording, &footing)),
         counters,
+        sessions: about.spec.workload.has_sessions().then(|| sessions(recording)),
         spec: Some(about.spec),
         found: about.found,
         verdict: about.verdict,
@@ -182,6 +186,18 @@ fn connections(recording: &Recording) -> Option<ConnectionSpread> {
     let answered: Vec<(u64, Option<Nanos>)> =
         recording.connections.iter().map(|c| (c.answered, c.response_time.percentile(99.0))).collect();
     ConnectionSpread::of(&answered)
+}
+
+/// What became of sessions, and what they were measured by.
+fn sessions(recording: &Recording) -> Sessions {
+    let SessionTally { underway, begun, refused, ended, cut } = recording.sessions;
+    let distributions = recording.distributions.iter().map(|one| {
+        (one.name.clone(), DistributionSummary::of(&one.values, one.over_time.as_ref()))
+    });
+    let live: Vec<(f64, u64)> =
+        recording.backlog.iter().map(|point| (point.offset.as_secs_f64(), point.sessions)).collect();
+    let distributions = distributions.collect();
+    Sessions { begun, underway, ended, cut, refused, distributions, ..Sessions::default() }.with_live(&live)
 }
 
 fn datagrams(recording: &Recording) -> Option<Datagrams> {

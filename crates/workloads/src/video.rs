@@ -1,3 +1,31 @@
-//! Videos: what is asked for, and what is an answer.
+//! Videos: who watches what, what is asked for and when, and what viewers see of what comes.
+//!
+//! [`VideoConfig`] is what is watched; each generator thread has a [`Video`] that draws viewers and follows their sessions.
+//! A viewer's chunks are due at times that are fixed when they come; a [`Player`] says what they see, from the times at
+//! which the chunks were there and nothing else.
 
+mod answers;
+mod audience;
+mod classes;
+mod config;
+mod counts;
+mod library;
+mod player;
+pub mod playlist;
+mod probe;
+mod requests;
+mod session;
+mod watched;
+
+pub use answers::Wire;
+pub use audience::{Audience, Viewer};
+pub use classes::{CLASSES, Class, FIT, SHARES};
+pub use config::{GIVE_UP, VideoConfig};
+pub use library::{Ask, Library, Part, Videos, Watched};
+pub use player::{Player, Seen, Viewed};
+pub use probe::{Probe, ProbeError, fetch};
+pub use requests::{Job, Known, Video};
+pub use session::GOOD_START;
+pub use spec::workload::Verify;
 pub use videos::{CHUNK, CHUNK_BYTES, Catalog, Content, RUNGS};
+pub use watched::watched_at;

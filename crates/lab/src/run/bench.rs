@@ -9,7 +9,7 @@ use knobs::Engine;
 use probes::Probe;
 use results::{Invalid, Kind, MaxThroughput, Purpose, Reason, ResultFolder, SCHEMA, Trial, Verdict};
 use serde_json::Value;
-use spec::{Agents, Cpus, Load, Pace, Spec, Workload};
+use spec::{Agents, Cpus, Load, Pace, Spec};
 
 use super::knob_guard::KnobGuard;
 use super::progress::Tracker;
@@ -19,7 +19,6 @@ use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
-    needs_files,
 };
 
 pub(super) use search::is_overloaded_by_host;
@@ -96,12 +95,7 @@ impl Bench {
             spec.generator.pace.get_or_insert(Pace::Sleep);
         }
         spec.generator.cpus = Some(placement.generator.iter().copied().collect());
-        let files = match &mut spec.workload {
-            Workload::Web(web) if needs_files(&target.server) => {
-                Some(Files::asked_for(web, &target.files_in)?)
-            }
-            _ => None,
-        };
+        let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;

@@ -125,7 +125,7 @@ impl Plan {
     fn making(&self) -> Duration {
         let files = self.benches.iter().filter_map(|bench| match &bench.experiment.workload {
             Workload::Web(web) => Some(web.files.clone().unwrap_or_else(Files::usual)),
-            Workload::Cache(_) | Workload::Null(_) => None,
+            Workload::Cache(_) | Workload::Video(_) | Workload::Null(_) => None,
         });
         let sets: BTreeMap<String, u64> = files.map(|files| (files.to_string(), files.number())).collect();
         MAKE.saturating_mul(u32::try_from(sets.values().sum::<u64>()).unwrap_or(u32::MAX))
@@ -170,6 +170,6 @@ impl Plan {
 fn fill(experiment: &Spec) -> Duration {
     match &experiment.workload {
         Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
-        Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
+        Workload::Web(_) | Workload::Video(_) | Workload::Null(_) => Duration::ZERO,
     }
 }

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
-use spec::FilesPlace;
+use spec::{FilesPlace, TargetName, Workload};
 use spec::workload::{self, VideoSet, Web};
 use units::ParseError;
 
-use crate::{Error, Interrupt};
+use crate::{Error, Interrupt, needs_files};
 
 /// How long it may take to make a set of files. 300 000 files take some seconds; the largest set has 14 times as many, and a
 /// disk may be slow.
@@ -122,6 +122,23 @@ impl Files {
         }
         let files = SetFiles::Web(web.files.get_or_insert_with(workload::Files::usual).clone());
         Ok(Files::Set { files, seed: web.files_seed, place: place.clone() })
+    }
+
+    /// What a server that is started for a workload serves; `None` of one that serves no files.
+    ///
+    /// Errors: as those of [`Files::asked_for`].
+    pub fn of_workload(
+        workload: &mut Workload,
+        target: &TargetName,
+        place: &FilesPlace,
+    ) -> Result<Option<Files>, Error> {
+        Ok(match workload {
+            Workload::Web(web) if needs_files(target) => Some(Files::asked_for(web, place)?),
+            Workload::Video(video) if !target.is_external() => {
+                Some(Files::of_videos(video.videos, video.videos_seed, place))
+            }
+            _ => None,
+        })
     }
 
     /// A set of videos, which is made where its server reads files.

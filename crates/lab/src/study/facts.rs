@@ -27,8 +27,8 @@ pub struct Facts {
     pub queues: usize,
     /// Memory that is available.
     pub memory: Bytes,
-    /// Room on the disk where temporary files are made.
-    pub disk: Bytes,
+    /// Room on the disk where temporary files are made; `None` of a machine that does not tell.
+    pub disk: Option<Bytes>,
     /// Why a request's stages cannot be followed in the kernel; `None` where they can.
     pub no_stages: Option<String>,
     /// Programs that are there, of those that a study may need.
@@ -133,7 +133,7 @@ impl Facts {
                 .max()
                 .unwrap_or(0),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
-            disk: Bytes(host.storage.free_bytes.unwrap_or(0)),
+            disk: host.storage.free_bytes.map(Bytes),
             no_stages: Some("whether its kernel can be looked into is known on that machine only".into()),
             programs: programs.map(|known| known.name).collect(),
         }
@@ -149,7 +149,7 @@ impl Facts {
             root: false,
             queues: 0,
             memory: Bytes(0),
-            disk: Bytes(0),
+            disk: None,
             no_stages: None,
             programs: Vec::new(),
         }
@@ -193,11 +193,11 @@ impl Facts {
                 }
                 "disk" => {
                     let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
-                    let here = self.disk;
-                    let reason = format!(
+                    // Where it is not known, making the files finds out.
+                    let Some(here) = self.disk.filter(|here| *here < least) else { return Ok(None) };
+                    return Ok(Some(format!(
                         "it needs {least} on the disk where temporary files are made and {here} are free"
-                    );
-                    return unless(here >= least, reason);
+                    )));
                 }
                 _ => {}
             }
@@ -250,7 +250,7 @@ mod tests {
             root: true,
             queues: 8,
             memory: Bytes(64 << 30),
-            disk: Bytes(1 << 40),
+            disk: Some(Bytes(1 << 40)),
             no_stages: None,
             programs: vec!["memcached".into()],
         }
@@ -266,7 +266,7 @@ mod tests {
             root: false,
             queues: 1,
             memory: Bytes(1 << 30),
-            disk: Bytes(80 << 30),
+            disk: Some(Bytes(80 << 30)),
             no_stages: Some("it takes root".into()),
             programs: Vec::new(),
         };
@@ -297,6 +297,9 @@ mod tests {
         for name in ["memcached", "nginx", "lxc", "podman"] {
             assert_eq!(known(&there, name), known(&own, name), "{name}");
         }
+        assert_eq!(there.disk.is_some(), own.disk.is_some());
+        // One that does not tell its disk may have room.
+        assert_eq!(Facts::none().lacks("disk>=1000GiB").unwrap(), None);
         assert!(there.lacks("stages").unwrap().unwrap().contains("on that machine only"));
         // Its agent tells that, too.
         let check = |no_stages: Option<&str>, expect: Option<&str>| {

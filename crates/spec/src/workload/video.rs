@@ -167,6 +167,12 @@ pub enum Pacing {
     Player,
 }
 
+impl Video {
+    /// Sessions at once that a server makes room for where no limit is given. Source: the ports that Linux gives to connections of
+    /// one address to another, 32768 to 60999.
+    pub const MOST_SESSIONS: u32 = 28_232;
+}
+
 impl Pacing {
     /// Whether the times of chunks follow from answers, so that a slow server is asked later.
     pub fn is_closed(self) -> bool {

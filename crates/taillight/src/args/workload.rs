@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use spec::Workload;
-use spec::workload::{Cache, Null, Web};
+use spec::workload::{Cache, Null, Video, Web};
 
 use crate::job::Setting;
 
@@ -57,6 +57,8 @@ pub(crate) enum On<C: Args> {
     Cache(Box<Measured<Cache, C>>),
     /// Requests to a web server.
     Web(Box<Measured<Web, C>>),
+    /// Sessions of viewers, who watch videos of a server in chunks; --rate is how many come per second.
+    Video(Box<Measured<Video, C>>),
     /// Lines to a null server, to test the ruler.
     Null(Box<Measured<Null, C>>),
 }
@@ -80,6 +82,7 @@ impl<C: Args> On<C> {
         match self {
             On::Cache(on) => (on.command, on.setting, Workload::Cache(Box::new(on.workload)), on.typed),
             On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
+            On::Video(on) => (on.command, on.setting, Workload::Video(Box::new(on.workload)), on.typed),
             On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
         }
     }

@@ -62,29 +62,29 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
     raise_limit();
     let interrupt = Interrupt::on_signals()?;
     let (stop, counts) = (AtomicBool::new(false), Arc::new(Counts::default()));
+    // An event loop belongs to the thread that made it.
+    let serve = |address: Address, cpu: Option<usize>, told: mpsc::Sender<_>| -> Result<()> {
+        if let Some(cpu) = cpu {
+            pin_to(cpu)?;
+        }
+        let (mut reactor, address) = listening(&address)?;
+        // Its receiver waits for it.
+        let _ = told.send((address, reactor.waker()));
+        drop(told);
+        let stalls = args.stall.map_or(Stalls::None, |(every, span)| Stalls::Every {
+            start: reactor.now(),
+            every,
+            span,
+        });
+        let limits = Limits { connections: args.connections, ..Limits::default() };
+        let counts = Arc::clone(&counts);
+        let mut server = VideoServer::new(catalog.clone(), args.faults.clone(), stalls, limits, counts);
+        while !stop.load(Ordering::Relaxed) {
+            server.step(&mut reactor)?;
+        }
+        Ok(())
+    };
     thread::scope(|scope| {
-        // An event loop belongs to the thread that made it.
-        let serve = |address: Address, cpu: Option<usize>, told: mpsc::Sender<_>| -> Result<()> {
-            if let Some(cpu) = cpu {
-                pin_to(cpu)?;
-            }
-            let (mut reactor, address) = listening(&address)?;
-            // Its receiver waits for it.
-            let _ = told.send((address, reactor.waker()));
-            drop(told);
-            let stalls = args.stall.map_or(Stalls::None, |(every, span)| Stalls::Every {
-                start: reactor.now(),
-                every,
-                span,
-            });
-            let limits = Limits { connections: args.connections, ..Limits::default() };
-            let counts = Arc::clone(&counts);
-            let mut server = VideoServer::new(catalog.clone(), args.faults.clone(), stalls, limits, counts);
-            while !stop.load(Ordering::Relaxed) {
-                server.step(&mut reactor)?;
-            }
-            Ok(())
-        };
         let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::as_slice);
         let cpu = |at: usize| (!cpus.is_empty()).then(|| cpus[at % cpus.len()]);
         let (mut threads, mut wakers, mut address) = (Vec::new(), Vec::new(), Address::Tcp(args.listen));

@@ -28,6 +28,7 @@ mod study_settings;
 mod tune;
 mod video;
 mod view;
+mod viewers;
 mod web;
 mod web_bodies;
 mod web_lab;

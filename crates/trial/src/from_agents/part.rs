@@ -33,6 +33,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
                 web.file_set = None;
             }
         }
+        Workload::Video(video) => video.max_sessions = video.max_sessions.map(|all| part(all).max(1)),
         Workload::Null(_) => {}
     }
     spec

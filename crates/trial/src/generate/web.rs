@@ -1,23 +1,15 @@
 //! What a load on web servers takes besides the load.
 
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
 
-use anyhow::{Error, Result, bail};
+use anyhow::Result;
 use openloop::{Generator, Recording};
-use reactor::Address;
-use workloads::cache::{PATIENCE, Stream};
 use workloads::web::{Checked, Pages, Probe, Web, WebConfig};
 
-use crate::generate::Interrupted;
+use crate::generate::ask::ask;
 use crate::task::Task;
-use crate::tls::{TlsClient, encrypted};
-
-/// How often a request to stop is checked for while a server is waited for.
-const LOOK: Duration = Duration::from_millis(100);
+use crate::tls::TlsClient;
 
 /// Asks each server for a page, so that what is not a web server is reported before the load; what the first says
 /// that it is.
@@ -32,87 +24,10 @@ pub(super) fn probe(
 ) -> Result<Option<String>> {
     let mut first = None;
     for (server, address) in task.addresses.iter().enumerate() {
-        let mut stream = Bounded::connect(address, tls, stop).map_err(|error| {
-            let what = refused(address, &error);
-            Error::new(error).context(what)
-        })?;
-        let probe = Probe::ask(config, server, &mut stream);
-        if stop.load(Ordering::Relaxed) {
-            bail!(Interrupted);
-        }
-        first.get_or_insert(probe?);
+        let probe = ask(address, tls, stop, |stream| Probe::ask(config, server, stream))?;
+        first.get_or_insert(probe);
     }
     Ok(first.and_then(|probe| probe.server))
-}
-
-/// A socket that fails once its time is over, however it was used, or a stop is requested.
-struct Bounded {
-    socket: TcpStream,
-    deadline: Instant,
-    stop: Arc<AtomicBool>,
-}
-
-impl Bounded {
-    /// Connects to `address`; all that is read and written is bounded by 5 s from now. TLS lies over it, so that its
-    /// handshake is as well.
-    fn connect(
-        address: &Address,
-        tls: Option<&TlsClient>,
-        stop: &Arc<AtomicBool>,
-    ) -> io::Result<Box<dyn Stream>> {
-        let deadline = Instant::now() + PATIENCE;
-        let to = address.socket().ok_or_else(|| io::Error::other("web servers are asked over TCP"))?;
-        let socket = TcpStream::connect_timeout(&to, PATIENCE)?;
-        socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(LOOK))?;
-        socket.set_write_timeout(Some(LOOK))?;
-        encrypted(Bounded { socket, deadline, stop: Arc::clone(stop) }, tls)
-    }
-
-    fn until<T>(&mut self, mut work: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
-        while Instant::now() < self.deadline {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(io::Error::other("interrupted"));
-            }
-            match work(&mut self.socket) {
-                Err(error) if is_patient(error.kind()) => {}
-                done => return done,
-            }
-        }
-        Err(io::ErrorKind::TimedOut.into())
-    }
-}
-
-/// Whether the socket may be asked again.
-fn is_patient(kind: io::ErrorKind) -> bool {
-    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.until(|socket| socket.read(buffer))
-    }
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.until(|socket| socket.write(bytes))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
-    }
-}
-
-/// What to do about a server that cannot be connected to.
-fn refused(address: &Address, error: &io::Error) -> String {
-    match error.kind() {
-        // A server listens there, and may reset a connection this early.
-        io::ErrorKind::ConnectionReset => {
-            format!("{address} closed the connection at once; is it an HTTP server?")
-        }
-        _ => format!("cannot connect to {address}; start the server there, or give another --target"),
-    }
 }
 
 /// Generates the load here.

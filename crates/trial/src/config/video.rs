@@ -1,0 +1,146 @@
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use proto_http::Url;
+use rustix::process::{Resource, getrlimit};
+use spec::{Load, Spec, workload};
+use workloads::video::playlist::Listing;
+use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
+
+/// Descriptors that are left for what else a generator opens: epoll, wake-ups, files, pipes, and those of its parent.
+const OTHER_DESCRIPTORS: u64 = 128;
+/// Ports of this machine towards one address of a server, where the kernel does not say.
+const PORTS: usize = workload::Video::MOST_SESSIONS as usize;
+const PORT_RANGE: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+
+/// The workload of a specification on these servers; none where they are not known yet. `None` where it is of a playlist and
+/// this was not asked for yet.
+///
+/// Errors: parameters that do not go together.
+pub(super) fn config(
+    video: &workload::Video,
+    spec: &Spec,
+    urls: Vec<Url>,
+    listing: Option<Arc<Listing>>,
+) -> Result<Option<VideoConfig>> {
+    check(video)?;
+    let videos = match (&video.playlist, listing) {
+        (None, _) => Videos::Set(Catalog::new(&video.videos, video.videos_seed)?, video.protocol),
+        (Some(_), Some(listing)) => Videos::Listed(listing),
+        (Some(_), None) => return Ok(None),
+    };
+    let library = Library::new(videos, video.speed);
+    let config = VideoConfig {
+        urls,
+        popularity: video.popularity,
+        mix: video.mix,
+        bandwidth: video.bandwidth,
+        ahead: video.ahead,
+        chunk_timeout: video.chunk_timeout.unwrap_or_else(|| library.lasts(CHUNK)),
+        late: video.late,
+        abandon: video.abandon,
+        resume_with: video.resume_with,
+        pacing: video.pacing,
+        verify: video.verify.unwrap_or_default(),
+        // Of other loads it is known once they are planned.
+        viewers_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
+        window: spec.time.window,
+        seed: spec.seed,
+        library,
+    };
+    config.check()?;
+    Ok(Some(config))
+}
+
+/// Errors: a playlist that would not be asked for.
+fn check(video: &workload::Video) -> Result<()> {
+    match (&video.playlist, video.protocol) {
+        (Some(url), workload::Delivery::Ranges) => {
+            bail!("--playlist {url}: playlists are those of HLS; add --protocol hls")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The most sessions at once of this process with so many servers.
+///
+/// Errors: more were asked for than it may have descriptors.
+pub(crate) fn most_sessions(video: &workload::Video, servers: usize) -> Result<usize> {
+    let descriptors = getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |limit| {
+        usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX)
+    });
+    let ports = ports(std::fs::read_to_string(PORT_RANGE).ok().as_deref()).saturating_mul(servers.max(1));
+    most(video.max_sessions, descriptors, ports)
+}
+
+fn most(asked: Option<u32>, descriptors: usize, ports: usize) -> Result<usize> {
+    let Some(asked) = asked else { return Ok(descriptors.min(ports).max(1)) };
+    let asked = asked as usize;
+    if asked > descriptors {
+        bail!(
+            "--max-sessions {asked}: this process may have descriptors for {descriptors} sessions; ask for fewer, use \
+             --agents, or raise the hard limit (ulimit -Hn)"
+        );
+    }
+    Ok(asked)
+}
+
+/// The ports that the kernel gives to connections by itself.
+fn ports(range: Option<&str>) -> usize {
+    let ends: Vec<usize> =
+        range.unwrap_or_default().split_whitespace().filter_map(|end| end.parse().ok()).collect();
+    match ends[..] {
+        [first, last] if first <= last => last - first + 1,
+        _ => PORTS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spec::Workload;
+    use spec::workload::{Delivery, Video};
+    use units::Nanos;
+
+    fn of(video: Video) -> Result<Option<VideoConfig>> {
+        let load = Load::Rate("2".parse().unwrap());
+        let spec = Spec { workload: Workload::Video(Box::new(video.clone())), load, ..Spec::default() };
+        config(&video, &spec, Vec::new(), None)
+    }
+
+    #[test]
+    fn the_time_out_is_as_long_as_a_chunk_unless_it_is_given() {
+        let check = |video: Video, expect: Nanos| {
+            let config = of(video).unwrap().unwrap();
+            assert_eq!((config.chunk_timeout, config.viewers_per_s), (expect, 2.0));
+        };
+        check(Video::default(), Nanos::from_secs(10));
+        check(Video { speed: 20, ..Video::default() }, Nanos::from_millis(500));
+        let given = Some(Nanos::from_secs(3));
+        check(Video { speed: 20, chunk_timeout: given, ..Video::default() }, Nanos::from_secs(3));
+    }
+
+    #[test]
+    fn a_playlist_is_known_once_it_was_asked_for() {
+        let playlist = Some("http://h/a.m3u8".parse().unwrap());
+        let hls = Video { playlist: playlist.clone(), protocol: Delivery::Hls, ..Video::default() };
+        assert_eq!(of(hls).unwrap(), None);
+        let error = of(Video { playlist, ..Video::default() }).unwrap_err().to_string();
+        assert!(error.contains("add --protocol hls"), "{error}");
+    }
+
+    #[test]
+    fn sessions_are_bounded_by_descriptors_and_ports() {
+        assert_eq!(ports(Some("32768\t60999\n")), PORTS);
+        assert_eq!(ports(Some("1024 65535")), 64_512);
+        for none in [None, Some(""), Some("5 4"), Some("a b")] {
+            assert_eq!(ports(none), PORTS, "{none:?}");
+        }
+        let check = |asked: Option<u32>, expect: Option<usize>| {
+            assert_eq!(most(asked, 1_000, 800).ok(), expect, "{asked:?}");
+        };
+        check(None, Some(800));
+        check(Some(900), Some(900));
+        check(Some(1_001), None);
+    }
+}

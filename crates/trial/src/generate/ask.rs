@@ -1,0 +1,107 @@
+//! What is asked of servers of HTTP before a load, over connections that take no longer than they may.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result, bail};
+use reactor::Address;
+use workloads::cache::{PATIENCE, Stream};
+
+use crate::generate::Interrupted;
+use crate::tls::{TlsClient, encrypted};
+
+/// How often a request to stop is checked for while a server is waited for.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Asks the server at `address` over a connection of its own; all of it takes at most 5 s.
+///
+/// Errors: it cannot be reached; what `ask` says; `stop` is set.
+pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
+    address: &Address,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+    ask: impl FnOnce(&mut Box<dyn Stream>) -> Result<T, E>,
+) -> Result<T> {
+    let mut stream = Bounded::connect(address, tls, stop).map_err(|error| {
+        let what = refused(address, &error);
+        Error::new(error).context(what)
+    })?;
+    let answer = ask(&mut stream);
+    if stop.load(Ordering::Relaxed) {
+        bail!(Interrupted);
+    }
+    Ok(answer?)
+}
+
+/// A socket that fails once its time is over, however it was used, or a stop is requested.
+struct Bounded {
+    socket: TcpStream,
+    deadline: Instant,
+    stop: Arc<AtomicBool>,
+}
+
+impl Bounded {
+    /// Connects to `address`; all that is read and written is bounded by 5 s from now. TLS lies over it, so that its
+    /// handshake is as well.
+    fn connect(
+        address: &Address,
+        tls: Option<&TlsClient>,
+        stop: &Arc<AtomicBool>,
+    ) -> io::Result<Box<dyn Stream>> {
+        let deadline = Instant::now() + PATIENCE;
+        let to = address.socket().ok_or_else(|| io::Error::other("web servers are asked over TCP"))?;
+        let socket = TcpStream::connect_timeout(&to, PATIENCE)?;
+        socket.set_nodelay(true)?;
+        socket.set_read_timeout(Some(LOOK))?;
+        socket.set_write_timeout(Some(LOOK))?;
+        encrypted(Bounded { socket, deadline, stop: Arc::clone(stop) }, tls)
+    }
+
+    fn until<T>(&mut self, mut work: impl FnMut(&mut TcpStream) -> io::Result<T>) -> io::Result<T> {
+        while Instant::now() < self.deadline {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(io::Error::other("interrupted"));
+            }
+            match work(&mut self.socket) {
+                Err(error) if is_patient(error.kind()) => {}
+                done => return done,
+            }
+        }
+        Err(io::ErrorKind::TimedOut.into())
+    }
+}
+
+/// Whether the socket may be asked again.
+fn is_patient(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.until(|socket| socket.read(buffer))
+    }
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.until(|socket| socket.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// What to do about a server that cannot be connected to.
+fn refused(address: &Address, error: &io::Error) -> String {
+    match error.kind() {
+        // A server listens there, and may reset a connection this early.
+        io::ErrorKind::ConnectionReset => {
+            format!("{address} closed the connection at once; is it an HTTP server?")
+        }
+        _ => format!("cannot connect to {address}; start the server there, or give another --target"),
+    }
+}

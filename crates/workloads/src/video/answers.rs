@@ -1,0 +1,236 @@
+//! What is an answer to a request for a part of a video.
+
+use openloop::{Fault, Parsed, Then};
+use proto_http::{Asked, ContentRange, Head, Parse, Response, ResponseParser, Sink};
+use spec::workload::Verify;
+use videos::Body;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::status::{CUT_OFF, kind};
+use crate::video::counts::Answers;
+use crate::video::library::{Ask, Library, Part, Watched};
+use crate::video::requests::Job;
+
+/// What is known of an answer that is not whole.
+#[derive(Default)]
+pub struct Wire {
+    parser: ResponseParser,
+    /// Whether an answer has begun, so that it is known what it should be.
+    begun: bool,
+    /// The status and the part that its head says; `None` while the head is not whole.
+    head: Option<(u16, Option<ContentRange>)>,
+    content: Content,
+}
+
+/// What is made of the body.
+#[derive(Default)]
+enum Content {
+    /// Nothing but its length.
+    #[default]
+    Counted,
+    /// It is compared, and has been the same so far.
+    Compared(Body, bool),
+    /// Its checksum is computed.
+    Hashed(Box<Xxh3>),
+}
+
+/// What is checked of answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judge {
+    pub(super) verify: Verify,
+}
+
+/// A request: of whom, for what, to which video.
+pub(super) struct Request<'a> {
+    pub(super) library: &'a Library,
+    pub(super) of: Watched,
+    pub(super) ask: Ask,
+    /// Whether the server was asked to close the connection behind it.
+    pub(super) last: bool,
+}
+
+impl Sink for Wire {
+    fn head(&mut self, head: &Head<'_>) {
+        let range = head.header("content-range").and_then(ContentRange::read);
+        self.head = Some((head.status, range));
+    }
+
+    #[inline]
+    fn body(&mut self, slice: &[u8]) {
+        match &mut self.content {
+            Content::Counted => {}
+            Content::Compared(body, same) => *same &= body.matches(slice),
+            Content::Hashed(hash) => hash.update(slice),
+        }
+    }
+}
+
+impl Judge {
+    /// Reads on in the answer to a request.
+    pub(super) fn read(
+        &self,
+        request: &Request<'_>,
+        wire: &mut Wire,
+        bytes: &[u8],
+        counts: &mut Answers,
+    ) -> Parsed<Job> {
+        if !std::mem::replace(&mut wire.begun, true) {
+            wire.content = self.content(request);
+        }
+        let mut parser = std::mem::take(&mut wire.parser);
+        let parsed = parser.parse(Asked::Any, bytes, wire);
+        wire.parser = parser;
+        if let Some((status, range)) = wire.head
+            && let Err(fault) = self.begins(request, status, range)
+        {
+            counts.answered += 1;
+            return Parsed::Refused(fault);
+        }
+        match parsed {
+            Parse::NeedMore { consumed: 0 } => Parsed::Partial,
+            Parse::NeedMore { consumed } => Parsed::Used(consumed),
+            Parse::Malformed(defect) => Parsed::Garbage(defect.to_string()),
+            Parse::Done { consumed, response } => {
+                counts.ended += u64::from(!response.keep_alive && !request.last);
+                let then = if response.keep_alive { Then::End } else { Then::Close };
+                Parsed::Done { used: consumed, outcome: self.outcome(request, wire, response, counts), then }
+            }
+        }
+    }
+
+    /// The server has closed the connection, by which it may end an answer.
+    pub(super) fn closed(
+        &self,
+        request: &Request<'_>,
+        wire: &mut Wire,
+        counts: &mut Answers,
+    ) -> Option<Result<(), Fault>> {
+        Some(match wire.parser.closed()? {
+            Ok(response) => {
+                counts.ended += u64::from(!request.last);
+                self.outcome(request, wire, response, counts)
+            }
+            Err(defect) => {
+                *wire = Wire::default();
+                Err(Fault::new(CUT_OFF, format!("{}: {defect}", path(request))))
+            }
+        })
+    }
+
+    /// What the body is compared with.
+    fn content(&self, request: &Request<'_>) -> Content {
+        let Request { library, of, ask, .. } = *request;
+        match self.verify {
+            Verify::Checksum => library.body(of, ask).map_or(Content::Counted, |body| Content::Compared(body, true)),
+            Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
+            _ => Content::Counted,
+        }
+    }
+
+    /// Whether the head is that of the part that was asked for, or of another status that is read to its end.
+    ///
+    /// Errors: what would follow is something else: whatever its length, nobody wants it.
+    fn begins(&self, request: &Request<'_>, status: u16, range: Option<ContentRange>) -> Result<(), Fault> {
+        let Part { range: asked, complete } = request.library.part(request.of, request.ask);
+        match (asked, status, range) {
+            (Some(asked), 200, _) => {
+                let (first, last) = (asked.first, asked.last);
+                let detail = format!(
+                    "{} came whole (status 200), and the bytes from {first} to {last} were asked for",
+                    path(request)
+                );
+                Err(Fault::new("whole file", detail))
+            }
+            (Some(asked), 206, Some(ContentRange::Part { first, last, complete: of })) => {
+                if (first, last) != (asked.first, asked.last) {
+                    let detail = format!(
+                        "{} came with the bytes from {first} to {last}, and those from {} to {} were asked for",
+                        path(request),
+                        asked.first,
+                        asked.last
+                    );
+                    return Err(Fault::new("wrong range", detail));
+                }
+                match (of, complete) {
+                    (Some(of), Some(complete)) if of != complete && self.verify != Verify::None => {
+                        let text = format!("{} is said to have {of} B in all, and has {complete}", path(request));
+                        Err(Fault::new("wrong length", text))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            (Some(_), 206, _) => {
+                let detail = format!("{} came as a part without saying which", path(request));
+                Err(Fault::new("no range", detail))
+            }
+            (None, 206, _) => {
+                let detail = format!("{} came as a part, and the whole was asked for", path(request));
+                Err(Fault::new("unasked range", detail))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a whole answer is worth.
+    fn outcome(
+        &self,
+        request: &Request<'_>,
+        wire: &mut Wire,
+        response: Response,
+        counts: &mut Answers,
+    ) -> Result<(), Fault> {
+        let content = std::mem::take(&mut wire.content);
+        (wire.begun, wire.head) = (false, None);
+        counts.answered += 1;
+        counts.partial += u64::from(response.status == 206);
+        if !response.is_success() {
+            let status = response.status;
+            let detail = format!("{} was answered with status {status}", path(request));
+            return Err(Fault::new(kind(status), detail));
+        }
+        if self.verify == Verify::None {
+            return Ok(());
+        }
+        let checked = self.check(request, response, &content);
+        counts.verified += 1;
+        counts.wrong += u64::from(checked.is_err());
+        checked
+    }
+
+    /// Whether a body is what it should be.
+    fn check(&self, request: &Request<'_>, response: Response, content: &Content) -> Result<(), Fault> {
+        let Request { library, of, ask, .. } = *request;
+        let known = library.known(of, ask);
+        let part = library.part(of, ask);
+        let expect = part.range.map(|range| range.length()).or(known.map(|(length, _)| length));
+        let expect = expect.or(part.complete);
+        if let Some(expect) = expect.filter(|expect| *expect != response.body) {
+            let detail =
+                format!("{} came with {} B and should have {expect} B", path(request), response.body);
+            return Err(Fault::new("wrong length", detail));
+        }
+        let same = match content {
+            Content::Counted => true,
+            Content::Compared(body, same) => *same && body.left() == 0,
+            Content::Hashed(hash) => known.is_none_or(|(_, xxh3)| hash.digest() == xxh3),
+        };
+        if same {
+            return Ok(());
+        }
+        let detail = match ask {
+            Ask::Chunk(_) => format!("{} has the right length and another content than the set", path(request)),
+            Ask::Index(_) => format!("{} is another playlist than before the load", path(request)),
+        };
+        Err(Fault::new("wrong content", detail))
+    }
+}
+
+#[cold]
+fn path(request: &Request<'_>) -> String {
+    let mut path = Vec::new();
+    request.library.append_path(request.of, request.ask, &mut path);
+    String::from_utf8_lossy(&path).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Who watches what: drawn from the seed and the number of the session, whichever thread draws it.
+
+use dist::{KeySampler, Purpose, Rng, Streams};
+use rand::RngExt;
+use spec::workload::{Abandon, ClientMix, Pacing};
+use units::{Nanos, ParseError};
+
+use crate::video::classes::{self, Choice, FIT};
+use crate::video::config::VideoConfig;
+use crate::video::library::{Library, Watched};
+use crate::video::watched::watched_at;
+
+/// The purposes of streams: sessions that arrive, by their number; those under way when the load begins, by theirs; how many
+/// those are; the mean length.
+const ARRIVING: Purpose = Purpose::Other(4);
+const UNDERWAY: Purpose = Purpose::Other(5);
+const HOW_MANY: Purpose = Purpose::Other(6);
+const MEAN: Purpose = Purpose::Other(7);
+
+/// Sessions from which the mean length is taken. Source: lengths have a standard deviation of about their mean, so that it is
+/// known to 0.4 %; 10 ms.
+const SAMPLE: u64 = 65_536;
+/// How often a video is drawn again that is not there in the quality that is wanted. Source: one in five is there in the
+/// highest, so that as many fail with a chance of 10⁻⁹⁶; those that remain are few videos of which none is popular.
+const TRIES: u32 = 1_000;
+
+/// Nobody leaves before so long. Source: Krishnan and Sitaraman, IMC 2012.
+const PATIENCE: Nanos = Nanos::from_secs(2);
+/// And from then on this share of all viewers in each second. Source: likewise.
+const IMPATIENCE: f64 = 0.058;
+
+/// A viewer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Viewer {
+    /// The video and its quality.
+    pub watched: Watched,
+    /// How far into the video they watch. Units: time of a viewer, here and below.
+    pub until: Nanos,
+    /// How many chunks that takes; at least one.
+    pub chunks: u32,
+    /// Units: bits per second.
+    pub bandwidth: f64,
+    /// Whether the quality takes more than that.
+    pub hopeless: bool,
+    /// When they leave if nothing has been shown by then, after their arrival.
+    pub leaves: Nanos,
+    /// The server that they are with.
+    pub server: usize,
+}
+
+/// What viewers are drawn from.
+#[derive(Clone)]
+pub struct Audience {
+    library: Library,
+    popularity: KeySampler,
+    mix: ClientMix,
+    abandon: Abandon,
+    servers: usize,
+    streams: Streams,
+    ahead: u32,
+    pacing: Pacing,
+}
+
+impl Audience {
+    /// Those of a configuration, on this thread of so many.
+    ///
+    /// Errors: a configuration that cannot be.
+    pub fn new(config: &VideoConfig, thread: u32, threads: u32) -> Result<Audience, ParseError> {
+        config.check()?;
+        let sampler = KeySampler::new(config.popularity, config.library.videos())?;
+        Ok(Audience {
+            popularity: sampler.scattered(config.library.scatter()).shared(thread, threads),
+            library: config.library.clone(),
+            mix: config.mix,
+            abandon: config.abandon,
+            servers: config.urls.len().max(1),
+            streams: Streams::new(config.seed),
+            ahead: config.ahead,
+            pacing: config.pacing,
+        })
+    }
+
+    /// The viewer who is arrival `seq`.
+    pub fn arriving(&mut self, seq: u64) -> Viewer {
+        let mut rng = self.streams.stream(ARRIVING, seq);
+        self.draw(&mut rng)
+    }
+
+    fn draw(&mut self, rng: &mut Rng) -> Viewer {
+        let bandwidth = classes::bandwidth(rng) * self.library.bandwidth_scale();
+        let watched = match classes::choice(self.mix, rng) {
+            Choice::Best => self.best(bandwidth, rng),
+            Choice::Rung(rung) => self.in_rung(rung, rng),
+        };
+        let watches = watched_at(rng.random::<f64>());
+        // A viewer who comes sees something.
+        let until = Nanos((self.library.duration(watched).0 as f64 * watches) as u64).max(Nanos(1));
+        let leaves = match self.abandon {
+            Abandon::Off => Nanos(u64::MAX),
+            Abandon::Imc12 => {
+                let seconds = PATIENCE.as_secs_f64() + rng.random::<f64>() / IMPATIENCE;
+                self.library.lasts(Nanos((seconds * 1e9) as u64))
+            }
+        };
+        Viewer {
+            watched,
+            until,
+            chunks: self.library.chunks_until(watched.rung, until),
+            bandwidth,
+            hopeless: self.library.bit_rate(watched.rung) > bandwidth,
+            leaves,
+            server: if self.servers > 1 { rng.random_range(0..self.servers) } else { 0 },
+        }
+    }
+
+    /// A video, and the best quality of it that the bandwidth carries; else the lowest.
+    fn best(&mut self, bandwidth: f64, rng: &mut Rng) -> Watched {
+        let video = self.popularity.sample(rng, 0);
+        let rungs = 0..self.library.rung_count();
+        let fits = |rung: &usize| {
+            let of = Watched { video, rung: *rung };
+            self.library.has(of) && self.library.bit_rate(*rung) <= FIT * bandwidth
+        };
+        Watched { video, rung: rungs.rev().find(fits).unwrap_or(0) }
+    }
+
+    /// A video that is there in this quality.
+    fn in_rung(&mut self, rung: usize, rng: &mut Rng) -> Watched {
+        let mut of = Watched { video: 0, rung };
+        for _ in 0..TRIES {
+            of.video = self.popularity.sample(rng, 0);
+            if self.library.has(of) {
+                return of;
+            }
+        }
+        let all = 0..self.library.videos();
+        let found = all.map(|video| Watched { video, rung }).find(|of| self.library.has(*of));
+        found.unwrap_or(Watched { video: of.video, rung: 0 })
+    }
+
+    /// When a chunk is asked for, after the arrival, if all answers come at once.
+    pub fn offset(&self, rung: usize, chunk: u32) -> Nanos {
+        // In a closed loop the pause belongs to the answer, so that one chunk more is asked for without one.
+        let ahead = if self.pacing.is_closed() { self.ahead } else { self.ahead - 1 };
+        chunk.checked_sub(ahead).map_or(Nanos::ZERO, |before| self.library.start(rung, before))
+    }
+
+    /// How long a server has to do with a viewer: until the last chunk is asked for.
+    pub fn length(&self, viewer: &Viewer) -> Nanos {
+        self.offset(viewer.watched.rung, viewer.chunks - 1)
+    }
+
+    /// The mean of that over all viewers. Cost: 10 ms.
+    pub fn mean_length(&mut self) -> Nanos {
+        let sum: u128 = (0..SAMPLE)
+            .map(|i| {
+                let mut rng = self.streams.stream(MEAN, i);
+                let viewer = self.draw(&mut rng);
+                u128::from(self.length(&viewer).0)
+            })
+            .sum();
+        Nanos((sum / u128::from(SAMPLE)) as u64)
+    }
+
+    /// The viewers who are there when the load begins, with how long ago they came: those of share `share` of `shares`.
+    ///
+    /// With arrivals at random and independent lengths their number is Poisson with the mean rate × mean length, a length is
+    /// met in proportion to itself, and each is at any of its moments (an M/G/∞ queue). All shares together are the same
+    /// viewers however many shares there are.
+    pub fn underway(&mut self, viewers_per_s: f64, mean: Nanos, share: u32, shares: u32) -> Vec<(Viewer, Nanos)> {
+        let number = poisson(viewers_per_s * mean.as_secs_f64(), &mut self.streams.stream(HOW_MANY, 0));
+        let own = (u64::from(share)..number).step_by(shares.max(1) as usize);
+        own.map(|i| self.met(i)).collect()
+    }
+
+    /// A viewer who is met in proportion to the length of their session, and how long ago they came.
+    fn met(&mut self, i: u64) -> (Viewer, Nanos) {
+        let mut rng = self.streams.stream(UNDERWAY, i);
+        let longest = self.library.longest().0 as f64;
+        loop {
+            let viewer = self.draw(&mut rng);
+            let length = self.length(&viewer);
+            if rng.random::<f64>() * longest < length.0 as f64 {
+                return (viewer, Nanos(rng.random_range(0..length.0)));
+            }
+        }
+    }
+}
+
+/// Draws a number with a Poisson distribution: how many gaps of an exponential distribution fit into its mean.
+///
+/// Cost: 10 ns for each of them.
+fn poisson(mean: f64, rng: &mut Rng) -> u64 {
+    let mut number = 0;
+    let mut at = 0.0;
+    loop {
+        // 1 − u is over 0, so that its logarithm is finite.
+        at -= (1.0 - rng.random::<f64>()).ln();
+        if at >= mean {
+            return number;
+        }
+        number += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests;

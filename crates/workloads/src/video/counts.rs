@@ -1,0 +1,125 @@
+use openloop::Distribution;
+use units::Nanos;
+
+/// What a thread counts and measures over the window.
+///
+/// What is said of chunks and sessions belongs to the moment at which a chunk was due, so that a chunk that was due in the
+/// window counts whenever it came; what is said of answers belongs to the moment at which they came.
+#[derive(Clone, Debug)]
+pub(super) struct Counts {
+    pub(super) answers: Answers,
+    pub(super) chunks: Chunks,
+    pub(super) sessions: Sessions,
+    start_up: Distribution,
+    slack: Distribution,
+    stall: Distribution,
+    buffer: Distribution,
+    window: Nanos,
+}
+
+/// Of answers that came in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answers {
+    pub(super) answered: u64,
+    /// With status 206.
+    pub(super) partial: u64,
+    /// Bodies that were wrong, and those that were compared.
+    pub(super) wrong: u64,
+    pub(super) verified: u64,
+    /// Connections that the server ended without being asked.
+    pub(super) ended: u64,
+}
+
+/// Of chunks that were due in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Chunks {
+    /// Whose time-out is over, or that ended before.
+    pub(super) due: u64,
+    pub(super) missed: u64,
+    pub(super) played: Nanos,
+    pub(super) stalled: Nanos,
+    pub(super) stalls: u64,
+}
+
+/// Of sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sessions {
+    /// That came in the window.
+    pub(super) arrived: u64,
+    pub(super) hopeless: u64,
+    pub(super) abandoned: u64,
+    /// With a chunk that was due in the window.
+    pub(super) judged: u64,
+    /// And nothing against them there.
+    pub(super) met: u64,
+}
+
+impl Counts {
+    pub(super) fn new(window: Nanos) -> Counts {
+        Counts {
+            answers: Answers::default(),
+            chunks: Chunks::default(),
+            sessions: Sessions::default(),
+            start_up: Distribution::new("startup"),
+            slack: Distribution::new("slack"),
+            stall: Distribution::new("stall"),
+            buffer: Distribution::over_time("buffer", window),
+            window,
+        }
+    }
+
+    /// The start-up delay of a session that came in the window, or its age where it has none yet.
+    pub(super) fn started(&mut self, delay: Nanos) {
+        self.start_up.values.record(delay);
+    }
+
+    /// How long before its time a chunk was there.
+    pub(super) fn in_time(&mut self, slack: Nanos) {
+        self.slack.values.record(slack);
+    }
+
+    /// A stall.
+    pub(super) fn stalled(&mut self, length: Nanos) {
+        self.stall.values.record(length);
+        self.chunks.stalls += 1;
+        self.chunks.stalled = self.chunks.stalled + length;
+    }
+
+    /// How much was buffered when a chunk came, so long after the window opened.
+    pub(super) fn buffered(&mut self, offset: Nanos, buffer: Nanos) {
+        if offset < self.window {
+            self.buffer.record(offset, buffer);
+        }
+    }
+
+    /// Name, count, and of how many; the same names in every thread.
+    pub(super) fn list(&self, verifies: bool) -> Vec<(String, u64, u64)> {
+        let Counts { answers, chunks, sessions, .. } = self;
+        let ms = |time: Nanos| time.0 / 1_000_000;
+        let (stalled, played) = (ms(chunks.stalled), ms(chunks.played));
+        let figures = [
+            ("misses", chunks.missed, chunks.due),
+            ("rebuffer_ratio", stalled, stalled + played),
+            ("rebuffer_of_media", stalled, played),
+            ("stalls", chunks.stalls, played),
+            ("sessions_met", sessions.met, sessions.judged),
+            ("hopeless", sessions.hopeless, sessions.arrived),
+            ("abandoned", sessions.abandoned, sessions.arrived),
+            ("partial_content", answers.partial, answers.answered),
+            ("closed_by_server", answers.ended, answers.answered),
+        ];
+        let verified = verifies.then_some(("verify_failures", answers.wrong, answers.verified));
+        let named = |(name, count, of): (&str, u64, u64)| (name.to_owned(), count, of);
+        figures.into_iter().chain(verified).map(named).collect()
+    }
+
+    /// The quantities by name.
+    pub(super) fn distributions(&self) -> Vec<Distribution> {
+        Vec::from([&self.start_up, &self.slack, &self.stall, &self.buffer].map(Distribution::clone))
+    }
+
+    /// The window opens. What belongs to chunks that are due in it cannot have been counted before.
+    pub(super) fn window_opens(&mut self) {
+        self.answers = Answers::default();
+    }
+}

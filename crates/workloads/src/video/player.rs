@@ -1,0 +1,165 @@
+//! What a viewer sees of the chunks that come: a pure function of their times.
+
+use units::Nanos;
+
+/// A player: it starts with the first chunks, plays what is there, stops when its buffer is empty, and goes on once there are
+/// some chunks again.
+///
+/// Times count from the viewer's arrival and do not decrease. A chunk that fails is passed over: the viewer misses what it
+/// holds, and waits for it no longer than until that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Player {
+    state: State,
+    started: bool,
+    resume_with: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Before the start, or in a stall.
+    Stopped {
+        since: Nanos,
+        /// What has come meanwhile.
+        chunks: u32,
+        media: Nanos,
+    },
+    /// If nothing else came, the buffer would be empty then.
+    Playing { dry: Nanos },
+}
+
+/// What a chunk meant when it came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// From the viewer's arrival to the first picture, of the chunk that began it.
+    pub start_up: Option<Nanos>,
+    /// How much was buffered before it; `None` before the first picture.
+    pub buffered: Option<Nanos>,
+    /// How long before its time it was there; `None` where its time had passed, or the video had not begun.
+    pub slack: Option<Nanos>,
+    /// The length of the stall that ended with it.
+    pub stall: Option<Nanos>,
+}
+
+impl Player {
+    /// A player that plays once there are so many chunks, or all. Bounds: at least 1.
+    pub fn new(resume_with: u32) -> Player {
+        let state = State::Stopped { since: Nanos::ZERO, chunks: 0, media: Nanos::ZERO };
+        Player { state, started: false, resume_with: resume_with.max(1) }
+    }
+
+    /// Whether the viewer has seen a picture.
+    pub fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// How much is buffered at `at`. Units: time of the video.
+    pub fn buffered(&self, at: Nanos) -> Nanos {
+        match self.state {
+            State::Stopped { media, .. } => media,
+            State::Playing { dry } => dry - at,
+        }
+    }
+
+    /// A chunk has come; no other comes after the last one.
+    pub fn arrived(&mut self, at: Nanos, media: Nanos, last: bool) -> Seen {
+        self.next(at, 1, media, last)
+    }
+
+    /// It is known that a chunk does not come.
+    pub fn failed(&mut self, at: Nanos, last: bool) -> Seen {
+        self.next(at, 0, Nanos::ZERO, last)
+    }
+
+    /// How long the video has stood still at `at`, since it has begun and if it does.
+    pub fn stalled(&self, at: Nanos) -> Option<Nanos> {
+        let since = match self.state {
+            State::Stopped { since, .. } => since,
+            State::Playing { dry } => dry,
+        };
+        (self.started && since < at).then(|| at - since)
+    }
+
+    fn next(&mut self, at: Nanos, came: u32, came_media: Nanos, last: bool) -> Seen {
+        let mut seen = Seen::default();
+        if self.started {
+            seen.buffered = Some(self.buffered(at));
+        }
+        let (since, chunks, media) = match self.state {
+            State::Playing { dry } if at <= dry => {
+                seen.slack = (came > 0).then(|| dry - at);
+                self.state = State::Playing { dry: dry + came_media };
+                return seen;
+            }
+            State::Playing { dry } => (dry, came, came_media),
+            State::Stopped { since, chunks, media } => (since, chunks + came, media + came_media),
+        };
+        let enough = chunks >= self.resume_with || last && chunks > 0;
+        if enough && !self.started {
+            self.started = true;
+            seen.start_up = Some(at);
+        } else if enough || last && self.started {
+            seen.stall = Some(at - since);
+        }
+        self.state = match seen {
+            Seen { start_up: None, stall: None, .. } => State::Stopped { since, chunks, media },
+            _ => State::Playing { dry: at + media },
+        };
+        seen
+    }
+}
+
+/// All that a viewer has seen of a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Viewed {
+    /// From the arrival to the first picture; `None`: there was none.
+    pub start_up: Option<Nanos>,
+    /// Each stall: when it ended, and its length.
+    pub stalls: Vec<(Nanos, Nanos)>,
+    /// How much of the video was shown.
+    pub played: Nanos,
+    /// How long before its time each chunk was there; `None` where it was late, began the video or failed.
+    pub slack: Vec<Option<Nanos>>,
+}
+
+impl Viewed {
+    /// Of chunks with their times and lengths; `None` for the length of one that failed then.
+    pub fn of(chunks: &[(Nanos, Option<Nanos>)], resume_with: u32) -> Viewed {
+        let (mut player, mut viewed) = (Player::new(resume_with), Viewed::default());
+        for (i, &(at, media)) in chunks.iter().enumerate() {
+            let last = i + 1 == chunks.len();
+            let seen = match media {
+                Some(media) => player.arrived(at, media, last),
+                None => player.failed(at, last),
+            };
+            viewed.start_up = viewed.start_up.or(seen.start_up);
+            viewed.stalls.extend(seen.stall.map(|stall| (at, stall)));
+            viewed.slack.push(seen.slack);
+        }
+        if player.started {
+            viewed.played = chunks.iter().filter_map(|(_, media)| *media).sum();
+        }
+        viewed
+    }
+
+    /// How long the video stood still.
+    pub fn stalled(&self) -> Nanos {
+        self.stalls.iter().map(|(_, length)| *length).sum()
+    }
+
+    /// The share of the viewing time, start-up left out, in which the video stood still; `None` of one that never played.
+    pub fn rebuffer_ratio(&self) -> Option<f64> {
+        ratio(self.stalled(), self.stalled() + self.played)
+    }
+
+    /// How long it stood still, as a share of the length of what was shown. Source: ITU-T P.1203.3, which divides so.
+    pub fn rebuffer_of_media(&self) -> Option<f64> {
+        ratio(self.stalled(), self.played)
+    }
+}
+
+fn ratio(part: Nanos, whole: Nanos) -> Option<f64> {
+    (whole > Nanos::ZERO).then(|| part.as_secs_f64() / whole.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use spec::Url;
+use units::Nanos;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{ByteRange, Master, Media, Playlist, PlaylistError, Variant, parse, resolve};
+
+/// A video on a server, as its playlists list it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing {
+    /// The list of its qualities, where it has one.
+    pub master: Option<Index>,
+    /// Its qualities, by their bit rate. Bounds: at least one.
+    pub rungs: Vec<ListedRung>,
+}
+
+/// A quality.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedRung {
+    /// By the lines of its picture, or by its bit rate.
+    pub name: String,
+    /// Its bit rate; 0 where nothing says it. Units: bits per second.
+    pub bits_per_s: u64,
+    /// What is asked for before the first segment: its playlist, and the header of its segments where they have one.
+    pub indexes: Vec<Index>,
+    /// Its segments. Bounds: at least one.
+    pub segments: Vec<Segment>,
+}
+
+/// What is asked for before the first segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Its path on the server.
+    pub target: String,
+    /// Which part of it.
+    pub range: Option<ByteRange>,
+    /// The length and the xxh3 of what came when it was asked for before the load; `None`: it was not.
+    pub known: Option<(u64, u64)>,
+}
+
+/// A segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Its path on the server.
+    pub target: Box<str>,
+    /// Which part of it.
+    pub range: Option<ByteRange>,
+    /// When it is shown, from the beginning of the video.
+    pub start: Nanos,
+    /// How long it plays.
+    pub media: Nanos,
+}
+
+/// Follows playlists: says which is wanted next, and takes what came for it. It asks for each address once, and for a list of
+/// variants only at the beginning, so that it ends whatever the playlists say.
+#[derive(Clone, Debug)]
+pub struct Loader {
+    /// Where the first one is.
+    first: Url,
+    master: Option<Index>,
+    /// Of what is still to be asked for: the quality, where it was listed; the next one last.
+    wanted: Vec<(Option<Variant>, Url)>,
+    rungs: Vec<ListedRung>,
+}
+
+impl Loader {
+    /// From the playlist at this address.
+    pub fn new(first: &Url) -> Loader {
+        let wanted = vec![(None, first.clone())];
+        Loader { first: first.clone(), master: None, wanted, rungs: Vec::new() }
+    }
+
+    /// What is to be asked for next; `None`: all is there.
+    pub fn wants(&self) -> Option<&Url> {
+        self.wanted.last().map(|(_, url)| url)
+    }
+
+    /// Takes what came for that.
+    ///
+    /// Errors: it is no playlist of a whole recording; it leads to another server, or back to a list of variants.
+    pub fn take(&mut self, bytes: &[u8]) -> Result<(), PlaylistError> {
+        let Some((variant, url)) = self.wanted.pop() else { return Ok(()) };
+        let index = Index {
+            target: target_of(&url),
+            range: None,
+            known: Some((bytes.len() as u64, xxh3_64(bytes))),
+        };
+        match (parse(bytes)?, variant) {
+            (Playlist::Master(master), None) => {
+                self.master = Some(index);
+                self.follow(master)?;
+            }
+            (Playlist::Master(_), Some(variant)) => return Err(PlaylistError::Loop { uri: variant.uri }),
+            (Playlist::Media(media), variant) => self.rungs.push(rung(&url, index, media, variant)?),
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, master: Master) -> Result<(), PlaylistError> {
+        // The last one is taken first: from here on in the order of the list.
+        for variant in master.variants.into_iter().rev() {
+            let url = resolve(&self.first, &variant.uri)?;
+            if target_of(&url) == target_of(&self.first) {
+                return Err(PlaylistError::Loop { uri: variant.uri });
+            }
+            // One quality may be listed again with another sound.
+            if !self.wanted.iter().any(|(_, known)| known.path == url.path) {
+                self.wanted.push((Some(variant), url));
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was found, once nothing is wanted.
+    ///
+    /// Errors: two qualities cannot be told apart.
+    pub fn listing(mut self) -> Result<Listing, PlaylistError> {
+        if self.rungs.is_empty() {
+            return Err(PlaylistError::Empty);
+        }
+        self.rungs.sort_by_key(|rung| rung.bits_per_s);
+        let names: Vec<String> = self.rungs.iter().map(|rung| rung.name.clone()).collect();
+        for rung in &mut self.rungs {
+            if names.iter().filter(|name| **name == rung.name).count() > 1 {
+                rung.name = format!("{}-{}k", rung.name, rung.bits_per_s / 1_000);
+            }
+        }
+        let twice = |(i, rung): (usize, &ListedRung)| {
+            self.rungs[..i].iter().any(|other| other.name == rung.name).then(|| rung.name.clone())
+        };
+        match self.rungs.iter().enumerate().find_map(twice) {
+            Some(name) => Err(PlaylistError::Alike { name }),
+            None => Ok(Listing { master: self.master, rungs: self.rungs }),
+        }
+    }
+}
+
+/// The path of an address, as a request has it.
+fn target_of(url: &Url) -> String {
+    if url.path.is_empty() { "/".into() } else { url.path.clone() }
+}
+
+fn rung(url: &Url, index: Index, media: Media, variant: Option<Variant>) -> Result<ListedRung, PlaylistError> {
+    let mut indexes = vec![index];
+    if let Some(map) = media.map {
+        let target = target_of(&resolve(url, &map.uri)?);
+        indexes.push(Index { target, range: map.range, known: None });
+    }
+    let (mut segments, mut start, mut bytes) = (Vec::new(), Nanos::ZERO, Some(0u64));
+    for segment in media.segments {
+        let target = target_of(&resolve(url, &segment.uri)?).into();
+        let length = segment.range.map(ByteRange::length);
+        bytes = bytes.and_then(|sum| sum.checked_add(length?));
+        segments.push(Segment { target, range: segment.range, start, media: segment.duration });
+        start = start + segment.duration;
+    }
+    let own = || bytes.map(|bytes| (bytes as f64 * 8.0 / start.as_secs_f64()) as u64);
+    let bits_per_s = variant.as_ref().map(|variant| variant.bandwidth).or_else(own).unwrap_or(0);
+    let name = match variant.and_then(|variant| variant.height) {
+        Some(height) => format!("{height}p"),
+        None if bits_per_s > 0 => format!("{}k", bits_per_s / 1_000),
+        None => "segment".into(),
+    };
+    Ok(ListedRung { name, bits_per_s, indexes, segments })
+}

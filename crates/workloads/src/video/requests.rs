@@ -1,0 +1,249 @@
+//! The workload: viewers who come, what they ask for, and what they see.
+
+use std::sync::Arc;
+
+use openloop::{
+    Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Underway, Workload,
+};
+use proto_http::{Method, Template};
+use reactor::Via;
+use spec::workload::{Bandwidth, Verify};
+use units::{Nanos, ParseError};
+
+use crate::video::answers::{Judge, Request, Wire};
+use crate::video::audience::{Audience, Viewer};
+use crate::video::config::VideoConfig;
+use crate::video::counts::Counts;
+use crate::video::library::{Ask, Library, Videos, Watched};
+use crate::video::session::{Rules, Session};
+
+/// What a client may receive at once lasts so long at its bandwidth: the queue that stands before a slow link.
+///
+/// Source: ours; between the 250 ms that a buffer of one round trip has for the longest way around the world and the few
+/// ms of a managed queue. It bounds the receive window as well as the token bucket.
+const QUEUE: Nanos = Nanos::from_millis(100);
+/// It is no smaller than this. Units: bytes. Source: the head of an answer, which is there at once; at 1/160 of the bytes a chunk of
+/// 240p has 3277.
+const QUEUE_LEAST: f64 = 256.0;
+/// The least receive buffer. Units: bytes. Source: the kernel gives no less than 2304 with its bookkeeping, and a window of that
+/// is mostly closed.
+const BUFFER_LEAST: u32 = 4096;
+/// And no larger. Units: bytes. Source: 100 ms of 80 Mbps, which no class has at the usual speed.
+const QUEUE_MOST: f64 = 1_048_576.0;
+
+/// What must be remembered of a session: where the rest is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    session: u32,
+    /// Whether the server was asked to close the connection behind the request.
+    last: bool,
+}
+
+/// What all threads know.
+#[derive(Clone, Debug)]
+pub struct Known {
+    config: VideoConfig,
+    /// The mean length of a session, as a server sees it.
+    mean_length: Nanos,
+}
+
+impl Known {
+    /// Of a configuration. Cost: 10 ms.
+    ///
+    /// Errors: one that cannot be.
+    pub fn new(config: &VideoConfig) -> Result<Known, ParseError> {
+        let mean_length = Audience::new(config, 0, 1)?.mean_length();
+        Ok(Known { config: config.clone(), mean_length })
+    }
+
+    /// How many sessions are under way at a time, on average, if all is answered at once.
+    pub fn mean_live(&self) -> f64 {
+        self.config.viewers_per_s * self.mean_length.as_secs_f64()
+    }
+}
+
+/// One generator thread's viewers.
+///
+/// Shape: sessions lie in a table, whose places are used again. Cost: about 200 B a session.
+pub struct Video {
+    known: Arc<Known>,
+    /// Which of all machines' threads this is.
+    share: (u32, u32),
+    rules: Rules,
+    audience: Audience,
+    /// One for each server.
+    templates: Vec<Template>,
+    judge: Judge,
+    sessions: Vec<Session>,
+    free: Vec<u32>,
+    counts: Counts,
+}
+
+impl Video {
+    /// The viewers of thread `share.0` of `share.1`, of all machines' threads.
+    ///
+    /// Errors: a configuration that cannot be.
+    pub fn new(known: &Arc<Known>, share: (u32, u32)) -> Result<Video, ParseError> {
+        let config = &known.config;
+        Ok(Video {
+            known: Arc::clone(known),
+            share,
+            rules: Rules::new(config),
+            audience: Audience::new(config, share.0, share.1)?,
+            templates: templates(config),
+            judge: Judge { verify: config.verify },
+            sessions: Vec::new(),
+            free: Vec::new(),
+            counts: Counts::new(config.window),
+        })
+    }
+
+    fn begin(&mut self, session: Session) -> Job {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.sessions[place as usize] = session;
+                place
+            }
+            None => {
+                self.sessions.push(session);
+                (self.sessions.len() - 1) as u32
+            }
+        };
+        Job { session: place, last: false }
+    }
+
+    fn write(&self, job: Job, out: &mut Vec<u8>) {
+        let session = &self.sessions[job.session as usize];
+        let template = &self.templates[session.viewer.server];
+        write(template, &self.rules.library, session.viewer.watched, session.ask(&self.rules.library), out);
+    }
+}
+
+/// Writes a request.
+pub(super) fn write(
+    template: &Template,
+    library: &Library,
+    of: Watched,
+    ask: Ask,
+    out: &mut Vec<u8>,
+) {
+    let path = |out: &mut Vec<u8>| library.append_path(of, ask, out);
+    match library.part(of, ask).range {
+        Some(range) => template.write_range(path, (range.first, range.last), out),
+        None => template.write(path, out),
+    }
+}
+
+/// The requests to each server.
+pub(super) fn templates(config: &VideoConfig) -> Vec<Template> {
+    let listed = matches!(config.library.source(), Videos::Listed(_));
+    let template = |url: &proto_http::Url| {
+        // Playlists name paths from the root on.
+        let prefix = if listed { "" } else { url.path.trim_end_matches('/') };
+        Template::new(&Method::get(), &url.host_field(), prefix, &[], None)
+    };
+    config.urls.iter().map(template).collect()
+}
+
+/// How fast a viewer reads.
+fn read_rate(viewer: &Viewer) -> ReadRate {
+    let queue = viewer.bandwidth / 8.0 * QUEUE.as_secs_f64();
+    ReadRate {
+        bits_per_s: (viewer.bandwidth as u64).max(1),
+        burst: queue.clamp(QUEUE_LEAST, QUEUE_MOST) as u32,
+    }
+}
+
+impl Workload for Video {
+    type Job = Job;
+    type Wire = Wire;
+
+    fn operations(&self) -> Vec<String> {
+        let mut names = self.rules.library.rungs();
+        if (0..names.len()).any(|rung| self.rules.library.indexes(rung) > 0) {
+            names.push("index".into());
+        }
+        names
+    }
+
+    fn timeout(&self, _: usize) -> Option<Nanos> {
+        Some(self.known.config.give_up())
+    }
+
+    fn draw(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
+        let viewer = self.audience.arriving(seq);
+        let session = Session::new(viewer, &self.rules);
+        let operation = session.operation(&self.rules);
+        let job = self.begin(session);
+        parts.push(viewer.server, job);
+        operation
+    }
+
+    fn underway(&mut self) -> Vec<Underway<Job>> {
+        let (share, shares) = self.share;
+        let viewers_per_s = self.known.config.viewers_per_s;
+        let met = self.audience.underway(viewers_per_s, self.known.mean_length, share, shares);
+        let under = |(viewer, age): (Viewer, Nanos)| {
+            let (session, step) = Session::underway(viewer, age, &self.rules, &self.audience);
+            let job = self.begin(session);
+            Underway { age, endpoint: viewer.server, step, job }
+        };
+        met.into_iter().map(under).collect()
+    }
+
+    fn route(&self, job: &Job) -> Route {
+        let viewer = &self.sessions[job.session as usize].viewer;
+        match self.known.config.bandwidth {
+            Bandwidth::Off => Route::default(),
+            Bandwidth::Read => {
+                let rate = read_rate(viewer);
+                let via = Via { receive_buffer: Some(rate.burst.max(BUFFER_LEAST)), ..Via::default() };
+                Route { via, read_rate: Some(rate) }
+            }
+        }
+    }
+
+    fn request(&mut self, job: &mut Job, _: u16, out: &mut Vec<u8>) {
+        job.last = false;
+        self.write(*job, out);
+    }
+
+    fn response(&mut self, job: &mut Job, wire: &mut Wire, bytes: &[u8]) -> Parsed<Job> {
+        let session = &self.sessions[job.session as usize];
+        let library = &self.rules.library;
+        let ask = session.ask(library);
+        let request = Request { library, of: session.viewer.watched, ask, last: job.last };
+        self.judge.read(&request, wire, bytes, &mut self.counts.answers)
+    }
+
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Result<(), Fault>> {
+        let session = &self.sessions[job.session as usize];
+        let library = &self.rules.library;
+        let ask = session.ask(library);
+        let request = Request { library, of: session.viewer.watched, ask, last: job.last };
+        self.judge.closed(&request, wire, &mut self.counts.answers)
+    }
+
+    fn step_ended(&mut self, job: &mut Job, ended: &StepEnd) -> Next {
+        let next = self.sessions[job.session as usize].ended(ended, &self.rules, &mut self.counts);
+        if next == Next::End {
+            self.free.push(job.session);
+        }
+        next
+    }
+
+    fn counters(&self) -> Vec<(String, u64, u64)> {
+        self.counts.list(self.judge.verify != Verify::None)
+    }
+
+    fn distributions(&self) -> Vec<Distribution> {
+        self.counts.distributions()
+    }
+
+    fn window_opens(&mut self) {
+        self.counts.window_opens();
+    }
+}
+
+#[cfg(test)]
+mod tests;

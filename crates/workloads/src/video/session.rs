@@ -1,0 +1,263 @@
+//! One viewer's session: what is asked for next, and what came of it.
+
+use openloop::{Next, Outcome, Step, StepEnd};
+use spec::workload::{Late, Pacing};
+use units::Nanos;
+
+use crate::video::audience::{Audience, Viewer};
+use crate::video::config::VideoConfig;
+use crate::video::counts::Counts;
+use crate::video::library::{Ask, Library};
+use crate::video::player::{Player, Seen};
+
+/// A session is as it should be if it starts within this time, never stalls and misses no chunk. Source: ours; from 2 s on
+/// viewers leave (Krishnan and Sitaraman, IMC 2012).
+pub const GOOD_START: Nanos = Nanos::from_secs(2);
+/// A player asks for no more while so much is buffered. Source: video.js, `GOAL_BUFFER_LENGTH`.
+const GOAL: Nanos = Nanos::from_secs(30);
+
+/// What sessions go by.
+#[derive(Clone)]
+pub(super) struct Rules {
+    pub(super) library: Library,
+    chunk_timeout: Nanos,
+    late: Late,
+    pacing: Pacing,
+    resume_with: u32,
+    good_start: Nanos,
+    goal: Nanos,
+    ahead: u32,
+}
+
+/// A session that is under way.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    pub(super) viewer: Viewer,
+    /// The request that is under way or comes next, those before the first chunk among them.
+    step: u32,
+    /// When the one before it ended, after the start.
+    before: Nanos,
+    player: Player,
+    /// Whether the viewer came in the window; `None` until their first request has ended.
+    arrived: Option<bool>,
+    fate: Fate,
+    /// Whether it counts among the sessions that are judged, and has failed there.
+    judged: bool,
+    bad: bool,
+}
+
+/// Whether a session goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Watching,
+    /// It lost its connection or its playlist, and all that would have come.
+    Killed,
+    /// The load ended while it waited.
+    Cut,
+}
+
+impl Rules {
+    pub(super) fn new(config: &VideoConfig) -> Rules {
+        let library = config.library.clone();
+        Rules {
+            chunk_timeout: config.chunk_timeout,
+            late: config.late,
+            pacing: config.pacing,
+            resume_with: config.resume_with,
+            good_start: library.lasts(GOOD_START),
+            goal: library.lasts(GOAL),
+            ahead: config.ahead,
+            library,
+        }
+    }
+
+    /// The operation of a request: its quality, or the last one, which comes before the first chunk.
+    fn operation(&self, viewer: &Viewer, step: u32) -> usize {
+        if step < self.library.indexes(viewer.watched.rung) {
+            self.library.rung_count()
+        } else {
+            viewer.watched.rung
+        }
+    }
+}
+
+impl Session {
+    /// A viewer who comes.
+    pub(super) fn new(viewer: Viewer, rules: &Rules) -> Session {
+        Session {
+            viewer,
+            step: 0,
+            before: Nanos::ZERO,
+            player: Player::new(rules.resume_with),
+            arrived: None,
+            fate: Fate::Watching,
+            judged: false,
+            bad: false,
+        }
+    }
+
+    /// A viewer who came `age` ago, to whom all was answered at once; and their next request, which is due from then on.
+    pub(super) fn underway(viewer: Viewer, age: Nanos, rules: &Rules, audience: &Audience) -> (Session, Step) {
+        let mut session = Session { arrived: Some(false), ..Session::new(viewer, rules) };
+        let rung = viewer.watched.rung;
+        let mut chunk = 0;
+        loop {
+            let offset = audience.offset(rung, chunk);
+            let last = chunk + 1 == viewer.chunks;
+            if offset >= age || last {
+                session.step = rules.library.indexes(rung) + chunk;
+                // A last one that was due before is due now: none is behind the age that was drawn.
+                return (session, Step { offset: offset.max(age), operation: rung });
+            }
+            let media = rules.library.media(rung, chunk, viewer.until);
+            session.player.arrived(offset, media, last);
+            (session.before, chunk) = (offset, chunk + 1);
+        }
+    }
+
+    /// What the next request asks for.
+    pub(super) fn ask(&self, library: &Library) -> Ask {
+        match self.step.checked_sub(library.indexes(self.viewer.watched.rung)) {
+            None => Ask::Index(self.step),
+            Some(chunk) => Ask::Chunk(chunk),
+        }
+    }
+
+    /// The operation of the next request.
+    pub(super) fn operation(&self, rules: &Rules) -> usize {
+        rules.operation(&self.viewer, self.step)
+    }
+
+    /// A request has ended: what follows.
+    pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut Counts) -> Next {
+        let in_window = end.in_window.is_some();
+        if self.arrived.is_none() {
+            self.arrived = Some(in_window);
+            counts.sessions.arrived += u64::from(in_window);
+            counts.sessions.hopeless += u64::from(in_window && self.viewer.hopeless);
+        }
+        let waits = end.outcome == Outcome::Unfinished;
+        // From when it could be asked for: what is behind a late one is not late by that.
+        let late = end.ended - end.offset.max(self.before) > rules.chunk_timeout;
+        let failed = end.outcome != Outcome::Completed && !waits;
+        let had_started = self.player.has_started();
+        match self.ask(&rules.library) {
+            Ask::Chunk(chunk) => {
+                let missed = failed || late;
+                if in_window && (missed || !waits) {
+                    counts.chunks.due += 1;
+                    counts.chunks.missed += u64::from(missed);
+                    self.judge(missed, counts);
+                }
+                self.shown(chunk, end, rules, counts);
+                if missed && !waits && rules.late == Late::Kill {
+                    self.fate = Fate::Killed;
+                }
+            }
+            // Nothing can be shown without it.
+            Ask::Index(_) if failed => self.fate = Fate::Killed,
+            Ask::Index(_) => {}
+        }
+        if waits && self.fate == Fate::Watching {
+            self.cut(end, had_started, counts, rules);
+        }
+        self.before = end.ended;
+        if !had_started && self.fate == Fate::Watching && end.ended > self.viewer.leaves {
+            counts.sessions.abandoned += u64::from(self.arrived == Some(true));
+            return Next::End;
+        }
+        self.next(end, rules)
+    }
+
+    /// What a chunk meant to the viewer.
+    fn shown(&mut self, chunk: u32, end: &StepEnd, rules: &Rules, counts: &mut Counts) {
+        if self.fate != Fate::Watching || end.outcome == Outcome::Unfinished {
+            return;
+        }
+        let rung = self.viewer.watched.rung;
+        let last = chunk + 1 == self.viewer.chunks;
+        let came = end.outcome == Outcome::Completed;
+        let media = rules.library.media(rung, chunk, self.viewer.until);
+        let seen = if came {
+            self.player.arrived(end.ended, media, last)
+        } else {
+            self.player.failed(end.ended, last)
+        };
+        let Seen { start_up, buffered, slack, stall } = seen;
+        if let (Some(delay), Some(true)) = (start_up, self.arrived) {
+            counts.started(delay);
+            self.judge(delay > rules.good_start, counts);
+        }
+        let Some(due) = end.in_window else { return };
+        if came {
+            counts.chunks.played = counts.chunks.played + media;
+        }
+        if let Some(buffered) = buffered {
+            counts.buffered(due + (end.ended - end.offset), buffered);
+        }
+        if let Some(slack) = slack {
+            counts.in_time(slack);
+        }
+        if let Some(length) = stall {
+            counts.stalled(length);
+            self.judge(true, counts);
+        }
+    }
+
+    /// The load has ended, and a request is still waited for: what is known by then.
+    fn cut(&mut self, end: &StepEnd, had_started: bool, counts: &mut Counts, rules: &Rules) {
+        self.fate = Fate::Cut;
+        if !had_started && self.arrived == Some(true) {
+            // As an unfinished request does, it enters at its age.
+            counts.started(end.ended);
+            if end.ended > rules.good_start {
+                self.judge(true, counts);
+            }
+        }
+        if let (Some(length), Some(_)) = (self.player.stalled(end.ended), end.in_window) {
+            counts.stalled(length);
+            self.judge(true, counts);
+        }
+    }
+
+    /// Something is known of the session in the window: whether it speaks against it.
+    fn judge(&mut self, bad: bool, counts: &mut Counts) {
+        if !std::mem::replace(&mut self.judged, true) {
+            counts.sessions.judged += 1;
+            counts.sessions.met += 1;
+        }
+        if bad && !std::mem::replace(&mut self.bad, true) {
+            counts.sessions.met -= 1;
+        }
+    }
+
+    /// The request that comes next, and when it is due.
+    fn next(&mut self, end: &StepEnd, rules: &Rules) -> Next {
+        let indexes = rules.library.indexes(self.viewer.watched.rung);
+        self.step += 1;
+        if self.step >= indexes + self.viewer.chunks {
+            return Next::End;
+        }
+        let offset = self.offset(self.step.saturating_sub(indexes), end, rules);
+        let step = Step { offset, operation: self.operation(rules) };
+        if self.fate == Fate::Killed { Next::Lose(step) } else { Next::Send(step) }
+    }
+
+    /// When a chunk is asked for.
+    fn offset(&self, chunk: u32, end: &StepEnd, rules: &Rules) -> Nanos {
+        let start = |chunk: u32| rules.library.start(self.viewer.watched.rung, chunk);
+        match rules.pacing {
+            Pacing::Open => (chunk + 1).checked_sub(rules.ahead).map_or(Nanos::ZERO, start),
+            // One whose chunk failed pauses, as it would ask in a tight loop.
+            Pacing::Player if end.outcome == Outcome::Completed && self.fate == Fate::Watching => {
+                end.ended + (self.player.buffered(end.ended) - rules.goal)
+            }
+            // In a closed loop a request is due when the one before it has been answered, or a pause after that.
+            _ if chunk <= rules.ahead => end.ended,
+            _ => end.ended + (start(chunk) - start(chunk - 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+use spec::workload::Delivery;
+use videos::Catalog;
+
+use super::*;
+use crate::video::config::tests::config;
+use crate::video::library::{Videos, Watched};
+
+const fn s(n: u64) -> Nanos {
+    Nanos::from_secs(n)
+}
+
+/// A viewer of so many chunks of a video at the usual speed.
+fn setup(chunks: u32, change: impl FnOnce(&mut VideoConfig)) -> (VideoConfig, Viewer) {
+    let catalog = Catalog::new(&"40x1/160".parse().unwrap(), 1).unwrap();
+    let video = (0..40).find(|video| catalog.chunks(*video) >= 30).unwrap();
+    let mut config = VideoConfig {
+        library: Library::new(Videos::Set(catalog, Delivery::Ranges), 1),
+        chunk_timeout: s(10),
+        window: s(1_000),
+        ..config()
+    };
+    change(&mut config);
+    let viewer = Viewer {
+        watched: Watched { video, rung: 0 },
+        until: s(10 * u64::from(chunks)),
+        chunks,
+        bandwidth: 1e6,
+        hopeless: false,
+        leaves: Nanos(u64::MAX),
+        server: 0,
+    };
+    (config, viewer)
+}
+
+/// What the server does with a request: how long after it could be sent, and how it ends.
+type Does = (Nanos, Outcome);
+
+/// A session that arrives so long after the window opened, with an outcome for each of its requests, and 0 s behind them.
+/// Returns when each was due, whether it was sent, and what was counted.
+fn played(config: &VideoConfig, viewer: Viewer, does: &[Does]) -> (Vec<(Nanos, bool)>, Counts) {
+    let rules = Rules::new(config);
+    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    let (mut all, mut offset, mut before, mut sent) = (Vec::new(), Nanos::ZERO, Nanos::ZERO, true);
+    loop {
+        all.push((offset, sent));
+        let (takes, outcome) = does.get(all.len() - 1).copied().unwrap_or((Nanos::ZERO, Outcome::Completed));
+        let (ended, outcome) =
+            if sent { (offset.max(before) + takes, outcome) } else { (offset, Outcome::Error) };
+        let end = StepEnd { offset, ended, outcome, in_window: Some(s(100) + offset) };
+        before = ended;
+        (offset, sent) = match session.ended(&end, &rules, &mut counts) {
+            Next::Send(step) => (step.offset, true),
+            Next::Lose(step) => (step.offset, false),
+            Next::End => return (all, counts),
+        };
+    }
+}
+
+fn figure(counts: &Counts, name: &str) -> (u64, u64) {
+    let found = counts.list(true).into_iter().find(|(known, ..)| known == name).unwrap();
+    (found.1, found.2)
+}
+
+fn largest(counts: &Counts, name: &str) -> Option<u64> {
+    let all = counts.distributions();
+    let found = all.iter().find(|one| one.name == name).unwrap();
+    found.values.max().map(|max| (max.0 + 500_000_000) / 1_000_000_000)
+}
+
+const GOOD: Outcome = Outcome::Completed;
+
+#[test]
+fn a_good_session_meets_all_and_stops_nowhere() {
+    let (config, viewer) = setup(6, |_| ());
+    let (steps, counts) = played(&config, viewer, &[(s(1), GOOD); 6]);
+    let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
+    assert_eq!(due, [0, 0, 0, 10, 20, 30]);
+    assert_eq!(figure(&counts, "misses"), (0, 6));
+    assert_eq!(figure(&counts, "rebuffer_ratio"), (0, 60_000));
+    assert_eq!(figure(&counts, "stalls"), (0, 60_000));
+    assert_eq!(figure(&counts, "sessions_met"), (1, 1));
+    assert_eq!((largest(&counts, "startup"), largest(&counts, "stall")), (Some(1), None));
+    // Chunk 2 is there at 3 and shown from 21 on; those behind it come a second after they are due, 20 s before they are shown.
+    assert_eq!(largest(&counts, "slack"), Some(20));
+}
+
+#[test]
+fn a_late_chunk_is_a_miss_and_stops_the_video() {
+    let (config, viewer) = setup(8, |_| ());
+    // Chunk 4 is due at 20 and comes at 55; it was to be shown at 41.
+    let mut does = [(s(1), GOOD); 8];
+    does[4].0 = s(35);
+    let (steps, counts) = played(&config, viewer, &does);
+    assert_eq!(steps.len(), 8, "the session goes on");
+    assert_eq!(figure(&counts, "misses"), (1, 8), "those behind it were not late by themselves");
+    assert_eq!(figure(&counts, "rebuffer_ratio"), (14_000, 94_000));
+    assert_eq!(figure(&counts, "rebuffer_of_media"), (14_000, 80_000));
+    assert_eq!(figure(&counts, "stalls"), (1, 80_000));
+    assert_eq!(figure(&counts, "sessions_met"), (0, 1));
+    assert_eq!(largest(&counts, "stall"), Some(14));
+}
+
+#[test]
+fn what_follows_a_killed_session_are_misses() {
+    for outcome in [Outcome::Timeout, Outcome::Error] {
+        let (config, viewer) = setup(8, |config| config.late = Late::Kill);
+        let mut does = [(s(1), GOOD); 8];
+        does[4] = (s(10), outcome);
+        let (steps, counts) = played(&config, viewer, &does);
+        let sent: Vec<bool> = steps.iter().map(|(_, sent)| *sent).collect();
+        assert_eq!(sent, [true, true, true, true, true, false, false, false]);
+        assert_eq!(steps[7].0, s(50), "each at its own time");
+        assert_eq!(figure(&counts, "misses"), (4, 8));
+        assert_eq!(figure(&counts, "sessions_met"), (0, 1));
+        assert_eq!(figure(&counts, "rebuffer_ratio"), (0, 40_000), "nobody looks any more");
+        // The same with --late keep loses one chunk.
+        let kept = VideoConfig { late: Late::Keep, ..config };
+        let (steps, counts) = played(&kept, viewer, &does);
+        assert!(steps.iter().all(|(_, sent)| *sent));
+        assert_eq!(figure(&counts, "misses"), (1, 8));
+        assert_eq!(figure(&counts, "rebuffer_ratio").0, 0, "it is known before its time, and passed over");
+    }
+}
+
+#[test]
+fn viewers_leave_who_see_nothing() {
+    let (config, viewer) = setup(8, |_| ());
+    let check = |leaves: Nanos, start: Nanos, steps: usize, abandoned: u64| {
+        let viewer = Viewer { leaves, ..viewer };
+        let (all, counts) = played(&config, viewer, &[(start, GOOD)]);
+        assert_eq!((all.len(), figure(&counts, "abandoned")), (steps, (abandoned, 1)), "{leaves} {start}");
+        assert_eq!(figure(&counts, "sessions_met").0, u64::from(start <= s(2)));
+    };
+    check(s(5), s(1), 8, 0);
+    check(s(5), s(5), 8, 0);
+    check(s(5), s(6), 1, 1);
+    check(Nanos(u64::MAX), s(9), 8, 0);
+}
+
+#[test]
+fn closed_pacing_waits_for_answers() {
+    let (config, viewer) = setup(7, |config| config.pacing = Pacing::Closed);
+    let mut does = [(s(1), GOOD); 7];
+    does[5].0 = s(25);
+    let (steps, _) = played(&config, viewer, &does);
+    let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
+    // Four without a pause, and then 10 s after each answer: a stall of 25 s is asked for once.
+    assert_eq!(due, [0, 1, 2, 3, 14, 25, 60]);
+}
+
+#[test]
+fn a_player_asks_when_its_buffer_has_room() {
+    let (config, viewer) = setup(8, |config| config.pacing = Pacing::Player);
+    let (steps, _) = played(&config, viewer, &[(s(1), GOOD); 8]);
+    let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
+    // It plays from 1 on and has 10 s more with each chunk: 28 s at 3, 37 s at 4, of which 7 s must be shown first.
+    assert_eq!(due, [0, 1, 2, 3, 11, 21, 31, 41]);
+    let (steps, _) = played(&config, viewer, &[(Nanos::ZERO, Outcome::Error); 8]);
+    let due: Vec<u64> = steps.iter().map(|(offset, _)| offset.0 / 1_000_000_000).collect();
+    assert_eq!(due, [0, 0, 0, 0, 10, 20, 30, 40], "what fails at once is not asked for in a tight loop");
+}
+
+#[test]
+fn only_what_was_due_in_the_window_counts() {
+    let (config, viewer) = setup(5, |_| ());
+    let rules = Rules::new(&config);
+    let (mut session, mut counts) = (Session::new(viewer, &rules), Counts::new(config.window));
+    // It came 15 s before the window opened: the first four chunks are due before.
+    let mut before = Nanos::ZERO;
+    let mut next = Next::Send(Step { offset: Nanos::ZERO, operation: 0 });
+    while let Next::Send(Step { offset, .. }) = next {
+        let ended = offset.max(before) + s(12);
+        let in_window = (offset >= s(15)).then(|| offset - s(15));
+        next = session.ended(&StepEnd { offset, ended, outcome: GOOD, in_window }, &rules, &mut counts);
+        before = ended;
+    }
+    assert_eq!(figure(&counts, "misses"), (1, 1));
+    assert_eq!(figure(&counts, "hopeless"), (0, 0), "it did not come in the window");
+    assert_eq!(largest(&counts, "startup"), None);
+    assert_eq!(figure(&counts, "sessions_met"), (0, 1), "and is judged by what it saw there");
+    // Chunks come at 12, 24, 36, 48 and 60, and each lasts 10 s: of four stalls of 2 s one is of the last chunk.
+    assert_eq!(figure(&counts, "rebuffer_ratio"), (2_000, 12_000));
+}
+
+#[test]
+fn the_end_of_the_load_is_no_miss_unless_it_is_known() {
+    let check = |age: Nanos, misses: (u64, u64), start_up: Option<u64>, met: (u64, u64)| {
+        let (config, viewer) = setup(5, |_| ());
+        let (steps, counts) = played(&config, viewer, &[(age, Outcome::Unfinished); 5]);
+        assert_eq!(steps.len(), 5);
+        assert_eq!(figure(&counts, "misses"), misses, "{age}");
+        assert_eq!(largest(&counts, "startup"), start_up, "as an unfinished request enters at its age");
+        assert_eq!(figure(&counts, "sessions_met"), met);
+    };
+    check(s(1), (0, 0), Some(1), (0, 0));
+    check(s(5), (0, 0), Some(5), (0, 1));
+    // Each of the five is waited for by itself here.
+    check(s(11), (5, 5), Some(11), (0, 1));
+}
+
+#[test]
+fn without_its_playlist_nothing_of_a_session_is_left() {
+    let (config, viewer) = setup(4, |config| {
+        let Videos::Set(catalog, _) = config.library.source().clone() else { panic!("no set") };
+        config.library = Library::new(Videos::Set(catalog, Delivery::Hls), 1);
+    });
+    let rules = Rules::new(&config);
+    assert_eq!(rules.operation(&viewer, 0), 4, "playlists are an operation of their own");
+    let (steps, counts) = played(&config, viewer, &[(s(1), GOOD); 6]);
+    assert_eq!(steps.len(), 6, "two playlists and four chunks");
+    assert_eq!(figure(&counts, "misses"), (0, 4));
+    assert_eq!(largest(&counts, "startup"), Some(3));
+    let (steps, counts) = played(&config, viewer, &[(s(1), GOOD), (s(1), Outcome::Error)]);
+    assert_eq!(steps.iter().map(|(_, sent)| *sent).collect::<Vec<_>>(), [true, true, false, false, false, false]);
+    assert_eq!(figure(&counts, "misses"), (4, 4));
+}
+
+#[test]
+fn one_who_is_there_goes_on_where_they_would_be() {
+    let (config, viewer) = setup(8, |_| ());
+    let (rules, audience) = (Rules::new(&config), Audience::new(&config, 0, 1).unwrap());
+    let check = |age: u64, chunk: u32, due: u64| {
+        let (session, step) = Session::underway(viewer, s(age), &rules, &audience);
+        assert_eq!(session.ask(&config.library), Ask::Chunk(chunk), "{age} s old");
+        assert_eq!(step.offset, s(due));
+        // All is there that was due before, and was shown from the beginning on.
+        let buffered = 10 * u64::from(chunk) - due;
+        assert_eq!(session.player.buffered(s(due)), s(buffered));
+    };
+    check(0, 0, 0);
+    check(1, 3, 10);
+    check(10, 3, 10);
+    check(11, 4, 20);
+    check(49, 7, 50);
+}

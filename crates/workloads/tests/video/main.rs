@@ -1,0 +1,8 @@
+//! Viewers against a video server, on simulated time: what they see is arithmetic.
+//!
+//! Run them: `cargo test -p workloads --test video`. Every failure prints its seed.
+
+mod accounting;
+mod simulation;
+mod stall;
+mod steady;

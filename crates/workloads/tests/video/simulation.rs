@@ -1,0 +1,156 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dist::{Popularity, Process};
+use openloop::{Binding, Endpoint, Engine, Load, Pace, Plan, Recording, Tally};
+use reactor::sim::{Costs, Program, SimReactor, World};
+use reactor::{Address, Reactor};
+use spec::workload::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing};
+use units::{Nanos, Rate, Time};
+use video_server::{Counts, Limits, Stalls, VideoServer};
+use workloads::video::{Catalog, Known, Library, Verify, Video, VideoConfig, Videos};
+
+/// The moment at which every simulated run starts.
+pub(crate) const START: Time = Time(1_000_000_000);
+
+/// The set of all simulations: 50 videos of 1/640 of the bytes, so that a chunk of 480p has 5 KiB.
+pub(crate) fn catalog() -> Catalog {
+    Catalog::new(&"50x1/640".parse().unwrap(), 1).unwrap()
+}
+
+/// A simulated experiment; change what the test is about.
+pub(crate) struct Setup {
+    pub(crate) config: VideoConfig,
+    pub(crate) plan: Plan,
+    /// What the server plants.
+    pub(crate) faults: String,
+    pub(crate) stalls: Stalls,
+    pub(crate) delay: Nanos,
+}
+
+impl Setup {
+    /// So many viewers a second at ten times the speed for 20 s without a warm-up, whose bandwidth is not limited.
+    pub(crate) fn new(viewers_per_s: f64, seed: u64) -> Setup {
+        println!("seed {seed}");
+        let library = Library::new(Videos::Set(catalog(), Delivery::Ranges), 10);
+        let rate = Rate::new(viewers_per_s).unwrap();
+        Setup {
+            config: VideoConfig {
+                urls: vec!["http://10.0.0.1:80".parse().unwrap()],
+                library,
+                popularity: Popularity::zipf(0.8).unwrap(),
+                mix: ClientMix::Table1,
+                bandwidth: Bandwidth::Off,
+                ahead: 3,
+                chunk_timeout: Nanos::from_secs(1),
+                late: Late::Keep,
+                abandon: Abandon::Off,
+                resume_with: 1,
+                pacing: Pacing::Open,
+                verify: Verify::Checksum,
+                viewers_per_s,
+                window: Nanos::from_secs(20),
+                seed,
+            },
+            plan: Plan {
+                endpoints: vec![Endpoint {
+                    address: Address::Tcp("10.0.0.1:80".parse().unwrap()),
+                    connections: 0,
+                }],
+                load: Load::steady(Process::Poisson, rate),
+                clients: None,
+                seed,
+                share: 0,
+                shares: 1,
+                sessions: Some(10_000),
+                depth: 1,
+                per_connection: None,
+                binding: Binding::Random,
+                pace: Pace::Sleep,
+                warmup: Nanos::ZERO,
+                window: Nanos::from_secs(20),
+                drain: Nanos::from_secs(10),
+                timeout: Nanos::from_secs(10),
+            },
+            faults: String::new(),
+            stalls: Stalls::None,
+            delay: Nanos::ZERO,
+        }
+    }
+
+    /// How videos are asked for.
+    pub(crate) fn deliver(&mut self, delivery: Delivery) {
+        self.config.library = Library::new(Videos::Set(catalog(), delivery), 10);
+    }
+
+    /// Runs it to the end.
+    pub(crate) fn run(&self) -> Recording {
+        let mut world = World::new(self.delay);
+        let mut client = world.machine(Costs::default());
+        let mut machine = world.machine(Costs::default());
+        machine.listen(&self.plan.endpoints[0].address).unwrap();
+        let faults = self.faults.parse().unwrap();
+        let counts = Arc::new(Counts::default());
+        let mut server = VideoServer::new(catalog(), faults, self.stalls, Limits::default(), counts);
+        let known = Arc::new(Known::new(&self.config).unwrap());
+        let video = Video::new(&known, (0, 1)).unwrap();
+        let mut engine = Engine::new(self.plan.clone(), video, Arc::new(AtomicBool::new(false)));
+        engine.connect(&mut client).unwrap();
+        let mut generator = Generator { engine, started: false };
+        let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
+        world.run(&mut [(&mut generator, &mut client), (&mut server, &mut machine)], limit);
+        let now = client.now();
+        generator.engine.finish(now)
+    }
+}
+
+struct Generator {
+    engine: Engine<Video>,
+    started: bool,
+}
+
+impl Program for Generator {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        if self.engine.is_ready() && !std::mem::replace(&mut self.started, true) {
+            self.engine.start(START);
+        }
+        self.engine.step(reactor).unwrap()
+    }
+}
+
+/// What a counter says: how many, of how many.
+pub(crate) fn counter(recording: &Recording, name: &str) -> (u64, u64) {
+    let found = recording.counters.iter().find(|(known, ..)| known == name);
+    found.map(|(_, count, of)| (*count, *of)).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+/// How many values a distribution has, and the largest.
+pub(crate) fn distribution(recording: &Recording, name: &str) -> (u64, Nanos) {
+    let found = recording.distributions.iter().find(|one| one.name == name);
+    let found = found.unwrap_or_else(|| panic!("there is no {name}"));
+    (found.values.count(), found.values.max().unwrap_or_default())
+}
+
+/// Asserts that every step that was due ended as one of the four, and every session as one of its own.
+#[track_caller]
+pub(crate) fn assert_accounted(recording: &Recording) {
+    let Tally { intended, completed, errors, timeouts, unfinished } = recording.tally;
+    assert_eq!(completed + errors + timeouts + unfinished, intended, "{:?}", recording.tally);
+    let of_operations: u64 = recording.operations.iter().map(|one| one.tally.intended).sum();
+    assert_eq!(of_operations, intended, "each step has its operation");
+    let offered: u64 = recording.intervals.iter().map(|interval| interval.offered).sum();
+    assert_eq!(offered, intended, "offered over the window");
+    let sessions = recording.sessions;
+    assert_eq!(sessions.begun + sessions.underway, sessions.ended + sessions.cut, "{sessions:?}");
+    for (name, count, of) in &recording.counters {
+        // Stalls are counted by the time that was watched, and the ratio to that may exceed 1.
+        let is_share = !["rebuffer_of_media", "stalls"].contains(&name.as_str());
+        assert!(!is_share || count <= of, "{name}: {count} of {of}");
+    }
+    let (missed, due) = counter(recording, "misses");
+    let chunks = || recording.operations.iter().filter(|one| one.name != "index").map(|one| one.tally);
+    let ended: u64 = chunks().map(|tally| tally.completed + tally.errors + tally.timeouts).sum();
+    let failed: u64 = chunks().map(|tally| tally.errors + tally.timeouts).sum();
+    assert!(due >= ended && due <= intended, "{due} of {ended} that ended and {intended} that were due");
+    assert!(missed >= failed, "{missed} misses, and {failed} chunks did not come");
+}

@@ -1,0 +1,54 @@
+//! The first second is like all others: those who came before the load are there.
+
+use workloads::video::Known;
+
+use crate::simulation::{Setup, assert_accounted};
+
+#[test]
+fn live_sessions_are_as_many_from_the_first_second_on() {
+    let mut of_first = 0.0;
+    let mut of_mean = 0.0;
+    for seed in 520..524 {
+        let setup = Setup::new(40.0, seed);
+        let recording = setup.run();
+        assert_accounted(&recording);
+        let mean = Known::new(&setup.config).unwrap().mean_live();
+        let live: Vec<f64> = recording.backlog.iter().map(|point| point.sessions as f64).collect();
+        // 10 ms from one to the next.
+        let first = live[..100].iter().sum::<f64>() / 100.0;
+        assert!((first - mean).abs() < 4.0 * mean.sqrt(), "seed {seed}: {first} sessions, {mean} on average");
+        let all = live.iter().sum::<f64>() / live.len() as f64;
+        assert!((all - mean).abs() < 4.0 * mean.sqrt(), "seed {seed}: {all} sessions, {mean} on average");
+        of_first += first;
+        of_mean += mean;
+    }
+    // Four times as many, so that half of the spread shows.
+    assert!((of_first - of_mean).abs() < 4.0 * f64::sqrt(of_mean), "{of_first} and {of_mean}");
+}
+
+#[test]
+fn chunks_are_due_as_often_from_the_first_second_on() {
+    let setup = Setup::new(40.0, 525);
+    let recording = setup.run();
+    let seconds: Vec<u64> = recording
+        .intervals
+        .chunks(10)
+        .map(|tenths| tenths.iter().map(|interval| interval.offered).sum())
+        .collect();
+    let mean = seconds.iter().sum::<u64>() as f64 / seconds.len() as f64;
+    // A viewer who comes brings three at once, so that the variance is at most three times that of single arrivals.
+    let spread = 4.5 * (3.0 * mean).sqrt();
+    assert!((seconds[0] as f64 - mean).abs() < spread, "{seconds:?}");
+    assert!((500.0..800.0).contains(&mean), "40 viewers a second of 16 chunks each: {mean}");
+}
+
+#[test]
+fn without_them_the_load_would_grow_for_as_long_as_a_session_lasts() {
+    let mut setup = Setup::new(40.0, 526);
+    // The planted mistake: nobody is there when the load begins.
+    setup.config.viewers_per_s = 0.0;
+    let recording = setup.run();
+    let mean = Known::new(&Setup::new(40.0, 526).config).unwrap().mean_live();
+    let first = recording.backlog[..100].iter().map(|point| point.sessions as f64).sum::<f64>() / 100.0;
+    assert!(first < mean - 10.0 * mean.sqrt(), "{first} sessions, {mean} on average");
+}

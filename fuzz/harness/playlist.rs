@@ -1,0 +1,56 @@
+//! What the fuzzer runs: playlists, read whatever they hold and followed wherever they lead.
+//!
+//! Try it: `cargo test -p workloads --test corpus`.
+
+use workloads::video::playlist::{Loader, Playlist, parse, resolve};
+
+/// The longest input that is looked at. Units: bytes.
+const LENGTH_MAX: usize = 16 * 1024;
+
+/// Reads a playlist, and follows it on a server that answers everything with it.
+///
+/// Panics where what was read is not within the bounds that are promised, or where it goes on without an end.
+pub(crate) fn playlists(bytes: &[u8]) {
+    let bytes = &bytes[..bytes.len().min(LENGTH_MAX)];
+    let found = parse(bytes);
+    match &found {
+        Ok(Playlist::Master(master)) => {
+            assert!(!master.variants.is_empty());
+            assert!(master.variants.iter().all(|variant| variant.bandwidth > 0));
+        }
+        Ok(Playlist::Media(media)) => {
+            assert!(!media.segments.is_empty());
+            for segment in &media.segments {
+                assert!(segment.duration.0 > 0);
+                assert!(segment.range.is_none_or(|range| range.first <= range.last && range.last < u64::MAX));
+            }
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    // The ends of its lines do not matter.
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.contains('\r')
+    {
+        assert_eq!(parse(text.replace('\n', "\r\n").as_bytes()), found);
+    }
+    let base = "http://h:8080/a/b/c.m3u8?d".parse().expect("it is an address");
+    for line in bytes.split(|byte| *byte == b'\n') {
+        if let Ok(url) = resolve(&base, &String::from_utf8_lossy(line)) {
+            assert_eq!((url.host.as_str(), url.port), ("h", 8080), "{url}");
+            let path = url.path.split('?').next().unwrap_or_default();
+            assert!(path.starts_with('/') && !path.split('/').any(|part| part == ".."), "{url}");
+        }
+    }
+    let mut loader = Loader::new(&base);
+    let mut asked = 0;
+    while loader.wants().is_some() {
+        asked += 1;
+        assert!(asked <= 65, "it goes round in a loop");
+        if loader.take(bytes).is_err() {
+            return;
+        }
+    }
+    if let Ok(listing) = loader.listing() {
+        assert!(listing.rungs.iter().all(|rung| !rung.segments.is_empty() && !rung.indexes.is_empty()));
+    }
+}
