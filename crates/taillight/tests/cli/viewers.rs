@@ -209,10 +209,15 @@ fn help_and_chapter_say_what_a_rate_is() {
 fn a_load_of_viewers_is_kept_with_its_report() {
     let out = TempDir::new().unwrap();
     let mut command = taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
-    command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep", "--out"]);
+    command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep"]);
+    command.args(["--pacing", "closed", "--out"]);
     let output = finish(command.arg(out.path()));
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("report.html"), "{}", text(&output));
+    let folder = std::fs::read_dir(out.path()).unwrap().next().unwrap().unwrap().path();
+    let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    for words in ["Closed loop within each session", "50 times as fast"] {
+        assert!(report.contains(words), "{words}");
+    }
 }
 
 #[test]
