@@ -1,8 +1,14 @@
-//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
+    let faults = faults.parse().unwrap();
+    let (send, address) = mpsc::channel();
+    thread::spawn(move || {
+        let mut reactor = Epoll::new().unwrap();
+        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+        send.send(at.to_string()).unwrap();
+        let counts//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -21,8 +27,6 @@ const SET: &str = "20x1/640";
 
 /// A video server in this process, for as long as that lasts.
 fn served(faults: &str) -> String {
-    let mut reactor = Epoll::new().unwrap();
-    let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
     let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
     let faults = faults.parse().unwrap();
     thread::spawn(move || {
@@ -30,7 +34,7 @@ fn served(faults: &str) -> String {
         let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });
-    format!("http://{at}")
+    format!("http://{}", address.recv().unwrap())
 }
 
 /// A short trial at fifty times the speed; the machine may be busy, so only the accounting is certain and not the verdict.
@@ -209,10 +213,15 @@ fn help_and_chapter_say_what_a_rate_is() {
 fn a_load_of_viewers_is_kept_with_its_report() {
     let out = TempDir::new().unwrap();
     let mut command = taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
-    command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep", "--out"]);
+    command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep"]);
+    command.args(["--pacing", "closed", "--out"]);
     let output = finish(command.arg(out.path()));
     assert!(output.status.success(), "{}", text(&output));
-    assert!(text(&output).contains("report.html"), "{}", text(&output));
+    let folder = std::fs::read_dir(out.path()).unwrap().next().unwrap().unwrap().path();
+    let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
+    for words in ["Closed loop within each session", "50 times as fast"] {
+        assert!(report.contains(words), "{words}");
+    }
 }
 
 #[test]
