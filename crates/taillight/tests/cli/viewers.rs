@@ -1,18 +1,167 @@
     let faults = faults.parse().unwrap();
     let (send, address) = mpsc::channel();
     thread::spawn(move || {
-        let (tell, told) = mpsc::channel();
-    let faults = faults.to_owned();
-    // An event loop belongs to the thread that made it.
-    thread::spawn(move || {
         let mut reactor = Epoll::new().unwrap();
-        tell.send(reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap()).unwrap();
-        let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
-        let (faults, counts) = (faults.parse().unwrap(), Arc::new(Counts::default()));
+        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+        send.send(at.to_string()).unwrap();
+        let counts//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use launch::find_program;
+use reactor::{Address, Epoll, Reactor};
+use results::{Sessions, Trial, Verdict};
+use spec::Workload;
+use tempfile::TempDir;
+use video_server::{Counts, Limits, Stalls, VideoServer};
+use videos::Catalog;
+
+use crate::run::{finish, refuses, taillight, text};
+
+/// The set of these tests: 20 videos, of which a chunk of 480p has 5 KiB.
+const SET: &str = "20x1/640";
+
+/// A video server in this process, for as long as that lasts.
+fn served(faults: &str) -> String {
+    let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
+    let faults = faults.parse().unwrap();
+    thread::spawn(move || {
+        let counts = Arc::new(Counts::default());
         let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });
-    let at = told.recv().unwrap();
+    format!("http://{}", address.recv().unwrap())
+}
+
+/// A short trial at fifty times the speed; the machine may be busy, so only the accounting is certain and not the verdict.
+fn trial(target: &str, options: &[&str]) -> Trial {
+    let mut command = taillight(&["load", "video", "--target", target, "--pace", "sleep", "--json"]);
+    let usual = [
+        ("--videos", SET),
+        ("--speed", "50"),
+        ("--rate", "20"),
+        ("--warmup", "100ms"),
+        ("--window", "2s"),
+        ("--bandwidth", "off"),
+    ];
+    for (name, value) in usual {
+        let replaced = options.contains(&name) || name == "--videos" && options.contains(&"--playlist");
+        if !replaced {
+            command.args([name, value]);
+        }
+    }
+    let output = finish(command.args(options));
+    assert!(output.status.success(), "{}", text(&output));
+    let trial: Trial =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+    let a = trial.arrivals;
+    assert_eq!(a.intended, a.completed + a.errors + a.timeouts + a.unfinished, "{a:?}");
+    let sessions = sessions(&trial);
+    assert_eq!(sessions.begun + sessions.underway, sessions.ended + sessions.cut, "{sessions:?}");
+    trial
+}
+
+fn sessions(trial: &Trial) -> &Sessions {
+    trial.sessions.as_ref().expect("its arrivals are sessions")
+}
+
+#[track_caller]
+fn no_errors(trial: &Trial) {
+    assert_eq!(trial.arrivals.errors, 0, "{:?}", trial.errors);
+    assert!(trial.arrivals.completed > 100, "{:?}", trial.arrivals);
+}
+
+#[test]
+fn a_trial_accounts_for_every_chunk_and_every_session() {
+    let trial = trial(&served(""), &["--verify", "checksum"]);
+    no_errors(&trial);
+    let names: Vec<&str> = trial.operations.iter().map(|one| one.name.as_str()).collect();
+    assert!(names.iter().all(|name| ["240p", "360p", "480p", "720p"].contains(name)), "{names:?}");
+    assert_eq!((trial.counters["verify_failures"], trial.counters["partial_content"]), (0.0, 1.0));
+    for name in ["misses", "rebuffer_ratio", "sessions_met", "hopeless", "abandoned"] {
+        assert!((0.0..=1.0).contains(&trial.counters[name]), "{name}: {:?}", trial.counters);
+    }
+    let found = sessions(&trial);
+    // 40 came in the window, and those who were there before are as many as the rate times 2.7 s.
+    assert!(found.underway > 20 && found.begun > 20 && found.live_max > 20, "{found:?}");
+    for name in ["startup", "slack", "buffer"] {
+        assert!(found.distributions[name].count > 20, "{name}: {found:?}");
+    }
+    let Some(Workload::Video(video)) = trial.spec.map(|spec| spec.workload) else { panic!("no video") };
+    assert_eq!((video.speed, video.videos.to_string().as_str()), (50, SET));
+    assert_eq!(video.chunk_timeout, Some(units::Nanos::from_millis(200)), "as it was resolved");
+}
+
+#[test]
+fn a_server_that_plants_faults_is_seen_through() {
+    let check = |faults: &str, kind: &str| {
+        let trial = trial(&served(faults), &["--verify", "checksum"]);
+        let found = trial.errors.iter().find(|one| one.kind == kind);
+        assert!(found.is_some_and(|one| one.count > 0), "{faults}: {:?}", trial.errors);
+        assert!(trial.counters["misses"] > 0.0 && trial.counters["sessions_met"] < 1.0);
+        assert!(matches!(trial.verdict, Verdict::Invalid { .. }), "{faults}: {:?}", trial.verdict);
+    };
+    check("whole:3", "whole_file");
+    check("wrong-range:3", "wrong_range");
+    check("unavailable:3", "status_503");
+    check("cut:3", "answer_cut_off");
+    check("garbled:3", "wrong_content");
+}
+
+#[test]
+fn threads_share_the_viewers() {
+    let one = trial(&served(""), &["--threads", "1"]);
+    let three = trial(&served(""), &["--threads", "3"]);
+    no_errors(&three);
+    assert_eq!(sessions(&one).underway, sessions(&three).underway, "one seed, the same viewers");
+    assert_eq!(sessions(&one).begun, sessions(&three).begun);
+}
+
+#[test]
+fn playlists_are_followed() {
+    let set = trial(&served(""), &["--protocol", "hls"]);
+    no_errors(&set);
+    assert!(set.operations.iter().any(|one| one.name == "index"), "{:?}", set.operations);
+    let target = served("");
+    let video = format!("{target}/v000000/master.m3u8");
+    let listed = trial(&target, &["--protocol", "hls", "--playlist", &video, "--rate", "30"]);
+    no_errors(&listed);
+    assert!(listed.operations.iter().any(|one| one.name == "index"), "{:?}", listed.operations);
+}
+
+#[test]
+fn a_closed_loop_is_called_one() {
+    let trial = trial(&served(""), &["--pacing", "closed"]);
+    no_errors(&trial);
+    let Some(Workload::Video(video)) = trial.spec.map(|spec| spec.workload) else { panic!("no video") };
+    assert!(video.pacing.is_closed());
+}
+
+#[test]
+fn more_viewers_than_there_is_room_for_are_refused() {
+    let trial = trial(&served(""), &["--max-sessions", "10"]);
+    let found = sessions(&trial);
+    assert!(found.refused > 10 && found.live_max <= 10, "{found:?}");
+    assert!(matches!(trial.verdict, Verdict::Invalid { .. }), "{:?}", trial.verdict);
+}
+
+/// A server that answers every request with these bytes and closes.
+fn canned(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream: TcpStream = stream.unwrap();
+            let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
+            let mut piece = [0; 4096];
+            let _ = stream.read(&mut piece);
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
     format!("http://{at}")
 }
 
