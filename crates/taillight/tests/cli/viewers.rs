@@ -1,10 +1,4 @@
-    let faults = faults.parse().unwrap();
-    let (send, address) = mpsc::channel();
-    thread::spawn(move || {
-        let mut reactor = Epoll::new().unwrap();
-        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
-        send.send(at.to_string()).unwrap();
-        let counts//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
+//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,10 +21,14 @@ const SET: &str = "20x1/640";
 
 /// A video server in this process, for as long as that lasts.
 fn served(faults: &str) -> String {
-    let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
-    let faults = faults.parse().unwrap();
+    let (tell, address) = mpsc::channel();
+    let faults = faults.to_owned();
+    // An event loop belongs to the thread that made it.
     thread::spawn(move || {
-        let counts = Arc::new(Counts::default());
+        let mut reactor = Epoll::new().unwrap();
+        tell.send(reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap()).unwrap();
+        let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
+        let (faults, counts) = (faults.parse().unwrap(), Arc::new(Counts::default()));
         let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });
