@@ -1,7 +1,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::{Arc, mpsc};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -70,7 +70,10 @@ impl Drop for Serving {
 }
 
 fn last(request: Vec<u8>) -> Vec<u8> {
-    String::from_utf8(request).unwrap().replace("Host: h\r\n", "Host: h\r\nConnection: close\r\n").into_bytes()
+    String::from_utf8(request)
+        .unwrap()
+        .replace("Host: h\r\n", "Host: h\r\nConnection: close\r\n")
+        .into_bytes()
 }
 
 #[test]
