@@ -3,19 +3,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
+use crate::Workload;
 use crate::text::exact;
 
 /// How long the parts of a trial take.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Time {
-    /// Load before the window, not recorded.
+    /// Load before the window, not recorded; of video 10s at real speed, unless given.
     #[arg(long, default_value = "500ms", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because connections and data set are there before it, and caches and clocks settle sooner; a window that has not settled is judged 'not steady'. IISWC'17 §III-C leaves a warm-up out without its length"))]
     pub warmup: Nanos,
-    /// Time in which arrivals are recorded.
+    /// Time in which arrivals are recorded; of video 60s at real speed, unless given.
     #[arg(short = 'd', long, visible_alias = "duration", default_value = "5s", value_name = "TIME")]
     #[serde(with = "exact")]
     #[schemars(with = "String")]
@@ -27,6 +28,27 @@ pub struct Time {
     #[schemars(with = "String")]
     #[schemars(extend("x-source" = "ours, because a search takes tens of trials, and each only tells whether a load was sustained"))]
     pub search: Nanos,
+}
+
+/// The load of sessions before the window, at real speed. Source: the time-out of a chunk, which is how long one that was due
+/// before the window may be under way; from then on as many end as fall due.
+const WARMUP_OF_SESSIONS: Nanos = Nanos::from_secs(10);
+/// The window of sessions, at real speed. Source: six chunks of each viewer, so that one who stalls is seen to.
+const WINDOW_OF_SESSIONS: Nanos = Nanos::from_secs(60);
+/// The window of a trial of sessions that searches, at real speed. Source: half of the other.
+const SEARCH_OF_SESSIONS: Nanos = Nanos::from_secs(30);
+
+impl Time {
+    /// How long the parts of a trial of `workload` take where nothing else is asked for.
+    pub fn of(workload: &Workload) -> Time {
+        let Workload::Video(video) = workload else { return Time::default() };
+        let at_speed = |time: Nanos| Nanos(time.0 / u64::from(video.speed.max(1)));
+        Time {
+            warmup: at_speed(WARMUP_OF_SESSIONS),
+            window: at_speed(WINDOW_OF_SESSIONS),
+            search: at_speed(SEARCH_OF_SESSIONS),
+        }
+    }
 }
 
 impl Default for Time {

@@ -13,7 +13,7 @@ use lab::{
 use probes::ProbeSet;
 use results::{Experiment, Gate, Kind, Purpose, ResultFolder, SCHEMA, Trial};
 use spec::{Pace, QosTarget, Spec, Workload};
-use units::{Nanos, Qos, Rate};
+use units::{Qos, Rate};
 
 use crate::args::{LoadOptions, Typed};
 use crate::gate;
@@ -108,6 +108,14 @@ impl Setting {
         }
         let knob = |text: &String| text.parse().map_err(anyhow::Error::new);
         let qos = if typed.has("qos") { self.result.qos.clone().into() } else { QosTarget::of(&workload) };
+        let usual = spec::Time::of(&workload);
+        let window = if typed.has("window") { load.time.window } else { usual.window };
+        let time = spec::Time {
+            warmup: if typed.has("warmup") { load.time.warmup } else { usual.warmup },
+            window,
+            // Trials that search come in numbers and ask less.
+            search: window.min(usual.search),
+        };
         let mut spec = Spec {
             target: self.server.target(target),
             workload,
@@ -122,8 +130,7 @@ impl Setting {
             client_knobs: load.client_knob.clone(),
             probes: ProbeSet::default(),
             qos,
-            // Trials that search come in numbers and ask less.
-            time: spec::Time { search: load.time.window.min(Nanos::from_secs(1)), ..load.time },
+            time,
             seed: load.seed,
         };
         if let Some(preset) = spec.workload.preset() {

@@ -3,7 +3,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use proto_http::Url;
 use rustix::process::{Resource, getrlimit};
-use spec::{Load, Spec, workload};
+use spec::{Load, Spec, Time, Workload, workload};
+use units::Nanos;
 use workloads::video::playlist::Listing;
 use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
 
@@ -23,7 +24,7 @@ pub(super) fn config(
     urls: Vec<Url>,
     listing: Option<Arc<Listing>>,
 ) -> Result<Option<VideoConfig>> {
-    check(video)?;
+    check(video, spec.time.warmup)?;
     let videos = match (&video.playlist, listing) {
         (None, _) => Videos::Set(Catalog::new(&video.videos, video.videos_seed)?, video.protocol),
         (Some(_), Some(listing)) => Videos::Listed(listing),
@@ -52,8 +53,16 @@ pub(super) fn config(
     Ok(Some(config))
 }
 
-/// Errors: a playlist that would not be asked for.
-fn check(video: &workload::Video) -> Result<()> {
+/// Errors: a playlist that would not be asked for; a window that opens while fewer chunks end than fall due.
+fn check(video: &workload::Video, warmup: Nanos) -> Result<()> {
+    let least = Nanos(Time::of(&Workload::Video(Box::new(video.clone()))).warmup.0 / 2);
+    if video.bandwidth == workload::Bandwidth::Read && warmup < least {
+        bail!(
+            "--warmup {warmup}: chunks take seconds with --bandwidth read, and a window that opens sooner than {least} sees \
+             fewer end than fall due; use --warmup {} or more",
+            Nanos(2 * least.0)
+        );
+    }
     match (&video.playlist, video.protocol) {
         (Some(url), workload::Delivery::Ranges) => {
             bail!("--playlist {url}: playlists are those of HLS; add --protocol hls")
@@ -98,9 +107,7 @@ fn ports(range: Option<&str>) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spec::Workload;
     use spec::workload::{Delivery, Video};
-    use units::Nanos;
 
     fn of(video: Video) -> Result<Option<VideoConfig>> {
         let load = Load::Rate("2".parse().unwrap());
