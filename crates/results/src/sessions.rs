@@ -68,11 +68,8 @@ const HOUR: f64 = 3_600_000.0;
 /// What a workload's counter says, with the name that has its unit: a ratio, or of `stalls` how many in an hour that was
 /// watched. `None` of nothing.
 pub fn counted(name: &str, count: u64, of: u64) -> Option<(String, f64)> {
-    let per = |n: f64| n * count as f64 / of as f64;
-    (of > 0).then(|| match name {
-        STALLS => (STALLS_PER_HOUR.into(), per(HOUR)),
-        _ => (name.into(), per(1.0)),
-    })
+    let (name, factor) = if name == STALLS { (STALLS_PER_HOUR, HOUR) } else { (name, 1.0) };
+    (of > 0).then(|| (name.into(), factor * count as f64 / of as f64))
 }
 
 /// A quantity that a workload measured by itself over the window, such as the start-up delay of sessions, summarized.
