@@ -44,7 +44,7 @@ pub(crate) static COLUMNS: [Column; 8] = [
     },
     Column { head: "rebuffer", spare: 0, read: |trial| trial.ratio("rebuffer"), show: number::percent },
     Column { head: "misses", spare: 0, read: |trial| trial.ratio("misses"), show: number::percent },
-    Column { head: "met", spare: 2, read: |trial| trial.ratio("met"), show: number::percent_of_all },
+    Column { head: "sessions met", spare: 2, read: |trial| trial.ratio("met"), show: number::percent_of_all },
     Column { head: "abandoned", spare: 6, read: |trial| trial.ratio("abandoned"), show: number::percent },
 ];
 
@@ -71,8 +71,10 @@ pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
 
 /// What a load's sessions felt, in a few words: `start-up p95 850 ms, rebuffer 0.3 %`; `None` where there were none.
 pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
-    let said = ["start-up p95", "stalls/h", "rebuffer", "misses"];
-    let known = |column: &&Column| said.contains(&column.head) && point.told(column.read).is_some();
+    let is_known = |column: &Column| point.told(column.read).is_some();
+    let p95 = COLUMNS.iter().any(|column| column.head == "start-up p95" && is_known(column));
+    let said = [if p95 { "start-up p95" } else { "start-up p50" }, "stalls/h", "rebuffer", "misses"];
+    let known = |column: &&Column| said.contains(&column.head) && is_known(column);
     let figures = COLUMNS.iter().filter(known).map(|column| match column.head {
         "stalls/h" => format!("{} stalls an hour", column.of(point)),
         "misses" => format!("{} of the steps missed", column.of(point)),

@@ -34,7 +34,7 @@ impl Judged<'_> {
     ///
     /// Of a ratio that must be reached, it is what is missing to all over what may be.
     pub fn used(&self) -> Option<f64> {
-        let (measured, limit) = (self.measured?, self.limit());
+        let (measured, limit) = (self.measured.filter(|measured| measured.is_finite())?, self.limit());
         let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
         // A limit of nothing at all leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
@@ -91,12 +91,12 @@ impl Trial {
 
     /// A percentile of times with a name: of the response times of an operation, or of a distribution.
     ///
-    /// `None` where there are none of this name, where fewer than 10 samples lie beyond it, and where it is one that is not
-    /// kept of an operation.
+    /// `None` where there are none of this name, where fewer than 10 samples lie beyond it (of a distribution, none), and where
+    /// it is one that is not kept of an operation.
     pub fn times_us(&self, name: &str, percentile: f64) -> Option<f64> {
         match self.operations.iter().find(|operation| operation.name == name) {
             Some(operation) => operation.response_time.percentile_us(percentile).flatten(),
-            None => self.distribution(name)?.percentile_us(percentile),
+            None => self.distribution(name)?.judged_us(percentile),
         }
     }
 

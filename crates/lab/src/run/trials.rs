@@ -58,12 +58,14 @@ impl Span {
         Span { warmup: spec.time.warmup.into(), window: spec.time.window.into() }
     }
 
-    /// Of a trial that searches for the maximum: they come in numbers and ask less, but for sessions, which live for minutes.
+    /// Of a trial that searches for the maximum: they come in numbers and ask less. Of sessions, which live for minutes, half
+    /// of a window is the least, and the warm-up is whole.
     pub(super) fn of_search(spec: &Spec) -> Span {
-        if spec.workload.has_sessions() {
-            return Span::of(spec);
-        }
         let window = Duration::from(spec.time.search);
+        if spec.workload.has_sessions() {
+            let whole = Span::of(spec);
+            return Span { window: window.max(whole.window / 2), ..whole };
+        }
         Span { warmup: Duration::from(spec.time.warmup).min(window / 2), window }
     }
 }

@@ -130,7 +130,7 @@ impl Gate {
     /// The figure of a distribution of sessions.
     fn find_in(&self, distribution: &DistributionSummary) -> Result<f64, String> {
         let found = match self.figure {
-            Figure::Percentile(percentile) => distribution.percentile_us(percentile),
+            Figure::Percentile(percentile) => distribution.judged_us(percentile),
             Figure::Max => distribution.max_us,
             Figure::Mean => distribution.mean_us,
             _ => return Err("of what sessions measure only percentiles, max and mean are known".into()),
