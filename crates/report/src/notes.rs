@@ -1,6 +1,7 @@
 //! What stands beside the answer: reasons for doubt, what the host did, and how many trials were good.
 
 use results::Experiment;
+use spec::Workload;
 
 use crate::measure::Target;
 use crate::number;
@@ -24,6 +25,7 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
                 .into(),
         );
     }
+    notes.extend(viewers(experiment));
     notes.extend(experiment.notes.iter().cloned());
     for known in &experiment.targets {
         if let Some(note) = known.peak.as_ref().and_then(|peak| peak.note.as_ref()) {
@@ -33,6 +35,29 @@ pub(crate) fn notes(experiment: &Experiment) -> Vec<String> {
     notes.extend(rests_on(experiment));
     notes.extend(noise(experiment));
     notes
+}
+
+/// What is not as with real viewers, where they were asked to be otherwise.
+fn viewers(experiment: &Experiment) -> Vec<String> {
+    let of_video = |trial: &results::Trial| match trial.spec.as_ref().map(|spec| &spec.workload) {
+        Some(Workload::Video(video)) => Some(video.clone()),
+        _ => None,
+    };
+    let Some(video) = experiment.trials.iter().find_map(of_video) else { return Vec::new() };
+    let closed = video.pacing.is_closed().then(|| {
+        format!(
+            "Closed loop within each session (--pacing {}): chunks are due after answers, so that a slow server is asked \
+             less, and what was not asked meanwhile is missing from response times and misses.",
+            video.pacing
+        )
+    });
+    let fast = (video.speed > 1).then(|| {
+        format!(
+            "Videos were played {} times as fast (--speed): figures are not those of viewers in real time.",
+            video.speed
+        )
+    });
+    closed.into_iter().chain(fast).collect()
 }
 
 /// On how many trials the answer rests where the host disturbed others; `None` where it disturbed none.

@@ -95,7 +95,9 @@ impl Members<'_> {
                 }
                 let heard = self.next(deadline).await?;
                 match heard.what {
-                    Ok(Event::Pong(pong)) if heard.agent == agent && pings.answered(&pong, heard.at_ns) => break,
+                    Ok(Event::Pong(pong)) if heard.agent == agent && pings.answered(&pong, heard.at_ns) => {
+                        break;
+                    }
                     _ => {}
                 }
             }

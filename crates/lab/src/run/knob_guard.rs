@@ -126,7 +126,13 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        KnobGuard::of_processes(experiment, name, (server.pids(), server.folder().map(PathBuf::from)), placement, engine)
+        KnobGuard::of_processes(
+            experiment,
+            name,
+            (server.pids(), server.folder().map(PathBuf::from)),
+            placement,
+            engine,
+        )
     }
 
     fn of_processes(

@@ -51,8 +51,13 @@ fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let mut seen: Vec<(String, f64)> =
         figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     for (name, of) in &found.distributions {
-        let figures =
-            [("mean", of.mean_us), ("p5", of.p5_us), ("p50", of.p50_us), ("p95", of.p95_us), ("p99", of.p99_us)];
+        let figures = [
+            ("mean", of.mean_us),
+            ("p5", of.p5_us),
+            ("p50", of.p50_us),
+            ("p95", of.p95_us),
+            ("p99", of.p99_us),
+        ];
         seen.extend(figures.into_iter().filter_map(|(at, us)| Some((format!("{name}_us_{at}"), us?))));
     }
     seen
@@ -71,7 +76,9 @@ fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
     for operation in arrivals {
         let (name, times) = (&operation.name, &operation.response_time);
         let figures = [("p50", times.p50_us), ("p95", times.p95_us), ("p99", times.p99_us)];
-        seen.extend(figures.into_iter().filter_map(|(at, us)| Some((format!("latency_us_{at}_{name}"), us?))));
+        seen.extend(
+            figures.into_iter().filter_map(|(at, us)| Some((format!("latency_us_{at}_{name}"), us?))),
+        );
         seen.extend(due(operation).map(|due| (format!("operation_share_{name}"), due / all)));
     }
     seen
@@ -236,7 +243,8 @@ mod tests {
             ..DistributionSummary::default()
         };
         let distributions = [("startup".to_owned(), startup)].into();
-        trial.sessions = Some(Sessions { live_mean: 600.5, live_max: 640, distributions, ..Sessions::default() });
+        trial.sessions =
+            Some(Sessions { live_mean: 600.5, live_max: 640, distributions, ..Sessions::default() });
         trial.arrivals = Arrivals { intended: 1_000, completed: 980, ..Arrivals::default() };
         trial.counters.insert("rebuffer_ratio".into(), 0.01);
         let metrics = of_trial(&trial);

@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(places, [5.0.into(), 12.5.into(), "all".into()]);
         assert_eq!((axis.x("5%"), axis.x("12.5 %"), axis.x("all")), (5.0.into(), 12.5.into(), "all".into()));
         assert_eq!(axis.axis.categories, ["all"]);
-        let wrong = |text: &str| AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap_err().to_string();
+        let wrong =
+            |text: &str| AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap_err().to_string();
         let error = wrong("[[point]]\nnumber = 5\nname = 'five'");
         assert!(error.contains("x.point[0].name: this key is not known"), "{error}");
         let error = wrong("[[point]]\nset.knobs = []");

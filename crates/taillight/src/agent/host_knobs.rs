@@ -188,7 +188,8 @@ mod tests {
         };
         let one = Host { nics: vec![nic("ens3")], ..Host::default() };
         let two = Host { nics: vec![nic("ens3"), nic("ens4")], ..Host::default() };
-        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), folder: None, is_bare: true };
+        let running =
+            Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), folder: None, is_bare: true };
         let check = |device: &str, host: &Host, expect: Option<&str>| {
             let tune = Tune { device: device.into(), ..tune("plan", "rps=subject") };
             let subject = subject(1, &tune, &running, host);

@@ -98,7 +98,9 @@ impl Setup {
         engine.connect(&mut client).unwrap();
         let mut generator = Generator { engine, started: false };
         let limit = START + Nanos(2 * (self.plan.warmup + self.plan.window + self.plan.drain).0);
-        world.run(&mut [(&mut generator, &mut client), (&mut server, &mut machine)], limit);
+        let mut programs: [(&mut dyn Program, &mut SimReactor); 2] =
+            [(&mut generator, &mut client), (&mut server, &mut machine)];
+        world.run(&mut programs, limit);
         let now = client.now();
         generator.engine.finish(now)
     }
