@@ -1,10 +1,4 @@
-    let faults = faults.parse().unwrap();
-    let (send, address) = mpsc::channel();
-    thread::spawn(move || {
-        let mut reactor = Epoll::new().unwrap();
-        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
-        send.send(at.to_string()).unwrap();
-        let counts//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
+//! Viewers against servers of known videos: what is asked for, what is checked, and what a user sees.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -29,7 +23,11 @@ const SET: &str = "20x1/640";
 fn served(faults: &str) -> String {
     let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
     let faults = faults.parse().unwrap();
+    let (send, address) = mpsc::channel();
     thread::spawn(move || {
+        let mut reactor = Epoll::new().unwrap();
+        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+        send.send(at.to_string()).unwrap();
         let counts = Arc::new(Counts::default());
         let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
