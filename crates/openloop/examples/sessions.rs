@@ -153,7 +153,7 @@ struct Player {
 }
 
 impl Player {
-    fn drawn(seq: u64, of: u64) -> Player {
+    fn drawn(seq: u64, of: u32) -> Player {
         let mut random = Streams::new(1).stream(Purpose::Other(of), seq);
         let mut share = random.random_range(0..100);
         let class = CLASSES.iter().position(|&(.., percent)| {

@@ -290,7 +290,7 @@ fn ten_mib_take_what_the_rate_says() {
 fn many_sessions_each_have_their_rate_beside_each_other() {
     // 40 sessions of four bandwidths, each of which asks for three chunks of 2 s of its own, every 2 s.
     let chunk = |seq: u64| (2 * client(seq).bits_per_s / 8) as usize;
-    let script = move |seq: u64| (0..3).map(|i| whole(ms(2_000 * i), chunk(seq))).collect();
+    let script = move |seq: u64| (0..3).map(|i| whole(ms(2_000 * i), chunk(seq))).collect::<Vec<_>>();
     let mut setup = setup(40.0, 610);
     setup.delay = Nanos::from_micros(200);
     setup.generator_costs = Costs { send: Nanos::from_micros(4), receive: Nanos::from_micros(3) };
