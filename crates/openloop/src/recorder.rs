@@ -35,7 +35,7 @@ pub struct Recording {
     pub windows: Windows,
     /// Those of them that the generator alone may have delayed.
     pub late: Late,
-    /// What became of the arrivals.
+    /// What became of the arrivals; of sessions, of their steps, each of which counts as an arrival here and below.
     pub tally: Tally,
     /// What became of the requests that are not arrivals but followed from answers.
     pub follow_ups: Tally,
@@ -307,7 +307,7 @@ impl Recording {
         all
     }
 
-    /// Arrivals answered within the window, per second.
+    /// Arrivals answered within the window, per second; of sessions, their steps.
     pub fn achieved_rps(&self) -> f64 {
         self.answered_in_window as f64 / self.window.as_secs_f64()
     }

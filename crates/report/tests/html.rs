@@ -113,7 +113,7 @@ fn a_page_of_sessions_says_what_they_felt() {
         "Sessions under way over time",
         "Requests answered against offered load",
         "offered load (sessions/s)",
-        "QoS: misses ≤ 1 %",
+        "QoS 1 %",
         "What became of the sessions",
         "What was measured of sessions",
         "720p",

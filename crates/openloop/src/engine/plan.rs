@@ -19,7 +19,8 @@ pub enum Load {
     Open {
         /// The arrivals of the whole generator.
         arrivals: Arrivals,
-        /// Their mean rate over all of the window, of which the rest is quiet where a trace ends before it.
+        /// Their mean rate over all of the window, of which the rest is quiet where a trace ends before it; of sessions, not of
+        /// their steps.
         rate: Rate,
         /// Whether the rate stays the same: without bursts, profile or trace, whose response times are not a steady
         /// state by design.
