@@ -7,9 +7,10 @@ use std::process::Command;
 /// What measures: a change of it may move any figure.
 const GENERATOR: [&str; 3] = ["crates/openloop/src", "crates/reactor/src", "crates/workloads/src"];
 /// What is measured under a name for which there is no application of its own crates in `apps`.
-const SERVERS: [(&str, &[&str]); 2] = [
+const SERVERS: [(&str, &[&str]); 3] = [
     ("sphinx", &["crates/cache-store/src", "crates/proto-memcache/src", "crates/sphinx/src"]),
     ("null", &["crates/null-server/src"]),
+    ("video-server", &["crates/video-server/src", "crates/videos/src"]),
 ];
 /// What a study is, in its folder. Its README and its results are made of it.
 const STUDY: [&str; 2] = ["claims.toml", "study.toml"];

@@ -37,7 +37,7 @@ fn about(form: Form) -> (&'static str, &'static str) {
 }
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 14] = [
+const SETTINGS: [(&str, &str, &str); 28] = [
     (
         "nginx",
         "open_file_cache",
@@ -64,6 +64,20 @@ const SETTINGS: [(&str, &str, &str); 14] = [
     ("lighttpd", "stat_cache", "ours, because it is what lighttpd does unless it is told otherwise"),
     ("lighttpd", "sendfile", "ISPASS'16 §IV-A.1, of NGINX: it saves a copy in the server"),
     ("varnish-nginx", "ttl", "ours, because an answer must not expire within a measurement: a day"),
+    ("video", "sendfile", "ISPASS'16 §IV-A1: sendfile saves a copy in the server"),
+    ("video", "sendfile_max_chunk", "nginx's default since 1.21.4: 2 MiB"),
+    ("video", "aio", "nginx's default: a worker reads by itself; ISPASS'16 §IV-A1 names no pool of threads"),
+    ("video", "aio_threads", "nginx's default: 32 threads in a pool"),
+    ("video", "directio", "nginx's default: files are read through the kernel's memory of them"),
+    ("video", "read_ahead", "nginx's default: the kernel is told nothing"),
+    ("video", "output_buffers", "nginx's default since 1.9.5: 2 buffers"),
+    ("video", "output_buffer_size", "nginx's default since 1.9.5: buffers of 32 KiB"),
+    ("video", "open_file_cache", "ours, because a viewer comes back to a file for each chunk, and opening it reads no video"),
+    ("video", "keepalive", "ISPASS'16 §IV-A1: 60 s"),
+    ("video", "access_log", "ours, because each request would wait for a file"),
+    ("video", "reuseport", "nginx's default: one listening socket for all workers"),
+    ("video-server", "faults", "ours, because nothing is planted unless it is asked for"),
+    ("video-server", "stall", "ours, because nothing is planted unless it is asked for"),
 ];
 
 /// The settings of every application that comes along and has some.

@@ -95,8 +95,8 @@ pub(super) fn make(
 ) -> Result<()> {
     let clips = root.join(CLIPS);
     make_folder(&clips, root)?;
-    for rung in 0..RUNGS.len() {
-        let clip = format!("{}.mp4", RUNGS[rung]);
+    for (rung, name) in RUNGS.iter().enumerate() {
+        let clip = format!("{name}.mp4");
         if clips.join(&clip).exists() {
             continue;
         }
@@ -153,9 +153,9 @@ fn make_video(
         _ => make_folder(&place, root)?,
     }
     let mut rungs = Vec::new();
-    for rung in 0..catalog.rungs(video) {
+    for (rung, name) in RUNGS.iter().enumerate().take(catalog.rungs(video)) {
         tools.run(&place, video_words(clips, rung, catalog.duration(video).0 / 1_000_000), meter)?;
-        let name = format!("{}.m3u8", RUNGS[rung]);
+        let name = format!("{name}.m3u8");
         let playlist = fs::read_to_string(place.join(&name))
             .with_context(|| format!("cannot read the playlist that ffmpeg made, {name}"))?;
         let peak = peak_bits_per_s(&playlist).with_context(|| {
