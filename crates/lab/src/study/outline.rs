@@ -85,6 +85,12 @@ fn described(point: &Point, machine: &Machine) -> String {
     {
         let _ = write!(text, "; files {files}");
     }
+    if let Workload::Video(video) = &spec.workload {
+        let _ = write!(text, "; videos {}", video.videos);
+        if video.speed > 1 {
+            let _ = write!(text, " at {} times the speed", video.speed);
+        }
+    }
     if let Workload::Cache(cache) = &spec.workload {
         let size = cache.key_size.to_string();
         let _ = match &cache.data_set {
