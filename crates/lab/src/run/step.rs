@@ -141,7 +141,6 @@ impl Plan {
         });
         sets.collect::<BTreeMap<String, Duration>>().values().sum()
     }
-    }
 
     /// The trials that a step takes, and how long each.
     fn part(&self, step: Step, block: u32) -> Part {
