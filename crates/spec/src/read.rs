@@ -52,6 +52,11 @@ impl Spec {
         let is_judged = qos.contains_key("target");
         let qos: QosTarget = section("qos", Value::Object(qos))?;
         let qos = if is_judged { qos } else { QosTarget::of(&workload) };
+        // What is left out is as long as the workload has it.
+        let usual_time = match serde_json::to_value(Time::of(&workload)) {
+            Ok(Value::Object(usual)) => usual.into_iter(),
+            _ => Map::default().into_iter(),
+        };
         let is_given = |name: &str| {
             given.iter().any(|key| key == name) || generator.contains_key(name) || time.contains_key(name)
         };
@@ -64,7 +69,7 @@ impl Spec {
             client_knobs: value("client-knobs", one_or_many(client_knobs))?,
             probes: value("probes", probes)?,
             qos,
-            time: section::<Time>("time", Value::Object(time.clone()))?,
+            time: section::<Time>("time", Value::Object(usual_time.chain(time.clone()).collect()))?,
             seed: if seed.is_null() { 1 } else { value("seed", seed)? },
         };
         if let Some(preset) = spec.workload.preset() {

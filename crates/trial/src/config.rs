@@ -21,7 +21,7 @@ use workloads::video::playlist::Listing;
 use workloads::web::{Pages, WebConfig};
 
 pub use cache::read as read_data_set;
-pub(crate) use video::most_sessions;
+pub(crate) use video::{catalog as catalog_of, most_sessions};
 pub use web::urls;
 
 /// What is sent, with every parameter.
@@ -108,6 +108,9 @@ pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
         (Sent::Cache(config), Workload::Cache(cache)) => cache.keys = config.keys,
         (Sent::Video(Some(config)), Workload::Video(video)) => {
             video.chunk_timeout = Some(config.chunk_timeout);
+            if let Ok(catalog) = video::catalog(video) {
+                (video.videos, video.videos_seed) = (*catalog.description(), catalog.seed());
+            }
         }
         (Sent::Web(config), Workload::Web(web)) => {
             if let Pages::Files(files) = &config.pages {

@@ -134,9 +134,10 @@ impl Files {
     ) -> Result<Option<Files>, Error> {
         Ok(match workload {
             Workload::Web(web) if needs_files(target) => Some(Files::asked_for(web, place)?),
-            Workload::Video(video) if !target.is_external() => {
-                Some(Files::of_videos(video.videos, video.videos_seed, place))
-            }
+            Workload::Video(video) if !target.is_external() => Some(match &video.file_set {
+                Some(folder) => Files::Folder(folder.clone()),
+                None => Files::of_videos(video.videos, video.videos_seed, place),
+            }),
             _ => None,
         })
     }

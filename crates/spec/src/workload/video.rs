@@ -1,3 +1,5 @@
+use std::path::PathBuf;
+
 use clap::Args;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,10 @@ pub struct Video {
     #[serde(deserialize_with = "number::deserialize")]
     #[schemars(extend("x-source" = "ours, because any number does, and the same one makes the same files"))]
     pub videos_seed: u64,
+    /// The videos of a set that lies in a folder here, as the server serves it, and that is not made for the run.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["videos", "videos_seed", "playlist"])]
+    #[schemars(extend("x-source" = "ours, because videos are made for the run unless a folder is named"))]
+    pub file_set: Option<PathBuf>,
     /// How often each video is watched: zipf:ALPHA, uniform and more; see taillight explain cache.
     #[arg(long, default_value_t = Popularity::Zipf { alpha: 0.8 }, value_name = "POPULARITY")]
     #[schemars(extend("x-source" = "ISPASS'16 §IV-A2b: Zipf with the exponent 0.8; its §VI-B has uniform for the mix that is unaware of popularity"))]
@@ -97,6 +103,7 @@ impl Default for Video {
         Video {
             videos: VideoSet::default(),
             videos_seed: 1,
+            file_set: None,
             popularity: Popularity::Zipf { alpha: 0.8 },
             mix: ClientMix::default(),
             bandwidth: Bandwidth::default(),

@@ -138,14 +138,18 @@ fn called(text: &str) -> Result<Addresses, String> {
     }
 }
 
-/// What a web server serves: a set that is made here.
+/// What a web or video server serves: a set that is made here.
 ///
 /// Errors: a folder or a list of this machine; a place for the set that is not for a coordinator to choose.
-fn files_of(target: &Target, workload: Workload) -> Result<Option<Files>, String> {
-    let Workload::Web(mut web) = workload else { return Ok(None) };
-    if let Some(path) = web.file_set.as_ref().or(web.urls.as_ref()) {
+fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, String> {
+    let (own, instead) = match &workload {
+        Workload::Web(web) => (web.file_set.as_ref().or(web.urls.as_ref()), "--files"),
+        Workload::Video(video) => (video.file_set.as_ref(), "--videos"),
+        Workload::Cache(_) | Workload::Null(_) => return Ok(None),
+    };
+    if let Some(path) = own {
         return Err(format!(
-            "it serves none of its files, such as {}; name a set with --files",
+            "it serves none of its files, such as {}; name a set with {instead}",
             path.display()
         ));
     }
@@ -155,8 +159,10 @@ fn files_of(target: &Target, workload: Workload) -> Result<Option<Files>, String
             folder.display()
         ));
     }
-    let needs = lab::needs_files(&target.server);
-    needs.then(|| Files::asked_for(&mut web, &target.files_in)).transpose().map_err(|e| e.to_string())
+    if !lab::needs_files(&target.server) {
+        return Ok(None);
+    }
+    Files::of_workload(&mut workload, &target.server, &target.files_in).map_err(|e| e.to_string())
 }
 
 impl Servers for Launches {

@@ -7,7 +7,7 @@ use ::agent::{Serve, Tenant, Tune, Watch};
 use anyhow::{Result, bail};
 use app::{Addresses, Elsewhere, Told, Watch as Asked};
 use lab::{Files, Machines, ServerOptions, SetFiles, TargetName};
-use spec::workload::Web;
+use spec::workload::{Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
 use trial::agent_config;
 
@@ -135,9 +135,11 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
             let web = Web { files: Some(files.clone()), files_seed: *seed, ..Web::default() };
             spec.workload = Workload::Web(Box::new(web));
         }
-        Some(Files::Set { files: SetFiles::Videos(videos), .. }) => bail!(
-            "{videos}: an agent makes no videos; start their server there, and name its address as the target"
-        ),
+        Some(Files::Set { files: SetFiles::Videos(videos), seed, place }) => {
+            spec.target.files_in = place.clone();
+            let video = Video { videos: *videos, videos_seed: *seed, ..Video::default() };
+            spec.workload = Workload::Video(Box::new(video));
+        }
         Some(Files::Folder(folder)) => bail!(
             "--file-set {}: that folder is one of this machine, and the server runs on another; name a set that is made \
              there by --files, such as --files 100000x4KiB",

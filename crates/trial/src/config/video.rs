@@ -5,6 +5,7 @@ use proto_http::Url;
 use rustix::process::{Resource, getrlimit};
 use spec::{Load, Spec, Time, Workload, workload};
 use units::Nanos;
+use workloads::sets;
 use workloads::video::playlist::Listing;
 use workloads::video::{CHUNK, Catalog, Library, VideoConfig, Videos};
 
@@ -26,7 +27,7 @@ pub(super) fn config(
 ) -> Result<Option<VideoConfig>> {
     check(video, spec.time.warmup)?;
     let videos = match (&video.playlist, listing) {
-        (None, _) => Videos::Set(Catalog::new(&video.videos, video.videos_seed)?, video.protocol),
+        (None, _) => Videos::Set(catalog(video)?, video.protocol),
         (Some(_), Some(listing)) => Videos::Listed(listing),
         (Some(_), None) => return Ok(None),
     };
@@ -51,6 +52,22 @@ pub(super) fn config(
     };
     config.check()?;
     Ok(Some(config))
+}
+
+/// The videos of a set, which a folder may name.
+///
+/// Errors: the folder holds none, or none whose bytes are known.
+pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
+    let Some(folder) = &video.file_set else { return Ok(Catalog::new(&video.videos, video.videos_seed)?) };
+    let found = sets::Videos::in_folder(folder)?;
+    if found.is_real {
+        bail!(
+            "--file-set {}: it holds videos that ffmpeg has made, whose sizes do not follow from the set; ask for them by their \
+             playlists: --protocol hls --playlist http://HOST:PORT/v000000/master.m3u8",
+            folder.display()
+        );
+    }
+    Ok(found.catalog)
 }
 
 /// Errors: a playlist that would not be asked for; a window that opens while fewer chunks end than fall due.
@@ -111,8 +128,26 @@ mod tests {
 
     fn of(video: Video) -> Result<Option<VideoConfig>> {
         let load = Load::Rate("2".parse().unwrap());
-        let spec = Spec { workload: Workload::Video(Box::new(video.clone())), load, ..Spec::default() };
+        let workload = Workload::Video(Box::new(video.clone()));
+        let spec = Spec { time: Time::of(&workload), workload, load, ..Spec::default() };
         config(&video, &spec, Vec::new(), None)
+    }
+
+    #[test]
+    fn a_folder_says_which_videos_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |is_real| {
+            let catalog = Catalog::new(&"20x1/8".parse().unwrap(), 5).unwrap();
+            let set = sets::Set::Videos(sets::Videos { catalog, is_real });
+            std::fs::write(folder.path().join(sets::MARKER), sets::Marker::of(&set).text()).unwrap();
+        };
+        let video = Video { file_set: Some(folder.path().into()), ..Video::default() };
+        assert!(of(video.clone()).unwrap_err().to_string().contains("holds no file set"));
+        write(false);
+        let found = catalog(&video).unwrap();
+        assert_eq!((found.description().to_string().as_str(), found.seed()), ("20x1/8", 5));
+        write(true);
+        assert!(of(video).unwrap_err().to_string().contains("--playlist"));
     }
 
     #[test]

@@ -33,7 +33,14 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
                 web.file_set = None;
             }
         }
-        Workload::Video(video) => video.max_sessions = video.max_sessions.map(|all| part(all).max(1)),
+        Workload::Video(video) => {
+            video.max_sessions = video.max_sessions.map(|all| part(all).max(1));
+            // As of files of a web server.
+            if let Ok(catalog) = crate::config::catalog_of(video) {
+                (video.videos, video.videos_seed) = (*catalog.description(), catalog.seed());
+                video.file_set = None;
+            }
+        }
         Workload::Null(_) => {}
     }
     spec

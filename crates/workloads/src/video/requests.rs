@@ -184,11 +184,10 @@ impl Workload for Video {
     }
 
     fn route(&self, job: &Job) -> Route {
-        let viewer = &self.sessions[job.session as usize].viewer;
         match self.known.config.bandwidth {
             Bandwidth::Off => Route::default(),
             Bandwidth::Read => {
-                let rate = read_rate(viewer);
+                let rate = read_rate(&self.sessions[job.session as usize].viewer);
                 let via = Via { receive_buffer: Some(rate.burst.max(BUFFER_LEAST)), ..Via::default() };
                 Route { via, read_rate: Some(rate) }
             }
