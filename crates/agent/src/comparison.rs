@@ -6,17 +6,66 @@
 //!
 //! Try it: `cargo test -p agent comparison`.
 
+use std::time::{Duration, Instant};
+
+use crate::clock::monotonic_ns;
+use crate::message::Pong;
+
+/// Questions for the time in one comparison: of so many, one met no other packet on its way.
+const PINGS: u64 = 64;
+/// Over a slow network fewer are asked, after this time...
+const PING_TIME: Duration = Duration::from_millis(500);
+/// ...but at least so many.
+const FEWEST_PINGS: u64 = 8;
+
+/// The questions for the time of one comparison, asked one after the other, and what came back.
+pub(crate) struct Pings {
+    begun: Instant,
+    /// When the last one was asked.
+    asked: u64,
+    exchanges: Vec<Exchange>,
+}
+
+impl Pings {
+    pub(crate) fn new() -> Pings {
+        Pings { begun: Instant::now(), asked: 0, exchanges: Vec::new() }
+    }
+
+    /// The number of the next question, which is asked now; `None` where there are enough answers.
+    pub(crate) fn ask(&mut self) -> Option<u64> {
+        let number = self.exchanges.len() as u64;
+        let enough = number >= PINGS || (number >= FEWEST_PINGS && self.begun.elapsed() > PING_TIME);
+        self.asked = monotonic_ns();
+        (!enough).then_some(number)
+    }
+
+    /// The answer came in at `returned` of this clock. That to another question is passed over, and returns `false`.
+    pub(crate) fn answered(&mut self, pong: &Pong, returned: u64) -> bool {
+        let is_it = pong.number == self.exchanges.len() as u64;
+        if is_it {
+            let (received, replied) = (pong.received_ns, pong.replied_ns);
+            self.exchanges.push(Exchange { asked: self.asked, received, replied, returned });
+        }
+        is_it
+    }
+
+    /// The comparison by all of them; `None` where none was answered.
+    pub(crate) fn compared(&self) -> Option<Comparison> {
+        Comparison::of(&self.exchanges)
+    }
+}
+
 /// One question for the time, and its answer. Units: ns, each by the clock of the side that read it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exchange {
+struct Exchange {
     /// When the question was asked.
-    pub asked: u64,
+    asked: u64,
     /// When the other side read it.
-    pub received: u64,
+    received: u64,
     /// When the other side answered.
-    pub replied: u64,
+    replied: u64,
     /// When the answer was there.
-    pub returned: u64,
+    returned: u64,
 }
 
 impl Exchange {
@@ -45,7 +94,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// The comparison by the fastest of `exchanges`; `None` without any.
-    pub(crate) fn of(exchanges: &[Exchange]) -> Option<Comparison> {
+    fn of(exchanges: &[Exchange]) -> Option<Comparison> {
         let best = exchanges.iter().min_by_key(|exchange| exchange.delay())?;
         Some(Comparison {
             at_ns: best.asked + best.returned.saturating_sub(best.asked) / 2,

@@ -13,7 +13,6 @@ use tokio::sync::mpsc;
 
 pub(crate) use link::{Heard, Link};
 use members::Members;
-pub(crate) use members::{FEWEST_PINGS, PING_TIME, PINGS};
 pub use outcome::{ClockReport, Outcome, Part};
 use run::Run;
 

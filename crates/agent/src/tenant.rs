@@ -4,9 +4,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
-use crate::clock::monotonic_ns;
-use crate::comparison::Exchange;
-use crate::coordinator::{AgentConfig, FEWEST_PINGS, Heard, Link, PING_TIME, PINGS};
+use crate::comparison::Pings;
+use crate::coordinator::{AgentConfig, Heard, Link};
 use crate::message::{Event, Order, Ping, Prepare, Resume, Serve, Serving, Task, Tune, Watch};
 use crate::{Comparison, Error};
 
@@ -105,26 +104,16 @@ impl Tenant {
     ///
     /// Errors: it does not answer.
     fn compare(&mut self) -> Result<Comparison, Error> {
-        let begun = Instant::now();
-        let mut exchanges = Vec::new();
-        for number in 0..PINGS {
-            if number >= FEWEST_PINGS && begun.elapsed() > PING_TIME {
-                break;
-            }
-            let asked = monotonic_ns();
+        let mut pings = Pings::new();
+        while let Some(number) = pings.ask() {
             self.say(Order::Ping(Ping { number }));
-            exchanges.push(self.until(PING_WAIT, "telling the time", |event, at_ns| match event {
-                Event::Pong(pong) if pong.number == number => Some(Ok(Exchange {
-                    asked,
-                    received: pong.received_ns,
-                    replied: pong.replied_ns,
-                    returned: at_ns,
-                })),
+            self.until(PING_WAIT, "telling the time", |event, at_ns| match event {
+                Event::Pong(pong) => pings.answered(&pong, at_ns).then_some(Ok(())),
                 _ => None,
-            })?);
+            })?;
         }
         let none = || Error::Failed { agent: self.label.clone(), why: "it did not tell the time".into() };
-        Comparison::of(&exchanges).ok_or_else(none)
+        pings.compared().ok_or_else(none)
     }
 
     /// Facts about the agent's machine, as JSON.

@@ -16,7 +16,8 @@ use crate::{Error, reach};
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
 
 /// The same of one that computes videos.
-const VIDEOS: &str = "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
+const VIDEOS: &str =
+    "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
 
 /// An application that runs. Dropping it ends all of its processes and removes what they wrote.
 pub struct Running {

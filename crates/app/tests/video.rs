@@ -79,10 +79,15 @@ fn videos_their_playlists_and_the_page_are_served_and_nothing_else() {
     assert_eq!(check("/v000000/240p.m3u8", 200, "application/vnd.apple.mpegurl"), "#EXTM3U\n");
     check("/videos.json", 200, "application/json");
     let page = check("/.page/player.html", 200, "text/html");
-    assert!(page.contains("<video") && page.contains("`${ahead.toFixed(1)} s`"), "templates leave the page alone");
+    assert!(
+        page.contains("<video") && page.contains("`${ahead.toFixed(1)} s`"),
+        "templates leave the page alone"
+    );
     assert!(!page.contains("http://") && !page.contains("https://"), "nothing comes from elsewhere");
     assert!(get(&running, "/", "").0.contains("Location: "), "the page is found");
-    for path in ["/.taillight-fileset.json", "/.page/../nginx.conf", "/.page/", "/v000001/240p.bin", "/v000000/"] {
+    for path in
+        ["/.taillight-fileset.json", "/.page/../nginx.conf", "/.page/", "/v000001/240p.bin", "/v000000/"]
+    {
         let (head, _) = get(&running, path, "");
         assert!(!head.starts_with("HTTP/1.1 2"), "{path}: {head}");
     }

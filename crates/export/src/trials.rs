@@ -124,7 +124,9 @@ fn columns<'a>() -> Vec<Reader<Row<'a>>> {
         ("sessions_begun", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.begun).into()),
         ("sessions_underway", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.underway).into()),
         ("sessions_refused", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.refused).into()),
-        ("sessions_live_mean", Type::Number, |(_, trial)| trial.sessions.as_ref().map(|of| of.live_mean).into()),
+        ("sessions_live_mean", Type::Number, |(_, trial)| {
+            trial.sessions.as_ref().map(|of| of.live_mean).into()
+        }),
         ("sessions_live_max", Type::Count, |(_, trial)| trial.sessions.as_ref().map(|of| of.live_max).into()),
         ("startup_us_p50", Type::Number, |(_, trial)| startup(trial, 50.0)),
         ("startup_us_p95", Type::Number, |(_, trial)| startup(trial, 95.0)),

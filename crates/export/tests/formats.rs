@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use export::{Cell, Metrics, Type, trials, windows};
 use proptest::prelude::*;
 use results::{
-    Arrivals, Basis, ClosedLoop, Disturbance, DistributionSummary, ErrorCount, Experiment, LatencySummary,
+    Arrivals, Basis, ClosedLoop, DistributionSummary, Disturbance, ErrorCount, Experiment, LatencySummary,
     Lateness, LoopKind, ServerFigures, Sessions, Traffic, Transport, Trial, Verdict, Within,
 };
 
@@ -128,8 +128,14 @@ fn what_sessions_felt_is_told_in_columns_and_metrics() {
         ..DistributionSummary::default()
     };
     let distributions = [("startup".to_owned(), startup)].into();
-    of_sessions.sessions =
-        Some(Sessions { begun: 90, underway: 380, live_mean: 385.5, live_max: 400, distributions, ..Sessions::default() });
+    of_sessions.sessions = Some(Sessions {
+        begun: 90,
+        underway: 380,
+        live_mean: 385.5,
+        live_max: 400,
+        distributions,
+        ..Sessions::default()
+    });
     of_sessions.counters = [("rebuffer_ratio".to_owned(), 0.002), ("stalls_per_hour".to_owned(), 1.5)].into();
     let experiment = Experiment { trials: vec![of_sessions.clone(), trial()], ..measured() };
     let table = trials(&experiment);

@@ -7,7 +7,7 @@ use crate::processes::running;
 use crate::tree::Tree;
 use crate::{
     Cache, Cgroups, Cpu, Frequency, Interrupts, Kernel, Limits, Memory, Network, Nic, NumaNode, Observing,
-    Privileges, Resctrl, Software, Virtualization,
+    Privileges, Resctrl, Software, Storage, Virtualization,
 };
 
 /// Facts about a machine, as a result records them.
@@ -28,6 +28,8 @@ pub struct Host {
     pub frequency: Frequency,
     /// Memory and pages.
     pub memory: Memory,
+    /// Room for files.
+    pub storage: Storage,
     /// Hypervisor and steal.
     pub virtualization: Virtualization,
     /// The network stack.
@@ -68,6 +70,7 @@ impl Host {
             numa: NumaNode::read(&tree),
             frequency: Frequency::read(&tree, &cpu.online),
             memory: Memory::read(&tree),
+            storage: Storage::read(&tree),
             virtualization: Virtualization::read(&tree),
             network: Network::read(&tree),
             limits: Limits::read(&tree),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process};
 use results::Trial;
+use rustix::process::{Resource, getrlimit};
 use serde::Deserialize;
 use spec::workload::{Cache, Workload};
 use spec::{Spec, TargetName};
@@ -99,9 +100,14 @@ impl Generator {
         &self.spec
     }
 
-    /// Connections that it makes at most.
+    /// Connections that a server makes room for: those that it makes at most. Of sessions without a limit of their own half of
+    /// the descriptors that a program may have here, since a server of this machine needs the others for files.
     pub fn connections(&self) -> usize {
-        self.spec.connections()
+        let most = self.spec.connections();
+        match &self.spec.workload {
+            Workload::Video(video) if video.max_sessions.is_none() => most.min(descriptors() / 2),
+            _ => most,
+        }
     }
 
     /// Runs one trial on `server` and returns what it left in `file`; `tick` is called now and then meanwhile with
@@ -283,4 +289,9 @@ fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String
     let text = lines.join("\n");
     let text = text.trim().trim_start_matches("taillight: ").trim_start_matches("error: ").trim();
     if text.is_empty() { format!("the generator ended with {status} and said nothing") } else { text.into() }
+}
+
+/// How many descriptors a program of this account may have.
+fn descriptors() -> usize {
+    getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }

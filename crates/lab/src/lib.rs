@@ -13,6 +13,7 @@ pub mod compare;
 mod error;
 mod generator;
 mod interrupt;
+mod page_cache;
 mod placement;
 mod run;
 #[cfg(test)]
@@ -27,6 +28,7 @@ pub use basis::choose_basis;
 pub use error::Error;
 pub use generator::{Generator, Load};
 pub use interrupt::Interrupt;
+pub use page_cache::forget_files;
 pub(crate) use placement::cores_of;
 pub use placement::{Placement, allowed_cores, allowed_cpus};
 pub use run::{

@@ -60,7 +60,8 @@ pub fn refuses(name: &TargetName, workload: &str) -> bool {
 
 /// Whether a target must be given files to serve, or the description of videos.
 pub fn needs_files(name: &TargetName) -> bool {
-    application(name).is_ok_and(|app| app.is_some_and(|app| app.needs(Need::Files) || app.needs(Need::Videos)))
+    application(name)
+        .is_ok_and(|app| app.is_some_and(|app| app.needs(Need::Files) || app.needs(Need::Videos)))
 }
 
 /// Where the servers of an external target are.

@@ -103,7 +103,9 @@ impl<W: Workload> Engine<W> {
             source: source(&plan, Time(0)),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
             recording: Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window),
-            waiting: plan.sessions.map_or_else(|| Waiting::for_connections(connections), Waiting::for_sessions),
+            waiting: plan
+                .sessions
+                .map_or_else(|| Waiting::for_connections(connections), Waiting::for_sessions),
             choice: choose::Choice::new(&plan),
             connections: Vec::with_capacity(connections),
             by_slot: Vec::new(),

@@ -34,8 +34,8 @@ pub use live::LivePoint;
 pub use pacing::{STALL_THRESHOLD, Stall};
 pub use reactor::Via;
 pub use recorder::{
-    BacklogPoint, ConnectionTally, Datagrams, Distribution, EndpointTimes, ErrorCount, Errors, Interval, LATE, Late,
-    OperationTimes, Recording, SessionTally, Taken, Tally,
+    BacklogPoint, ConnectionTally, Datagrams, Distribution, EndpointTimes, ErrorCount, Errors, Interval,
+    LATE, Late, OperationTimes, Recording, SessionTally, Taken, Tally,
 };
 pub use schedule::{Arrival, Schedule};
 pub use session::{Next, ReadRate, Route, Step, StepEnd, Underway};

@@ -111,7 +111,8 @@ impl Bucket {
             // It has run over.
             (self.paid, self.rest) = (full_since, 0);
         }
-        self.paid += self.price(bytes);
+        let price = self.price(bytes);
+        self.paid += price;
         (self.paid > at).then_some(self.paid)
     }
 
@@ -220,7 +221,11 @@ mod tests {
         let until = reading.reader.held_until();
         // 25 ms too late: what could have been read meanwhile follows at once.
         assert_eq!(reading.read(until + us(25_000), 10_000, 9_000), 25_000);
-        assert_eq!(reading.read(until + us(25_010), 10_000, 1), 15_010, "it could be read 10 ms after that before");
+        assert_eq!(
+            reading.read(until + us(25_010), 10_000, 1),
+            15_010,
+            "it could be read 10 ms after that before"
+        );
         assert_eq!(reading.read(until + us(25_020), 10_000, 1), 5_020);
         // Here it is in time again.
         assert_eq!(reading.reader.held_until(), until + us(30_000));

@@ -126,7 +126,11 @@ fn no_session_reads_faster_than_its_rate_and_the_faster_ends_first() {
         for (seq, end) in ends.iter() {
             let rate = RATES[*seq as usize] as f64;
             let took = (end.ended - end.offset).as_secs_f64();
-            println!("{}: {:.3} of the rate of {rate} bit/s", backend.name(), 8.0 * BYTES as f64 / took / rate);
+            println!(
+                "{}: {:.3} of the rate of {rate} bit/s",
+                backend.name(),
+                8.0 * BYTES as f64 / took / rate
+            );
             // The burst is free, and so is the last receive, of a quarter of it.
             let paid_for = BYTES - BURST as usize - BURST as usize / 4;
             assert!(took >= 8.0 * paid_for as f64 / rate, "{took} s at {rate} bit/s");

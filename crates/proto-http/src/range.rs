@@ -161,7 +161,17 @@ mod tests {
         for gone in ["bytes=0-", "bytes=0-5", "bytes=-5"] {
             check(gone, 0, Wanted::Unsatisfiable);
         }
-        for passed_over in ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=a-b", "bytes=+1-2", "bytes=0-1,3-4", "lines=0-1"] {
+        for passed_over in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=5-2",
+            "bytes=a-b",
+            "bytes=+1-2",
+            "bytes=0-1,3-4",
+            "lines=0-1",
+        ] {
             check(passed_over, 10, Wanted::Whole);
         }
         assert_eq!(Wanted::read(None, 10), Wanted::Whole);

@@ -134,9 +134,7 @@ impl Epoll {
 
     /// Tells the kernel what to report of `conn`, if that has changed.
     fn watch(&mut self, conn: Conn) {
-        let Some(if let Some(fd) = self.table.get(conn).and_then(|entry| entry.fd.as_ref()) {
-            socket::reset_at_close(fd);
-        }) = self.table.get_mut(conn) else { return };
+        let Some(entry) = self.table.get_mut(conn) else { return };
         let wanted = entry.interest();
         if wanted != entry.watched
             && let Some(fd) = &entry.fd
@@ -356,7 +354,9 @@ impl Reactor for Epoll {
     }
 
     fn reset(&mut self, conn: Conn) {
-        socket::linger_not(self.table.get(conn).and_then(|entry| entry.fd.as_ref()));
+        if let Some(fd) = self.table.get(conn).and_then(|entry| entry.fd.as_ref()) {
+            socket::reset_at_close(fd);
+        }
         self.remove(conn);
     }
 

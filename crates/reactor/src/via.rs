@@ -152,7 +152,12 @@ mod tests {
         check(tcp("[::1]:7"), Some("127.0.0.2"), None, Some("an IPv4 address cannot reach an IPv6 one"));
         check(tcp("127.0.0.1:7"), Some("::1"), None, Some("an IPv6 address cannot reach an IPv4 one"));
         check(udp.clone(), None, None, None);
-        check(udp, Some("127.0.0.2"), None, Some("udp://127.0.0.1:7 cannot have a source address (127.0.0.2)"));
+        check(
+            udp,
+            Some("127.0.0.2"),
+            None,
+            Some("udp://127.0.0.1:7 cannot have a source address (127.0.0.2)"),
+        );
         check(unix.clone(), None, None, None);
         check(unix, None, Some(4_096), Some("unix:/tmp/socket cannot have a receive buffer (4096 B)"));
     }

@@ -118,7 +118,8 @@ fn of_peak(subject: &Subject, peak: &Peak, max: Option<f64>, target: &Target) ->
         Some(max) => format!(" ({} of its maximum of {})", number::percent(share), unit.rate(Some(max))),
         None => format!(" ({} of its maximum)", number::percent(share)),
     });
-    let live = live_at(subject, peak.low_rps).map_or(String::new(), |live| format!(", {live} of them at once"));
+    let live =
+        live_at(subject, peak.low_rps).map_or(String::new(), |live| format!(", {live} of them at once"));
     let words = target.words();
     match peak.high_rps {
         _ if peak.low_rps <= 0.0 => format!("missed the QoS at every load tried, {words}"),
@@ -142,7 +143,8 @@ fn of_one(point: &LoadPoint) -> String {
     let offered = LoadUnit::of_point(point).rate(Some(point.offered_rps));
     if let Some(felt) = in_words(point) {
         let live = point.told(|trial| Some(trial.sessions.as_ref()?.live_mean));
-        let live = live.map_or(String::new(), |live| format!(" ({} live)", number::count(live.round() as u64)));
+        let live =
+            live.map_or(String::new(), |live| format!(" ({} live)", number::count(live.round() as u64)));
         let overloaded = if point.overloaded() { ", overloaded" } else { "" };
         return format!("at {offered}{live} {felt}{overloaded}");
     }

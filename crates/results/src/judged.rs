@@ -35,8 +35,7 @@ impl Judged<'_> {
     /// Of a ratio that must be reached, it is what is missing to all over what may be.
     pub fn used(&self) -> Option<f64> {
         let (measured, limit) = (self.measured?, self.limit());
-        let used =
-            if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
+        let used = if self.is_at_most() { measured / limit } else { (100.0 - measured) / (100.0 - limit) };
         // A limit of nothing at all leaves no share of it.
         let used = if used.is_nan() { 0.0 } else { used.min(f64::MAX) };
         Some(if self.met()? { used.min(1.0) } else { used.max(1.0 + f64::EPSILON) })
@@ -51,11 +50,7 @@ impl Trial {
     /// How it stands to each condition of `qos`.
     ///
     /// `basis` is what the experiment chose where a plain p99 leaves it open.
-    pub fn judged<'a>(
-        &'a self,
-        qos: &'a Qos,
-        basis: QosBasis,
-    ) -> impl Iterator<Item = Judged<'a>> + use<'a> {
+    pub fn judged<'a>(&'a self, qos: &'a Qos, basis: QosBasis) -> impl Iterator<Item = Judged<'a>> + use<'a> {
         let measured = move |condition: &Condition| match condition {
             Condition::ResponseTime(target) => self.qos_figure_us(target, basis),
             Condition::Times { name, percentile, .. } => self.times_us(name, *percentile),
@@ -149,7 +144,8 @@ mod tests {
             }],
             ..Trial::default()
         };
-        trial.all.response_time = LatencySummary { count: 1_000, p99_us: Some(4e6), ..LatencySummary::default() };
+        trial.all.response_time =
+            LatencySummary { count: 1_000, p99_us: Some(4e6), ..LatencySummary::default() };
         trial
     }
 

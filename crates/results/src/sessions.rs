@@ -224,7 +224,8 @@ mod tests {
         check(100, [false, false, true, false, false]);
         check(1_000, [false; 5]);
         let summary = DistributionSummary::of(&rising(10).0, None);
-        let about = |us: Option<f64>, ms: f64| assert!((us.unwrap() / 1e3 / ms - 1.0).abs() < 0.002, "{us:?}");
+        let about =
+            |us: Option<f64>, ms: f64| assert!((us.unwrap() / 1e3 / ms - 1.0).abs() < 0.002, "{us:?}");
         about(summary.p1_us, 10.0);
         about(summary.p95_us, 950.0);
         about(summary.percentile_us(5.0), 50.0);
@@ -268,8 +269,10 @@ mod tests {
 
     #[test]
     fn the_live_sessions_are_averaged_and_thinned() {
-        let points: Vec<(f64, u64)> = (0..1_201).map(|i| (f64::from(i) / 100.0, 5 + u64::from(i == 700))).collect();
-        let sessions = Sessions { underway: 5, begun: 7, refused: 1, ..Sessions::default() }.with_live(&points);
+        let points: Vec<(f64, u64)> =
+            (0..1_201).map(|i| (f64::from(i) / 100.0, 5 + u64::from(i == 700))).collect();
+        let sessions =
+            Sessions { underway: 5, begun: 7, refused: 1, ..Sessions::default() }.with_live(&points);
         assert_eq!((sessions.live_max, sessions.live.len(), sessions.all()), (6, 401, 13));
         assert!((sessions.live_mean - 5.0 - 1.0 / 1_201.0).abs() < 1e-9);
         assert_eq!(Sessions::default().with_live(&[]), Sessions::default());

@@ -95,8 +95,7 @@ fn what_breaks_the_schema_is_seen() {
 
 /// Sessions with a distribution of which every field is known.
 fn sessions() -> Sessions {
-    let (mut values, mut over_time) =
-        (hist::Latency::new(), hist::Windows::new(units::Nanos::from_secs(1)));
+    let (mut values, mut over_time) = (hist::Latency::new(), hist::Windows::new(units::Nanos::from_secs(1)));
     for i in 1..=1_000 {
         let value = units::Nanos::from_millis(i);
         values.record(value);

@@ -68,7 +68,9 @@ const TOPICS: [Topic; 22] = [
     topic("web", "load on web servers: from when to when it is measured, what counts, fields", || {
         Ok(web::chapter())
     }),
-    topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || Ok(video::chapter())),
+    topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
+        Ok(video::chapter())
+    }),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
     topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use hist::Latency;
 use hist::hlog::{Interval, Log};
 use openloop::{
-    EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, SessionTally, Tally, moved_limit,
+    EndpointTimes, Footing, LATE, Load, OperationTimes, Recording, STALL_THRESHOLD, SessionTally, Tally,
+    moved_limit,
 };
 use results::{
-    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, Disturbance, ErrorCount, Found, Generator, Heat,
-    DistributionSummary, LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Sessions, Traffic,
-    Transport, Trial, Verdict, WindowPoint, Within, counted,
+    Arrivals, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount, Found,
+    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Sessions,
+    Traffic, Transport, Trial, Verdict, WindowPoint, Within, counted,
 };
 use spec::Spec;
 use units::Nanos;
@@ -191,9 +192,10 @@ fn connections(recording: &Recording) -> Option<ConnectionSpread> {
 /// What became of sessions, and what they were measured by.
 fn sessions(recording: &Recording) -> Sessions {
     let SessionTally { underway, begun, refused, ended, cut } = recording.sessions;
-    let distributions = recording.distributions.iter().map(|one| {
-        (one.name.clone(), DistributionSummary::of(&one.values, one.over_time.as_ref()))
-    });
+    let distributions = recording
+        .distributions
+        .iter()
+        .map(|one| (one.name.clone(), DistributionSummary::of(&one.values, one.over_time.as_ref())));
     let live: Vec<(f64, u64)> =
         recording.backlog.iter().map(|point| (point.offset.as_secs_f64(), point.sessions)).collect();
     let distributions = distributions.collect();

@@ -109,8 +109,7 @@ impl Qos {
             percentile: SESSION_PERCENTILE,
             limit_ns: Nanos::from_secs(2),
         };
-        let ratio =
-            |name: &str| Condition::Ratio { name: name.into(), at_most: true, limit_percent: 1.0 };
+        let ratio = |name: &str| Condition::Ratio { name: name.into(), at_most: true, limit_percent: 1.0 };
         Qos { conditions: vec![startup, ratio("rebuffer"), ratio("misses")] }
     }
 
@@ -294,14 +293,21 @@ mod tests {
         check("p99<1ms, misses<1%", "p99 ≤ 1 ms, misses ≤ 1 %");
         let sessions = "startup<2s,rebuffer<1%,misses<1%";
         assert_eq!(sessions.parse::<Qos>().unwrap(), Qos::of_sessions());
-        assert_eq!(Qos::of_sessions().to_string(), "start-up delay p95 ≤ 2 s, rebuffer ratio ≤ 1 %, misses ≤ 1 %");
+        assert_eq!(
+            Qos::of_sessions().to_string(),
+            "start-up delay p95 ≤ 2 s, rebuffer ratio ≤ 1 %, misses ≤ 1 %"
+        );
     }
 
     #[test]
     fn what_is_judged_of_response_times_is_told() {
         let check = |text: &str, percentile: Option<f64>, basis: Option<QosBasis>| {
             let qos: Qos = text.parse().unwrap();
-            assert_eq!((qos.response_time().map(|r| r.percentile), qos.basis()), (percentile, basis), "{text}");
+            assert_eq!(
+                (qos.response_time().map(|r| r.percentile), qos.basis()),
+                (percentile, basis),
+                "{text}"
+            );
         };
         check("p99<1ms", Some(99.0), None);
         check("misses<1%,windowed p99<1ms", Some(99.0), Some(QosBasis::Windowed));

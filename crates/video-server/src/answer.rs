@@ -63,7 +63,13 @@ pub(crate) fn answer(
 ) -> Answer {
     let is_head = request.method == "HEAD";
     if !is_head && request.method != "GET" {
-        return plain(request, "405 Method Not Allowed", "Allow: GET, HEAD\r\n", "text/plain", "GET and HEAD only\n".into());
+        return plain(
+            request,
+            "405 Method Not Allowed",
+            "Allow: GET, HEAD\r\n",
+            "text/plain",
+            "GET and HEAD only\n".into(),
+        );
     }
     let path = path(request);
     let entry = catalog.entry_at(path);
@@ -108,8 +114,9 @@ fn end_of_head(request: &Request<'_>) -> (&'static str, Ending) {
 fn plain(request: &Request<'_>, status: &str, fields: &str, kind: &str, text: String) -> Answer {
     let (end, ending) = end_of_head(request);
     let length = text.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\n{SERVER}{fields}Content-Type: {kind}\r\nContent-Length: {length}\r\n{end}");
+    let head = format!(
+        "HTTP/1.1 {status}\r\n{SERVER}{fields}Content-Type: {kind}\r\nContent-Length: {length}\r\n{end}"
+    );
     let text = if request.method == "HEAD" { String::new() } else { text };
     whole(head, Body::text(text.into_bytes()), ending)
 }

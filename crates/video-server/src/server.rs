@@ -98,7 +98,13 @@ enum Turn {
 
 impl VideoServer {
     /// A server that is not listening yet.
-    pub fn new(catalog: Catalog, faults: Faults, stalls: Stalls, limits: Limits, counts: Arc<Counts>) -> VideoServer {
+    pub fn new(
+        catalog: Catalog,
+        faults: Faults,
+        stalls: Stalls,
+        limits: Limits,
+        counts: Arc<Counts>,
+    ) -> VideoServer {
         VideoServer {
             catalog,
             faults,
@@ -174,7 +180,9 @@ impl VideoServer {
         let now = reactor.now();
         let VideoServer { catalog, faults, counts, connections, .. } = self;
         let found = connections.get_mut(conn.slot as usize).and_then(Option::as_mut);
-        let Some(found) = found.filter(|found| found.conn == conn && found.sending.is_none() && !found.closes) else {
+        let Some(found) =
+            found.filter(|found| found.conn == conn && found.sending.is_none() && !found.closes)
+        else {
             return;
         };
         let received = std::mem::take(&mut found.received);
@@ -209,8 +217,10 @@ impl VideoServer {
             return;
         }
         self.next_sweep = now + SWEEP;
-        let idle = |found: &&Connection| now.since(found.active) >= self.limits.idle && !found.waits_for_us(now);
-        let gone: Vec<Conn> = self.connections.iter().flatten().filter(idle).map(|found| found.conn).collect();
+        let idle =
+            |found: &&Connection| now.since(found.active) >= self.limits.idle && !found.waits_for_us(now);
+        let gone: Vec<Conn> =
+            self.connections.iter().flatten().filter(idle).map(|found| found.conn).collect();
         for conn in gone {
             reactor.close(conn);
             self.forget(conn);
@@ -273,7 +283,8 @@ impl Sending {
 impl Connection {
     /// Whether what holds it up is this server: a stall, a delay, or a rate.
     fn waits_for_us(&self, now: Time) -> bool {
-        self.is_ready || self.sending.as_ref().is_some_and(|sending| sending.begins > now || sending.rate.is_some())
+        self.is_ready
+            || self.sending.as_ref().is_some_and(|sending| sending.begins > now || sending.rate.is_some())
     }
 
     fn send<R: Reactor>(&mut self, reactor: &mut R, now: Time, counts: &Counts) -> Turn {
@@ -297,7 +308,9 @@ impl Connection {
         let from = out.len();
         out.resize(from + length, 0);
         let filled = sending.body.fill(&mut out[from..]) as u64;
-        if let Some(place) = sending.garbled.and_then(|at| at.checked_sub(sending.sent)).filter(|at| *at < filled) {
+        if let Some(place) =
+            sending.garbled.and_then(|at| at.checked_sub(sending.sent)).filter(|at| *at < filled)
+        {
             out[from + place as usize] ^= 1;
         }
         reactor.flush(conn);

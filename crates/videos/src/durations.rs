@@ -108,7 +108,8 @@ mod tests {
             // A length is a whole number of milliseconds, and the curve rises at most 0.004 a second.
             assert!((share_up_to(duration_at(share)) - share).abs() < 4e-6, "{share}");
         }
-        let ends = [Nanos(4_999_999_999), Nanos::from_secs(5), Nanos(999_999_999_999), Nanos::from_secs(1000)];
+        let ends =
+            [Nanos(4_999_999_999), Nanos::from_secs(5), Nanos(999_999_999_999), Nanos::from_secs(1000)];
         let shares = ends.map(|end| (share_up_to(end) * 1e6).round() / 1e6);
         assert_eq!(shares, [0.0, 0.006, 0.99, 1.0]);
     }

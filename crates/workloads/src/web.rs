@@ -11,13 +11,13 @@ mod pages;
 mod probe;
 mod requests;
 
+pub use crate::exchange::ExchangeError as ProbeError;
 pub use crate::status::{CUT_OFF, is_status};
 pub use answers::Wire;
 pub use body::Body;
 pub use config::WebConfig;
 pub use files::{Content, FileSet};
 pub use pages::{Listed, Pages};
-pub use crate::exchange::ExchangeError as ProbeError;
 pub use probe::Probe;
 pub use requests::{Checked, Job, Web};
 pub use spec::workload::Verify;

@@ -4,18 +4,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::link::{Heard, Link};
-use crate::clock::monotonic_ns;
-use crate::comparison::Exchange;
+use crate::comparison::Pings;
 use crate::message::{Event, Order, Ping, Tune};
 use crate::tenant::TUNE_WAIT;
 use crate::{Comparison, Error};
 
-/// Questions for the time in one comparison: of so many, one met no other packet on its way.
-pub(crate) const PINGS: u64 = 64;
-/// Over a slow network fewer are asked, after this time...
-pub(crate) const PING_TIME: Duration = Duration::from_millis(500);
-/// ...but at least so many.
-pub(crate) const FEWEST_PINGS: u64 = 8;
 /// How long all of them may take: then the agent is there and does not answer.
 const COMPARE_WAIT: Duration = Duration::from_secs(20);
 
@@ -92,29 +85,23 @@ impl Members<'_> {
     ///
     /// What others say meanwhile is not listened to: this is asked before and after a load only.
     pub(super) async fn compare(&mut self, agent: usize) -> Option<Comparison> {
-        let begun = Instant::now();
-        let mut exchanges = Vec::new();
-        for number in 0..PINGS {
-            if number >= FEWEST_PINGS && begun.elapsed() > PING_TIME {
-                break;
-            }
-            let asked = monotonic_ns();
+        let deadline = Instant::now() + COMPARE_WAIT;
+        let mut pings = Pings::new();
+        while let Some(number) = pings.ask() {
             self.links[agent].say(Order::Ping(Ping { number })).await;
             loop {
                 if self.gone[agent].is_some() {
                     return None;
                 }
-                let heard = self.next(begun + COMPARE_WAIT).await?;
+                let heard = self.next(deadline).await?;
                 match heard.what {
-                    Ok(Event::Pong(pong)) if heard.agent == agent && pong.number == number => {
-                        let (received, replied) = (pong.received_ns, pong.replied_ns);
-                        exchanges.push(Exchange { asked, received, replied, returned: heard.at_ns });
+                    Ok(Event::Pong(pong)) if heard.agent == agent && pings.answered(&pong, heard.at_ns) => {
                         break;
                     }
                     _ => {}
                 }
             }
         }
-        Comparison::of(&exchanges)
+        pings.compared()
     }
 }

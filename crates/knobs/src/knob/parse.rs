@@ -11,8 +11,14 @@ pub(super) const NAMES: &[(&str, &str)] = &[
     ("cpu.set", "processors, such as cpu.set=0-3 or cpu.set=cores:4"),
     ("cpu.quota", "a share of one processor, such as cpu.quota=50%"),
     ("memory.limit", "a size, such as memory.limit=512MiB"),
-    ("disk.read", "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv"),
-    ("read-ahead", "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv"),
+    (
+        "disk.read",
+        "a size in a second, and a folder on the disk if it is another than what is served: disk.read=10MiB@/srv",
+    ),
+    (
+        "read-ahead",
+        "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv",
+    ),
     ("net.rate", "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf"),
     ("cache.ways", "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2"),
     ("irq.affinity", "processors, such as irq.affinity=0-3"),

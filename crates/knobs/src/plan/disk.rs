@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::Planner;
-use crate::{Error, Kernel, Syntax};
+use crate::{Error, Syntax};
 
 /// Pages of the smallest size: the kernel keeps no parts of them in what is read ahead. Units: bytes.
 const PAGE: u64 = 4 << 10;
@@ -60,7 +60,8 @@ impl Planner<'_> {
     /// Errors: neither is given; it lies on none.
     fn disk(&self, at: Option<&Path>) -> Result<Disk, Error> {
         let Some(path) = at.or(self.subject.folder.as_deref()) else {
-            let hint = "name a folder on it behind an @, such as disk.read=10MiB@/srv or read-ahead=128KiB@/srv";
+            let hint =
+                "name a folder on it behind an @, such as disk.read=10MiB@/srv or read-ahead=128KiB@/srv";
             return Err(self.usage("it acts on a disk, and no folder that lies on one is named", hint));
         };
         let mut path = path.to_owned();

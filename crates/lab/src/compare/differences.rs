@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Choice;
 
 /// Host facts that change from minute to minute.
-const VOLATILE: [&str; 4] = ["available_bytes", "huge_pages_free", "steal_s", "steal_share"];
+const VOLATILE: [&str; 5] = ["available_bytes", "free_bytes", "huge_pages_free", "steal_s", "steal_share"];
 /// Parts of a trial's configuration that are meant to differ from trial to trial, follow from the target, or are compared
 /// by themselves.
 const OF_THE_TRIAL: [&str; 10] = [

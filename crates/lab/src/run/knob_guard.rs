@@ -12,7 +12,7 @@ use results::{Invalid, Reason};
 use spec::{Agents, Spec, Target};
 
 use super::remote_host::Tuner;
-use crate::{Error, Interrupt, Placement, Server};
+use crate::{Error, Interrupt, Placement, Server, forget_files};
 
 /// The knobs of a bench, and what applies them.
 #[derive(Clone)]
@@ -126,7 +126,13 @@ impl KnobGuard {
         placement: &Placement,
         engine: Option<&Engine>,
     ) -> Result<KnobGuard, Error> {
-        KnobGuard::of_processes(experiment, name, (server.pids(), server.folder().map(PathBuf::from)), placement, engine)
+        KnobGuard::of_processes(
+            experiment,
+            name,
+            (server.pids(), server.folder().map(PathBuf::from)),
+            placement,
+            engine,
+        )
     }
 
     fn of_processes(
@@ -207,6 +213,7 @@ impl KnobGuard {
                 // Of a server that has ended, the work tells how.
                 let engine = here.engine.as_ref().filter(|_| !here.subject.has_ended());
                 let Some(engine) = engine else { return Ok((work()?, None)) };
+                forget_files(here.asked.knobs(), here.subject.folder.as_deref())?;
                 let applied = engine.apply(&here.plan()?)?;
                 let done = work();
                 let drifts = applied.check();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use results::probes::CodeShare;
-use results::{Probes, Sessions, Trial};
+use results::{Operation, Probes, Sessions, Trial};
 
 /// Named with their units; what was not measured is absent.
 pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
@@ -34,6 +34,8 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics.extend(trial.probes.iter().flat_map(|probes| counted(probes, trial.achieved_rps)));
     metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
     metrics.extend(trial.sessions.iter().flat_map(|found| sessions(trial, found)));
+    metrics.extend(by_operation(trial));
+    metrics.extend(moved(trial));
     metrics.retain(|_, value| value.is_finite());
     metrics
 }
@@ -49,11 +51,53 @@ fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
     let mut seen: Vec<(String, f64)> =
         figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     for (name, of) in &found.distributions {
-        let figures =
-            [("mean", of.mean_us), ("p5", of.p5_us), ("p50", of.p50_us), ("p95", of.p95_us), ("p99", of.p99_us)];
+        let figures = [
+            ("mean", of.mean_us),
+            ("p5", of.p5_us),
+            ("p50", of.p50_us),
+            ("p95", of.p95_us),
+            ("p99", of.p99_us),
+        ];
         seen.extend(figures.into_iter().filter_map(|(at, us)| Some((format!("{name}_us_{at}"), us?))));
     }
     seen
+}
+
+/// Of each operation, where there are several: its share of the arrivals, and its response times.
+fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
+    let arrivals: Vec<&Operation> =
+        trial.operations.iter().filter(|operation| !operation.follow_up).collect();
+    if arrivals.len() < 2 {
+        return Vec::new();
+    }
+    let due = |operation: &Operation| operation.outcomes.as_ref().map(|outcomes| outcomes.intended as f64);
+    let all: f64 = arrivals.iter().filter_map(|operation| due(operation)).sum();
+    let mut seen = Vec::new();
+    for operation in arrivals {
+        let (name, times) = (&operation.name, &operation.response_time);
+        let figures = [("p50", times.p50_us), ("p95", times.p95_us), ("p99", times.p99_us)];
+        seen.extend(
+            figures.into_iter().filter_map(|(at, us)| Some((format!("latency_us_{at}_{name}"), us?))),
+        );
+        seen.extend(due(operation).map(|due| (format!("operation_share_{name}"), due / all)));
+    }
+    seen
+}
+
+/// The bytes that came, and those that a disk gave for them, where the server is on this machine.
+fn moved(trial: &Trial) -> Vec<(String, f64)> {
+    let received = trial.traffic.map(|traffic| traffic.received_bytes_per_s);
+    let io = trial.probes.as_ref().and_then(|probes| probes.io.as_ref());
+    let disk = io.and_then(|io| io.disk_read_bytes_per_s);
+    let figures = [
+        ("received_bytes_per_s", received),
+        ("io_wait_share", io.map(|io| io.wait_share)),
+        ("disk_read_bytes_per_s", disk),
+        ("disk_bytes_over_received", disk.zip(received).map(|(disk, received)| disk / received)),
+        ("page_cache_hit_ratio", io.and_then(|io| io.page_cache_hit_ratio)),
+        ("major_faults_per_s", io.map(|io| io.major_faults_per_s)),
+    ];
+    figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// What probes saw of it.
@@ -167,8 +211,8 @@ pub(super) fn medians(of: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 
 #[cfg(test)]
 mod tests {
-    use results::probes::Processor;
-    use results::{Arrivals, DistributionSummary};
+    use results::probes::{InputOutput, Processor};
+    use results::{Arrivals, DistributionSummary, LatencySummary, Traffic};
 
     use super::*;
     use crate::sample;
@@ -199,7 +243,8 @@ mod tests {
             ..DistributionSummary::default()
         };
         let distributions = [("startup".to_owned(), startup)].into();
-        trial.sessions = Some(Sessions { live_mean: 600.5, live_max: 640, distributions, ..Sessions::default() });
+        trial.sessions =
+            Some(Sessions { live_mean: 600.5, live_max: 640, distributions, ..Sessions::default() });
         trial.arrivals = Arrivals { intended: 1_000, completed: 980, ..Arrivals::default() };
         trial.counters.insert("rebuffer_ratio".into(), 0.01);
         let metrics = of_trial(&trial);
@@ -213,6 +258,62 @@ mod tests {
         check("startup_us_p99", None);
         check("misses", Some(0.02));
         check("rebuffer_ratio", Some(0.01));
+    }
+
+    #[test]
+    fn operations_are_told_apart_where_there_are_several() {
+        let operation = |name: &str, intended: u64, follow_up: bool| Operation {
+            name: name.into(),
+            outcomes: Some(Arrivals { intended, ..Arrivals::default() }),
+            response_time: LatencySummary { p50_us: Some(intended as f64), ..LatencySummary::default() },
+            follow_up,
+            ..Operation::default()
+        };
+        let mut trial = sample::trial("nginx", 4.0);
+        let check = |trial: &Trial, name: &str, expect: Option<f64>| {
+            assert_eq!(of_trial(trial).get(name).copied(), expect, "{name}");
+        };
+        trial.operations = vec![operation("240p", 10, false)];
+        check(&trial, "operation_share_240p", None);
+        check(&trial, "latency_us_p50_240p", None);
+        trial.operations.extend([operation("720p", 30, false), operation("retry", 60, true)]);
+        check(&trial, "operation_share_240p", Some(0.25));
+        check(&trial, "operation_share_720p", Some(0.75));
+        check(&trial, "operation_share_retry", None);
+        check(&trial, "latency_us_p50_720p", Some(30.0));
+        check(&trial, "latency_us_p99_720p", None);
+    }
+
+    #[test]
+    fn what_disks_gave_is_set_against_what_came() {
+        let mut trial = sample::trial("nginx", 4.0);
+        let io = InputOutput {
+            wait_share: 0.25,
+            disk_read_bytes_per_s: Some(300.0),
+            page_cache_hit_ratio: Some(0.7),
+            major_faults_per_s: 2.0,
+            ..InputOutput::default()
+        };
+        let check = |trial: &Trial, name: &str, expect: Option<f64>| {
+            assert_eq!(of_trial(trial).get(name).copied(), expect, "{name}");
+        };
+        trial.traffic = Traffic::over(0, 12_000, 10.0);
+        check(&trial, "received_bytes_per_s", Some(1_200.0));
+        check(&trial, "io_wait_share", None);
+        trial.probes = Some(Probes { io: Some(io.clone()), ..Probes::default() });
+        check(&trial, "io_wait_share", Some(0.25));
+        check(&trial, "disk_read_bytes_per_s", Some(300.0));
+        check(&trial, "disk_bytes_over_received", Some(0.25));
+        check(&trial, "page_cache_hit_ratio", Some(0.7));
+        check(&trial, "major_faults_per_s", Some(2.0));
+        // A server whose counters may not be read.
+        let unknown = InputOutput { disk_read_bytes_per_s: None, ..io };
+        trial.probes = Some(Probes { io: Some(unknown), ..Probes::default() });
+        check(&trial, "disk_bytes_over_received", None);
+        // Where nothing came, there is nothing to set it against.
+        trial.traffic = Traffic::over(0, 0, 10.0);
+        trial.probes.as_mut().unwrap().io.as_mut().unwrap().disk_read_bytes_per_s = Some(300.0);
+        check(&trial, "disk_bytes_over_received", None);
     }
 
     #[test]

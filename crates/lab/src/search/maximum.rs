@@ -197,7 +197,8 @@ impl MaxSearch {
     /// was not.
     fn probe_sessions(&mut self, offer: f64, retried: bool, vote: Vote) -> State {
         if !retried && matches!(vote, Vote::Unusable | Vote::Disturbed) || vote == Vote::Disturbed {
-            let (unusable, disturbed) = (u32::from(vote == Vote::Unusable), u32::from(vote == Vote::Disturbed));
+            let (unusable, disturbed) =
+                (u32::from(vote == Vote::Unusable), u32::from(vote == Vote::Disturbed));
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
             return State::Probing { offer, retried: true };
         }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
-use spec::{FilesPlace, TargetName, Workload};
 use spec::workload::{self, VideoSet, Web};
+use spec::{FilesPlace, TargetName, Workload};
 use units::ParseError;
 
 use crate::{Error, Interrupt, needs_files};
@@ -235,8 +235,7 @@ mod tests {
             let files = Files::asked_for(&mut web, &FilesPlace::Disk).unwrap();
             assert_eq!((files, web.files), (expect, after.map(|text| text.parse().unwrap())));
         };
-        let set =
-            |files: &str, seed| Files::Set { files: web(files), seed, place: FilesPlace::Disk };
+        let set = |files: &str, seed| Files::Set { files: web(files), seed, place: FilesPlace::Disk };
         let asked = |files: &str, seed| Web {
             files: Some(files.parse().unwrap()),
             files_seed: seed,

@@ -47,8 +47,12 @@ impl AxisDef {
         let mut places = [values("smoke")?, values("quick")?, values("full")?];
         by_form.end()?;
         for mut point in section.tables("point")? {
+            let x = match point.number("number")? {
+                Some(number) => X::Number(number),
+                None => X::Category(point.needed("name")?),
+            };
             let named = Place {
-                x: X::Category(point.needed("name")?),
+                x,
                 value: point.value("value"),
                 set: point.raw_table("set")?,
                 needs: point.texts("needs")?,
@@ -210,6 +214,25 @@ mod tests {
         assert_eq!(axis.axis.categories, ["4-7", "7-7"]);
         assert_eq!(axis.places(Effort::Full)[0].needs, ["smt"]);
         assert_eq!((axis.x("4-7"), axis.x("7")), ("4-7".into(), 7.0.into()));
+    }
+
+    #[test]
+    fn points_with_a_number_stand_in_its_order() {
+        let text = "unit = '%'\n[[point]]\nnumber = 5\nset.knobs = ['memory.limit=1MiB']\n[[point]]\nnumber = 12.5\n\
+                    [[point]]\nname = 'all'";
+        let axis = AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap();
+        let places: Vec<X> = axis.places(Effort::Quick).iter().map(|place| place.x.clone()).collect();
+        assert_eq!(places, [5.0.into(), 12.5.into(), "all".into()]);
+        assert_eq!((axis.x("5%"), axis.x("12.5 %"), axis.x("all")), (5.0.into(), 12.5.into(), "all".into()));
+        assert_eq!(axis.axis.categories, ["all"]);
+        let wrong =
+            |text: &str| AxisDef::read(Section::new("x", text.parse().unwrap())).unwrap_err().to_string();
+        let error = wrong("[[point]]\nnumber = 5\nname = 'five'");
+        assert!(error.contains("x.point[0].name: this key is not known"), "{error}");
+        let error = wrong("[[point]]\nset.knobs = []");
+        assert!(error.contains("x.point[0].name: it is missing"), "{error}");
+        let error = wrong("[[point]]\nnumber = '5'");
+        assert!(error.contains("write a number"), "{error}");
     }
 
     #[test]

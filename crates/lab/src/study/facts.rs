@@ -27,6 +27,8 @@ pub struct Facts {
     pub queues: usize,
     /// Memory that is available.
     pub memory: Bytes,
+    /// Room on the disk where temporary files are made; `None` of a machine that does not tell.
+    pub disk: Option<Bytes>,
     /// Why a request's stages cannot be followed in the kernel; `None` where they can.
     pub no_stages: Option<String>,
     /// Programs that are there, of those that a study may need.
@@ -131,6 +133,7 @@ impl Facts {
                 .max()
                 .unwrap_or(0),
             memory: Bytes(host.memory.available_bytes.unwrap_or(0)),
+            disk: host.storage.free_bytes.map(Bytes),
             no_stages: Some("whether its kernel can be looked into is known on that machine only".into()),
             programs: programs.map(|known| known.name).collect(),
         }
@@ -146,6 +149,7 @@ impl Facts {
             root: false,
             queues: 0,
             memory: Bytes(0),
+            disk: None,
             no_stages: None,
             programs: Vec::new(),
         }
@@ -187,6 +191,14 @@ impl Facts {
                     let here = self.memory;
                     return unless(here >= least, format!("it needs {least} of memory and {here} are free"));
                 }
+                "disk" => {
+                    let least: Bytes = least.trim().parse().map_err(|_| wrong())?;
+                    // Where it is not known, making the files finds out.
+                    let Some(here) = self.disk.filter(|here| *here < least) else { return Ok(None) };
+                    return Ok(Some(format!(
+                        "it needs {least} on the disk where temporary files are made and {here} are free"
+                    )));
+                }
                 _ => {}
             }
         }
@@ -212,7 +224,7 @@ impl Facts {
             "stages" => Ok(self.no_stages.clone()),
             "root" => unless(self.root, "it changes the host, which takes root".into()),
             _ => Err(DefinitionError(format!(
-                "needs '{need}': not known; write smt, resctrl, counters, root, stages, cores>=N, queues>=N, memory>=SIZE, or one of {}",
+                "needs '{need}': not known; write smt, resctrl, counters, root, stages, cores>=N, queues>=N, memory>=SIZE, disk>=SIZE, or one of {}",
                 programs().into_iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
             ))),
         }
@@ -238,6 +250,7 @@ mod tests {
             root: true,
             queues: 8,
             memory: Bytes(64 << 30),
+            disk: Some(Bytes(1 << 40)),
             no_stages: None,
             programs: vec!["memcached".into()],
         }
@@ -253,6 +266,7 @@ mod tests {
             root: false,
             queues: 1,
             memory: Bytes(1 << 30),
+            disk: Some(Bytes(80 << 30)),
             no_stages: Some("it takes root".into()),
             programs: Vec::new(),
         };
@@ -265,6 +279,7 @@ mod tests {
         check("cores>=8", "it needs 8 processors and this machine gives 2");
         check("queues>=4", "the best one here has 1");
         check("memory >= 8GiB", "it needs 8 GiB of memory and 1 GiB are free");
+        check("disk>=200GiB", "it needs 200 GiB on the disk where temporary files are made and 80 GiB");
         check("smt", "share a core");
         check("resctrl", "CAT");
         check("counters", "vPMU");
@@ -282,6 +297,9 @@ mod tests {
         for name in ["memcached", "nginx", "lxc", "podman"] {
             assert_eq!(known(&there, name), known(&own, name), "{name}");
         }
+        assert_eq!(there.disk.is_some(), own.disk.is_some());
+        // One that does not tell its disk may have room.
+        assert_eq!(Facts::none().lacks("disk>=1000GiB").unwrap(), None);
         assert!(there.lacks("stages").unwrap().unwrap().contains("on that machine only"));
         // Its agent tells that, too.
         let check = |no_stages: Option<&str>, expect: Option<&str>| {

@@ -13,7 +13,7 @@ use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
 /// The names of a machine, with what they mean, for documents and errors.
-pub(super) const NAMES: [(&str, &str); 11] = [
+pub(super) const NAMES: [(&str, &str); 12] = [
     ("cores", "physical cores that may be used"),
     ("processors", "logical processors that may be used"),
     ("smt", "logical processors of a core"),
@@ -21,6 +21,7 @@ pub(super) const NAMES: [(&str, &str); 11] = [
     ("queues", "receive queues of the network card"),
     ("ways", "ways of the last-level cache, 0 where unknown"),
     ("memory", "bytes of memory that are available"),
+    ("disk", "bytes that are free where temporary files are made, 0 where unknown"),
     ("interrupts", "cores that are kept for the card's interrupts"),
     ("most", "the most cores that servers can have by themselves"),
     ("server", "cores that a server may have lest the generator bound it"),
@@ -67,6 +68,7 @@ impl Language {
             machine.queues().into(),
             machine.ways().into(),
             machine.memory_bytes().into(),
+            machine.disk_bytes().into(),
             machine.interrupts().into(),
             machine.most().into(),
             machine.server().into(),
@@ -188,7 +190,7 @@ mod tests {
             let error = language().fill(text).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
         };
-        check("{threads}", "known here: cores, elsewhere");
+        check("{threads}", "known here: cores, disk, elsewhere");
         check("{cores", "has no '}'");
         check("{1 +}", "syntax error");
         check("{cores + thread}", "undefined");

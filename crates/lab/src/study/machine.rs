@@ -17,6 +17,7 @@ pub struct Machine {
     queues: usize,
     ways: u32,
     memory_bytes: u64,
+    disk_bytes: u64,
     load: LoadFrom,
     /// Cores for interrupts, where they were set by hand.
     kept: Option<usize>,
@@ -55,6 +56,7 @@ impl Machine {
             queues: card.map_or(0, |nic| nic.receive.len()),
             ways: ways.map_or(0, |(_, ways)| ways),
             memory_bytes: host.memory.available_bytes.unwrap_or(0),
+            disk_bytes: host.storage.free_bytes.unwrap_or(0),
             load,
             kept: None,
         }
@@ -104,6 +106,11 @@ impl Machine {
     /// Memory that is available.
     pub fn memory_bytes(&self) -> u64 {
         self.memory_bytes
+    }
+
+    /// Room on the disk where temporary files are made; 0 where it is unknown.
+    pub fn disk_bytes(&self) -> u64 {
+        self.disk_bytes
     }
 
     /// Where the load is generated.
@@ -176,7 +183,7 @@ impl Machine {
     /// One with these cores and queues, for tests.
     #[cfg(test)]
     pub(super) fn planted(cores: Vec<Vec<usize>>, queues: usize, load: LoadFrom) -> Machine {
-        Machine { cores, nodes: 1, queues, ways: 0, memory_bytes: 1 << 34, load, kept: None }
+        Machine { cores, nodes: 1, queues, ways: 0, memory_bytes: 1 << 34, disk_bytes: 0, load, kept: None }
     }
 
     /// Two cores, for tests.

@@ -87,9 +87,21 @@ impl<'a> Cells<'a> {
         (overloaded > 0).then(|| format!("{overloaded} of {} trials overloaded", usable.len()))
     }
 
-    /// The figure of each block at two points, over those blocks in which both were measured and usable.
+    /// The figure of each block at two points, over those blocks in which both were measured, usable and more than nothing.
     pub(super) fn pairs(self, a: (&'a str, &'a X), b: (&'a str, &'a X), metric: &str) -> Vec<(f64, f64)> {
-        let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value > 0.0);
+        let mut pairs = self.pairs_with_zeros(a, b, metric);
+        pairs.retain(|(a, b)| *a > 0.0 && *b > 0.0);
+        pairs
+    }
+
+    /// The same, also where one of them is nothing.
+    pub(super) fn pairs_with_zeros(
+        self,
+        a: (&'a str, &'a X),
+        b: (&'a str, &'a X),
+        metric: &str,
+    ) -> Vec<(f64, f64)> {
+        let of = |cell: &Cell| cell.metrics.get(metric).copied().filter(|value| *value >= 0.0);
         self.at(a.0, a.1)
             .filter(|cell| cell.verdict.is_usable())
             .filter_map(|cell| {
@@ -177,6 +189,11 @@ pub(crate) mod tests {
         all.retain(|cell| !(cell.series == "b" && cell.block == 1));
         let x = X::Number(10.0);
         assert_eq!(Cells(&all).pairs(("a", &x), ("b", &x), "m"), [(1.0, 10.0), (3.0, 30.0)]);
+        all[0].metrics.insert("m".into(), 0.0);
+        assert_eq!(Cells(&all).pairs(("a", &x), ("b", &x), "m"), [(3.0, 30.0)]);
+        let with_zeros = Cells(&all).pairs_with_zeros(("a", &x), ("b", &x), "m");
+        assert_eq!(with_zeros, [(0.0, 10.0), (3.0, 30.0)]);
+        all[0].metrics.insert("m".into(), 1.0);
         all[2].verdict = Verdict::default();
         assert_eq!(Cells(&all).pairs(("a", &x), ("b", &x), "m"), [(1.0, 10.0)]);
     }

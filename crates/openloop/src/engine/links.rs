@@ -154,10 +154,10 @@ impl<W: Workload> Engine<W> {
         if connection.session.as_ref().is_some_and(|session| session.over) {
             return;
         }
+        let via = connection.session.as_ref().map_or_else(Via::default, |session| session.via.clone());
         if let Link::Down { .. } = connection.link {
             self.note_down(index, false);
         }
-        let via = connection.session.as_ref().map_or_else(Via::default, |session| session.via.clone());
         match reactor.connect_via(&self.plan.endpoints[endpoint].address, &via) {
             Ok(conn) => {
                 self.connections[index].reset(Link::Connecting(conn), now);

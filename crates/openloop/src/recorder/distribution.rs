@@ -67,7 +67,11 @@ mod tests {
     #[test]
     fn those_of_one_name_become_one() {
         let mut all = vec![of("startup", false, &[(0, 5)]), of("buffer", true, &[(50, 70)])];
-        let others = [of("buffer", true, &[(950, 90)]), of("stall", false, &[(1, 2)]), of("startup", false, &[(9, 6)])];
+        let others = [
+            of("buffer", true, &[(950, 90)]),
+            of("stall", false, &[(1, 2)]),
+            of("startup", false, &[(9, 6)]),
+        ];
         Distribution::merge_all(&mut all, &others);
         let expect = [
             of("startup", false, &[(0, 5), (0, 6)]),

@@ -264,7 +264,8 @@ fn exactly(rate: ReadRate, bytes: usize, receive: usize) -> Nanos {
 fn ten_mib_take_what_the_rate_says() {
     let check = |number: u64, route: fn(u64) -> Route, receive: usize| {
         let rate = route(0).read_rate.unwrap();
-        let (recording, ends) = run(setup(1.0, 600 + number), Downloads::new(route, |_| vec![whole(ms(0), 10 * MIB)]));
+        let (recording, ends) =
+            run(setup(1.0, 600 + number), Downloads::new(route, |_| vec![whole(ms(0), 10 * MIB)]));
         assert_accounted(&recording, 1);
         assert_eq!((recording.tally.completed, ends.len()), (1, 1), "{:?}", recording.tally);
         let took = ends[0].2.ended;
@@ -313,7 +314,8 @@ fn many_sessions_each_have_their_rate_beside_each_other() {
 #[test]
 fn a_stall_of_the_server_is_waited_for_and_not_made_good_beyond_the_burst() {
     // A second's worth, then nothing for 5 s, and two seconds' worth: the bucket holds half a second.
-    let (rate, route) = (rate(4 * MBIT, 250_000), (|_| at(self::rate(4 * MBIT, 250_000))) as fn(u64) -> Route);
+    let (rate, route) =
+        (rate(4 * MBIT, 250_000), (|_| at(self::rate(4 * MBIT, 250_000))) as fn(u64) -> Route);
     let second = 500_000;
     let pieces = vec![(Nanos::ZERO, second), (ms(5_000), 2 * second)];
     let script = move |_| vec![Wanted { offset: ms(0), pieces: pieces.clone() }];
@@ -337,7 +339,10 @@ fn a_stall_of_the_generator_is_its_own_for_as_long_as_it_delays_the_end() {
         assert_accounted(&recording, 1);
         let (took, alone) = (ends[0].2.ended, exactly(rate(4 * MBIT, 250_000), 5_000_000, 62_500));
         let longer = took - alone;
-        assert!(longer.0.abs_diff(lost.0) <= 200_000_000, "a stall of {stall} took {longer}, not about {lost}");
+        assert!(
+            longer.0.abs_diff(lost.0) <= 200_000_000,
+            "a stall of {stall} took {longer}, not about {lost}"
+        );
         if lost == Nanos::ZERO {
             assert!(longer <= Nanos(2) && recording.late.count() == 0, "{longer} longer");
         } else {
@@ -378,7 +383,8 @@ fn every_connection_of_a_session_takes_its_route() {
         Route { via: Via { source: Some(address), receive_buffer: Some(65_536) }, read_rate: None }
     };
     // The second answer never comes, so that the third is asked for over another connection.
-    let script = |_| vec![whole(ms(0), 10), Wanted { offset: ms(100), pieces: Vec::new() }, whole(ms(400), 10)];
+    let script =
+        |_| vec![whole(ms(0), 10), Wanted { offset: ms(100), pieces: Vec::new() }, whole(ms(400), 10)];
     let mut downloads = Downloads::new(route, script);
     (downloads.timeout, downloads.ages) = (Some(ms(50)), vec![ms(50), ms(350)]);
     let mut setup = setup(2.0, 650);
@@ -387,7 +393,8 @@ fn every_connection_of_a_session_takes_its_route() {
     let sources = Rc::clone(&server.sources);
     let (recording, _) = run_against(setup, downloads, server);
     let source = |seq| route(seq).via.source;
-    let mut expect = vec![source(1_000), source(1_001), source(1_000), source(0), source(0), source(1), source(1)];
+    let mut expect =
+        vec![source(1_000), source(1_001), source(1_000), source(0), source(0), source(1), source(1)];
     let mut seen = sources.borrow().clone();
     expect.sort();
     seen.sort();

@@ -291,7 +291,10 @@ fn every_step_that_was_due_is_accounted_for() {
             })
             .sum();
         let intended = recording.tally.intended;
-        assert_eq!(recording.counters[1].1, intended, "seed {seed}: each that was due in the window is told once");
+        assert_eq!(
+            recording.counters[1].1, intended,
+            "seed {seed}: each that was due in the window is told once"
+        );
         // The arrivals may be shifted by up to one distance.
         let slack = (steps as f64 * (1.0 + rate * ms(distance).as_secs_f64())) as u64 + 2 * steps;
         assert!(intended.abs_diff(due) <= slack, "seed {seed}: {intended} for {due} ± {slack}");

@@ -133,7 +133,8 @@ impl SimReactor {
 
     /// Where the client of an accepted stream said that it comes from ([`Via::source`]).
     pub fn source(&self, conn: Conn) -> Option<IpAddr> {
-        let slot = self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);
+        let slot =
+            self.slots.get(conn.slot as usize).filter(|slot| slot.open && slot.generation == conn.generation);
         slot?.source
     }
 

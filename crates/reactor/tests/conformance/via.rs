@@ -2,7 +2,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 
-use reactor::{Address, Reactor, Via};
+use reactor::{Address, Via};
 use rustix::net::sockopt::set_socket_send_buffer_size;
 
 use crate::Backend;
@@ -113,7 +113,12 @@ pub(crate) fn what_cannot_be_had_is_refused_in_words<R: Backend>() {
     };
     // Of a range for documents (RFC 5737), which no machine has.
     let elsewhere = from("192.0.2.77");
-    check(&address, &elsewhere, io::ErrorKind::AddrNotAvailable, "no interface of this machine has that address");
+    check(
+        &address,
+        &elsewhere,
+        io::ErrorKind::AddrNotAvailable,
+        "no interface of this machine has that address",
+    );
     check(&address, &from("::1"), io::ErrorKind::InvalidInput, "an IPv6 address cannot reach an IPv4 one");
     let huge = Via { source: None, receive_buffer: Some(u32::MAX) };
     check(&address, &huge, io::ErrorKind::InvalidInput, "net.core.rmem_max");

@@ -7,7 +7,6 @@ use super::timeline::{curve, name_ends};
 use super::{Canvas, Size};
 use crate::number;
 
-
 /// The load that was offered in each window beside the one that was achieved.
 pub(super) fn pace(panels: &[Panel]) -> Markup {
     let with =

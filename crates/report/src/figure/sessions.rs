@@ -53,7 +53,8 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
         startup("p95", "p99", Shape::Square, SESSION_PERCENTILE),
         startup("p50", "p50", Shape::Circle, 50.0),
     ];
-    let of = |name: &str| SessionFigure::named(name).and_then(|figure| Some((figure, target.limit_of(figure)?)));
+    let of =
+        |name: &str| SessionFigure::named(name).and_then(|figure| Some((figure, target.limit_of(figure)?)));
     html! {
         (against_load(subjects, &startups, of("startup"), Vertical::Time, (
             "Start-up delay against offered load",
@@ -112,7 +113,8 @@ fn against_load(
         return html! {};
     }
     let limit = judged.map(|(_, limit)| limit);
-    let values: Vec<f64> = series.iter().flat_map(Series::values).chain(limit.map(|limit| 1.3 * limit)).collect();
+    let values: Vec<f64> =
+        series.iter().flat_map(Series::values).chain(limit.map(|limit| 1.3 * limit)).collect();
     let top = values.iter().copied().fold(0.0, f64::max);
     let (y, y_tick): (Scale, &dyn Fn(f64) -> String) = match vertical {
         Vertical::Share => (Scale::linear(1.08 * top.max(0.001)), &number::percent),
@@ -154,7 +156,8 @@ struct Curve<'a> {
 
 /// The shares of sessions, or of stalls, that took no longer than a time: a figure for each distribution that can be judged.
 fn distributions(subjects: &[Subject], target: &Target, tips: &mut Tips) -> Markup {
-    let caption = "Each line is one trial, the median of its repeats. It ends where fewer than 10 samples lie beyond.";
+    let caption =
+        "Each line is one trial, the median of its repeats. It ends where fewer than 10 samples lie beyond.";
     html! {
         @for figure in SessionFigure::ALL.into_iter().filter(|figure| figure.is_time) {
             @let curves = curves(subjects, target, figure);
@@ -217,7 +220,8 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
     }
     let mut ends = Vec::new();
     for curve in curves {
-        let line: Vec<(f64, f64)> = curve.points.iter().map(|(percentile, us)| frame.at(*us, *percentile)).collect();
+        let line: Vec<(f64, f64)> =
+            curve.points.iter().map(|(percentile, us)| frame.at(*us, *percentile)).collect();
         let invalid = if State::of(&curve.trial.verdict) == State::Invalid { " invalid-line" } else { "" };
         canvas.path(&format!("curve {}{invalid}", curve.class), &line);
         if let Some(end) = line.last() {
@@ -225,7 +229,9 @@ fn cdf(curves: &[Curve], figure: SessionFigure, limit: Option<f64>, tips: &mut T
             ends.push((curve, *end));
         }
         for percentile in NAMED {
-            let Some((_, us)) = curve.points.iter().find(|(at, _)| *at >= percentile - 1e-9) else { continue };
+            let Some((_, us)) = curve.points.iter().find(|(at, _)| *at >= percentile - 1e-9) else {
+                continue;
+            };
             let key = format!("c{}", tips.len());
             let title = format!("{} · trial {}", curve.label, curve.trial.id);
             tips.add(&key, title, vec![(format!("p{percentile}"), number::micros(Some(*us)))]);
@@ -278,7 +284,8 @@ fn operations(subjects: &[Subject], target: &Target) -> Markup {
     let mut ends = Vec::new();
     for (i, (name, points)) in all.iter().enumerate() {
         let class = format!("l{}", i % 5);
-        let line: Vec<(f64, f64)> = points.iter().map(|(percentile, us)| frame.at(*percentile, *us)).collect();
+        let line: Vec<(f64, f64)> =
+            points.iter().map(|(percentile, us)| frame.at(*percentile, *us)).collect();
         canvas.path(&format!("curve {class}"), &line);
         line.iter().for_each(|at| canvas.mark(&class, Shape::of_slot(i), *at, 3.4));
         ends.push((class, *name, line.last().map(|end| end.1)));
@@ -339,11 +346,12 @@ pub(super) fn live(panels: &[Panel]) -> Markup {
         let mut canvas = Canvas::new(size);
         let points = of(panel.trial);
         let most = points.iter().map(|(_, live)| *live).max().unwrap_or(0) as f64;
-        let frame = over_time(&mut canvas, panel.trial, &Scale::linear((1.08 * most).max(4.0)), 40.0, |frame| {
-            let whole = |tick: &f64| tick.fract() == 0.0;
-            let ticks = frame.y.ticks(24.0).into_iter().filter(whole);
-            ticks.map(|tick| (tick, number::thousands(tick))).collect()
-        });
+        let frame =
+            over_time(&mut canvas, panel.trial, &Scale::linear((1.08 * most).max(4.0)), 40.0, |frame| {
+                let whole = |tick: &f64| tick.fract() == 0.0;
+                let ticks = frame.y.ticks(24.0).into_iter().filter(whole);
+                ticks.map(|tick| (tick, number::thousands(tick))).collect()
+            });
         let line: Vec<(f64, f64)> = points.iter().map(|(s, live)| frame.at(*s, *live as f64)).collect();
         canvas.path("curve thin ink", &line);
         name_ends(&mut canvas, &frame, vec![("ink", "live", line.last().map(|end| end.1))]);

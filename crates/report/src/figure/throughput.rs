@@ -49,8 +49,7 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
     let beyond: Vec<f64> =
         series.iter_mut().flat_map(|series| series.hold_within(edge, !of_sessions)).collect();
     let highest = series.iter().flat_map(Series::values).fold(0.0, f64::max);
-    let top =
-        if of_sessions { highest } else { LoadChart::top_load(&series, &bands).max(highest) };
+    let top = if of_sessions { highest } else { LoadChart::top_load(&series, &bands).max(highest) };
     let (scale, name) = number::rate_unit(top);
     let title = format!("achieved throughput ({name})");
     let chart = LoadChart {
@@ -77,8 +76,11 @@ pub(crate) fn throughput(subjects: &[Subject]) -> Markup {
             @if beyond.len() == 1 { "stands" } @else { "stand" } " at the right edge."
         }
     };
-    let title =
-        if of_sessions { "Requests answered against offered load" } else { "Achieved against offered throughput" };
+    let title = if of_sessions {
+        "Requests answered against offered load"
+    } else {
+        "Achieved against offered throughput"
+    };
     super::half(title, any_closed(subjects), caption, chart.draw(Size::Half))
 }
 

@@ -87,8 +87,16 @@ fn sessions(rows: &Rows) -> Option<Markup> {
         let [underway, begun, refused, ended, cut, most] = counts;
         Some(vec![load.clone(), underway, begun, refused, ended, cut, live, most])
     });
-    let heads =
-        ["load", "under way at the start", "arrived", "without room", "ended", "cut", "live, mean", "at most"];
+    let heads = [
+        "load",
+        "under way at the start",
+        "arrived",
+        "without room",
+        "ended",
+        "cut",
+        "live, mean",
+        "at most",
+    ];
     table("What became of the sessions", &heads, 1, rows.collect())
 }
 

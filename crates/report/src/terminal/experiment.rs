@@ -119,13 +119,7 @@ fn metrics(felt: &[&Column]) -> &'static [Metric] {
     }
 }
 
-fn row(
-    point: &LoadPoint,
-    target: &Target,
-    closed: bool,
-    targets: &[f64],
-    felt: &[&Column],
-) -> Vec<String> {
+fn row(point: &LoadPoint, target: &Target, closed: bool, targets: &[f64], felt: &[&Column]) -> Vec<String> {
     let metric = |metric: &Metric| micros(point, |trial| metric.of(trial));
     let mut cells = vec![
         point.share.map_or(number::NONE.into(), number::percent),

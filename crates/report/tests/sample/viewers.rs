@@ -11,7 +11,8 @@ const CHUNKS: f64 = 16.0;
 const LASTS_S: f64 = 154.3;
 const WINDOW_S: f64 = 60.0;
 /// The rungs, with the share of the chunks and how many times as long one takes.
-const RUNGS: [(&str, f64, f64); 4] = [("240p", 0.1, 0.3), ("360p", 0.3, 0.6), ("480p", 0.4, 1.0), ("720p", 0.2, 1.8)];
+const RUNGS: [(&str, f64, f64); 4] =
+    [("240p", 0.1, 0.3), ("360p", 0.3, 0.6), ("480p", 0.4, 1.0), ("720p", 0.2, 1.8)];
 
 fn distribution(count: u64, at: impl Fn(f64) -> f64) -> DistributionSummary {
     let known = |p: f64| (count as f64 * p.min(100.0 - p) / 100.0 >= 10.0).then(|| at(p));
@@ -145,8 +146,7 @@ pub fn viewing() -> Experiment {
     for rate in [6.0, 6.5] {
         add(Purpose::PeakSearch, 1, None, rate);
     }
-    let peak =
-        Peak { low_rps: 6.0, high_rps: Some(6.5), share_of_max: Some(0.75), trials: 12, note: None };
+    let peak = Peak { low_rps: 6.0, high_rps: Some(6.5), share_of_max: Some(0.75), trials: 12, note: None };
     target.peak = Some(peak);
     experiment.targets.push(target);
     experiment

@@ -98,7 +98,8 @@ fn what_sessions_feel_is_held_to_its_limit() {
         max_us: Some(4e6),
         ..DistributionSummary::default()
     };
-    let sessions = Sessions { distributions: [("startup".to_owned(), startup)].into(), ..Sessions::default() };
+    let sessions =
+        Sessions { distributions: [("startup".to_owned(), startup)].into(), ..Sessions::default() };
     let mut trial = Trial { sessions: Some(sessions), ..trial() };
     trial.counters = [("rebuffer_ratio".to_owned(), 0.004), ("sessions_met".to_owned(), 0.97)].into();
     trial.arrivals.completed = 19_500;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ::agent::Tune;
 use host::Host;
 use knobs::{Action, Applied, Asked, Engine, LocalKernel, Planned, Profile, Subject};
-use lab::LEFT_OUT;
+use lab::{LEFT_OUT, forget_files};
 use units::CpuList;
 
 /// What is in force, for each session. Dropping it puts the machine back.
@@ -60,6 +60,8 @@ impl HostKnobs {
                     None => Engine::open(&self.folder, LocalKernel::new(Path::new("/"))),
                 };
                 let engine = engine.map_err(|error| error.to_string())?;
+                let asked = Asked::read(&tune.knobs).map_err(|error| error.to_string())?;
+                forget_files(asked.knobs(), running.folder.as_deref()).map_err(|error| error.to_string())?;
                 let applied = engine.apply(&plan.actions).map_err(|error| error.to_string())?;
                 in_force.applied.insert(session, applied);
                 in_force.engine = Some(engine);
@@ -186,7 +188,8 @@ mod tests {
         };
         let one = Host { nics: vec![nic("ens3")], ..Host::default() };
         let two = Host { nics: vec![nic("ens3"), nic("ens4")], ..Host::default() };
-        let running = Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), folder: None, is_bare: true };
+        let running =
+            Running { pids: vec![u32::MAX], cpus: "2-3".parse().unwrap(), folder: None, is_bare: true };
         let check = |device: &str, host: &Host, expect: Option<&str>| {
             let tune = Tune { device: device.into(), ..tune("plan", "rps=subject") };
             let subject = subject(1, &tune, &running, host);

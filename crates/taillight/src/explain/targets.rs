@@ -72,7 +72,11 @@ const SETTINGS: [(&str, &str, &str); 28] = [
     ("video", "read_ahead", "nginx's default: the kernel is told nothing"),
     ("video", "output_buffers", "nginx's default since 1.9.5: 2 buffers"),
     ("video", "output_buffer_size", "nginx's default since 1.9.5: buffers of 32 KiB"),
-    ("video", "open_file_cache", "ours, because a viewer comes back to a file for each chunk, and opening it reads no video"),
+    (
+        "video",
+        "open_file_cache",
+        "ours, because a viewer comes back to a file for each chunk, and opening it reads no video",
+    ),
     ("video", "keepalive", "ISPASS'16 §IV-A1: 60 s"),
     ("video", "access_log", "ours, because each request would wait for a file"),
     ("video", "reuseport", "nginx's default: one listening socket for all workers"),

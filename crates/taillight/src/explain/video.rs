@@ -88,7 +88,12 @@ fn constants() -> Section {
         CLASSES.iter().map(|class| format!("{} to {} Mbps {} %", class.from, class.to, class.percent));
     let shares = RUNGS.iter().zip(SHARES).map(|(rung, share)| format!("{rung} {share} %"));
     let all = [
-        entry("chunk", CHUNK.to_string(), "How much of a video a request asks for.", "CloudSuite's request generator: 10 s"),
+        entry(
+            "chunk",
+            CHUNK.to_string(),
+            "How much of a video a request asks for.",
+            "CloudSuite's request generator: 10 s",
+        ),
         entry(
             "rungs",
             joined(rungs.collect()),

@@ -1,4 +1,4 @@
-    room::check(folder, set)?;use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -38,6 +38,7 @@ pub(super) fn make(folder: &Path, set: &Set, threads: usize) -> Result<()> {
     let interrupt = Interrupt::on_signals()?;
     // Servers run under other accounts: whatever mask this process was given, they may read.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
+    let is_new = !folder.exists();
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
     // One that is being made looks like one that was interrupted.
     let held = lock(folder)?;

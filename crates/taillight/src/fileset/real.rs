@@ -149,7 +149,9 @@ fn make_video(
     }
     let place = unfinished(&folder);
     match fs::remove_dir_all(&place) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(of_disk(error, root, "remove", &place)),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(of_disk(error, root, "remove", &place));
+        }
         _ => make_folder(&place, root)?,
     }
     let mut rungs = Vec::new();

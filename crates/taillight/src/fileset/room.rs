@@ -89,10 +89,7 @@ fn takes(set: &Set, block: u64) -> Takes {
 
 fn of_files(set: &FileSet, block: u64) -> Takes {
     let files = (0..set.files()).map(|file| set.size(file).next_multiple_of(block));
-    Takes {
-        bytes: files.sum::<u64>() + set.folders() * FOLDER,
-        inodes: set.files() + set.folders() + 1,
-    }
+    Takes { bytes: files.sum::<u64>() + set.folders() * FOLDER, inodes: set.files() + set.folders() + 1 }
 }
 
 /// What of a set is there already.

@@ -1,10 +1,9 @@
 //! `taillight serve video-server`: the video server that comes along, over videos that it computes.
 
-use std::io;
 use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -63,37 +62,46 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
     raise_limit();
     let interrupt = Interrupt::on_signals()?;
     let (stop, counts) = (AtomicBool::new(false), Arc::new(Counts::default()));
-    let (reactors, address) = listening(args)?;
-    let wakers: Vec<_> = reactors.iter().map(Epoll::waker).collect();
+    // An event loop belongs to the thread that made it.
+    let serve = |address: Address, cpu: Option<usize>, told: mpsc::Sender<_>| -> Result<()> {
+        if let Some(cpu) = cpu {
+            pin_to(cpu)?;
+        }
+        let (mut reactor, address) = listening(&address)?;
+        // Its receiver waits for it.
+        let _ = told.send((address, reactor.waker()));
+        drop(told);
+        let stalls = args.stall.map_or(Stalls::None, |(every, span)| Stalls::Every {
+            start: reactor.now(),
+            every,
+            span,
+        });
+        let limits = Limits { connections: args.connections, ..Limits::default() };
+        let counts = Arc::clone(&counts);
+        let mut server = VideoServer::new(catalog.clone(), args.faults.clone(), stalls, limits, counts);
+        while !stop.load(Ordering::Relaxed) {
+            server.step(&mut reactor)?;
+        }
+        Ok(())
+    };
     thread::scope(|scope| {
-        let serve = |mut reactor: Epoll, cpu: Option<usize>| -> io::Result<()> {
-            if let Some(cpu) = cpu {
-                pin_to(cpu)?;
-            }
-            let stalls = args.stall.map_or(Stalls::None, |(every, span)| Stalls::Every {
-                start: reactor.now(),
-                every,
-                span,
-            });
-            let limits = Limits { connections: args.connections, ..Limits::default() };
-            let counts = Arc::clone(&counts);
-            let mut server = VideoServer::new(catalog.clone(), args.faults.clone(), stalls, limits, counts);
-            while !stop.load(Ordering::Relaxed) {
-                server.step(&mut reactor)?;
-            }
-            Ok(())
-        };
         let cpus = args.cpus.as_ref().map_or(&[][..], CpuList::as_slice);
         let cpu = |at: usize| (!cpus.is_empty()).then(|| cpus[at % cpus.len()]);
-        let threads: Vec<_> = reactors
-            .into_iter()
-            .enumerate()
-            .map(|(at, reactor)| {
-                let (serve, cpu) = (&serve, cpu(at));
-                scope.spawn(move || serve(reactor, cpu))
-            })
-            .collect();
-        println!("video server ready on {address}");
+        let (mut threads, mut wakers, mut address) = (Vec::new(), Vec::new(), Address::Tcp(args.listen));
+        // The first one takes the port that the others share.
+        for at in 0..args.threads as usize {
+            let (serve, cpu, wanted) = (&serve, cpu(at), address.clone());
+            let (tell, told) = mpsc::channel();
+            threads.push(scope.spawn(move || serve(wanted, cpu, tell)));
+            let Ok((taken, waker)) = told.recv() else { break };
+            address = taken;
+            wakers.push(waker);
+        }
+        if wakers.len() < args.threads as usize {
+            stop.store(true, Ordering::Relaxed);
+        } else {
+            println!("video server ready on {address}");
+        }
         while interrupt.cause().is_none() && threads.iter().all(|thread| !thread.is_finished()) {
             thread::park_timeout(LOOK);
         }
@@ -108,18 +116,13 @@ pub(super) fn run(args: &VideoServerArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// An event loop for each thread, all of which listen on one address.
-fn listening(args: &VideoServerArgs) -> Result<(Vec<Epoll>, Address)> {
-    let mut address = Address::Tcp(args.listen);
-    let mut reactors = Vec::new();
-    for _ in 0..args.threads {
-        let mut reactor = Epoll::new().context("cannot set up the event loop")?;
-        // Viewers may come all at once.
-        reactor.set_backlog(65_535);
-        address = reactor
-            .listen(&address)
-            .with_context(|| format!("cannot listen on {address}; choose another address with --listen"))?;
-        reactors.push(reactor);
-    }
-    Ok((reactors, address))
+/// An event loop of this thread that listens on an address, and the address that it took.
+fn listening(address: &Address) -> Result<(Epoll, Address)> {
+    let mut reactor = Epoll::new().context("cannot set up the event loop")?;
+    // Viewers may come all at once.
+    reactor.set_backlog(65_535);
+    let taken = reactor
+        .listen(address)
+        .with_context(|| format!("cannot listen on {address}; choose another address with --listen"))?;
+    Ok((reactor, taken))
 }

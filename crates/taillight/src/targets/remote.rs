@@ -253,8 +253,11 @@ mod tests {
         check("memcached", |o| o.args = vec!["-R5".into()], Ok(|spec| spec.target.args == ["-R5"]));
         let set = |o: &mut ServerOptions| {
             o.set = vec!["gzip=6".into()];
-            o.files =
-                Some(Files::Set { files: SetFiles::Web("10xweb".parse().unwrap()), seed: 3, place: Default::default() });
+            o.files = Some(Files::Set {
+                files: SetFiles::Web("10xweb".parse().unwrap()),
+                seed: 3,
+                place: Default::default(),
+            });
         };
         let is_web = |spec: &Spec| {
             matches!(&spec.workload, Workload::Web(web) if web.files_seed == 3)

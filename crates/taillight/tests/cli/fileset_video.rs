@@ -220,7 +220,8 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         for end in ["mp4", "m3u8"] {
             let path = file(end).display().to_string();
             let of = "stream=height,codec_name:format=duration";
-            let said = printed("ffprobe", &["-v", "error", "-show_entries", of, "-of", "json", &path]).unwrap();
+            let said =
+                printed("ffprobe", &["-v", "error", "-show_entries", of, "-of", "json", &path]).unwrap();
             let said: serde_json::Value = serde_json::from_str(&said).unwrap();
             let seconds: f64 = said["format"]["duration"].as_str().unwrap().parse().unwrap();
             assert!((seconds - wanted).abs() < 1.0, "{path}: {seconds} s and not {wanted}");

@@ -46,7 +46,8 @@ fn has(address: &str, catalog: &Catalog) {
                 let mut content = catalog.content(video, rung).range(first..last + 1);
                 assert!(content.matches(&body), "{video} {rung} {first}");
             }
-            let (head, body) = get(address, &format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), None);
+            let (head, body) =
+                get(address, &format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), None);
             assert!(head.contains("application/vnd.apple.mpegurl"), "{head}");
             assert_eq!(String::from_utf8(body).unwrap(), catalog.playlist(video, rung));
         }
@@ -63,7 +64,9 @@ fn the_embedded_server_and_nginx_serve_the_same_videos() {
     let served = Served::start(&words, "video server ready on ");
     has(&served.address, &catalog("6x1/256", 3));
     let (head, page) = get(&served.address, "/", None);
-    assert!(head.starts_with("HTTP/1.1 200 ") && String::from_utf8(page).unwrap().contains("6x1/256 of seed 3"));
+    assert!(
+        head.starts_with("HTTP/1.1 200 ") && String::from_utf8(page).unwrap().contains("6x1/256 of seed 3")
+    );
     drop(served);
     if find_program("nginx").is_none() {
         println!("skipped: there is no nginx here");
@@ -155,11 +158,16 @@ fn the_page_plays_in_a_browser() {
     std::fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let folder = outer.path().join("set");
     says(fileset("make", &folder).args(["--video", "1x1/4", "--real"]), &["made 1x1/4 real videos"]);
-    let served = Served::start(&["serve", "video", "--file-set", folder.to_str().unwrap()], "video ready on ");
-    let url = |quality: &str| format!("http://{}/.page/player.html?video=0&quality={quality}", served.address);
+    let served =
+        Served::start(&["serve", "video", "--file-set", folder.to_str().unwrap()], "video ready on ");
+    let url =
+        |quality: &str| format!("http://{}/.page/player.html?video=0&quality={quality}", served.address);
     let plays = |quality: &str, by: &str| {
         let all = said(&chromium, &url(quality), &["plays ", "cannot play", "status "]);
-        assert!(all.last().unwrap().contains("plays ") && all.last().unwrap().contains(by), "{quality}: {all:?}");
+        assert!(
+            all.last().unwrap().contains("plays ") && all.last().unwrap().contains(by),
+            "{quality}: {all:?}"
+        );
         all.last().unwrap().clone()
     };
     // A file by ranges needs no player but the browser's own.

@@ -21,14 +21,14 @@ const SET: &str = "20x1/640";
 
 /// A video server in this process, for as long as that lasts.
 fn served(faults: &str) -> String {
-    let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
-    let faults = faults.parse().unwrap();
-    let (send, address) = mpsc::channel();
+    let (tell, address) = mpsc::channel();
+    let faults = faults.to_owned();
+    // An event loop belongs to the thread that made it.
     thread::spawn(move || {
         let mut reactor = Epoll::new().unwrap();
-        let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
-        send.send(at.to_string()).unwrap();
-        let counts = Arc::new(Counts::default());
+        tell.send(reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap()).unwrap();
+        let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
+        let (faults, counts) = (faults.parse().unwrap(), Arc::new(Counts::default()));
         let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });
@@ -199,7 +199,10 @@ fn playlist_answer(playlist: &str) -> &'static str {
 #[test]
 fn help_and_chapter_say_what_a_rate_is() {
     let help = text(&finish(&mut taillight(&["load", "video", "--help"])));
-    assert!(help.contains("sessions per second") && help.contains("CLOSED LOOP WITHIN THE SESSION"), "{help}");
+    assert!(
+        help.contains("sessions per second") && help.contains("CLOSED LOOP WITHIN THE SESSION"),
+        "{help}"
+    );
     assert!(help.contains("--abandon") && !help.contains("--requests-per-connection"), "{help}");
     let chapter = text(&finish(&mut taillight(&["explain", "video"])));
     for word in ["workload.late", "video.fit = 0.8", "max(0, i - 2) x 10 s", "rebuffer_ratio"] {
@@ -210,7 +213,8 @@ fn help_and_chapter_say_what_a_rate_is() {
 #[test]
 fn a_load_of_viewers_is_kept_with_its_report() {
     let out = TempDir::new().unwrap();
-    let mut command = taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
+    let mut command =
+        taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
     command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep"]);
     command.args(["--pacing", "closed", "--out"]);
     let output = finish(command.arg(out.path()));

@@ -27,7 +27,10 @@ pub(super) fn listing(
     let Some(url) = &video.playlist else { return Ok(None) };
     let of = |url: &Url| (url.https, url.authority());
     if let Some(other) = task.urls.first().filter(|target| of(target) != of(url)) {
-        bail!("--playlist {url}: it is on another server than the target, {}; name one of both", other.authority());
+        bail!(
+            "--playlist {url}: it is on another server than the target, {}; name one of both",
+            other.authority()
+        );
     }
     let mut loader = Loader::new(url);
     while let Some(wanted) = loader.wants().cloned() {

@@ -59,9 +59,14 @@ fn a_range_is_answered_with_its_bytes() {
 fn what_asks_for_no_part_gets_the_whole() {
     let catalog = catalog();
     let whole = whole(&catalog);
-    for fields in ["", "Range: bytes=0-1,5-6\r\n", "Range: bytes=5-2\r\n", "Range: bytes=0-9\r\nIf-Range: \"x\"\r\n"] {
+    for fields in
+        ["", "Range: bytes=0-1,5-6\r\n", "Range: bytes=5-2\r\n", "Range: bytes=0-9\r\nIf-Range: \"x\"\r\n"]
+    {
         let (head, body, _) = answered(&catalog, &get(FILE, fields), None);
-        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && !head.contains("Content-Range"), "{fields}: {head}");
+        assert!(
+            head.starts_with("HTTP/1.1 200 OK\r\n") && !head.contains("Content-Range"),
+            "{fields}: {head}"
+        );
         assert!(body == whole, "{fields}");
     }
     let (head, ..) = answered(&catalog, &get(FILE, ""), None);
@@ -108,7 +113,9 @@ fn what_cannot_be_answered_says_why() {
     let catalog = catalog();
     let size = whole(&catalog).len();
     let (head, body, _) = answered(&catalog, &get(FILE, &format!("Range: bytes={size}-\r\n")), None);
-    assert!(head.starts_with("HTTP/1.1 416 ") && head.contains(&format!("Content-Range: bytes */{size}\r\n")));
+    assert!(
+        head.starts_with("HTTP/1.1 416 ") && head.contains(&format!("Content-Range: bytes */{size}\r\n"))
+    );
     assert!(body.is_empty());
     let post = format!("POST {FILE} HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nab");
     let (head, ..) = answered(&catalog, &post, None);

@@ -65,7 +65,10 @@ impl Handler<SimReactor> for Client {
                 self.first_byte.get_or_insert(at);
                 self.last_byte = at;
                 self.received.extend_from_slice(bytes);
-                let done = answers(&self.received).iter().filter(|answer| answer.body.len() == answer.announced).count();
+                let done = answers(&self.received)
+                    .iter()
+                    .filter(|answer| answer.body.len() == answer.announced)
+                    .count();
                 if done > self.whole.len() {
                     self.whole.push(at);
                     self.ask(reactor, conn);
@@ -75,7 +78,9 @@ impl Handler<SimReactor> for Client {
                     self.left = true;
                 }
             }
-            Event::Closed { error, .. } => self.ended = Some((reactor.now(), error.map(|error| error.kind()))),
+            Event::Closed { error, .. } => {
+                self.ended = Some((reactor.now(), error.map(|error| error.kind())))
+            }
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -25,20 +25,21 @@ struct Serving {
 
 impl Serving {
     fn new(faults: &str) -> Serving {
-        let mut reactor = Epoll::new().unwrap();
-        let Address::Tcp(address) = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap() else {
-            unreachable!("it listens on TCP");
-        };
-        let (stop, waker) = (Arc::new(AtomicBool::new(false)), reactor.waker());
-        let mut server = server(faults, Stalls::None, Limits::default());
+        let stop = Arc::new(AtomicBool::new(false));
+        let (tell, told) = mpsc::channel();
         let thread = thread::spawn({
-            let stop = Arc::clone(&stop);
+            let (stop, faults) = (Arc::clone(&stop), faults.to_owned());
             move || {
+                let mut reactor = Epoll::new().unwrap();
+                let address = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
+                let mut server = server(&faults, Stalls::None, Limits::default());
+                tell.send((address, reactor.waker())).unwrap();
                 while !stop.load(Ordering::Relaxed) {
                     server.step(&mut reactor).unwrap();
                 }
             }
         });
+        let (Address::Tcp(address), waker) = told.recv().unwrap() else { unreachable!("it listens on TCP") };
         Serving { address, stop, waker, thread: Some(thread) }
     }
 
@@ -69,7 +70,10 @@ impl Drop for Serving {
 }
 
 fn last(request: Vec<u8>) -> Vec<u8> {
-    String::from_utf8(request).unwrap().replace("Host: h\r\n", "Host: h\r\nConnection: close\r\n").into_bytes()
+    String::from_utf8(request)
+        .unwrap()
+        .replace("Host: h\r\n", "Host: h\r\nConnection: close\r\n")
+        .into_bytes()
 }
 
 #[test]

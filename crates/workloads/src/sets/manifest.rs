@@ -85,7 +85,8 @@ mod tests {
         assert_eq!(of(&large).bytes, PIECE as u64 + 1);
         assert_eq!(of(&large).xxh3, xxhash_rust::xxh3::xxh3_64(&large));
         assert_ne!(of(b"a"), of(b"b"));
-        let files = [("/v000000/240p.mp4".to_owned(), of(b"a")), ("/v000000/360p.mp4".to_owned(), of(&large))];
+        let files =
+            [("/v000000/240p.mp4".to_owned(), of(b"a")), ("/v000000/360p.mp4".to_owned(), of(&large))];
         let manifest = Manifest { files: files.into() };
         assert_eq!(Manifest::read(manifest.text().as_bytes()), Ok(manifest));
         assert!(Manifest::read(b"[]").is_err());

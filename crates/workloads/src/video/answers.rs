@@ -121,7 +121,9 @@ impl Judge {
     fn content(&self, request: &Request<'_>) -> Content {
         let Request { library, of, ask, .. } = *request;
         match self.verify {
-            Verify::Checksum => library.body(of, ask).map_or(Content::Counted, |body| Content::Compared(body, true)),
+            Verify::Checksum => {
+                library.body(of, ask).map_or(Content::Counted, |body| Content::Compared(body, true))
+            }
             Verify::Length if library.known(of, ask).is_some() => Content::Hashed(Box::default()),
             _ => Content::Counted,
         }
@@ -153,7 +155,8 @@ impl Judge {
                 }
                 match (of, complete) {
                     (Some(of), Some(complete)) if of != complete && self.verify != Verify::None => {
-                        let text = format!("{} is said to have {of} B in all, and has {complete}", path(request));
+                        let text =
+                            format!("{} is said to have {of} B in all, and has {complete}", path(request));
                         Err(Fault::new("wrong length", text))
                     }
                     _ => Ok(()),
@@ -218,7 +221,9 @@ impl Judge {
             return Ok(());
         }
         let detail = match ask {
-            Ask::Chunk(_) => format!("{} has the right length and another content than the set", path(request)),
+            Ask::Chunk(_) => {
+                format!("{} has the right length and another content than the set", path(request))
+            }
             Ask::Index(_) => format!("{} is another playlist than before the load", path(request)),
         };
         Err(Fault::new("wrong content", detail))

@@ -167,7 +167,13 @@ impl Audience {
     /// With arrivals at random and independent lengths their number is Poisson with the mean rate × mean length, a length is
     /// met in proportion to itself, and each is at any of its moments (an M/G/∞ queue). All shares together are the same
     /// viewers however many shares there are.
-    pub fn underway(&mut self, viewers_per_s: f64, mean: Nanos, share: u32, shares: u32) -> Vec<(Viewer, Nanos)> {
+    pub fn underway(
+        &mut self,
+        viewers_per_s: f64,
+        mean: Nanos,
+        share: u32,
+        shares: u32,
+    ) -> Vec<(Viewer, Nanos)> {
         let number = poisson(viewers_per_s * mean.as_secs_f64(), &mut self.streams.stream(HOW_MANY, 0));
         let own = (u64::from(share)..number).step_by(shares.max(1) as usize);
         own.map(|i| self.met(i)).collect()

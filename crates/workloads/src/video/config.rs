@@ -65,7 +65,11 @@ impl VideoConfig {
             return Err(ParseError {
                 what: "mix of clients",
                 given: self.mix.to_string(),
-                problem: format!("it has shares for {} qualities, and there are {}", SHARES.len(), rungs.len()),
+                problem: format!(
+                    "it has shares for {} qualities, and there are {}",
+                    SHARES.len(),
+                    rungs.len()
+                ),
                 hint: "use --mix table-1, which takes the best that each client's bandwidth carries",
             });
         }
@@ -153,9 +157,11 @@ pub(in crate::video) mod tests {
         check(|config| config.verify = Verify::Checksum, None);
         check(|config| config.mix = ClientMix::CloudSuite, None);
         check(|config| config.library = listed(), None);
-        let mixed = |config: &mut VideoConfig| (config.library, config.mix) = (listed(), ClientMix::CloudSuite);
+        let mixed =
+            |config: &mut VideoConfig| (config.library, config.mix) = (listed(), ClientMix::CloudSuite);
         check(mixed, Some("shares for 4 qualities, and there are 1"));
-        let unknown = |config: &mut VideoConfig| (config.library, config.verify) = (listed(), Verify::Checksum);
+        let unknown =
+            |config: &mut VideoConfig| (config.library, config.verify) = (listed(), Verify::Checksum);
         check(unknown, Some("content of another server's segments"));
         check(|config| config.chunk_timeout = Nanos::ZERO, Some("every chunk would be a miss"));
         check(|config| config.urls = vec!["http://h/a?b".parse().unwrap()], Some("ends in a query"));

@@ -230,7 +230,9 @@ impl Library {
             Ask::Chunk(_) => {
                 let content = catalog.content(of.video, of.rung);
                 let range = self.part(of, ask).range;
-                Body::Media(range.map_or(content.range(0..0), |part| content.range(part.first..part.last + 1)))
+                Body::Media(
+                    range.map_or(content.range(0..0), |part| content.range(part.first..part.last + 1)),
+                )
             }
         })
     }
@@ -278,7 +280,8 @@ mod tests {
                 let chunks = library.chunks_until(2, duration);
                 let (mut next, mut shown) = (0, Nanos::ZERO);
                 for chunk in 0..chunks {
-                    let Part { range: Some(range), complete: Some(size) } = library.part(of, Ask::Chunk(chunk))
+                    let Part { range: Some(range), complete: Some(size) } =
+                        library.part(of, Ask::Chunk(chunk))
                     else {
                         panic!("video {video}: chunk {chunk} of {chunks} is empty")
                     };

@@ -32,7 +32,9 @@ pub enum PlaylistError {
     Line { line: usize, problem: &'static str },
     #[error("it lists variants and segments at once")]
     Mixed,
-    #[error("it has no #EXT-X-ENDLIST: it is live, and what will be in it is not known; name one of a recording")]
+    #[error(
+        "it has no #EXT-X-ENDLIST: it is live, and what will be in it is not known; name one of a recording"
+    )]
     NoEnd,
     #[error("it has neither variants nor segments")]
     Empty,

@@ -128,7 +128,10 @@ mod tests {
                 (found, expect) => panic!("{found:?} and not {expect:?}"),
             }
             let asked = String::from_utf8(stream.1).unwrap();
-            assert!(asked.starts_with("GET /v/v000000/240p.bin HTTP/1.1\r\nHost: 10.0.0.1:8080\r\n"), "{asked}");
+            assert!(
+                asked.starts_with("GET /v/v000000/240p.bin HTTP/1.1\r\nHost: 10.0.0.1:8080\r\n"),
+                "{asked}"
+            );
             assert!(asked.ends_with("Range: bytes=0-0\r\n\r\n"), "{asked}");
         };
         let part = |of: u64| format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-0/{of}\r\n\r\n");

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use openloop::{
-    Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Underway, Workload,
-};
+use openloop::{Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Underway, Workload};
 use proto_http::{Method, Template};
 use reactor::Via;
 use spec::workload::{Bandwidth, Verify};
@@ -120,13 +118,7 @@ impl Video {
 }
 
 /// Writes a request.
-pub(super) fn write(
-    template: &Template,
-    library: &Library,
-    of: Watched,
-    ask: Ask,
-    out: &mut Vec<u8>,
-) {
+pub(super) fn write(template: &Template, library: &Library, of: Watched, ask: Ask, out: &mut Vec<u8>) {
     let path = |out: &mut Vec<u8>| library.append_path(of, ask, out);
     match library.part(of, ask).range {
         Some(range) => template.write_range(path, (range.first, range.last), out),

@@ -97,7 +97,12 @@ impl Session {
     }
 
     /// A viewer who came `age` ago, to whom all was answered at once; and their next request, which is due from then on.
-    pub(super) fn underway(viewer: Viewer, age: Nanos, rules: &Rules, audience: &Audience) -> (Session, Step) {
+    pub(super) fn underway(
+        viewer: Viewer,
+        age: Nanos,
+        rules: &Rules,
+        audience: &Audience,
+    ) -> (Session, Step) {
         let mut session = Session { arrived: Some(false), ..Session::new(viewer, rules) };
         let rung = viewer.watched.rung;
         let mut chunk = 0;

@@ -219,17 +219,23 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
     let mut words = Vec::new();
     let (mut all_below, mut n) = (true, usize::MAX);
     for x in at {
-        let pairs = cells.pairs((series, x), (than, x), metric);
-        let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
-        let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
-        if p_value(&logs).is_none() {
-            evidence.untested.push(format!("{x} (n = {})", logs.len()));
+        let pairs = cells.pairs_with_zeros((series, x), (than, x), metric);
+        // Of what may be nothing, such as misses, there is no ratio: the differences themselves are compared then.
+        let have_ratios = pairs.iter().all(|(a, b)| *a > 0.0 && *b > 0.0);
+        let differences: Vec<f64> =
+            pairs.iter().map(|(a, b)| if have_ratios { (a / b).ln() } else { a - b }).collect();
+        if p_value(&differences).is_none() {
+            evidence.untested.push(format!("{x} (n = {})", differences.len()));
         }
-        let Some(middle) = median(&ratios) else { continue };
-        all_below &= middle < 1.0;
-        n = n.min(ratios.len());
-        words.push(format!("{} at {x}", spread(&ratios)));
-        evidence.differences.push(logs);
+        let ratios: Vec<f64> = pairs.iter().map(|(a, b)| a / b).collect();
+        let Some(middle) = median(if have_ratios { &ratios } else { &differences }) else { continue };
+        all_below &= middle < if have_ratios { 1.0 } else { 0.0 };
+        n = n.min(pairs.len());
+        words.push(match have_ratios {
+            true => format!("{} at {x}", spread(&ratios)),
+            false => format!("difference {} at {x}", spread(&differences)),
+        });
+        evidence.differences.push(differences);
     }
     if words.is_empty() {
         return evidence;
@@ -237,7 +243,7 @@ fn below(cells: Cells<'_>, metric: &str, series: &str, than: &str, at: &[X]) -> 
     evidence.finding = if all_below { Finding::HoldsIfTested } else { Finding::Missed };
     if !all_below {
         // Only what points the other way speaks against it.
-        evidence.differences.retain(|logs| median(logs).is_some_and(|middle| middle >= 0.0));
+        evidence.differences.retain(|each| median(each).is_some_and(|middle| middle >= 0.0));
     }
     evidence.n = n;
     evidence.words = format!("{metric} of {series} over that of {than}: {}", words.join("; "));

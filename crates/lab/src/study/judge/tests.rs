@@ -103,6 +103,24 @@ fn below_needs_a_difference_at_every_place() {
 }
 
 #[test]
+fn what_may_be_nothing_is_compared_by_its_differences() {
+    let below = |a: &[f64], b: &[f64], expect: ClaimVerdict, measured: &str| {
+        let mut all = cells("a", &[(10.0, a)]);
+        all.extend(cells("b", &[(10.0, b)]));
+        let at = vec![10.0.into()];
+        let check = Check::Below { metric: "m".into(), series: "a".into(), than: "b".into(), at };
+        let result = judged(check, &all);
+        assert_eq!(result.verdict, expect, "{result:?}");
+        assert!(result.measured.contains(measured), "{}", result.measured);
+    };
+    let some = [0.2, 0.25, 0.3, 0.2, 0.25, 0.3];
+    below(&[0.0; 6], &some, ClaimVerdict::Reproduced, "difference -0.25 (");
+    below(&[0.0, 0.1, 0.0, 0.1, 0.0, 0.1], &some, ClaimVerdict::Reproduced, "n = 6");
+    below(&some, &[0.0; 6], ClaimVerdict::Differs, "difference 0.25 (");
+    below(&[0.0; 6], &[0.0; 6], ClaimVerdict::NotMeasurable, "difference 0 (");
+}
+
+#[test]
 fn below_is_known_only_where_each_of_its_places_can_be_tested() {
     let eight_at = |series: &str, places: &[f64], value: f64| {
         grid(series, &places.iter().map(|x| (*x, value)).collect::<Vec<_>>())

@@ -50,6 +50,7 @@ fn facts(programs: &[&str]) -> Facts {
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),
+        disk: Some(Bytes(1 << 36)),
         no_stages: None,
         programs: programs.iter().map(|name| (*name).to_owned()).collect(),
     }

@@ -123,6 +123,7 @@ fn bench_of(text: &str, claims: &str) -> Bench {
         root: true,
         queues: 1,
         memory: Bytes(1 << 34),
+        disk: Some(Bytes(1 << 40)),
         no_stages: None,
         programs: Vec::new(),
     };

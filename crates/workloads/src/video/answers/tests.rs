@@ -30,7 +30,8 @@ fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers)
     let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { OF };
     let request = Request { library: &asked.library, of, ask: asked.ask, last: false };
     let (judge, mut wire, mut counts) = (Judge { verify: asked.verify }, Wire::default(), Answers::default());
-    let found = |outcome: Result<(), Fault>| outcome.err().map_or_else(String::new, |fault| fault.kind.into());
+    let found =
+        |outcome: Result<(), Fault>| outcome.err().map_or_else(String::new, |fault| fault.kind.into());
     let mut shown: Vec<u8> = Vec::new();
     for piece in bytes.chunks(step) {
         shown.extend_from_slice(piece);
@@ -135,7 +136,12 @@ fn other_answers_fail_by_what_they_are() {
     check(&asked, &with_body("503 Service Unavailable", b"busy"), "status 503", true);
     check(&asked, &with_body("503 Service Unavailable\r\nConnection: close", b""), "status 503", false);
     check(&asked, &with_body("404 Not Found", b""), "status 404", true);
-    check(&asked, &with_body("416 Range Not Satisfiable\r\nContent-Range: bytes */5", b""), "status 416", true);
+    check(
+        &asked,
+        &with_body("416 Range Not Satisfiable\r\nContent-Range: bytes */5", b""),
+        "status 416",
+        true,
+    );
     check(&asked, b"ERROR\r\n", "garbage", false);
     check(&asked, b"", "closed", false);
     let whole = partial(first, last, &complete.to_string(), &body);

@@ -189,8 +189,7 @@ fn servers_share_the_viewers() {
 #[test]
 fn chunks_are_due_at_the_beginning_and_then_at_equal_distances() {
     let check = |ahead: u32, pacing: Pacing, expect: [u64; 6]| {
-        let config =
-            VideoConfig { ahead, pacing, ..of_set("5x1", Popularity::Uniform, ClientMix::Table1) };
+        let config = VideoConfig { ahead, pacing, ..of_set("5x1", Popularity::Uniform, ClientMix::Table1) };
         let audience = audience(&config);
         let found = [0, 1, 2, 3, 4, 5].map(|chunk| audience.offset(0, chunk).0 / 1_000_000_000);
         assert_eq!(found, expect, "{ahead} ahead, {pacing}");

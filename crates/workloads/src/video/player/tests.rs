@@ -120,7 +120,8 @@ fn brute_force(chunks: &[(u64, Option<u64>)], resume_with: u32) -> Viewed {
 /// `TAILLIGHT_PLAYER_INPUTS=1000000 cargo test --release -p workloads player`.
 #[test]
 fn agrees_with_a_look_at_every_millisecond() {
-    let given = std::env::var("TAILLIGHT_PLAYER_INPUTS").map(|text| text.parse().expect("a number of inputs"));
+    let given =
+        std::env::var("TAILLIGHT_PLAYER_INPUTS").map(|text| text.parse().expect("a number of inputs"));
     let inputs: u64 = given.unwrap_or(20_000);
     for seed in 0..inputs {
         let mut random = Streams::new(seed).stream(Purpose::Other(41), 0);

@@ -79,11 +79,8 @@ impl Loader {
     /// Errors: it is no playlist of a whole recording; it leads to another server, or back to a list of variants.
     pub fn take(&mut self, bytes: &[u8]) -> Result<(), PlaylistError> {
         let Some((variant, url)) = self.wanted.pop() else { return Ok(()) };
-        let index = Index {
-            target: target_of(&url),
-            range: None,
-            known: Some((bytes.len() as u64, xxh3_64(bytes))),
-        };
+        let index =
+            Index { target: target_of(&url), range: None, known: Some((bytes.len() as u64, xxh3_64(bytes))) };
         match (parse(bytes)?, variant) {
             (Playlist::Master(master), None) => {
                 self.master = Some(index);
@@ -139,7 +136,12 @@ fn target_of(url: &Url) -> String {
     if url.path.is_empty() { "/".into() } else { url.path.clone() }
 }
 
-fn rung(url: &Url, index: Index, media: Media, variant: Option<Variant>) -> Result<ListedRung, PlaylistError> {
+fn rung(
+    url: &Url,
+    index: Index,
+    media: Media,
+    variant: Option<Variant>,
+) -> Result<ListedRung, PlaylistError> {
     let mut indexes = vec![index];
     if let Some(map) = media.map {
         let target = target_of(&resolve(url, &map.uri)?);

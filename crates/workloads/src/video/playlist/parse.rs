@@ -186,14 +186,16 @@ impl<'a> Reader<'a> {
             self.variants.push(Variant { bandwidth, height, uri: uri.to_owned() });
             return Ok(());
         }
-        let duration = self.duration.take().ok_or("an address without #EXTINF or #EXT-X-STREAM-INF before it")?;
+        let duration =
+            self.duration.take().ok_or("an address without #EXTINF or #EXT-X-STREAM-INF before it")?;
         let range = match self.range.take() {
             None => None,
             Some((length, offset)) => {
                 // Without an offset it follows the part before of the same file.
                 let follows = || self.after.filter(|(file, _)| *file == uri).map(|(_, end)| end);
                 let offset = offset.or_else(follows);
-                let offset = offset.ok_or("its range has no offset, and no part of the same file is before it")?;
+                let offset =
+                    offset.ok_or("its range has no offset, and no part of the same file is before it")?;
                 Some(ByteRange::new(length, offset).ok_or("its range is empty or too large")?)
             }
         };

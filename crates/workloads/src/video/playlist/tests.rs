@@ -27,8 +27,11 @@ fn reads_variants_and_segments() {
         "a comma in quotation marks parts no attributes"
     );
     let found = media(MEDIA).unwrap();
-    let ranges: Vec<_> =
-        found.segments.iter().map(|s| (s.duration.0 / 1_000_000, s.range.map(|r| (r.first, r.last)))).collect();
+    let ranges: Vec<_> = found
+        .segments
+        .iter()
+        .map(|s| (s.duration.0 / 1_000_000, s.range.map(|r| (r.first, r.last))))
+        .collect();
     assert_eq!(ranges, [(10_000, Some((0, 99))), (10_000, Some((100, 149))), (2_500, None)]);
 }
 
@@ -61,7 +64,10 @@ fn what_cannot_be_played_is_refused_with_a_reason() {
     check("#EXTM3U\n#EXT-X-BYTERANGE:a@b\n", "line 2: its range");
     check("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:5\na.ts\n", "line 4: its range has no offset");
     check("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:0@5\na.ts\n", "line 4: its range is empty");
-    check("#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:2@18446744073709551615\na\n", "line 4: its range is empty or");
+    check(
+        "#EXTM3U\n#EXTINF:1,\n#EXT-X-BYTERANGE:2@18446744073709551615\na\n",
+        "line 4: its range is empty or",
+    );
     check("#EXTM3U\n#EXT-X-STREAM-INF:RESOLUTION=1x1\na\n", "line 2: its variant has no BANDWIDTH");
     check("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=0\na\n", "line 2: its variant has no BANDWIDTH");
     check("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,NAME=\"a\n", "line 2: a quotation mark is not closed");
@@ -141,7 +147,8 @@ fn a_playlist_of_segments_is_one_quality() {
     assert_eq!((listing.rungs[0].bits_per_s, listing.rungs[0].name.as_str()), (80, "0k"));
     let listing = followed("http://h/a.m3u8", &[("/a.m3u8", MEDIA)]).unwrap();
     assert_eq!((listing.rungs[0].bits_per_s, listing.rungs[0].name.as_str()), (0, "segment"));
-    let header = MEDIA.replace("#EXTINF:10.000", "#EXT-X-MAP:URI=\"../init.mp4\",BYTERANGE=\"20@5\"\n#EXTINF:10.000");
+    let header =
+        MEDIA.replace("#EXTINF:10.000", "#EXT-X-MAP:URI=\"../init.mp4\",BYTERANGE=\"20@5\"\n#EXTINF:10.000");
     let listing = followed("http://h/x/a.m3u8", &[("/x/a.m3u8", &header)]).unwrap();
     let map = &listing.rungs[0].indexes[1];
     assert_eq!((map.target.as_str(), map.range), ("/init.mp4", ByteRange::new(20, 5)));
@@ -172,7 +179,9 @@ fn the_playlists_of_a_set_list_its_chunks() {
     let catalog = videos::Catalog::new(&"10x1/8".parse().unwrap(), 1).unwrap();
     let video = (0..10).find(|video| catalog.has(*video, 3)).unwrap();
     let files: Vec<(String, String)> = (0..4)
-        .map(|rung| (format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), catalog.playlist(video, rung)))
+        .map(|rung| {
+            (format!("{}/{}.m3u8", catalog.folder(video), videos::RUNGS[rung]), catalog.playlist(video, rung))
+        })
         .chain([(format!("{}/master.m3u8", catalog.folder(video)), catalog.master(video))])
         .collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();

@@ -99,7 +99,10 @@ fn a_client_reads_at_its_bandwidth() {
     let viewer = limited.sessions[0].viewer;
     let route = limited.route(&job);
     let rate = route.read_rate.unwrap();
-    assert_eq!((rate.bits_per_s, route.via.receive_buffer), (viewer.bandwidth as u64, Some(rate.burst.max(4_096))));
+    assert_eq!(
+        (rate.bits_per_s, route.via.receive_buffer),
+        (viewer.bandwidth as u64, Some(rate.burst.max(4_096)))
+    );
     // 1 to 25 Mbps of 1/160 of the bytes at 10 times the speed.
     assert!((62_500..1_562_500).contains(&rate.bits_per_s), "{rate:?}");
     let check = |mbps: f64, burst: u32| {

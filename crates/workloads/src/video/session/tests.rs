@@ -211,7 +211,10 @@ fn without_its_playlist_nothing_of_a_session_is_left() {
     assert_eq!(figure(&counts, "misses"), (0, 4));
     assert_eq!(largest(&counts, "startup"), Some(3));
     let (steps, counts) = played(&config, viewer, &[(s(1), GOOD), (s(1), Outcome::Error)]);
-    assert_eq!(steps.iter().map(|(_, sent)| *sent).collect::<Vec<_>>(), [true, true, false, false, false, false]);
+    assert_eq!(
+        steps.iter().map(|(_, sent)| *sent).collect::<Vec<_>>(),
+        [true, true, false, false, false, false]
+    );
     assert_eq!(figure(&counts, "misses"), (4, 4));
 }
 

@@ -1,0 +1,35 @@
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Tree;
+
+/// Room for files.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Storage {
+    /// What is free where temporary files are made: `/tmp`, or what `TMPDIR` names. Known of this machine only.
+    pub free_bytes: Option<u64>,
+}
+
+impl Storage {
+    pub(crate) fn read(tree: &Tree) -> Storage {
+        let free = || {
+            let found = rustix::fs::statvfs(std::env::temp_dir().as_path()).ok()?;
+            Some(found.f_bavail.saturating_mul(found.f_frsize))
+        };
+        // A tree that was planted lies on the disk of the test that planted it.
+        Storage { free_bytes: if tree.is_here() { free() } else { None } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn room_is_known_of_this_machine_only() {
+        assert!(Storage::read(&Tree::new(Path::new("/"))).free_bytes.is_some());
+        assert_eq!(Storage::read(&Tree::new(&std::env::temp_dir())), Storage::default());
+    }
+}
