@@ -11,7 +11,13 @@ fn library(delivery: Delivery) -> Library {
     Library::new(Videos::Set(catalog, delivery), 1)
 }
 
-const OF: Watched = Watched { video: 3, rung: 1 };
+/// A video of several chunks.
+fn of() -> Watched {
+    let library = library(Delivery::Ranges);
+    let mut all = (0..library.videos()).map(|video| Watched { video, rung: 1 });
+    let found = all.find(|of| library.chunks_until(1, library.duration(*of)) > 5);
+    found.expect("some are longer than 50 s")
+}
 
 /// What is asked for, and how.
 struct Asked {
@@ -27,7 +33,7 @@ fn chunk(chunk: u32, verify: Verify) -> Asked {
 /// Shows `bytes` in pieces of `step` as the answer, and closes behind them. Returns the kind of the fault, empty for none, and
 /// whether the connection stays.
 fn answered(asked: &Asked, bytes: &[u8], step: usize) -> (String, bool, Answers) {
-    let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { OF };
+    let of = if asked.library.videos() == 1 { Watched { video: 0, rung: 0 } } else { of() };
     let request = Request { library: &asked.library, of, ask: asked.ask, last: false };
     let (judge, mut wire, mut counts) = (Judge { verify: asked.verify }, Wire::default(), Answers::default());
     let found =
@@ -60,11 +66,11 @@ fn check(asked: &Asked, bytes: &[u8], kind: &str, stays: bool) {
 
 /// The range of a chunk, and its content.
 fn part(asked: &Asked) -> (u64, u64, u64, Vec<u8>) {
-    let Part { range: Some(range), complete: Some(complete) } = asked.library.part(OF, asked.ask) else {
+    let Part { range: Some(range), complete: Some(complete) } = asked.library.part(of(), asked.ask) else {
         panic!("no part")
     };
     let mut content = vec![0; range.length() as usize];
-    asked.library.body(OF, asked.ask).unwrap().fill(&mut content);
+    asked.library.body(of(), asked.ask).unwrap().fill(&mut content);
     (range.first, range.last, complete, content)
 }
 
@@ -106,7 +112,7 @@ fn a_part_must_be_the_one_that_was_asked_for() {
 #[test]
 fn the_last_chunk_is_as_short_as_it_is() {
     let library = library(Delivery::Ranges);
-    let last = library.chunks_until(1, library.duration(OF)) - 1;
+    let last = library.chunks_until(1, library.duration(of())) - 1;
     let asked = chunk(last, Verify::Checksum);
     let (first, end, complete, body) = part(&asked);
     assert!(end + 1 == complete && body.len() < part(&chunk(0, Verify::None)).3.len());
@@ -153,7 +159,7 @@ fn other_answers_fail_by_what_they_are() {
 fn playlists_come_whole_and_as_they_were() {
     let of_set = |verify: Verify| Asked { library: library(Delivery::Hls), ask: Ask::Index(1), verify };
     let text = {
-        let mut body = of_set(Verify::None).library.body(OF, Ask::Index(1)).unwrap();
+        let mut body = of_set(Verify::None).library.body(of(), Ask::Index(1)).unwrap();
         let mut text = vec![0; body.left() as usize];
         body.fill(&mut text);
         text
