@@ -261,8 +261,11 @@ impl World {
 
     /// Runs the programs until the first has finished, or until nothing more can happen.
     ///
-    /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends.
+    /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends, and where the programs are not in the
+    /// order of their machines, as the clock would stand still then.
     pub fn run(&mut self, programs: &mut [(&mut dyn Program, &mut SimReactor)], limit: Time) {
+        let machines = programs.iter().map(|(_, reactor)| reactor.index());
+        assert!(machines.eq(0..self.wires.borrow().machines.len()), "the programs are not in the machines' order");
         loop {
             let next = {
                 let wires = self.wires.borrow();

@@ -199,7 +199,10 @@ fn playlist_answer(playlist: &str) -> &'static str {
 #[test]
 fn help_and_chapter_say_what_a_rate_is() {
     let help = text(&finish(&mut taillight(&["load", "video", "--help"])));
-    assert!(help.contains("sessions per second") && help.contains("CLOSED LOOP WITHIN THE SESSION"), "{help}");
+    assert!(
+        help.contains("sessions per second") && help.contains("CLOSED LOOP WITHIN THE SESSION"),
+        "{help}"
+    );
     assert!(help.contains("--abandon") && !help.contains("--requests-per-connection"), "{help}");
     let chapter = text(&finish(&mut taillight(&["explain", "video"])));
     for word in ["workload.late", "video.fit = 0.8", "max(0, i - 2) x 10 s", "rebuffer_ratio"] {
@@ -210,7 +213,8 @@ fn help_and_chapter_say_what_a_rate_is() {
 #[test]
 fn a_load_of_viewers_is_kept_with_its_report() {
     let out = TempDir::new().unwrap();
-    let mut command = taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
+    let mut command =
+        taillight(&["load", "video", "--target", &served(""), "--videos", SET, "--speed", "50"]);
     command.args(["--rate", "10", "--window", "2s", "--bandwidth", "off", "--pace", "sleep"]);
     command.args(["--pacing", "closed", "--out"]);
     let output = finish(command.arg(out.path()));

@@ -100,7 +100,7 @@ fn asked(faults: &str, stalls: Stalls, limits: Limits, requests: Vec<Vec<u8>>) -
 
 fn asked_by(mut client: Client, faults: &str, stalls: Stalls, limits: Limits) -> (Client, Vec<Answer>) {
     let mut world = World::new(DELAY);
-    let (mut there, mut here) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    let (mut here, mut there) = (world.machine(Costs::default()), world.machine(Costs::default()));
     let address: Address = "10.0.0.1:80".parse().map(Address::Tcp).unwrap();
     there.listen(&address).unwrap();
     here.connect(&address).unwrap();
