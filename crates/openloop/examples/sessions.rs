@@ -289,7 +289,7 @@ fn serve() {
     let mut reactor = Epoll::new().expect("epoll is there on every Linux");
     let address = reactor.listen(&Address::Tcp(([127, 0, 0, 1], 0).into())).expect("a port is free");
     println!("{address}");
-    io::stdout().flush().expect("somebody reads it");
+    io::stdout().flush().expect("standard output is open");
     let over = Arc::new(AtomicBool::new(false));
     let waker = reactor.waker();
     let ends = Arc::clone(&over);

@@ -34,7 +34,7 @@ const INTERRUPTED: u8 = 130;
 pub(crate) struct ResultArgs {
     /// The target that response times are held to: 'p99<1ms', 'windowed p99<1ms' (the median over windows of
     /// 100 ms of each window's p99), 'raw p99.9<5ms'. A plain p99 is judged windowed where the host disturbs. Sessions are
-    /// held to 'startup<2s,rebuffer<1%,misses<1%' where nothing else is asked for; all conditions must hold.
+    /// held to 'startup<2s,rebuffer<1%,misses<1%' where nothing else is asked for, and to a start-up delay of 10s where they read no faster than their bandwidth; all conditions must hold.
     #[arg(long, default_value = "p99<1ms", value_name = "TARGET")]
     pub qos: Qos,
     /// Folder in which the result gets a folder of its own.

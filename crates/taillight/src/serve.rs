@@ -22,11 +22,11 @@ use units::{Bytes, CpuList, Nanos};
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
-    server: Server,
+    server: Subject,
 }
 
 #[derive(Subcommand, Debug)]
-enum Server {
+enum Subject {
     /// The cache, a memcached-compatible server with a thread per core; the same as sphinxd.
     Sphinx(Box<SphinxArgs>),
     /// The memcached of this machine, of an image, or of your own build.
@@ -122,17 +122,17 @@ const STALLS_UNTIL: Nanos = Nanos::from_secs(86_400);
 
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
     match &args.server {
-        Server::Sphinx(args) if args.around.is_given() => {
+        Subject::Sphinx(args) if args.around.is_given() => {
             around::sphinx(&args.options, &args.typed, &args.around)
         }
-        Server::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
-        Server::Memcached(args) => application::run(&TargetName::app("memcached"), args),
-        Server::Nginx(args) => application::run(&TargetName::app("nginx"), args),
-        Server::Video(args) => application::run(&TargetName::app("video"), args),
-        Server::VideoServer(args) => video_server::run(args),
-        Server::Other(words) => application::other(words),
-        Server::CleanUp => clean_up(),
-        Server::Null(null) => serve_null(null),
+        Subject::Sphinx(args) => sphinx::run(args.options.resolve()?).map(|()| ExitCode::SUCCESS),
+        Subject::Memcached(args) => application::run(&TargetName::app("memcached"), args),
+        Subject::Nginx(args) => application::run(&TargetName::app("nginx"), args),
+        Subject::Video(args) => application::run(&TargetName::app("video"), args),
+        Subject::VideoServer(args) => video_server::run(args),
+        Subject::Other(words) => application::other(words),
+        Subject::CleanUp => clean_up(),
+        Subject::Null(null) => serve_null(null),
     }
 }
 

@@ -104,11 +104,13 @@ impl Qos {
     /// Source: from a start-up delay of 2 s on viewers begin to leave (Krishnan and Sitaraman, IMC'12); of time and of chunks
     /// one in a hundred, ours, as a p99 allows of requests.
     pub fn of_sessions() -> Qos {
-        let startup = Condition::Times {
-            name: "startup".into(),
-            percentile: SESSION_PERCENTILE,
-            limit_ns: Nanos::from_secs(2),
-        };
+        Qos::of_sessions_within(Nanos::from_secs(2))
+    }
+
+    /// The same with another limit of the start-up delay.
+    pub fn of_sessions_within(startup: Nanos) -> Qos {
+        let startup =
+            Condition::Times { name: "startup".into(), percentile: SESSION_PERCENTILE, limit_ns: startup };
         let ratio = |name: &str| Condition::Ratio { name: name.into(), at_most: true, limit_percent: 1.0 };
         Qos { conditions: vec![startup, ratio("rebuffer"), ratio("misses")] }
     }

@@ -82,7 +82,7 @@ impl Counts {
     pub(super) fn stalled(&mut self, length: Nanos) {
         self.stall.values.record(length);
         self.chunks.stalls += 1;
-        self.chunks.stalled = self.chunks.stalled + length;
+        self.chunks.stalled += length;
     }
 
     /// How much was buffered when a chunk came, so long after the window opened.

@@ -195,7 +195,7 @@ impl Session {
         }
         let Some(due) = end.in_window else { return };
         if came {
-            counts.chunks.played = counts.chunks.played + media;
+            counts.chunks.played += media;
         }
         if let Some(buffered) = buffered {
             counts.buffered(due + (end.ended - end.offset), buffered);

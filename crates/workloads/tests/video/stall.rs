@@ -80,7 +80,7 @@ fn session(
         bad |= missed;
         expected.due += 1;
         expected.misses += u64::from(missed);
-        expected.played = expected.played + media;
+        expected.played += media;
     }
     if of_window == 0 {
         return;
@@ -90,7 +90,7 @@ fn session(
     let after = |(at, _): &&(Nanos, Nanos)| *at >= age;
     for (_, length) in viewed.stalls.iter().filter(after) {
         expected.stalls += 1;
-        expected.stalled = expected.stalled + *length;
+        expected.stalled += *length;
         bad = true;
     }
     if age == Nanos::ZERO {

@@ -153,7 +153,7 @@ fn rung(
         let length = segment.range.map(ByteRange::length);
         bytes = bytes.and_then(|sum| sum.checked_add(length?));
         segments.push(Segment { target, range: segment.range, start, media: segment.duration });
-        start = start + segment.duration;
+        start += segment.duration;
     }
     let own = || bytes.map(|bytes| (bytes as f64 * 8.0 / start.as_secs_f64()) as u64);
     let bits_per_s = variant.as_ref().map(|variant| variant.bandwidth).or_else(own).unwrap_or(0);
