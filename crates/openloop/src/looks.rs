@@ -48,11 +48,17 @@ impl Looks {
             // The rest has been there as long as what was read.
             return;
         }
-        // A reactor on a real clock waits within the look, and all that came in until it woke was read then. A simulated one
-        // has waited before, and says the same as then.
-        let within = if waited == self.waited { Nanos::ZERO } else { waited };
-        self.complete = self.asked + within;
+        // All that came in until the reactor woke was read then.
+        self.complete = self.asked + self.within(waited);
         self.number += 1;
+    }
+
+    /// How long the reactor has waited in the present look, of which it says that it `waited`.
+    ///
+    /// One on a real clock waits within the look. A simulated one has waited before it, and says the same as then.
+    #[inline]
+    fn within(&self, waited: Nanos) -> Nanos {
+        if waited == self.waited { Nanos::ZERO } else { waited }
     }
 
     /// How long an answer that is read at `at` may have lain there, in a look for which the reactor `waited` meanwhile: while
@@ -65,7 +71,7 @@ impl Looks {
     /// What one has to know of the present look that is read at `at`.
     #[inline]
     pub(crate) fn at(&self, at: Time, waited: Nanos) -> Look {
-        Look { number: self.number, gap: self.gap(at, waited), waited }
+        Look { number: self.number, gap: self.gap(at, waited), waited: self.within(waited) }
     }
 
     /// How many looks have read all that had come in.
@@ -99,6 +105,24 @@ mod tests {
         looks.end(1, Nanos(1_000));
         looks.begin(Time(9_000), Nanos(3_000));
         assert_eq!(looks.gap(Time(9_000), Nanos(3_000)), Nanos(5_000), "stalled for 5 of 8");
+    }
+
+    #[test]
+    fn only_a_wait_within_the_look_is_one_of_the_look() {
+        let check = |before: u64, reported: u64, expect: u64| {
+            let mut looks = Looks::new(Time(0));
+            looks.begin(Time(1_000), Nanos(before));
+            let look = looks.at(Time(60_000), Nanos(reported));
+            assert_eq!(look.waited, Nanos(expect), "{before}, {reported}");
+            assert_eq!(look.gap, looks.gap(Time(60_000), Nanos(reported)), "{before}, {reported}");
+        };
+        // Spinning, and sleeping within the look.
+        check(0, 0, 0);
+        check(7_000, 0, 0);
+        check(0, 50_000, 50_000);
+        check(7_000, 50_000, 50_000);
+        // Simulated: it has waited before.
+        check(50_000, 50_000, 0);
     }
 
     #[test]
