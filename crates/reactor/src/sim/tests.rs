@@ -282,6 +282,14 @@ fn no_server_listens() {
 }
 
 #[test]
+#[should_panic(expected = "not in the order of their machines")]
+fn programs_that_are_not_in_the_order_of_their_machines_are_refused() {
+    let mut world = World::new(DELAY);
+    let (mut server, mut client) = (world.machine(Costs::default()), world.machine(Costs::default()));
+    world.run(&mut [(&mut Resetter::default(), &mut client), (&mut Echo, &mut server)], LIMIT);
+}
+
+#[test]
 fn a_unix_socket_is_a_stream_under_its_path() {
     let unix = Address::Unix("/run/echo".into());
     assert_eq!(ping_at(&unix, Costs::default(), None).back, Some(Time(1_010_000)));

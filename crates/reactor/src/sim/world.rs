@@ -264,8 +264,9 @@ impl World {
     /// Bounds: panics at `limit`, so that a simulation that goes round in circles ends, and where the programs are not in the
     /// order of their machines, as the clock would stand still then.
     pub fn run(&mut self, programs: &mut [(&mut dyn Program, &mut SimReactor)], limit: Time) {
-        let machines = programs.iter().map(|(_, reactor)| reactor.index());
-        assert!(machines.eq(0..self.wires.borrow().machines.len()), "the programs are not in the machines' order");
+        let count = self.wires.borrow().machines.len();
+        let order = programs.iter().map(|(_, reactor)| reactor.index());
+        assert!(order.eq(0..count), "the programs are not in the order of their machines");
         loop {
             let next = {
                 let wires = self.wires.borrow();
