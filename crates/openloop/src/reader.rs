@@ -265,8 +265,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever reads as soon as nothing is owed gets exactly the rate, whatever a receive brings, and never more than the
-        /// burst and one receive beyond it.
+        /// A reader that reads as soon as nothing is owed gets exactly the rate, whatever a receive brings, and never more than
+        /// the burst and one receive beyond it.
         #[test]
         fn the_mean_is_exact(
             bits_per_s in 1_000u64..10_000_000_000,
