@@ -38,7 +38,8 @@ What viewers see
   misses          chunks that were not whole within --chunk-timeout after they were eligible, of those due; with --late kill
                   also the rest of a session that a late one ended. A chunk is asked for 20 s before it is shown, so that a miss
                   comes about 10 s before a stall: both are told
-  sessions_met    sessions that started within 2 s, did not stall and missed no chunk, of those with a chunk due in the window
+  sessions_met    sessions that started within 2 s, and what their first chunk takes at their bandwidth, did not stall and missed
+                  no chunk, of those with a chunk due in the window
   hopeless        viewers whose quality takes more than their bandwidth: their stalls are no server's fault
   abandoned       viewers who left before the start (--abandon imc12)
 
@@ -127,7 +128,7 @@ fn constants() -> Section {
         entry(
             "good-start",
             GOOD_START.to_string(),
-            "The longest start-up delay of a session that counts as met.",
+            "The longest start-up delay of a session that counts as met, beside what its first chunk takes at its bandwidth.",
             "ours, because viewers leave from 2 s on (Krishnan and Sitaraman, IMC 2012)",
         ),
     ];

@@ -1,7 +1,7 @@
 //! One viewer's session: what is asked for next, and what came of it.
 
 use openloop::{Next, Outcome, Step, StepEnd};
-use spec::workload::{Late, Pacing};
+use spec::workload::{Bandwidth, Late, Pacing};
 use units::Nanos;
 
 use crate::video::audience::{Audience, Viewer};
@@ -10,8 +10,8 @@ use crate::video::counts::Counts;
 use crate::video::library::{Ask, Library};
 use crate::video::player::{Player, Seen};
 
-/// A session is as it should be if it starts within this time, never stalls and misses no chunk. Source: ours; from 2 s on
-/// viewers leave (Krishnan and Sitaraman, IMC 2012).
+/// A session is as it should be if it starts within this time, beside what its first chunks take at its bandwidth, never stalls
+/// and misses no chunk. Source: ours; from 2 s on viewers leave (Krishnan and Sitaraman, IMC 2012).
 pub const GOOD_START: Nanos = Nanos::from_secs(2);
 /// A player asks for no more while so much is buffered. Source: video.js, `GOAL_BUFFER_LENGTH`.
 const GOAL: Nanos = Nanos::from_secs(30);
@@ -25,6 +25,8 @@ pub(super) struct Rules {
     pacing: Pacing,
     resume_with: u32,
     good_start: Nanos,
+    /// Whether clients read no faster than their bandwidth.
+    is_limited: bool,
     goal: Nanos,
     ahead: u32,
 }
@@ -65,10 +67,23 @@ impl Rules {
             pacing: config.pacing,
             resume_with: config.resume_with,
             good_start: library.lasts(GOOD_START),
+            is_limited: config.bandwidth == Bandwidth::Read,
             goal: library.lasts(GOAL),
             ahead: config.ahead,
             library,
         }
+    }
+
+    /// The longest start-up delay of a viewer that is no fault of the server: what the first chunks take at the bandwidth is not.
+    fn good_start(&self, viewer: &Viewer) -> Nanos {
+        if !self.is_limited {
+            return self.good_start;
+        }
+        let rung = viewer.watched.rung;
+        let whole = |chunk: u32| self.library.media(rung, chunk, Nanos(u64::MAX));
+        let first: Nanos = (0..self.resume_with.min(viewer.chunks)).map(whole).sum();
+        let takes = first.0 as f64 * self.library.bit_rate(rung) / viewer.bandwidth;
+        self.good_start + Nanos(takes as u64)
     }
 
     /// The operation of a request: its quality, or the last one, which comes before the first chunk.
@@ -191,7 +206,7 @@ impl Session {
         let Seen { start_up, buffered, slack, stall } = seen;
         if let (Some(delay), Some(true)) = (start_up, self.arrived) {
             counts.started(delay);
-            self.judge(delay > rules.good_start, counts);
+            self.judge(delay > rules.good_start(&self.viewer), counts);
         }
         let Some(due) = end.in_window else { return };
         if came {
@@ -215,7 +230,7 @@ impl Session {
         if !had_started && self.arrived == Some(true) {
             // As an unfinished request does, it enters at its age.
             counts.started(end.ended);
-            if end.ended > rules.good_start {
+            if end.ended > rules.good_start(&self.viewer) {
                 self.judge(true, counts);
             }
         }

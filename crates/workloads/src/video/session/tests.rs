@@ -236,3 +236,21 @@ fn one_who_is_there_goes_on_where_they_would_be() {
     check(11, 4, 20);
     check(49, 7, 50);
 }
+
+#[test]
+fn a_start_is_judged_without_what_the_own_bandwidth_takes() {
+    let (config, viewer) = setup(5, |config| config.bandwidth = Bandwidth::Read);
+    // Half of its bandwidth: 5 s for a chunk.
+    let viewer = Viewer { bandwidth: 2.0 * config.library.bit_rate(0), ..viewer };
+    let check = |config: &VideoConfig, start: Nanos, met: u64| {
+        let (_, counts) = played(config, viewer, &[(start, GOOD)]);
+        assert_eq!(figure(&counts, "sessions_met"), (met, 1), "{start}");
+    };
+    check(&config, s(6), 1);
+    check(&config, s(8), 0);
+    let two = VideoConfig { resume_with: 2, ..config.clone() };
+    check(&two, s(9), 1);
+    let unlimited = VideoConfig { bandwidth: Bandwidth::Off, ..config };
+    check(&unlimited, s(3), 0);
+    check(&unlimited, s(2), 1);
+}
