@@ -214,21 +214,18 @@ impl<W: Workload> Engine<W> {
         let running = self.phase == Phase::Running;
         let next = self.lose_rest(&session, endpoint, &mut request.job, ended, at, !running);
         let session = self.connections[index].session.insert(session);
-        let step = next.filter(|step| session.at(step.offset) < self.end);
-        let Some(step) = step else {
+        let Some(step) = next else {
             session.over = true;
             self.sessions.over.push(index as u32);
-            // One that would go on after the load is cut by its end.
-            *if running && next.is_none() {
-                &mut self.recording.sessions.ended
-            } else {
-                &mut self.recording.sessions.cut
-            } += 1;
+            *if running { &mut self.recording.sessions.ended } else { &mut self.recording.sessions.cut } += 1;
             return;
         };
         request.intended = session.at(step.offset);
         (request.operation, request.begun) = (step.operation as u16, None);
-        if request.intended <= at {
+        if request.intended >= self.end {
+            // It goes on after the load, whose end cuts it: until then it is under way.
+            session.pending = Some(request);
+        } else if request.intended <= at {
             self.offer(request.intended);
             self.next.push((endpoint, index, request));
         } else {

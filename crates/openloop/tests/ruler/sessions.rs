@@ -235,6 +235,19 @@ fn sessions_under_way_at_the_start_make_the_first_second_like_all_others() {
 }
 
 #[test]
+fn sessions_whose_next_step_comes_after_the_load_are_under_way_until_its_end() {
+    let script = |_| (0..=50).map(|i| (ms(400 * i), Nanos::from_micros(10), Answer::Good)).collect::<Vec<_>>();
+    let mut viewers = Viewers::new(script);
+    viewers.ages = (0..10).map(|i| ms(40 * i + 20)).collect();
+    let recording = run(setup(5.0, 100, 209), viewers);
+    assert_accounted(&recording, recording.tally.intended);
+    let live: Vec<u64> = recording.backlog.iter().map(|point| point.sessions).collect();
+    assert!(live.windows(2).all(|two| two[0] <= two[1]) && live[0] >= 10, "{live:?}");
+    let sessions = recording.sessions;
+    assert_eq!((sessions.ended, sessions.cut), (0, 10 + sessions.begun), "{sessions:?}");
+}
+
+#[test]
 fn what_waits_for_a_step_without_an_answer_is_unfinished_at_the_end() {
     let script = |_| {
         let answer = |i: u64| if i == 3 { Answer::Never } else { Answer::Good };
