@@ -236,7 +236,8 @@ fn sessions_under_way_at_the_start_make_the_first_second_like_all_others() {
 
 #[test]
 fn sessions_whose_next_step_comes_after_the_load_are_under_way_until_its_end() {
-    let script = |_| (0..=50).map(|i| (ms(400 * i), Nanos::from_micros(10), Answer::Good)).collect::<Vec<_>>();
+    let script =
+        |_| (0..=50).map(|i| (ms(400 * i), Nanos::from_micros(10), Answer::Good)).collect::<Vec<_>>();
     let mut viewers = Viewers::new(script);
     viewers.ages = (0..10).map(|i| ms(40 * i + 20)).collect();
     let recording = run(setup(5.0, 100, 209), viewers);
