@@ -224,9 +224,9 @@ impl Generator {
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;
-        // Of a video's chunks it waits until it is known whether they are misses.
+        // Of a video's chunks it waits until it is known what became of them.
         let chunks = match &self.spec.workload {
-            Workload::Video(video) => video.chunk_timeout.map_or(Duration::ZERO, Duration::from),
+            Workload::Video(video) => Duration::from(video.longest_chunk()),
             _ => Duration::ZERO,
         };
         [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, chunks]
