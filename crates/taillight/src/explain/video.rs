@@ -121,7 +121,7 @@ fn constants() -> Section {
         ),
         entry(
             "give-up",
-            Video::GIVE_UP.to_string(),
+            spec::workload::Video::GIVE_UP.to_string(),
             "With --late keep a chunk is waited for until so many time-outs have passed.",
             "nginx's send_timeout, 60 s, which are six time-outs of 10 s",
         ),

@@ -147,6 +147,19 @@ fn more_viewers_than_there_is_room_for_are_refused() {
     assert!(matches!(trial.verdict, Verdict::Invalid { .. }), "{:?}", trial.verdict);
 }
 
+#[test]
+fn a_rate_beyond_this_machine_is_an_invalid_trial_that_says_so() {
+    // At fifty times the speed a session lasts 2.7 s: 13 million at a time.
+    let beyond = trial(&served(""), &["--rate", "5M"]);
+    let Verdict::Invalid { reasons } = &beyond.verdict else { panic!("{:?}", beyond.verdict) };
+    let [only] = &reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!(only.reason, results::Reason::RateMissed);
+    assert!(only.detail.contains("the generator is the limit"), "{}", only.detail);
+    assert_eq!((beyond.arrivals.intended, sessions(&beyond).all()), (0, 0), "nothing was sent");
+    let drawn = trial(&served(""), &["--rate", "5M", "--max-sessions", "10"]);
+    assert!(drawn.verdict.to_string().contains("no more than"), "{}", drawn.verdict);
+}
+
 /// A server that answers every request with these bytes and closes.
 fn canned(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
