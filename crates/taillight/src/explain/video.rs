@@ -54,7 +54,7 @@ The bandwidth of clients
 What counts as an answer
 
   Status 206 with exactly the bytes that were asked for. The whole file (200), another range and a part that does not say which
-  are errors, and end the connection, as nobody wants what follows; other statuses, bodies that are cut off or of another
+  are errors, and end the connection, as what follows is of no use; other statuses, bodies that are cut off or of another
   length are errors as well. --verify checksum compares the content with that of the set.
 
 The target
