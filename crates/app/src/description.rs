@@ -60,6 +60,8 @@ pub enum Workload {
     Web,
     /// Requests of those who watch videos, in HTTP.
     Video,
+    /// What users of a social network do, in HTTP.
+    Social,
 }
 
 impl Workload {
@@ -69,6 +71,7 @@ impl Workload {
             Workload::Cache => "cache",
             Workload::Web => "web",
             Workload::Video => "video",
+            Workload::Social => "social",
         }
     }
 }
