@@ -39,15 +39,18 @@ pub(crate) fn most(users: u32) -> u32 {
 pub(crate) fn degrees(users: u32, seed: u64) -> Vec<u32> {
     let normal = Normal::new(0.0, 1.0).expect("it is the standard one");
     let step = |rank: u32| (f64::from(rank) + 0.5) / f64::from(users);
-    let shape: Vec<f64> =
-        (0..users).map(|rank| (SIGMA * normal.inverse_cdf(step(rank))).exp()).collect();
+    let shape: Vec<f64> = (0..users).map(|rank| (SIGMA * normal.inverse_cdf(step(rank))).exp()).collect();
     let of = |value: f64, scale: f64| ((value * scale).round() as u32).clamp(1, most(users));
     let wanted = mean_degree(users) * f64::from(users);
     let total = |scale: f64| shape.iter().map(|value| u64::from(of(*value, scale))).sum::<u64>() as f64;
     let (mut low, mut high) = (0.0, f64::from(MOST));
     for _ in 0..HALVINGS {
         let middle = (low + high) / 2.0;
-        if total(middle) < wanted { low = middle } else { high = middle }
+        if total(middle) < wanted {
+            low = middle
+        } else {
+            high = middle
+        }
         if low.max(1e-3) * (1.0 + 1e-6) > high {
             break;
         }
@@ -84,8 +87,11 @@ mod tests {
             let median = mean_degree(100_000) / (SIGMA * SIGMA / 2.0).exp();
             let normal = Normal::new(0.0, 1.0).unwrap();
             // Rounded to whole numbers: spread over their unit again, in equal steps.
-            let sample: Vec<f64> =
-                drawn[..1000].iter().enumerate().map(|(i, d)| f64::from(*d) + (i % 97) as f64 / 97.0 - 0.5).collect();
+            let sample: Vec<f64> = drawn[..1000]
+                .iter()
+                .enumerate()
+                .map(|(i, d)| f64::from(*d) + (i % 97) as f64 / 97.0 - 0.5)
+                .collect();
             let curve = |at: f64| if at <= 0.0 { 0.0 } else { normal.cdf((at / median).ln() / SIGMA) };
             let test = KolmogorovSmirnov::test(&sample, curve).unwrap();
             assert!(test.p_value > 1e-3, "seed {seed}: {test:?}");

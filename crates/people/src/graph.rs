@@ -69,7 +69,8 @@ impl Graph {
             members[graph.community(user) as usize].push(user);
         }
         for community in &members {
-            let ends = community.iter().flat_map(|user| std::iter::repeat_n(*user, inner[*user as usize] as usize));
+            let ends =
+                community.iter().flat_map(|user| std::iter::repeat_n(*user, inner[*user as usize] as usize));
             drawing.connect(ends.collect(), &mut rng, |_, _| true);
         }
         let all = (0..users).flat_map(|user| {
@@ -132,7 +133,8 @@ impl Drawing {
 
     /// Whether the two are not one, and no friends yet. Cost: a look at the shorter of two lists.
     fn may(&self, one: u32, other: u32) -> bool {
-        let (one, other) = if self.of(one).len() <= self.of(other).len() { (one, other) } else { (other, one) };
+        let (one, other) =
+            if self.of(one).len() <= self.of(other).len() { (one, other) } else { (other, one) };
         one != other && !self.of(one).contains(&other)
     }
 
