@@ -139,35 +139,41 @@
 
   for (const form of document.querySelectorAll('form[data-ajax]')) {
     const { path, sent } = forms[form.dataset.ajax];
+    const text = form.querySelector('textarea');
+    const wrong = form.querySelector('.wrong');
     const button = form.querySelector('button');
-    form.addEventListener('submit', async (event) => {
-      event.preventDefault();
-      if (button.disabled) return;
-      const fields = Object.fromEntries(new FormData(form));
-      delete fields.csrf;
-      button.disabled = true;
-      const wrong = form.querySelector('.wrong');
+
+    async function send(fields) {
       try {
+        sent(await ask(path, fields), fields, form);
         if (wrong) wrong.hidden = true;
-        const answer = await ask(path, fields);
-        if ('body' in fields) {
-          fields.body = fields.body.trim();
-          form.reset();
-        }
-        sent(answer, fields, form);
       } catch (error) {
+        // What could not be sent is given back, unless there is something new already.
+        if (text && text.value === '') text.value = fields.body;
         if (wrong) {
           wrong.textContent = error.message;
           wrong.hidden = false;
         } else {
           button.title = error.message;
         }
-      } finally {
-        button.disabled = false;
       }
+    }
+
+    // One after the other, in the order in which they were written.
+    let last = Promise.resolve();
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const fields = Object.fromEntries(new FormData(form));
+      delete fields.csrf;
+      if (text) {
+        fields.body = fields.body.trim();
+        if (fields.body === '') return;
+        text.value = '';
+      }
+      last = last.then(() => send(fields));
     });
     // Enter sends, as everywhere; with Shift it begins a line.
-    form.querySelector('textarea')?.addEventListener('keydown', (event) => {
+    text?.addEventListener('keydown', (event) => {
       if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         form.requestSubmit();
