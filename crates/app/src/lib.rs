@@ -30,6 +30,7 @@ mod program;
 mod reach;
 mod ready;
 mod running;
+mod secret;
 mod settings;
 mod start;
 mod store;

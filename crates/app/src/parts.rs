@@ -84,6 +84,9 @@ pub struct File {
     /// Whether the result records it as the configuration.
     #[serde(default)]
     pub record: bool,
+    /// Whether no account but that of the service may read it.
+    #[serde(default)]
+    pub private: bool,
 }
 
 /// A program and its arguments.

@@ -15,7 +15,7 @@ $db->run("INSERT IGNORE INTO installation (name, value) VALUES ('secret', ?)", [
 $made = [
     'secret' => $db->value("SELECT value FROM installation WHERE name = 'secret'"),
     // What the password of a name that nobody has is compared with, at the same cost.
-    'nobodys_hash' => password_hash(bin2hex(random_bytes(32)), PASSWORD_BCRYPT, ['cost' => $config['hash_cost']]),
+    'dummy_hash' => password_hash(bin2hex(random_bytes(32)), PASSWORD_BCRYPT, ['cost' => $config['hash_cost']]),
 ];
 umask(0077);
 $file = $config['state'] . '/installation.php';

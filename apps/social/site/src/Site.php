@@ -20,13 +20,13 @@ final class Site
 
     /**
      * @param array<string, mixed> $config `config.php` of this installation
-     * @param array{secret: string, nobodys_hash: string} $made `installation.php`, which `bin/setup.php` makes
+     * @param array{secret: string, dummy_hash: string} $made `installation.php`, which `bin/setup.php` makes
      */
     public function __construct(private readonly array $config, array $made, public readonly Request $request)
     {
         $this->db = new Db($config['database']);
         $this->cache = new Cache($config['cache']);
-        $this->users = new Users($this->db, $this->cache, $config['hash_cost'], $made['nobodys_hash']);
+        $this->users = new Users($this->db, $this->cache, $config['hash_cost'], $made['dummy_hash']);
         $this->friends = new Friends($this->db, $this->cache);
         $this->wall = new Wall($this->db, $this->cache, $this->friends);
         $this->feed = new Feed($this->db, $this->cache, $this->friends);

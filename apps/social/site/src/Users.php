@@ -23,7 +23,7 @@ final class Users
         private readonly Db $db,
         private readonly Cache $cache,
         private readonly int $cost,
-        private readonly string $nobodysHash,
+        private readonly string $dummyHash,
     ) {
     }
 
@@ -106,7 +106,7 @@ final class Users
     public function verified(string $name, string $password): ?int
     {
         $row = self::isName($name) ? $this->db->row('SELECT id, hash FROM users WHERE name = ?', [$name]) : null;
-        $right = password_verify($password, $row['hash'] ?? $this->nobodysHash);
+        $right = password_verify($password, $row['hash'] ?? $this->dummyHash);
         return $right && $row !== null ? (int) $row['id'] : null;
     }
 
