@@ -10,7 +10,7 @@ const HARM = `<script>window.pwned = 1</script><img src=x onerror="window.pwned 
 export default async ({ page, url, words: [mode, user, fresh], context }) => {
   assert.ok(["script", "plain"].includes(mode), mode);
   const script = mode === "script";
-  const HOSTILE = `${HARM} by the friend of ${fresh}`;
+  const HOSTILE = `${HARM} ${fresh}`;
   const cdp = await context.newCDPSession(page);
   await cdp.send("Emulation.setScriptExecutionDisabled", { value: !script });
   const wrong = [];
