@@ -11,6 +11,7 @@ use crate::elsewhere::Address;
 use crate::filling::TableFields;
 use crate::plan::{PeopleSet, Placement, Videos};
 use crate::program::Found;
+use crate::secret::Secret;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
 
@@ -45,6 +46,7 @@ pub(crate) struct Context<'a> {
     memory: u64,
     cpus: &'a [usize],
     connections: usize,
+    secret: &'a Secret,
     instance: usize,
     instances: usize,
     settings: BTreeMap<&'a str, &'a Value>,
@@ -103,6 +105,7 @@ impl Running {
             memory: seat.placement.memory.0,
             cpus: &seat.placement.cpus,
             connections: self.plan.connections,
+            secret: &self.plan.secret,
             instance: seat.number,
             instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
             settings: self.plan.shared().map().into_iter().chain(values.map()).collect(),

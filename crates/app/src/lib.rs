@@ -35,6 +35,7 @@ mod ready;
 mod running;
 mod seed;
 mod seeded;
+mod secret;
 mod settings;
 mod start;
 mod store;

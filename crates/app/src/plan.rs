@@ -12,6 +12,7 @@ use units::{Bytes, CpuList};
 use crate::check::near;
 use crate::description::{App, Service};
 use crate::elsewhere::{Addresses, Machines};
+use crate::secret::Secret;
 use crate::settings::Values;
 use crate::{Error, Running, template};
 
@@ -101,6 +102,8 @@ pub struct Plan {
     pub routed: Option<Subnet>,
     /// Connections that each service must take at once.
     pub connections: usize,
+    /// What its services know each other by.
+    pub(crate) secret: Secret,
     /// The folder of the files that are to be served.
     pub files: Option<PathBuf>,
     /// The videos that are to be served without files.
@@ -128,6 +131,7 @@ impl Plan {
             listen: Ipv4Addr::LOCALHOST.into(),
             routed: None,
             connections: 1024,
+            secret: Secret::draw().expect("the kernel gives random bytes"),
             files: None,
             videos: None,
             people: None,
