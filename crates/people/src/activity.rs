@@ -15,13 +15,13 @@ const CHATTING: u64 = 10;
 /// Messages for each chat. Source: ours.
 const MESSAGES: u64 = 5;
 
-/// When the first is written, and when users came: 2024-01-01 UTC. Units: seconds of Unix time. Source: ours; it is in the
+/// When the first is written, and when users came: 2024-01-01 UTC. Units: ms of Unix time. Source: ours; it is in the
 /// past whenever a site is measured.
-pub(crate) const BEGIN: u64 = 1_704_067_200;
-/// How long users have written: 366 days, the year of [`BEGIN`]. Units: seconds.
-pub(crate) const SPAN: u64 = 366 * 86_400;
-/// How long before that users came. Units: seconds.
-const BEFORE: u64 = 365 * 86_400;
+pub(crate) const BEGIN: u64 = 1_704_067_200_000;
+/// How long users have written: 366 days, the year of [`BEGIN`]. Units: ms.
+pub(crate) const SPAN: u64 = 366 * 86_400_000;
+/// How long before that users came. Units: ms.
+const BEFORE: u64 = 365 * 86_400_000;
 
 /// Keep the streams apart, and those of friendships. Source: the fractions of √37, √41, √43 and √47.
 const POSTED: u64 = 0x152f_ecd8_f70e_5939;
@@ -38,7 +38,7 @@ pub struct Post {
     pub author: u32,
     /// On whose wall it is: the author's, or that of a friend.
     pub wall: u32,
-    /// When it was written. Units: seconds of Unix time.
+    /// When it was written. Units: ms of Unix time.
     pub at: u64,
     /// The text.
     pub body: String,
@@ -64,7 +64,7 @@ pub struct Message {
     pub chat: Chat,
     /// Who wrote it: one of the two.
     pub author: u32,
-    /// When it was sent. Units: seconds of Unix time.
+    /// When it was sent. Units: ms of Unix time.
     pub at: u64,
     /// The text.
     pub body: String,
@@ -152,12 +152,12 @@ impl People {
         Chats { pairs, seed: self.seed() }
     }
 
-    /// When a user came, before the first post. Units: seconds of Unix time.
+    /// When a user came, before the first post. Units: ms of Unix time.
     pub fn created(&self, user: u32) -> u64 {
         BEGIN - 1 - mixed(mixed(self.seed() ^ CAME).wrapping_add(u64::from(user))) % BEFORE
     }
 
-    /// When two became friends, before the first post and after both came. Units: seconds of Unix time.
+    /// When two became friends, before the first post and after both came. Units: ms of Unix time.
     pub fn befriended(&self, one: u32, other: u32) -> u64 {
         let both = self.created(one).max(self.created(other));
         let pair = u64::from(one.min(other)) << 32 | u64::from(one.max(other));

@@ -38,7 +38,7 @@ impl Table {
         }
     }
 
-    /// Its columns in the order in which they are written. Others have their defaults. Times are seconds of Unix time.
+    /// Its columns in the order in which they are written. Others have their defaults. Times are ms of Unix time.
     pub fn columns(self) -> &'static [&'static str] {
         match self {
             Table::Users => &["id", "name", "display", "hash", "created"],
