@@ -15,7 +15,7 @@ mod session;
 mod site;
 mod user;
 
-pub use config::{Known, SocialConfig, TIMEOUT_LIMITS};
+pub use config::{Known, Share, SocialConfig, TIMEOUT_LIMITS};
 pub use counts::{TIERS, of_operation};
 pub use login::{LoginError, Ready, log_in};
 pub use mix::Draw;

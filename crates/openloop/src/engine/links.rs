@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, Phase};
-use crate::{Errors, Outcome, Then, Workload};
+use crate::{Errors, Outcome, Workload};
 
 /// A connection that could not be established again is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);

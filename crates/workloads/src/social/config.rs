@@ -71,6 +71,17 @@ pub struct Known {
     pub(super) run: String,
 }
 
+/// Which part of the users a thread has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which of all machines' threads it is, from 0.
+    pub thread: u32,
+    /// How many those are; at least 1.
+    pub threads: u32,
+    /// In a closed loop, the users that it has.
+    pub population: u32,
+}
+
 /// The users of one thread: who is logged in when the load begins, and who is not.
 pub(super) struct Present {
     /// Logged in, in the middle of a session.
@@ -87,6 +98,11 @@ impl SocialConfig {
     /// Errors: the parameters do not go together.
     pub fn draw(&self) -> Result<Draw, ParseError> {
         Draw::new(&self.mix, self.ajax, &self.site)
+    }
+
+    /// The operations of the mix that the site does not have.
+    pub fn lacks(&self) -> impl Iterator<Item = SocialOperation> {
+        self.site.lacks().into_iter().filter(|operation| self.mix.percent(*operation) > 0.0)
     }
 
     /// How long an answer to a request of `operation` is waited for, after it was sent.
@@ -108,28 +124,38 @@ impl SocialConfig {
         }
     }
 
-    /// Whether there are users enough for `threads` threads, which share them out.
+    /// Whether there are users enough for `threads` threads on each of `processes` generators, which share them out.
     ///
     /// Errors: more would be logged in at once than there are, with the numbers.
-    pub fn check_users(&self, draw: &Draw, threads: u32) -> Result<(), ParseError> {
-        let (mean, threads) = (self.mean_live(draw), f64::from(threads.max(1)));
+    pub fn check_users(&self, draw: &Draw, processes: u32, threads: u32) -> Result<(), ParseError> {
+        let of_process = f64::from(threads.max(1));
+        let (mean, threads) = (self.mean_live(draw), of_process * f64::from(processes.max(1)));
         let own = (f64::from(self.users) / threads).floor();
         let most = match self.population {
-            Some(population) => (f64::from(population) / threads).ceil(),
+            // That of this generator.
+            Some(population) => (f64::from(population) / of_process).ceil(),
             None => mean / threads + SPREAD * (mean / threads).sqrt(),
         };
         if most <= own {
             return Ok(());
         }
-        let each = if threads > 1.0 { format!(", on each of {threads} threads {own}") } else { String::new() };
+        let each =
+            if threads > 1.0 { format!(", on each of {threads} threads {own}") } else { String::new() };
         let (what, hint) = match self.population {
-            Some(_) => ("users of a closed loop", "use a smaller --connections, or --users 10k and a site that is filled with them"),
+            Some(_) => (
+                "users of a closed loop",
+                "use a smaller --connections, or --users 10k and a site that is filled with them",
+            ),
             None => (
                 "users at once",
                 "use a lower --rate, a shorter --think-time, or --users 10k and a site that is filled with them",
             ),
         };
-        let problem = format!("{mean:.0} on average and up to {:.0} are logged in at once, and there are {}{each}", most * threads, self.users);
+        let problem = format!(
+            "{mean:.0} on average and up to {:.0} are logged in at once, and there are {}{each}",
+            most * threads,
+            self.users
+        );
         Err(ParseError { what, given: format!("{mean:.0}"), problem, hint })
     }
 }
@@ -158,9 +184,8 @@ impl Known {
         })
     }
 
-    /// Those whom thread `share.0` of `share.1` has log in before the load, in the order in which [`Social`](super::Social) wants
-    /// them.
-    pub fn logged_in_before(&self, share: (u32, u32)) -> Vec<u32> {
+    /// Those whom a thread has log in before the load.
+    pub fn logged_in_before(&self, share: Share) -> Vec<u32> {
         self.present(share).inside
     }
 
@@ -168,15 +193,12 @@ impl Known {
     ///
     /// With arrivals at random the number of users who are there is Poisson; what is still to come of each session is as at its
     /// login (see [`Draw`]), so that nothing but their login lies behind them.
-    pub(super) fn present(&self, share: (u32, u32)) -> Present {
-        let (thread, threads) = (share.0, share.1.max(1));
+    pub(super) fn present(&self, share: Share) -> Present {
+        let (thread, threads) = (share.thread, share.threads.max(1));
         let mut rng = self.streams.stream(USERS, thread.into());
         let of = |all: u64| (u64::from(thread)..all).step_by(threads as usize).count();
         let (inside, entering, most) = match self.config.population {
-            Some(population) => {
-                let own = of(population.into());
-                (own, 0, own)
-            }
+            Some(_) => (share.population as usize, 0, share.population as usize),
             None => {
                 let per_thought = self.config.users_per_s * self.config.think.as_secs_f64();
                 let number = |mean: f64, of: u64| poisson(mean, &mut self.streams.stream(HOW_MANY, of));
@@ -238,7 +260,8 @@ pub(in crate::social) mod tests {
         let check = |change: fn(&mut SocialConfig), threads: u32, says: Option<&str>| {
             let mut config = config();
             change(&mut config);
-            let found = config.check_users(&config.draw().unwrap(), threads).map_err(|error| error.to_string());
+            let found =
+                config.check_users(&config.draw().unwrap(), 1, threads).map_err(|error| error.to_string());
             match says {
                 None => assert_eq!(found, Ok(())),
                 Some(says) => assert!(found.as_ref().is_err_and(|error| error.contains(says)), "{found:?}"),
@@ -246,7 +269,11 @@ pub(in crate::social) mod tests {
         };
         check(|_| (), 4, None);
         // Sessions of 0.9 s.
-        check(|config| config.users_per_s = 222.0, 1, Some("200 on average and up to 256 are logged in at once, and there are 200"));
+        check(
+            |config| config.users_per_s = 222.0,
+            1,
+            Some("200 on average and up to 256 are logged in at once, and there are 200"),
+        );
         check(|config| config.users_per_s = 150.0, 1, None);
         check(|config| config.users_per_s = 150.0, 100, Some("on each of 100 threads 2"));
         check(|config| config.population = Some(200), 1, None);
@@ -259,14 +286,15 @@ pub(in crate::social) mod tests {
         let known = Known::new(&config, "x1-Y").unwrap();
         assert_eq!(known.run, "x1Y");
         let count = |threads: u32| {
-            let all = (0..threads).map(|thread| known.present((thread, threads)));
+            let all = (0..threads).map(|thread| known.present(Share { thread, threads, population: 0 }));
             let mut users = Vec::new();
             let mut inside = 0;
             for present in all {
                 inside += present.inside.len();
                 users.extend([present.inside, present.entering].concat());
             }
-            let (count, distinct) = (users.len(), users.into_iter().collect::<std::collections::BTreeSet<u32>>());
+            let (count, distinct) =
+                (users.len(), users.into_iter().collect::<std::collections::BTreeSet<u32>>());
             assert_eq!(count, distinct.len(), "none is there twice");
             (inside, count)
         };
@@ -274,9 +302,9 @@ pub(in crate::social) mod tests {
         assert_eq!((count(2), count(3)), ((inside, all), (inside, all)));
         // 50 a second × 0.1 s × 8.8 between and one for the logout; those who enter are one in five of 5.
         assert!((25..70).contains(&inside) && all >= inside, "{inside} of {all}");
-        assert_eq!(known.logged_in_before((0, 1)).len(), inside);
+        assert_eq!(known.logged_in_before(Share { thread: 0, threads: 1, population: 0 }).len(), inside);
         let closed = Known::new(&SocialConfig { population: Some(30), ..config }, "1").unwrap();
-        let present = closed.present((0, 2));
+        let present = closed.present(Share { thread: 0, threads: 2, population: 15 });
         assert_eq!((present.inside.len(), present.entering.len(), present.offline.len()), (15, 0, 0));
     }
 }

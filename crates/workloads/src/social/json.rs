@@ -41,7 +41,9 @@ impl Json {
                     if self.depth == 0 { State::Whole } else { State::Between }
                 }
                 (State::Between, b'}' | b']' | b'{' | b'[') => State::Broken,
-                (State::Before | State::Whole, b' ' | b'\t' | b'\r' | b'\n') | (State::Between, _) => self.state,
+                (State::Before | State::Whole, b' ' | b'\t' | b'\r' | b'\n') | (State::Between, _) => {
+                    self.state
+                }
                 _ => State::Broken,
             };
         }

@@ -55,13 +55,16 @@ impl Draw {
         let can_ajax = MIDDLE.map(|operation| site.has_way(operation, By::Ajax));
         let able = MIDDLE.iter().zip(shares).filter(|(operation, _)| site.has_way(**operation, By::Ajax));
         // Of all operations, of which those between login and logout are as many as the mix has.
-        let most: f64 = able.map(|(_, share)| share * all / there).sum();
+        let most = able.map(|(_, share)| share * all / there).fold(0.0, |sum, share| sum + share);
         let asked = ajax.map_or(most, OperationShare::percent);
         if asked > most + ROUNDING {
             return Err(ParseError {
                 what: "share of AJAX",
                 given: format!("{asked}%"),
-                problem: format!("pages of the site {} can do {most} % of this mix without being loaded anew", site.name()),
+                problem: format!(
+                    "pages of the site {} can do {most} % of this mix without being loaded anew",
+                    site.name()
+                ),
                 hint: "use --ajax 23%, or leave it out for as many as can be",
             });
         }

@@ -130,7 +130,13 @@ enum Ahead {
 }
 
 /// Appends the request that a session is at. `scratch` is used meanwhile.
-pub(super) fn write(known: &Known, session: &mut Session, is_last: bool, scratch: &mut [Vec<u8>; 2], out: &mut Vec<u8>) {
+pub(super) fn write(
+    known: &Known,
+    session: &mut Session,
+    is_last: bool,
+    scratch: &mut [Vec<u8>; 2],
+    out: &mut Vec<u8>,
+) {
     let site = &known.config.site;
     let [value, form] = scratch;
     let request = match session.at {
@@ -299,17 +305,28 @@ fn judge(
     if site.is_lost_by(response.status) {
         return Err(lost(session, counts, &format!("status {}", response.status)));
     }
-    if site.is_refused_by(response.status) && response.status != site.pages[usize::from(request.page)].status {
-        let detail = format!("{}: status {}: its token, or what it asks for, is refused", about(session), response.status);
+    if site.is_refused_by(response.status) && response.status != site.pages[usize::from(request.page)].status
+    {
+        let detail = format!(
+            "{}: status {}: its token, or what it asks for, is refused",
+            about(session),
+            response.status
+        );
         return Err(Fault::new(TOKEN, detail));
     }
     let page = &site.pages[usize::from(request.page)];
     if response.status != page.status {
-        let detail = format!("{} was answered with status {} and not {}", about(session), response.status, page.status);
+        let detail = format!(
+            "{} was answered with status {} and not {}",
+            about(session),
+            response.status,
+            page.status
+        );
         return Err(Fault::new(kind(response.status), detail));
     }
     if is_first && request.location.is_some() {
-        let detail = format!("{} was answered with status {} and no redirect", about(session), response.status);
+        let detail =
+            format!("{} was answered with status {} and no redirect", about(session), response.status);
         return Err(Fault::new(ASTRAY, detail));
     }
     looks(session, wire, page)?;
@@ -359,7 +376,8 @@ fn redirect(
 ) -> Result<Ahead, Fault> {
     let to = |session: &Session| String::from_utf8_lossy(&session.location).into_owned();
     if matches!(status, 307 | 308) && is_first && request.form.is_some() {
-        let detail = format!("{}: status {status} has the form sent again to {}", about(session), to(session));
+        let detail =
+            format!("{}: status {status} has the form sent again to {}", about(session), to(session));
         return Err(Fault::new(ASTRAY, detail));
     }
     let is_expected = match (&request.location, is_first) {
@@ -379,7 +397,8 @@ fn redirect(
         return Err(Fault::new(ASTRAY, format!("{} leads to {}", about(session), to(session))));
     }
     if usize::from(session.hops) >= HOPS_MAX {
-        let detail = format!("{}: more than {HOPS_MAX} redirects, the last to {}", about(session), to(session));
+        let detail =
+            format!("{}: more than {HOPS_MAX} redirects, the last to {}", about(session), to(session));
         return Err(Fault::new(LOOP, detail));
     }
     session.hops += 1;
@@ -396,14 +415,18 @@ fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
     }
     if let Some(place) = (0..page.has.len()).find(|place| wire.found & 1 << place == 0) {
         let text = String::from_utf8_lossy(page.has[place].text());
-        return Err(Fault::new(WRONG, format!("{}: the page is no {}: it lacks '{text}'", about(session), page.name)));
+        return Err(Fault::new(
+            WRONG,
+            format!("{}: the page is no {}: it lacks '{text}'", about(session), page.name),
+        ));
     }
     for (place, (value, between)) in (page.has.len()..).zip(&page.takes) {
         let is_plain = |value: &[u8]| value.iter().all(|byte| *byte == b' ' || byte.is_ascii_graphic());
         let is_good = wire.takes[place] == Take::Taken && is_plain(&session.fresh[usize::from(*value)]);
         if !is_good {
             let text = String::from_utf8_lossy(between.before());
-            let detail = format!("{}: the page {} has nothing to take behind '{text}'", about(session), page.name);
+            let detail =
+                format!("{}: the page {} has nothing to take behind '{text}'", about(session), page.name);
             return Err(Fault::new(NOTHING, detail));
         }
     }

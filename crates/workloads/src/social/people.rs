@@ -38,6 +38,7 @@ impl Offline {
     }
 
     /// How many there are.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.users.len()
     }

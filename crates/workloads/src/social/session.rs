@@ -112,6 +112,7 @@ impl Session {
     }
 
     /// Whether the session is open to this user on the site, as far as is known.
+    #[cfg(test)]
     pub(super) fn is_logged_in(&self) -> bool {
         self.is_logged_in
     }

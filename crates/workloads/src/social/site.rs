@@ -14,9 +14,9 @@ pub use parse::SiteError;
 pub(super) use template::{Cast, Template, Value};
 
 /// The most texts that are looked for in one page. Source: ours; each takes a few bytes of each connection.
-pub const LOOKS_MAX: usize = 8;
+pub(super) const LOOKS_MAX: usize = 8;
 /// The most values that are taken from pages. Source: likewise, of each user.
-pub const TAKEN_MAX: usize = 8;
+pub(super) const TAKEN_MAX: usize = 8;
 
 /// How a site is used.
 #[derive(Clone, Debug)]
@@ -93,8 +93,10 @@ impl Site {
             spec::workload::Site::Elgg => Site::read("elgg", ELGG),
             spec::workload::Site::File(file) => {
                 let name = file.display().to_string();
-                let text = std::fs::read_to_string(file)
-                    .map_err(|error| SiteError { site: name.clone(), problem: format!("cannot be read: {error}") })?;
+                let text = std::fs::read_to_string(file).map_err(|error| SiteError {
+                    site: name.clone(),
+                    problem: format!("cannot be read: {error}"),
+                })?;
                 Site::read(&name, &text)
             }
         }

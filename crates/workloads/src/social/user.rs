@@ -7,7 +7,7 @@ use openloop::{Fault, Next, Parsed, Parts, Step, StepEnd, Then, Underway, Worklo
 use spec::workload::SocialOperation;
 use units::Nanos;
 
-use crate::social::config::{ARRIVING, Known, UNDERWAY};
+use crate::social::config::{ARRIVING, Known, Share, UNDERWAY};
 use crate::social::counts::Counts;
 use crate::social::login::Ready;
 use crate::social::pages::{self, Wire};
@@ -32,7 +32,7 @@ pub struct Job {
 /// Shape: sessions lie in a table, whose places are used again. Cost: about 700 B a session, its cookies with it.
 pub struct Social {
     known: Arc<Known>,
-    share: (u32, u32),
+    share: Share,
     offline: Offline,
     rng: Rng,
     /// Those who are there when the load begins, with the step that comes next.
@@ -44,14 +44,14 @@ pub struct Social {
 }
 
 impl Social {
-    /// The users of thread `share.0` of `share.1`, of all machines' threads. `ready` are those who were logged in before, of
+    /// The users of a thread. `ready` are those who were logged in before, of
     /// [`Known::logged_in_before`]; of others there are no sessions when the load begins.
-    pub fn new(known: &Arc<Known>, share: (u32, u32), ready: Vec<Ready>) -> Social {
+    pub fn new(known: &Arc<Known>, share: Share, ready: Vec<Ready>) -> Social {
         let present = known.present(share);
         let (mut rng, mut offline) = (present.rng, present.offline);
-        let mut number = FROM_BEFORE + u64::from(share.0);
+        let mut number = FROM_BEFORE + u64::from(share.thread);
         let mut next = || {
-            number += u64::from(share.1.max(1));
+            number += u64::from(share.threads.max(1));
             (number, known.streams.stream(UNDERWAY, number))
         };
         let mut underway = Vec::with_capacity(present.inside.len() + present.entering.len());
@@ -124,9 +124,10 @@ impl Workload for Social {
         let rng = self.known.streams.stream(ARRIVING, seq);
         let session = Session::new(user.unwrap_or(NOBODY), seq, rng, &self.known);
         if user.is_none() {
-            let (thread, threads) = self.share;
+            let Share { thread, threads, .. } = self.share;
             let own = (thread..self.known.config.users).step_by(threads.max(1) as usize).count();
-            let detail = format!("all {own} users of this thread are logged in, and none is left for another session");
+            let detail =
+                format!("all {own} users of this thread are logged in, and none is left for another session");
             parts.refuse(Fault::new(NO_USER, detail));
         }
         let operation = session.operation.place();
@@ -137,7 +138,8 @@ impl Workload for Social {
 
     fn underway(&mut self) -> Vec<Underway<Job>> {
         let there = std::mem::take(&mut self.underway);
-        let under = |(session, step)| Underway { age: Nanos::ZERO, endpoint: 0, step, job: self.begin(session) };
+        let under =
+            |(session, step)| Underway { age: Nanos::ZERO, endpoint: 0, step, job: self.begin(session) };
         there.into_iter().map(under).collect()
     }
 

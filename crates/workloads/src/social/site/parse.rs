@@ -112,21 +112,26 @@ impl Reader<'_> {
         for request in written.request {
             let way = self.way(&request, &mut ways)?;
             let next = requests.len() as u16;
-            if way.is_empty() {
+            if way.start == way.end {
                 *way = next..next;
             } else if way.end != next {
                 let name = request.operation.get_ref();
-                return Err(self.at(&request.operation, format!("the requests of {name} do not follow each other")));
+                return Err(
+                    self.at(&request.operation, format!("the requests of {name} do not follow each other"))
+                );
             }
             way.end += 1;
             requests.push(self.request(&request, &names)?);
         }
         for operation in [SocialOperation::Login, SocialOperation::Logout] {
             if ways[operation.place()][0].is_empty() {
-                return Err(format!("it has no request of {} by page, which each session begins or ends with", operation.name()));
+                return Err(format!(
+                    "it has no request of {} by page, which each session begins or ends with",
+                    operation.name()
+                ));
             }
         }
-        let paths = |paths: &[Spanned<String>]| {
+        let paths = |paths: &[Spanned<String>]| -> Result<Vec<Vec<u8>>, String> {
             paths.iter().map(|path| self.path(path).map(|()| path.get_ref().clone().into_bytes())).collect()
         };
         Ok(Site {
@@ -144,20 +149,27 @@ impl Reader<'_> {
 
     fn page(&mut self, name: String, page: WrittenPage) -> Result<Page, String> {
         if page.has.len() + page.take.len() > LOOKS_MAX {
-            return Err(format!("the page {name} looks for {} texts; at most {LOOKS_MAX} are", page.has.len() + page.take.len()));
+            return Err(format!(
+                "the page {name} looks for {} texts; at most {LOOKS_MAX} are",
+                page.has.len() + page.take.len()
+            ));
         }
         if !(100..=999).contains(page.status.get_ref()) {
             return Err(self.at(&page.status, format!("{} is no status", page.status.get_ref())));
         }
         let mut has = Vec::new();
         for text in &page.has {
-            has.push(Needle::new(text.get_ref().as_bytes()).ok_or_else(|| self.no_needle(text, text.get_ref()))?);
+            has.push(
+                Needle::new(text.get_ref().as_bytes()).ok_or_else(|| self.no_needle(text, text.get_ref()))?,
+            );
         }
         let mut takes = Vec::new();
         for (value, texts) in &page.take {
             let [before, behind] = &texts.get_ref()[..] else {
                 let count = texts.get_ref().len();
-                return Err(self.at(texts, format!("{value} is taken between two texts, and there are {count}")));
+                return Err(
+                    self.at(texts, format!("{value} is taken between two texts, and there are {count}"))
+                );
             };
             let between = Between::new(before.as_bytes(), behind.as_bytes());
             let wrong = if Needle::new(before.as_bytes()).is_none() { before } else { behind };
@@ -176,7 +188,8 @@ impl Reader<'_> {
             return Err(self.at(at, format!("{{{name}}} is a value of users, and is not taken from a page")));
         }
         if self.taken.len() >= TAKEN_MAX {
-            return Err(self.at(at, format!("more than {TAKEN_MAX} values are taken from pages, the last {{{name}}}")));
+            return Err(self
+                .at(at, format!("more than {TAKEN_MAX} values are taken from pages, the last {{{name}}}")));
         }
         self.taken.push(name.to_owned());
         Ok((self.taken.len() - 1) as u8)
@@ -197,7 +210,10 @@ impl Reader<'_> {
             Some("ajax") if operation.has_ajax() => 1,
             Some(other) => {
                 let by = request.by.as_ref().expect("it was looked at");
-                return Err(self.at(by, format!("{name} is not done by '{other}'; write page, or ajax of what a page can do")));
+                return Err(self.at(
+                    by,
+                    format!("{name} is not done by '{other}'; write page, or ajax of what a page can do"),
+                ));
             }
         };
         Ok(&mut ways[operation.place()][by])
@@ -206,11 +222,13 @@ impl Reader<'_> {
     fn request(&self, request: &WrittenRequest, names: &BTreeMap<String, u16>) -> Result<Request, String> {
         self.path(&request.path)?;
         let name = request.page.get_ref();
-        let page = *names.get(name).ok_or_else(|| self.at(&request.page, format!("there is no page '{name}'")))?;
+        let page =
+            *names.get(name).ok_or_else(|| self.at(&request.page, format!("there is no page '{name}'")))?;
         let mut headers = String::new();
         for header in &request.headers {
             let text = header.get_ref();
-            let is_token = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            let is_token =
+                |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
             if !text.split_once(':').is_some_and(|(name, _)| is_token(name)) || !is_plain(text) {
                 return Err(self.at(header, format!("'{text}' is no header, such as \"X-CSRF: {{csrf}}\"")));
             }
@@ -238,9 +256,11 @@ impl Reader<'_> {
 
     fn template<T>(&self, at: &Spanned<T>, text: &str) -> Result<Template, String> {
         let taken = |name: &str| self.taken.iter().position(|taken| taken == name);
-        let value = |name: &str| Value::named(name).or_else(|| taken(name).map(|place| Value::Taken(place as u8)));
+        let value =
+            |name: &str| Value::named(name).or_else(|| taken(name).map(|place| Value::Taken(place as u8)));
         Template::read(text, value).map_err(|problem| {
-            let names: Vec<&str> = Value::names().chain(self.taken.iter().map(String::as_str)).collect();
+            let mut names: Vec<&str> = Value::names().collect();
+            names.extend(self.taken.iter().map(String::as_str));
             self.at(at, format!("{problem}; there are {}", names.join(", ")))
         })
     }

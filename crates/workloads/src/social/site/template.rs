@@ -73,7 +73,8 @@ impl Template {
             let end = from.find('}').filter(|_| from.starts_with('{'));
             let end = end.ok_or_else(|| format!("'{text}' has a brace without its other"))?;
             let name = &from[1..end];
-            let found = value(name).ok_or_else(|| format!("'{text}' has the value {{{name}}}, which there is not"))?;
+            let found = value(name)
+                .ok_or_else(|| format!("'{text}' has the value {{{name}}}, which there is not"))?;
             if !before.is_empty() {
                 pieces.push(Piece::Text(before.as_bytes().into()));
             }
@@ -87,7 +88,12 @@ impl Template {
     }
 
     /// Appends the text with its values, encoded as those of a form. `scratch` is used meanwhile.
-    pub(in crate::social) fn append_encoded(&self, cast: &impl Cast, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    pub(in crate::social) fn append_encoded(
+        &self,
+        cast: &impl Cast,
+        scratch: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) {
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => out.extend_from_slice(text),
@@ -142,7 +148,9 @@ mod tests {
         check("{name}", "anna", "anna");
         check("/", "/", "/");
         check("", "", "");
-        for (text, says) in [("{nam}", "{nam}"), ("{name", "brace"), ("a}", "brace"), ("}{name}", "brace"), ("{}", "{}")] {
+        for (text, says) in
+            [("{nam}", "{nam}"), ("{name", "brace"), ("a}", "brace"), ("}{name}", "brace"), ("{}", "{}")]
+        {
             let error = Template::read(text, known).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
         }

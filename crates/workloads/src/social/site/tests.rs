@@ -38,12 +38,25 @@ fn a_broken_description_is_refused_with_its_line() {
     check("'data-post=\"'", "''", &format!("line {}: the text ''", line("data-post")));
     check("['data-post=\"', '\"']", "['data-post=\"']", "post is taken between two texts, and there are 1");
     check("take.post", "take.body", "{body} is a value of users");
-    check("csrf={csrf}&name={new}", "csrf={tocken}&name={new}", &format!("line {}: 'csrf={{tocken}}", line("{new}")));
-    check("{new}", "{new", "a brace without its other");
+    check(
+        "csrf={csrf}&name={new}",
+        "csrf={tocken}&name={new}",
+        &format!("line {}: 'csrf={{tocken}}", line("{new}")),
+    );
+    check("{new}", "{new", "has the value {new&display={display}, which there is not");
+    check(
+        "&password={password}\"\nlocation = \"/login\"",
+        "&password={password\"\nlocation = \"/login\"",
+        "a brace without its other",
+    );
     check("path = \"/register\"", "path = \"register\"", "'register' is no path");
     check("path = \"/register\"", "path = \"/a b\"", "'/a b' is no path");
     check("page = \"register\"", "page = \"registry\"", "there is no page 'registry'");
-    check("operation = \"home\"", "operation = \"homes\"", "there is no operation 'homes'; there are create-user");
+    check(
+        "operation = \"home\"",
+        "operation = \"homes\"",
+        "there is no operation 'homes'; there are create-user",
+    );
     check("by = \"ajax\"", "by = \"json\"", "wall-post is not done by 'json'");
     check("X-CSRF: {csrf}", "X CSRF", "'X CSRF' is no header");
     check("X-CSRF: {csrf}", "X-CSRF: {csrf}\\r\\nHost: evil", "is no header");
@@ -51,7 +64,11 @@ fn a_broken_description_is_refused_with_its_line() {
     check("[page.home]", "[page.home]\nstatus = 99", "99 is no status");
     check("[page.home]", "[page.home]\nstatsu = 200", "statsu");
     check("name = \"own\"", "nmae = \"own\"", "line 6");
-    check("operation = \"login\"\npath = \"/login\"\npage", "operation = \"home\"\npath = \"/login\"\npage", "do not follow each other");
+    check(
+        "operation = \"login\"\npath = \"/login\"\npage",
+        "operation = \"home\"\npath = \"/login\"\npage",
+        "do not follow each other",
+    );
     let looks = "has = ['1', '2', '3', '4', '5', '6', '7', '<main id=\"home\"']";
     check("has = ['<main id=\"home\"']", looks, "the page home looks for 11 texts");
     let without = Site::read("x.toml", "name = \"x\"").unwrap_err().to_string();
