@@ -1,25 +1,20 @@
 //! Starts one instance of a service: its addresses, files and arguments, and the wait until it is ready.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt, chown};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use launch::{Instance, Spec, StopSignal, User, free_port_at};
+use launch::{Instance, Spec, StopSignal, free_port_at};
 
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Protocol, Signal};
 use crate::elsewhere::Address;
-use crate::{Error, Running, npm, pin, ready, template};
+use crate::{Error, Running, files, npm, pin, ready, template};
 
 /// How often other ports are tried because another process took one between the choice and the start.
 const PORT_TRIES: usize = 5;
 /// How long a program that prepares the folder of an instance may take: a database's first folder takes some s.
 const PREPARE: Duration = Duration::from_secs(120);
-/// Permissions of a file that only its owner reads.
-const PRIVATE: u32 = 0o600;
 
 impl Running {
     /// Starts one instance and waits until it is ready; another port is tried where one is taken meanwhile.
@@ -92,6 +87,15 @@ impl Running {
         }
         let mut configuration = None;
         for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
+            if let Some(name) = &file.folder {
+                let to = folder.path().join(&file.path);
+                app.copy_folder(name, &to).map_err(|source| launch::Error::Os {
+                    name: format!("{}: {}", service.name, to.display()),
+                    doing: "cannot copy files of the application to it",
+                    source,
+                })?;
+                continue;
+            }
             let text = match (&file.template, &file.npm) {
                 (Some(name), _) => {
                     let template = app.templates.get(name).map_or("", String::as_str);
@@ -108,10 +112,12 @@ impl Running {
                 (None, None) => continue,
             };
             let path = folder.path().join(&file.path);
-            let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-            let written = folder.and_then(|()| match file.private {
-                true => write_private(&path, &text, account(service).as_ref()),
-                false => fs::write(&path, &text),
+            let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+                if file.private {
+                    files::write_private(&path, &text, account(service).as_ref())
+                } else {
+                    fs::write(&path, &text)
+                }
             });
             written.map_err(|source| launch::Error::Os {
                 name: format!("{}: {}", service.name, path.display()),
@@ -251,15 +257,4 @@ impl Running {
         }
         Ok(reached)
     }
-}
-
-/// Writes a file that only `user`, or this process's account, may read. It is made anew, so that none that was there before keeps it open.
-fn write_private(path: &Path, text: &[u8], user: Option<&User>) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)?;
-    file.write_all(text)?;
-    user.map_or(Ok(()), |user| chown(path, Some(user.uid), Some(user.gid)))
 }

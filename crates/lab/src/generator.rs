@@ -220,7 +220,7 @@ impl Generator {
     fn allowance(&self, load: Load) -> Duration {
         let keys = match &self.spec.workload {
             Workload::Cache(cache) => keys(cache),
-            Workload::Web(_) | Workload::Video(_) | Workload::Null(_) => 0,
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => 0,
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;

@@ -2,9 +2,6 @@
 
 use dist::mixed;
 
-/// The password of every user: one hash for all, since 10 000 hashes of bcrypt's cost 10 would take 15 min.
-pub const PASSWORD: &str = "taillight";
-
 /// Digits of a name. A million users have numbers up to 1 000 000.
 const DIGITS: usize = 7;
 /// What a name begins with.

@@ -109,6 +109,8 @@ fn sessions() -> Sessions {
         ended: 7,
         cut: 6,
         refused: 5,
+        never_begun: 4,
+        faulty: 3,
         distributions: [("startup".to_owned(), startup)].into(),
         ..Sessions::default()
     }

@@ -51,6 +51,7 @@ pub fn sent(
         Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
         Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
         Workload::Video(video) => Sent::Video(video::config(video, spec, urls, listing)?.map(Box::new)),
+        Workload::Social(_) => bail!("no site is described yet to send the social workload to"),
         Workload::Null(_) => Sent::Null,
     })
 }

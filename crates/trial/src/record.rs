@@ -191,7 +191,7 @@ fn connections(recording: &Recording) -> Option<ConnectionSpread> {
 
 /// What became of sessions, and what they were measured by.
 fn sessions(recording: &Recording) -> Sessions {
-    let SessionTally { underway, begun, refused, ended, cut } = recording.sessions;
+    let SessionTally { underway, begun, refused, never_begun, faulty, ended, cut } = recording.sessions;
     let distributions = recording
         .distributions
         .iter()
@@ -199,7 +199,18 @@ fn sessions(recording: &Recording) -> Sessions {
     let live: Vec<(f64, u64)> =
         recording.backlog.iter().map(|point| (point.offset.as_secs_f64(), point.sessions)).collect();
     let distributions = distributions.collect();
-    Sessions { begun, underway, ended, cut, refused, distributions, ..Sessions::default() }.with_live(&live)
+    Sessions {
+        begun,
+        underway,
+        ended,
+        cut,
+        refused,
+        never_begun,
+        faulty,
+        distributions,
+        ..Sessions::default()
+    }
+    .with_live(&live)
 }
 
 fn datagrams(recording: &Recording) -> Option<Datagrams> {

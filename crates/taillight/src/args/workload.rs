@@ -4,7 +4,7 @@ use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use spec::Workload;
-use spec::workload::{Cache, Null, Video, Web};
+use spec::workload::{Cache, Null, Social, Video, Web};
 
 use crate::job::Setting;
 
@@ -59,6 +59,8 @@ pub(crate) enum On<C: Args> {
     Web(Box<Measured<Web, C>>),
     /// Sessions of viewers, who watch videos of a server in chunks; --rate is how many come per second.
     Video(Box<Measured<Video, C>>),
+    /// Sessions of users of a social network, who log in, do what the mix says and log out; --rate is how many come per second.
+    Social(Box<Measured<Social, C>>),
     /// Lines to a null server, to test the ruler.
     Null(Box<Measured<Null, C>>),
 }
@@ -83,6 +85,7 @@ impl<C: Args> On<C> {
             On::Cache(on) => (on.command, on.setting, Workload::Cache(Box::new(on.workload)), on.typed),
             On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
             On::Video(on) => (on.command, on.setting, Workload::Video(Box::new(on.workload)), on.typed),
+            On::Social(on) => (on.command, on.setting, Workload::Social(Box::new(on.workload)), on.typed),
             On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
         }
     }
