@@ -254,7 +254,8 @@ mod tests {
         spec.load = Load::Rate("20k".parse().unwrap());
         spec.generator =
             parsed("--cpus 0,2-3 --arrivals etc+ramp:0..1/10s --think 1500us --agents a:1,b:2 --pace sleep");
-        spec.target = parsed("--server-memory 64MiB --server-cpus cores:4 --form lxc --files-in /x");
+        spec.target =
+            parsed("--server-memory 64MiB --server-cpus cores:4 --form lxc --files-in /x --reset never");
         spec.target.args = vec!["-o".into(), "x".into()];
         spec.target.set = vec!["gzip=6".into()];
         spec.knobs = vec!["smt=off".parse().unwrap()];

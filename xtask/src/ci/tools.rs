@@ -10,11 +10,13 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 21] = [
+const PACKAGES: [(&str, &str, &str); 23] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
     ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
+    ("mariadbd", "mariadb-server", "the tests of the social network"),
+    ("php-fpm8.2", "php8.2-fpm", "the tests of the social network"),
     ("curl", "curl", "the test that fetches files as a user would"),
     ("chromium", "chromium", "the tests that open the report and play videos in a browser"),
     ("node", "nodejs", "the tests that drive a browser, and of clients in JavaScript"),
@@ -37,14 +39,18 @@ const PACKAGES: [(&str, &str, &str); 21] = [
 ];
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
-/// programs in `PATH`, so whether they are there is told by the package's own list of files.
-const CLIENTS: [&str; 8] = [
+/// programs in `PATH`, so whether they are there is told by the package's own list of files. With them what PHP needs for
+/// the social network.
+const CLIENTS: [&str; 11] = [
     "libmemcached-dev",
     "libmemcached-tools",
     "libspymemcached-java",
     "nutcracker",
     "php-cli",
+    "php-gd",
     "php-memcached",
+    "php-mysql",
+    "php-twig",
     "python3-pylibmc",
     "python3-pymemcache",
 ];

@@ -12,7 +12,7 @@ use Memcached;
  *
  * Three ways of writing keep it true while others write, too. What never changes is filled by `add`. What changes is
  * replaced by a mark that keeps a reader, who read the old before the change, from adding it behind the change. The number
- * of somebody's newest post or message is only ever raised.
+ * of the newest post or message of a user is only ever raised.
  */
 final class Cache
 {

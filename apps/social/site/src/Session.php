@@ -48,7 +48,7 @@ final class Session
         return bin2hex(random_bytes(16));
     }
 
-    /** The number of the user who is logged in; 0: nobody is. */
+    /** The number of the user who is logged in; 0: a visitor who is not. */
     public function user(): int
     {
         return $this->user;
@@ -142,7 +142,7 @@ final class Session
         if ($this->cache->isThere()) {
             $this->cache->delete(self::key($sid));
             if ($this->cache->hasFailed()) {
-                // Nobody may believe to be logged out who is not.
+                // Who is told so must be logged out.
                 throw Problem::unavailable(new \RuntimeException('the cache does not forget a session'));
             }
         } else {

@@ -101,7 +101,7 @@ final class Users
     }
 
     /**
-     * The number of the user who knows this password; null otherwise. It takes as long for a name that nobody has.
+     * The number of the user who knows this password; null otherwise. It takes as long for a name that no user has.
      */
     public function verified(string $name, string $password): ?int
     {

@@ -50,6 +50,7 @@ impl Launches {
         let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         (options.listen, options.routed) = (self.listen, self.routed);
+        options.people = lab::people_of(&workload);
         options.files = files_of(&target, workload)?;
         options.only.clone_from(&serve.services);
         options.called = called(&serve.called)?;
