@@ -3,6 +3,8 @@
 //! Run them: `cargo test -p taillight --test cli`.
 
 mod bad_input;
+#[path = "../browser/run.rs"]
+mod browser;
 mod cache;
 #[path = "../../../launch/tests/servers/docker.rs"]
 mod docker;
@@ -26,6 +28,7 @@ mod specification;
 mod study;
 mod study_settings;
 mod tune;
+mod users;
 mod video;
 mod view;
 mod viewers;
