@@ -226,9 +226,9 @@ impl Generator {
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;
-        // Of a video's chunks it waits until it is known whether they are misses; users of a site log in before the load.
+        // Of a video's chunks it waits until it is known what became of them; users of a site log in before the load.
         let chunks = match &self.spec.workload {
-            Workload::Video(video) => video.chunk_timeout.map_or(Duration::ZERO, Duration::from),
+            Workload::Video(video) => Duration::from(video.longest_chunk()),
             Workload::Social(social) => logins(social, load.rate_rps, generator),
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
         };

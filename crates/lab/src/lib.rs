@@ -35,7 +35,9 @@ pub use run::{
     Bench, Ended, Event, KnobGuard, LEFT_OUT, Plan, Progress, Record, RemoteHost, Request, Runner, Setup,
     Span, Step, Sweep, Tracker, Trials, Tuner, Unkept, Unwatched, Where,
 };
-pub use search::{Bisection, Bracket, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote};
+pub use search::{
+    Bisection, Bracket, ENOUGH_SESSIONS, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote,
+};
 pub use server::{
     Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles, make_data,
     people_of, restart_times, this_program,

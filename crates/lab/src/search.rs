@@ -17,7 +17,7 @@ mod peak;
 mod simulated;
 
 pub use bisection::{Bisection, Tolerance};
-pub use maximum::{MaxSearch, Offers};
+pub use maximum::{ENOUGH_SESSIONS, MaxSearch, Offers};
 pub use peak::PeakSearch;
 
 /// What one trial says about one rate.

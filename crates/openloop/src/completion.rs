@@ -9,7 +9,7 @@ pub enum Outcome {
     Error,
     /// Not answered within the time-out.
     Timeout,
-    /// Neither answered nor timed out when the drain ended.
+    /// Neither answered nor timed out when the drain ended, or when its user left.
     Unfinished,
 }
 

@@ -283,6 +283,7 @@ impl<W: Workload> Engine<W> {
 
     fn close_window(&mut self) {
         if !std::mem::replace(&mut self.window_closed, true) {
+            self.workload.window_closes();
             let spent = self.pacing.take();
             (self.recording.busy, self.recording.idle, self.recording.starved) =
                 (spent.busy, spent.idle, spent.starved);
@@ -381,6 +382,10 @@ impl<W: Workload> Engine<W> {
                 continue;
             }
             let Some(oldest) = connection.in_flight.front() else { continue };
+            if self.has_left(connection, oldest, now) {
+                self.leave(reactor, index, now);
+                continue;
+            }
             if now.since(oldest.sent) < self.timeouts[oldest.request.operation as usize] {
                 continue;
             }
@@ -439,6 +444,12 @@ impl<W: Workload> Engine<W> {
 
 // The end.
 impl<W: Workload> Engine<W> {
+    /// Hands over an empty recording of a load that is not run, as if its window had opened at `at`.
+    pub fn skip(mut self, at: Time) -> Recording {
+        self.recording.window_start = at;
+        self.recording
+    }
+
     /// Accounts for every arrival of the window that has not ended, and hands over what was measured.
     pub fn finish(mut self, now: Time) -> Recording {
         self.close_window();

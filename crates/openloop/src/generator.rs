@@ -167,6 +167,11 @@ impl Generator {
         Ok(whole.expect("there is at least one thread"))
     }
 
+    /// What is recorded of a load that is not run: nothing was due.
+    pub fn nothing<W: Workload>(&self, workload: W) -> Recording {
+        Engine::new(self.plan.clone(), workload, Arc::clone(&self.stop)).skip(monotonic_now())
+    }
+
     fn check_descriptors(&self) -> Result<(), Failure> {
         let needed = self.plan.connections() as u64 + OTHER_DESCRIPTORS;
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

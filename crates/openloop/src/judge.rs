@@ -45,6 +45,10 @@ const STARVED: f64 = 0.01;
 /// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     let mut reasons = others;
+    if recording.tally.intended == 0 && !reasons.is_empty() {
+        // Why nothing was due is known.
+        return Verdict::Invalid { reasons };
+    }
     let mut find = |reason: Reason, detail: String| reasons.push(Invalid { reason, detail });
     let tally = &recording.tally;
     let all = recording.all();

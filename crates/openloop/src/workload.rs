@@ -92,6 +92,12 @@ pub trait Workload {
         Next::End
     }
 
+    /// Where arrivals are sessions: when the user of `job` leaves, after the session's start, unless the step that is under way has
+    /// ended by then. It is unfinished then, and [`Workload::step_ended`] says what follows. Units: noticed within 10 ms.
+    fn leaves(&self, _job: &Self::Job) -> Option<Nanos> {
+        None
+    }
+
     /// Figures of the workload over the window, such as its hit ratio: name with unit, count, and of how many.
     fn counters(&self) -> Vec<(String, u64, u64)> {
         Vec::new()
@@ -104,6 +110,9 @@ pub trait Workload {
 
     /// The window opens: what [`Workload::counters`] counts and [`Workload::distributions`] hold starts at 0 again.
     fn window_opens(&mut self) {}
+
+    /// The window closes; what was due in it is still followed to its end.
+    fn window_closes(&mut self) {}
 }
 
 /// The requests of one arrival, each with the endpoint that takes it.

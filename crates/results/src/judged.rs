@@ -54,7 +54,9 @@ impl Trial {
         let measured = move |condition: &Condition| match condition {
             Condition::ResponseTime(target) => self.qos_figure_us(target, basis),
             Condition::Times { name, percentile, .. } => self.times_us(name, *percentile),
-            Condition::Ratio { name, .. } => self.ratio(name).map(|ratio| 100.0 * ratio),
+            Condition::Ratio { name, at_most, .. } => {
+                self.ratio(name).map(|ratio| 100.0 * self.believable(ratio, *at_most))
+            }
         };
         qos.conditions().iter().map(move |condition| Judged { condition, measured: measured(condition) })
     }
@@ -92,11 +94,29 @@ impl Trial {
     /// A percentile of times with a name: of the response times of an operation, or of a distribution.
     ///
     /// `None` where there are none of this name, where fewer than 10 samples lie beyond it (of a distribution, none), and where
-    /// it is one that is not kept of an operation.
+    /// it is one that is not kept of an operation. Of what need not happen, such as stalls, few are judged by the longest, and none
+    /// are 0 where anything was completed.
     pub fn times_us(&self, name: &str, percentile: f64) -> Option<f64> {
-        match self.operations.iter().find(|operation| operation.name == name) {
-            Some(operation) => operation.response_time.percentile_us(percentile).flatten(),
-            None => self.distribution(name)?.judged_us(percentile),
+        if let Some(operation) = self.operations.iter().find(|operation| operation.name == name) {
+            return operation.response_time.percentile_us(percentile).flatten();
+        }
+        let of = self.distribution(name)?;
+        let is_event = SessionFigure::named(name).is_some_and(|figure| figure.is_event);
+        of.judged_us(percentile).or_else(|| {
+            let known = is_event && self.arrivals.completed > 0;
+            known.then(|| of.max_us.unwrap_or(0.0))
+        })
+    }
+
+    /// What a ratio is judged as: where nothing was completed no count makes a target hold, and a share that must be reached is no
+    /// more than all.
+    fn believable(&self, ratio: f64, at_most: bool) -> f64 {
+        let nothing = self.arrivals.intended > 0 && self.arrivals.completed == 0;
+        match (at_most, nothing) {
+            (true, true) => ratio.max(1.0),
+            (true, false) => ratio,
+            (false, true) => 0.0,
+            (false, false) => ratio.min(1.0),
         }
     }
 
@@ -179,6 +199,47 @@ mod tests {
         check("startup.p90<2s", None, None);
         check("480p.p99<2s", None, None);
         check("stall<2s", None, None);
+    }
+
+    #[test]
+    fn a_server_that_never_stalls_meets_a_target_on_stalls() {
+        let check = |stalls: &[f64], qos: &str, met: Option<bool>| {
+            let mut trial = trial();
+            let mut values = hist::Latency::new();
+            stalls.iter().for_each(|seconds| values.record(units::Nanos((seconds * 1e9) as u64)));
+            let of = DistributionSummary::of(&values, None);
+            trial.sessions.as_mut().unwrap().distributions.insert("stall".into(), of);
+            assert_eq!(trial.meets(&qos.parse().unwrap(), QosBasis::Raw), met, "{stalls:?} {qos}");
+            trial.arrivals.completed = 0;
+            assert_ne!(trial.meets(&qos.parse().unwrap(), QosBasis::Raw), Some(true), "nothing was shown");
+        };
+        check(&[], "stall<2s", Some(true));
+        check(&[1.0], "stall<2s", Some(true));
+        // Of so few the longest is the 95th percentile.
+        check(&[0.5, 1.0, 5.0], "stall<2s", Some(false));
+    }
+
+    #[test]
+    fn no_count_makes_a_ratio_hold_where_nothing_was_completed() {
+        let check = |qos: &str, counter: (&str, f64), completed: u64, met: Option<bool>| {
+            let mut trial = trial();
+            trial.counters.insert(counter.0.into(), counter.1);
+            trial.arrivals.completed = completed;
+            assert_eq!(
+                trial.meets(&qos.parse().unwrap(), QosBasis::Raw),
+                met,
+                "{qos} {counter:?} {completed}"
+            );
+        };
+        check("met>95%", ("sessions_met", 1.0), 10, Some(true));
+        check("met>95%", ("sessions_met", 1.0), 0, Some(false));
+        check("misses<1%", ("misses", 0.0), 10, Some(true));
+        check("misses<1%", ("misses", 0.0), 0, Some(false));
+        // More than all is a miscount, and counts as all.
+        let mut trial = trial();
+        trial.counters.insert("sessions_met".into(), 1.7);
+        let qos: Qos = "met>95%".parse().unwrap();
+        assert_eq!(trial.judged(&qos, QosBasis::Raw).next().unwrap().measured, Some(100.0));
     }
 
     #[test]

@@ -16,6 +16,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use host_knobs::{HostKnobs, Running};
 use spec::Workload;
+use spec::workload::Site;
 
 /// What an agent is there for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -176,6 +177,13 @@ fn check(task: &Generate) -> Result<(), String> {
     if !spec.knobs.is_empty() || !spec.client_knobs.is_empty() || !spec.probes.is_empty() {
         return Err("a generator changes and observes nothing; leave out knobs and probes".into());
     }
+    if let Workload::Social(social) = &spec.workload
+        && let Site::File(file) = &social.site
+    {
+        // As of a web server's files: it would say what stands in it.
+        let file = file.display();
+        return Err(format!("an agent reads none of its files, as --site {file} asks for; use own or elgg"));
+    }
     let Workload::Web(web) = &spec.workload else { return Ok(()) };
     // It would send any file of this machine to any address, whole or line by line.
     for (file, option, instead) in
@@ -211,6 +219,9 @@ mod tests {
         check("10.0.0.5:1", r#""workload": { "kind": "null" }"#, Ok(()));
         let web = |fields: &str| format!(r#""workload": {{ "kind": "web", {fields} }}"#);
         check("http://h:80/x", &web(r#""files": "10x4KiB", "files-seed": 3, "verify": "checksum""#), Ok(()));
+        let social = |site: &str| format!(r#""workload": {{ "kind": "social", "site": "{site}" }}"#);
+        check("http://h:80", &social("elgg"), Ok(()));
+        check("http://h:80", &social("/etc/passwd"), Err("--site /etc/passwd asks for"));
         check("10.0.0.5:1", r#""workload": { "kind": "rm" }"#, Err("'rm' is not known"));
         check("sphinx", rate, Err("starts no server"));
         check("", rate, Err("HOST:PORT"));

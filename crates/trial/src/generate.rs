@@ -132,12 +132,18 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         }
         Sent::Video(config) => {
             let config = config.context("the playlist was not asked for")?;
-            let known = video::known(task, &config, most_sessions)?;
+            let known = video::known(&config)?;
             let version = video::probe(task, &config, tls.as_ref(), stop)?;
             let watch = watch(task, &generator.cpus);
-            let recording = match &mut agents {
-                Some(agents) => agents.gather(task, None, &load, stop),
-                None => video::generate(task, &known, &generator),
+            let recording = match (&mut agents, video::too_many(task, &config, &known, most_sessions)) {
+                (Some(agents), _) => agents.gather(task, None, &load, stop),
+                (None, None) => video::generate(task, &known, &generator),
+                // Who starts it waits for it to be ready.
+                (None, Some(invalid)) if task.start_on_stdin => bail!("{}", invalid.detail),
+                (None, Some(invalid)) => {
+                    others.push(invalid);
+                    Ok(generator.nothing(video::workload(task, &known, 0)))
+                }
             };
             let watched = watched(watch, recording, task, stop)?;
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));

@@ -14,6 +14,8 @@ pub struct SessionFigure {
     pub is_cost: bool,
     /// Whether it is a distribution of times; a ratio otherwise.
     pub is_time: bool,
+    /// Whether what is timed need not happen: without any, there is nothing that takes too long.
+    pub is_event: bool,
 }
 
 /// The percentile of a time that is judged where none is given.
@@ -23,7 +25,7 @@ pub const SESSION_PERCENTILE: f64 = 95.0;
 
 impl SessionFigure {
     /// All that can be judged, in the order in which reports have them.
-    pub const ALL: [SessionFigure; 9] = [
+    pub const ALL: [SessionFigure; 8] = [
         SessionFigure::time("startup", "start-up delay"),
         SessionFigure::cost("rebuffer", "rebuffer_ratio", "rebuffer ratio"),
         SessionFigure::cost("misses", "misses", "misses"),
@@ -33,6 +35,7 @@ impl SessionFigure {
             words: "sessions that met",
             is_cost: false,
             is_time: false,
+            is_event: false,
         },
         SessionFigure {
             name: "within",
@@ -40,31 +43,35 @@ impl SessionFigure {
             words: "operations within their limits",
             is_cost: false,
             is_time: false,
+            is_event: false,
         },
-        SessionFigure::time("stall", "stall"),
+        SessionFigure { is_event: true, ..SessionFigure::time("stall", "stall") },
         SessionFigure::cost("abandoned", "abandoned", "abandoned sessions"),
         SessionFigure::cost("hopeless", "hopeless", "hopeless sessions"),
-        // Of caches.
-        SessionFigure {
-            name: "hit_ratio",
-            record: "hit_ratio",
-            words: "hit ratio",
-            is_cost: false,
-            is_time: false,
-        },
     ];
 
+    /// A ratio of caches, which is judged in the same way and is none of sessions.
+    const HIT_RATIO: SessionFigure = SessionFigure {
+        name: "hit_ratio",
+        record: "hit_ratio",
+        words: "hit ratio",
+        is_cost: false,
+        is_time: false,
+        is_event: false,
+    };
+
     const fn time(name: &'static str, words: &'static str) -> SessionFigure {
-        SessionFigure { name, record: name, words, is_cost: true, is_time: true }
+        SessionFigure { name, record: name, words, is_cost: true, is_time: true, is_event: false }
     }
 
     const fn cost(name: &'static str, record: &'static str, words: &'static str) -> SessionFigure {
-        SessionFigure { name, record, words, is_cost: true, is_time: false }
+        SessionFigure { name, record, words, is_cost: true, is_time: false, is_event: false }
     }
 
-    /// The figure of this name, as it is typed or recorded.
+    /// The figure of this name, as it is typed or recorded; also the ratio of caches.
     pub fn named(name: &str) -> Option<SessionFigure> {
-        SessionFigure::ALL.into_iter().find(|figure| figure.name == name || figure.record == name)
+        let mut all = SessionFigure::ALL.into_iter().chain([SessionFigure::HIT_RATIO]);
+        all.find(|figure| figure.name == name || figure.record == name)
     }
 
     /// The operation of `within.OPERATION`: the share of it within its own limit, which is recorded under that name.
@@ -97,5 +104,10 @@ mod tests {
         let within = ["within.home", "within.live-feed", "within", "within.", "within.a b", "met.home"];
         let found = within.map(SessionFigure::within);
         assert_eq!(found, [Some("home"), Some("live-feed"), None, None, None, None]);
+        assert!(SessionFigure::ratio("hit_ratio").is_some(), "it can be judged");
+        assert!(
+            SessionFigure::ALL.iter().all(|figure| figure.name != "hit_ratio"),
+            "and is none of sessions"
+        );
     }
 }

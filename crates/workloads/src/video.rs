@@ -20,7 +20,7 @@ mod watched;
 pub use answers::Wire;
 pub use audience::{Audience, Viewer};
 pub use classes::{CLASSES, Class, FIT, SHARES};
-pub use config::{GIVE_UP, VideoConfig};
+pub use config::VideoConfig;
 pub use library::{Ask, Library, Part, Videos, Watched};
 pub use player::{Player, Seen, Viewed};
 pub use probe::{Probe, ProbeError, fetch};

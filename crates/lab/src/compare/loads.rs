@@ -119,6 +119,7 @@ impl Pair<'_> {
 /// How a figure is read from a trial.
 pub(super) type Read<'a> = &'a dyn Fn(&Trial) -> Option<f64>;
 
+/// A share of 0 is a value as any other: without it the shares of misses would be those of the trials that had some.
 fn value(read: Read<'_>, trial: &Trial) -> Option<f64> {
-    read(trial).filter(|value| value.is_finite() && *value > 0.0)
+    read(trial).filter(|value| value.is_finite() && *value >= 0.0)
 }

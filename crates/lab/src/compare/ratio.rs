@@ -25,7 +25,11 @@ pub(super) fn point(x: X, values: &[f64]) -> Point {
     Point { x, y, low: Some(low), high: Some(high), n, ..Point::default() }
 }
 
+/// `None` where a value is 0, as nothing can be said of how many times another is as large.
 fn paired(pairs: &[(f64, f64)]) -> Option<Ratio> {
+    if pairs.iter().any(|(a, b)| *a <= 0.0 || *b <= 0.0) {
+        return None;
+    }
     let ratios: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
     let spread = Spread::of(&ratios)?;
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
@@ -108,6 +112,8 @@ mod tests {
     fn nothing_is_said_of_nothing() {
         let ratio = |a: &[f64], b: &[f64]| apart(&point(1.0.into(), a), &point(1.0.into(), b));
         assert_eq!(paired(&[]), None);
+        assert_eq!(paired(&[(1.0, 2.0), (0.0, 2.0)]), None);
+        assert_eq!(paired(&[(1.0, 0.0), (1.0, 2.0)]), None);
         assert_eq!(ratio(&[1.0], &[]), None);
         assert_eq!(ratio(&[0.0], &[1.0]), None);
         // Without intervals there is a ratio that nothing bounds.

@@ -79,6 +79,16 @@ fn what_sessions_felt_is_compared_in_figures_of_its_own() {
     assert_eq!(points("sessions", "start-up delay p95"), vec![(Some(1e6), 0.5); 3]);
     assert_eq!(points("session-shares", "misses"), vec![(Some(2.0), 0.5); 3]);
     assert!(comparison.figure("session-shares").unwrap().series.len() == 1);
+    // In all blocks but one the server misses nothing: that is what its median says.
+    for trial in experiment.trials.iter_mut().filter(|trial| trial.target == "sphinx" && trial.block > 0) {
+        trial.counters.insert("misses".into(), 0.0);
+    }
+    let comparison = both(&experiment);
+    let misses = &comparison.figure("session-shares").unwrap().series[0];
+    for point in &misses.points {
+        assert_eq!((point.a.y, point.b.y, point.b.n), (Some(2.0), Some(0.0), 6), "{point:?}");
+        assert!(point.ratio.is_none(), "nothing is so many times nothing");
+    }
 }
 
 #[test]

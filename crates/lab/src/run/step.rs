@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 use results::Purpose;
-use spec::workload::{Files, Workload};
+use spec::workload::{Files, VideoSet, Workload};
 use spec::{Load, Spec};
 
 use super::agenda::{Agenda, OVERHEAD, Part};
@@ -21,12 +21,13 @@ const APPLY: Duration = Duration::from_millis(10);
 const STORE: Duration = Duration::from_micros(5);
 /// Making one file of a set, in memory by two threads; sizes beyond some KiB are left out of account.
 const MAKE: Duration = Duration::from_micros(15);
-/// Bytes of a video, all of its rungs: 258 s at 6.125 MiB in 10 s.
-const VIDEO: f64 = 166e6;
 /// Bytes of videos that are made in a second, in memory by two threads.
 const MAKE_VIDEO: f64 = 1e9;
 /// A first search for the maximum takes about so many trials, a later one so many.
 const MAXIMUM: [usize; 2] = [8, 3];
+/// The same of sessions, which are offered from few on. Source: the mean of a search by halves for servers of 0.1 to 40 sessions a
+/// second is 17 (`sessions_are_offered_from_few_on_and_never_far_too_many`).
+const MAXIMUM_OF_SESSIONS: [usize; 2] = [17, 3];
 /// A search for the peak takes about so many, after a sweep and without one.
 const PEAK: [usize; 2] = [3, 10];
 /// So that the order of blocks has nothing to do with the seeds of the trials.
@@ -134,7 +135,8 @@ impl Plan {
                 Some((files.to_string(), MAKE.saturating_mul(count)))
             }
             Workload::Video(video) if video.file_set.is_none() => {
-                let bytes = video.videos.videos as f64 * VIDEO * video.videos.bytes.as_f64();
+                let whole = VideoSet::MEAN_BYTES as f64;
+                let bytes = video.videos.videos as f64 * whole * video.videos.bytes.as_f64();
                 Some((video.videos.to_string(), Duration::from_secs_f64(bytes / MAKE_VIDEO)))
             }
             Workload::Cache(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => None,
@@ -153,7 +155,9 @@ impl Plan {
             Step::Maximum(_) if self.assumed.is_some() => Part::default(),
             Step::Maximum(bench) => {
                 let bench = &self.benches[bench];
-                search(bench, MAXIMUM[usize::from(block > 0)], Span::of_search(&bench.experiment))
+                let of_sessions = bench.experiment.workload.has_sessions();
+                let trials = if of_sessions { MAXIMUM_OF_SESSIONS } else { MAXIMUM };
+                search(bench, trials[usize::from(block > 0)], Span::of_search(&bench.experiment))
             }
             Step::Peak(bench) => {
                 let bench = &self.benches[bench];
@@ -182,5 +186,30 @@ fn fill(experiment: &Spec) -> Duration {
     match &experiment.workload {
         Workload::Cache(cache) => STORE.saturating_mul(u32::try_from(cache.keys).unwrap_or(u32::MAX)),
         Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Sweep;
+
+    #[test]
+    fn a_search_of_sessions_is_planned_for_as_many_trials_as_it_takes() {
+        let of = |workload: Workload| {
+            let spec = Spec { time: spec::Time::of(&workload), workload, ..Spec::default() };
+            let peak = Sweep {
+                loads: Vec::new(),
+                repeats: 1,
+                max_tolerance: 0.03,
+                peak_tolerance: Some(0.05),
+                time: None,
+            };
+            Plan::of_sweep(&peak, &spec, 1).agenda(1, 0).about()
+        };
+        assert_eq!(of(Workload::Cache(Box::default())), MAXIMUM[0] + PEAK[1]);
+        // From 0.5 a second on it doubles, and halves what lies between.
+        assert_eq!(of(Workload::Video(Box::default())), MAXIMUM_OF_SESSIONS[0] + PEAK[1]);
+        assert!(MAXIMUM_OF_SESSIONS[0] >= 2 * MAXIMUM[0]);
     }
 }

@@ -1,5 +1,7 @@
 //! The search for the maximum throughput.
 
+use std::time::Duration;
+
 use results::MaxThroughput;
 
 use super::ballots::Tally;
@@ -20,28 +22,36 @@ const FIRST_GUESS: f64 = 0.96;
 const FAMILIAR: f64 = 1.2;
 /// No lower rate than this share of what came out under overload is tried.
 const FLOOR: f64 = 0.01;
-/// The rate of sessions that is offered first. Units: sessions per second.
+/// Arrivals in a trial of sessions that make it sure that there are as many as a target takes.
 ///
-/// Source: sessions of 154 s, the mean of CloudSuite's viewers, are 77 at once then, which a small server serves. The rate is
-/// doubled until it is not sustained, since an overload of hundreds of times would be as many connections.
-const FIRST_SESSIONS: f64 = 0.5;
+/// Source: a p95 that is judged takes 20 (`DistributionSummary::judged_us`), and of a Poisson number with the mean of 32 one in
+/// a hundred is less.
+pub const ENOUGH_SESSIONS: f64 = 32.0;
 
 /// What a search that knows nothing of a server offers.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Offers {
     /// Far too many requests, to see what comes out.
     #[default]
     Requests,
-    /// A few sessions, and twice as many until they are too many.
-    Sessions,
+    /// A few sessions, and twice as many until they are too many: an overload of hundreds of times would be as many connections.
+    Sessions {
+        /// How many a second. Units: sessions per second.
+        first: f64,
+    },
 }
 
 impl Offers {
+    /// Sessions for trials with this window, of which enough arrive in it.
+    pub fn sessions_in(window: Duration) -> Offers {
+        Offers::Sessions { first: ENOUGH_SESSIONS / window.as_secs_f64().max(1e-3) }
+    }
+
     /// The first rate.
     fn first(self) -> f64 {
         match self {
             Offers::Requests => FIRST_OFFER,
-            Offers::Sessions => FIRST_SESSIONS,
+            Offers::Sessions { first } => first,
         }
     }
 
@@ -49,7 +59,7 @@ impl Offers {
     fn factor(self) -> f64 {
         match self {
             Offers::Requests => 4.0,
-            Offers::Sessions => 2.0,
+            Offers::Sessions { .. } => 2.0,
         }
     }
 }
@@ -161,7 +171,7 @@ impl MaxSearch {
         let Outcome { vote, achieved_rps: achieved } = outcome;
         let unusable = u32::from(vote == Vote::Unusable);
         let disturbed = u32::from(vote == Vote::Disturbed);
-        if self.offers == Offers::Sessions {
+        if let Offers::Sessions { .. } = self.offers {
             return self.probe_sessions(offer, retried, vote);
         }
         if vote == Vote::Disturbed && (!retried || achieved <= 0.0 || !achieved.is_finite()) {
@@ -257,6 +267,8 @@ impl Search for MaxSearch {
 
     fn trials_left(&self) -> usize {
         match &self.state {
+            // Of sessions three more that are sustained, and two at each of five halvings.
+            State::Probing { .. } if matches!(self.offers, Offers::Sessions { .. }) => 13,
             State::Probing { .. } => 7,
             State::Bisecting(bisection) => bisection.trials_left(),
             State::Nothing => 0,
@@ -311,17 +323,30 @@ mod tests {
         (held, trials as f64 / 400.0)
     }
 
+    /// Of trials of a minute.
+    const SESSIONS: Offers = Offers::Sessions { first: 0.5 };
+
+    #[test]
+    fn enough_sessions_arrive_in_the_first_trial() {
+        let first = |seconds: f64| Offers::sessions_in(Duration::from_secs_f64(seconds)).first();
+        for seconds in [0.5, 6.0, 30.0, 64.0, 600.0] {
+            assert!((first(seconds) * seconds - 32.0).abs() < 1e-9, "{seconds}");
+        }
+        assert_eq!(first(64.0), 0.5);
+        assert!(first(0.0).is_finite());
+    }
+
     #[test]
     fn sessions_are_offered_from_few_on_and_never_far_too_many() {
         for capacity in [0.1, 0.7, 6.5, 40.0] {
             let server = Server { capacity, ..Server::TYPICAL };
-            let start = || MaxSearch::first(0.03).offering(Offers::Sessions);
+            let start = || MaxSearch::first(0.03).offering(SESSIONS);
             let (mut held, mut trials) = (0, 0);
             for seed in 0..200 {
                 let (search, rates) = find(&server, start(), seed);
                 trials += rates.len();
-                assert!(rates.iter().all(|rate| *rate <= (4.0 * capacity).max(FIRST_SESSIONS)), "{rates:?}");
-                assert_eq!(rates[0], FIRST_SESSIONS);
+                assert!(rates.iter().all(|rate| *rate <= (4.0 * capacity).max(0.5)), "{rates:?}");
+                assert_eq!(rates[0], 0.5);
                 held += usize::from(search.interval(0).is_some_and(|found| {
                     found.low_rps <= 1.015 * capacity && found.high_rps >= 0.985 * capacity
                 }));
@@ -333,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_search_of_sessions_goes_on_after_what_the_host_did_and_ends_where_nothing_is_sustained() {
-        let mut search = MaxSearch::first(0.1).offering(Offers::Sessions);
+        let mut search = MaxSearch::first(0.1).offering(SESSIONS);
         let votes = [Vote::Pass, Vote::Disturbed, Vote::Pass, Vote::Unusable, Vote::Unusable];
         let offers: Vec<f64> = votes
             .into_iter()
@@ -346,7 +371,7 @@ mod tests {
         assert_eq!(offers, [0.5, 1.0, 1.0, 2.0, 2.0]);
         assert_eq!(search.next(), Some(1.5), "between the last sustained and the first that was not");
         assert!(search.note().unwrap().contains("2 of 5 trials were invalid"), "{:?}", search.note());
-        let mut search = MaxSearch::first(0.1).offering(Offers::Sessions);
+        let mut search = MaxSearch::first(0.1).offering(SESSIONS);
         search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Fail, achieved_rps: 0.1 * rate })).unwrap();
         assert_eq!(search.interval(0), None);
     }

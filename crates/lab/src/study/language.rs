@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 
 use minijinja::value::{Rest, Value};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior};
+use spec::workload::VideoSet;
 use units::CpuList;
 
 use super::DefinitionError;
 use super::machine::{LoadFrom, Machine};
 
 /// The names of a machine, with what they mean, for documents and errors.
-pub(super) const NAMES: [(&str, &str); 12] = [
+pub(super) const NAMES: [(&str, &str); 14] = [
     ("cores", "physical cores that may be used"),
     ("processors", "logical processors that may be used"),
     ("smt", "logical processors of a core"),
@@ -26,6 +27,8 @@ pub(super) const NAMES: [(&str, &str); 12] = [
     ("most", "the most cores that servers can have by themselves"),
     ("server", "cores that a server may have lest the generator bound it"),
     ("elsewhere", "whether the load is generated on other machines"),
+    ("video_bytes", "bytes of a video of whole size in all of its rungs, on average"),
+    ("viewer_bytes", "bytes that a viewer asks for, of videos of whole size, on average"),
 ];
 
 /// What can be said about a machine.
@@ -73,6 +76,8 @@ impl Language {
             machine.most().into(),
             machine.server().into(),
             (machine.load() == LoadFrom::Elsewhere).into(),
+            VideoSet::MEAN_BYTES.into(),
+            VideoSet::VIEWER_BYTES.into(),
         ];
         let values = NAMES.iter().map(|(name, _)| (*name).to_owned()).zip(values).collect();
         Language { environment, values }

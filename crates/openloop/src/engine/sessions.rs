@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 use reactor::Reactor;
 use units::{Nanos, Time};
 
-use crate::connection::{Connection, Link, Request, SINGLE};
+use crate::connection::{Connection, InFlight, Link, Request, SINGLE};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
 use crate::{Arrival, Errors, Fault, Next, Outcome, Route, StepEnd, Underway, Workload};
@@ -359,6 +359,33 @@ impl<W: Workload> Engine<W> {
         let many = self.plan.endpoints.len() > 1;
         self.recording.step_never_sent(endpoint, many, intended, now, outcome);
         self.recording.never_sent(Some(operation), intended, now, outcome, 1);
+    }
+
+    /// Whether the user of a session has left while they waited for the answer to a request.
+    pub(super) fn has_left(
+        &self,
+        connection: &Connection<W::Job, W::Wire>,
+        waits_for: &InFlight<W::Job, W::Wire>,
+        now: Time,
+    ) -> bool {
+        connection.session.as_ref().is_some_and(|session| {
+            let leaves = self.workload.leaves(&waits_for.request.job);
+            leaves.is_some_and(|leaves| session.since_start(now) >= leaves)
+        })
+    }
+
+    /// Ends the step that a session's user no longer waits for, and its connection with it.
+    pub(super) fn leave<R: Reactor>(&mut self, reactor: &mut R, index: usize, now: Time) {
+        self.end_in_flight(index, now, |_| Outcome::Unfinished);
+        let connection = &self.connections[index];
+        if connection.session.as_ref().is_none_or(|session| session.over) {
+            // It is closed with the session.
+            return;
+        }
+        if let Some(conn) = connection.up() {
+            reactor.close(conn);
+        }
+        self.establish(reactor, index, now);
     }
 
     /// Closes the connections of sessions that are over.

@@ -18,7 +18,7 @@ pub struct Figure {
     pub y: Axis,
     /// Ours and the published ones. Of a matrix: one series for each row, named as the row.
     pub series: Vec<Series>,
-    /// A line at the target. Units: those of `y`, µs unless it is a ratio.
+    /// A line at the target. Units: those of `y`.
     pub qos_us: Option<f64>,
     /// Its caption.
     pub caption: String,

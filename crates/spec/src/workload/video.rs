@@ -178,6 +178,21 @@ impl Video {
     /// Sessions at once that a server makes room for where no limit is given. Source: the ports that Linux gives to connections of
     /// one address to another, 32768 to 60999.
     pub const MOST_SESSIONS: u32 = 28_232;
+    /// A chunk that is late is waited for until so many time-outs have passed. Source: ours; it makes 60 s of the usual 10 s, after
+    /// which nginx gives up a client that takes nothing (`send_timeout`).
+    pub const GIVE_UP: u64 = 6;
+    /// How long a chunk lasts, and its time-out where none is given, at real speed. Source: CloudSuite's request generator.
+    const CHUNK: Nanos = Nanos::from_secs(10);
+
+    /// The longest that a chunk may take: of what falls due at the last moment of a window it is known after so long what became
+    /// of it.
+    pub fn longest_chunk(&self) -> Nanos {
+        let timeout = self.chunk_timeout.unwrap_or(Nanos(Video::CHUNK.0 / u64::from(self.speed.max(1))));
+        match self.late {
+            Late::Keep => Nanos(timeout.0.saturating_mul(Video::GIVE_UP)),
+            Late::Kill => timeout,
+        }
+    }
 }
 
 impl Pacing {
@@ -258,6 +273,17 @@ mod tests {
         check("--speed 0", "1..=1000");
         check("--mix get:100", "write table-1 or cloudsuite");
         check("--playlist master.m3u8", "no http://");
+    }
+
+    #[test]
+    fn a_chunk_takes_no_longer_than_it_is_waited_for() {
+        let check = |line: &str, seconds: f64| {
+            assert_eq!(parsed(line).unwrap().longest_chunk().as_secs_f64(), seconds, "{line}");
+        };
+        check("", 60.0);
+        check("--speed 20", 3.0);
+        check("--late kill", 10.0);
+        check("--late kill --chunk-timeout 4s --speed 20", 4.0);
     }
 
     #[test]

@@ -41,7 +41,7 @@ What counts as an answer
   Each site is described by data (--site own, elgg or a file): its requests, the pages that must come (status, texts, whole
   JSON) and what is taken from them, such as tokens. An error page with status 200 is a wrong page. Errors by kind: status_502,
   wrong_page, nothing_to_take, truncated_json, token_refused, session_lost, redirect_loop, foreign_redirect, wrong_redirect,
-  answer_cut_off, connection_closed, no_answer, no_user (all users are logged in).
+  answer_cut_off, connection_closed, no_answer_in_time, no_user (all users are logged in).
 
   Who is found to be logged out logs in again instead of the next operation; so does one whose login failed.
 

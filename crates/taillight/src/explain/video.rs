@@ -1,6 +1,6 @@
 //! The chapter on video: what a session is, from when to when, what viewers see, and what is a miss.
 
-use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GIVE_UP, GOOD_START, RUNGS, SHARES};
+use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
 
 use super::chapter::{Chapter, Entry, Section};
 use super::fields;
@@ -121,7 +121,7 @@ fn constants() -> Section {
         ),
         entry(
             "give-up",
-            GIVE_UP.to_string(),
+            Video::GIVE_UP.to_string(),
             "With --late keep a chunk is waited for until so many time-outs have passed.",
             "nginx's send_timeout, 60 s, which are six time-outs of 10 s",
         ),

@@ -29,6 +29,7 @@ mod specification;
 mod study;
 mod study_settings;
 mod tune;
+mod users;
 mod video;
 mod view;
 mod viewers;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::workload::{self, Assets};
-use spec::{Load, Spec};
+use spec::{Load, Spec, Workload};
 use workloads::social::{Site, SocialConfig};
 
 /// The workload of a specification on these servers; none where they are not known yet.
@@ -47,6 +47,12 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
     if generator.think > units::Nanos::ZERO {
         bail!("--think {}: users think for --think-time; leave it out", generator.think);
     }
+    if let Workload::Social(social) = &spec.workload
+        && let workload::Site::File(file) = &social.site
+        && !generator.agents.agents.is_empty()
+    {
+        bail!("--site {}: agents know no files of this machine; use own or elgg", file.display());
+    }
     if spec.load == Load::Closed && generator.connections < generator.threads() {
         bail!(
             "--closed with {} users for {} threads: each thread needs at least one; use --connections {1} or more, or fewer --threads",
@@ -60,7 +66,6 @@ pub(super) fn check(spec: &Spec) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use spec::Workload;
     use spec::workload::{Site, Social, Users};
 
     fn of(social: Social, load: Load, urls: &[&str]) -> Result<SocialConfig> {

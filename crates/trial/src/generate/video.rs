@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Result, bail};
 use openloop::{Generator, Load, Plan, Recording};
 use proto_http::Url;
+use results::{Invalid, Reason};
 use spec::Workload;
 use workloads::video::playlist::{Listing, Loader};
 use workloads::video::{Known, Probe, ProbeError, Video, VideoConfig, fetch};
@@ -56,8 +57,8 @@ pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Re
     }
     // A viewer's chunks come one after the other.
     (plan.depth, plan.clients) = (1, None);
-    // So that of each chunk it is known whether it is a miss.
-    plan.drain = plan.drain.max(config.chunk_timeout);
+    // So that of each chunk it is known what became of it, and how long a stall was that it ended.
+    plan.drain = plan.drain.max(config.drain());
     if let Load::Open { rate, .. } = &plan.load {
         config.viewers_per_s = rate.rps();
     }
@@ -82,28 +83,75 @@ pub(super) fn probe(
     Ok(first.and_then(|probe| probe.server))
 }
 
-/// What all threads know, once it is sure that there is room for the viewers of this process, unless fewer were asked for.
+/// Sessions that are drawn as under way when the load begins, at most. Source: ours; at some 300 B each they take 80 MB, and nine
+/// times as many as there are ports to one address cannot be served from here.
+const MOST_DRAWN: usize = 1 << 18;
+
+/// What all threads know.
 ///
-/// Errors: there are more at a time than it may have.
-pub(super) fn known(task: &Task, config: &VideoConfig, most: Option<usize>) -> Result<Arc<Known>> {
-    let known = Known::new(config)?;
-    let Workload::Video(video) = &task.spec.workload else { return Ok(Arc::new(known)) };
+/// Errors: a configuration that cannot be.
+pub(super) fn known(config: &VideoConfig) -> Result<Arc<Known>> {
+    Ok(Arc::new(Known::new(config)?))
+}
+
+/// Why this process cannot generate the load, whatever the server does; such a trial is invalid without being run, so that a
+/// search goes on with a lower rate.
+pub(super) fn too_many(
+    task: &Task,
+    config: &VideoConfig,
+    known: &Known,
+    most: Option<usize>,
+) -> Option<Invalid> {
+    let Workload::Video(video) = &task.spec.workload else { return None };
     let here = known.mean_live() / f64::from(task.share.1);
-    if let Some(most) = most.filter(|most| video.max_sessions.is_none() && here > *most as f64) {
-        bail!(
-            "{} viewers a second are {here:.0} at a time here, and this process has descriptors and ports for {most}; use a \
-             lower --rate, --agents, or --max-sessions {most} to have the others refused",
-            config.viewers_per_s
-        );
+    let detail = refusal(here, most?, video.max_sessions.is_some())?;
+    let rate = config.viewers_per_s;
+    let detail = format!("{rate} viewers a second are {here:.0} at a time here, {detail}");
+    Some(Invalid { reason: Reason::RateMissed, detail })
+}
+
+/// What is said of so many sessions at a time, if they are too many where there is room for `most`; `asked`: those beyond are to
+/// be refused.
+fn refusal(here: f64, most: usize, asked: bool) -> Option<String> {
+    let drawn = MOST_DRAWN.max(2 * most);
+    if !asked && here > most as f64 {
+        return Some(format!(
+            "and this process has descriptors and ports for {most}: the generator is the limit; use a lower --rate, --agents, or \
+             --max-sessions {most} to have the others refused"
+        ));
     }
-    Ok(Arc::new(known))
+    (here > drawn as f64).then(|| {
+        format!("of which {most} are asked for with --max-sessions, and no more than {drawn} are drawn; use a lower --rate")
+    })
 }
 
 /// Generates the load here.
 pub(super) fn generate(task: &Task, known: &Arc<Known>, generator: &Generator) -> Result<Recording> {
-    let workload = |thread| {
-        let seat = task.seat(thread);
-        Video::new(known, (seat.thread, seat.threads)).expect("the configuration was checked")
-    };
-    Ok(generator.run(workload)?)
+    Ok(generator.run(|thread| workload(task, known, thread))?)
+}
+
+/// The viewers of a thread.
+pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32) -> Video {
+    let seat = task.seat(thread);
+    Video::new(known, (seat.thread, seat.threads)).expect("the configuration was checked")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_viewers_than_there_is_room_for_are_told_and_no_error() {
+        let check = |here: f64, most: usize, asked: bool, says: Option<&str>| {
+            let found = refusal(here, most, asked);
+            assert_eq!(found.is_some(), says.is_some(), "{here} of {most}: {found:?}");
+            assert!(found.is_none_or(|found| found.contains(says.unwrap())), "{here} of {most}");
+        };
+        check(28_000.0, 28_232, false, None);
+        check(33_000.0, 28_232, false, Some("descriptors and ports for 28232: the generator is the limit"));
+        // The others are to be refused, but they must be few enough to be drawn.
+        check(33_000.0, 100, true, None);
+        check(130e6, 100, true, Some("no more than 262144 are drawn"));
+        check(300_000.0, 200_000, true, None);
+    }
 }

@@ -20,6 +20,8 @@ fn the_papers_set_has_its_size() {
     for seed in 1..=5 {
         let total = catalog("8000x1", seed).total() as f64 / 1e12;
         assert!((1.1..=1.33).contains(&total), "seed {seed}: {total} TB");
+        let mean = total * 1e12 / 8_000.0 / VideoSet::MEAN_BYTES as f64;
+        assert!((mean - 1.0).abs() < 0.03, "seed {seed}: {mean} of what studies and estimates go by");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dist::{KeySampler, Purpose, Rng, Streams};
 use rand::RngExt;
-use spec::workload::{Abandon, ClientMix, Pacing};
+use spec::workload::{Abandon, Bandwidth, ClientMix, Pacing};
 use units::{Nanos, ParseError};
 
 use crate::video::classes::{self, Choice, FIT};
@@ -40,7 +40,7 @@ pub struct Viewer {
     pub chunks: u32,
     /// Units: bits per second.
     pub bandwidth: f64,
-    /// Whether the quality takes more than that.
+    /// Whether the quality takes more than that, and they read no faster: no server can have a chunk there in time.
     pub hopeless: bool,
     /// When they leave if nothing has been shown by then, after their arrival.
     pub leaves: Nanos,
@@ -59,6 +59,7 @@ pub struct Audience {
     streams: Streams,
     ahead: u32,
     pacing: Pacing,
+    bandwidth: Bandwidth,
 }
 
 impl Audience {
@@ -77,6 +78,7 @@ impl Audience {
             streams: Streams::new(config.seed),
             ahead: config.ahead,
             pacing: config.pacing,
+            bandwidth: config.bandwidth,
         })
     }
 
@@ -107,7 +109,7 @@ impl Audience {
             until,
             chunks: self.library.chunks_until(watched.rung, until),
             bandwidth,
-            hopeless: self.library.bit_rate(watched.rung) > bandwidth,
+            hopeless: self.bandwidth == Bandwidth::Read && self.library.bit_rate(watched.rung) > bandwidth,
             leaves,
             server: if self.servers > 1 { rng.random_range(0..self.servers) } else { 0 },
         }

@@ -41,16 +41,17 @@ pub struct VideoConfig {
     pub seed: u64,
 }
 
-/// A chunk that is late is waited for until so many time-outs have passed.
-///
-/// Source: ours; it makes 60 s of the usual 10 s, after which nginx gives up a client that takes nothing (`send_timeout`).
-pub const GIVE_UP: u64 = 6;
-
 impl VideoConfig {
+    /// The least time after the load in which what was due in the window is followed to its end: a chunk that fell due at its last
+    /// moment may take so long, and a stall that it ends as well. It lasts only as long as something is under way.
+    pub fn drain(&self) -> Nanos {
+        self.give_up()
+    }
+
     /// How long an answer is waited for, after its request was sent.
     pub fn give_up(&self) -> Nanos {
         match self.late {
-            Late::Keep => Nanos(self.chunk_timeout.0.saturating_mul(GIVE_UP)),
+            Late::Keep => Nanos(self.chunk_timeout.0.saturating_mul(spec::workload::Video::GIVE_UP)),
             Late::Kill => self.chunk_timeout,
         }
     }

@@ -8,6 +8,9 @@ use units::Nanos;
 #[derive(Clone, Debug)]
 pub(super) struct Counts {
     pub(super) answers: Answers,
+    /// Those that had come when the window closed.
+    in_window: Option<Answers>,
+    pub(super) possible: Possible,
     pub(super) chunks: Chunks,
     pub(super) sessions: Sessions,
     start_up: Distribution,
@@ -17,7 +20,15 @@ pub(super) struct Counts {
     window: Nanos,
 }
 
-/// Of answers that came in the window.
+/// Of the requests that were due in the window, those that a server can answer in time: all but those of viewers whose quality
+/// takes more than their bandwidth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Possible {
+    pub(super) due: u64,
+    pub(super) completed: u64,
+}
+
+/// Of answers that came in the window; of contents that were compared also those that came later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answers {
     pub(super) answered: u64,
@@ -58,6 +69,8 @@ impl Counts {
     pub(super) fn new(window: Nanos) -> Counts {
         Counts {
             answers: Answers::default(),
+            in_window: None,
+            possible: Possible::default(),
             chunks: Chunks::default(),
             sessions: Sessions::default(),
             start_up: Distribution::new("startup"),
@@ -68,7 +81,8 @@ impl Counts {
         }
     }
 
-    /// The start-up delay of a session that came in the window, or its age where it has none yet.
+    /// The start-up delay of a session that came in the window; its age where the load has cut it, when they left of a viewer who
+    /// did, and of one that failed before its start no less than the longest that a chunk may take.
     pub(super) fn started(&mut self, delay: Nanos) {
         self.start_up.values.record(delay);
     }
@@ -94,7 +108,8 @@ impl Counts {
 
     /// Name, count, and of how many; the same names in every thread.
     pub(super) fn list(&self, verifies: bool) -> Vec<(String, u64, u64)> {
-        let Counts { answers, chunks, sessions, .. } = self;
+        let Counts { chunks, sessions, possible, .. } = self;
+        let answers = self.in_window.as_ref().unwrap_or(&self.answers);
         let ms = |time: Nanos| time.0 / 1_000_000;
         let (stalled, played) = (ms(chunks.stalled), ms(chunks.played));
         let figures = [
@@ -104,11 +119,12 @@ impl Counts {
             ("stalls", chunks.stalls, played),
             ("sessions_met", sessions.met, sessions.judged),
             ("hopeless", sessions.hopeless, sessions.arrived),
+            ("possible_steps_completed", possible.completed, possible.due),
             ("abandoned", sessions.abandoned, sessions.arrived),
             ("partial_content", answers.partial, answers.answered),
             ("closed_by_server", answers.ended, answers.answered),
         ];
-        let verified = verifies.then_some(("verify_failures", answers.wrong, answers.verified));
+        let verified = verifies.then_some(("verify_failures", self.answers.wrong, self.answers.verified));
         let named = |(name, count, of): (&str, u64, u64)| (name.to_owned(), count, of);
         figures.into_iter().chain(verified).map(named).collect()
     }
@@ -121,5 +137,10 @@ impl Counts {
     /// The window opens. What belongs to chunks that are due in it cannot have been counted before.
     pub(super) fn window_opens(&mut self) {
         self.answers = Answers::default();
+    }
+
+    /// The window closes: answers that come now are not of it.
+    pub(super) fn window_closes(&mut self) {
+        self.in_window = Some(self.answers);
     }
 }

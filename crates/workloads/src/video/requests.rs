@@ -231,11 +231,24 @@ impl Workload for Video {
     }
 
     fn distributions(&self) -> Vec<Distribution> {
-        self.counts.distributions()
+        let mut counts = self.counts.clone();
+        // Those whose next chunk is due after the load are asked for nothing any more.
+        for session in &self.sessions {
+            session.clone().over(&self.rules, &mut counts);
+        }
+        counts.distributions()
+    }
+
+    fn leaves(&self, job: &Job) -> Option<Nanos> {
+        self.sessions[job.session as usize].leaves()
     }
 
     fn window_opens(&mut self) {
         self.counts.window_opens();
+    }
+
+    fn window_closes(&mut self) {
+        self.counts.window_closes();
     }
 }
 

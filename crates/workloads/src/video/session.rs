@@ -21,6 +21,7 @@ const GOAL: Nanos = Nanos::from_secs(30);
 pub(super) struct Rules {
     pub(super) library: Library,
     chunk_timeout: Nanos,
+    give_up: Nanos,
     late: Late,
     pacing: Pacing,
     resume_with: u32,
@@ -43,6 +44,8 @@ pub(super) struct Session {
     /// Whether the viewer came in the window; `None` until their first request has ended.
     arrived: Option<bool>,
     fate: Fate,
+    /// Whether a request of it failed.
+    failed: bool,
     /// Whether it counts among the sessions that are judged, and has failed there.
     judged: bool,
     bad: bool,
@@ -56,6 +59,10 @@ enum Fate {
     Killed,
     /// The load ended while it waited.
     Cut,
+    /// Its viewer left before the first picture.
+    Left,
+    /// It has no further request.
+    Over,
 }
 
 impl Rules {
@@ -63,6 +70,7 @@ impl Rules {
         let library = config.library.clone();
         Rules {
             chunk_timeout: config.chunk_timeout,
+            give_up: config.give_up(),
             late: config.late,
             pacing: config.pacing,
             resume_with: config.resume_with,
@@ -106,6 +114,7 @@ impl Session {
             player: Player::new(rules.resume_with),
             arrived: None,
             fate: Fate::Watching,
+            failed: false,
             judged: false,
             bad: false,
         }
@@ -148,6 +157,11 @@ impl Session {
         rules.operation(&self.viewer, self.step)
     }
 
+    /// When the viewer leaves, unless they have seen something by then.
+    pub(super) fn leaves(&self) -> Option<Nanos> {
+        (!self.player.has_started() && self.viewer.leaves < Nanos(u64::MAX)).then_some(self.viewer.leaves)
+    }
+
     /// A request has ended: what follows.
     pub(super) fn ended(&mut self, end: &StepEnd, rules: &Rules, counts: &mut Counts) -> Next {
         let in_window = end.in_window.is_some();
@@ -161,6 +175,15 @@ impl Session {
         let late = end.ended - end.offset.max(self.before) > rules.chunk_timeout;
         let failed = end.outcome != Outcome::Completed && !waits;
         let had_started = self.player.has_started();
+        self.failed |= failed;
+        if in_window && !self.viewer.hopeless {
+            counts.possible.due += 1;
+            counts.possible.completed += u64::from(end.outcome == Outcome::Completed);
+        }
+        let left = |leaves: Nanos| end.ended > leaves || waits && end.ended == leaves;
+        if self.fate == Fate::Watching && self.leaves().is_some_and(left) {
+            self.fate = Fate::Left;
+        }
         match self.ask(&rules.library) {
             Ask::Chunk(chunk) => {
                 let missed = failed || late;
@@ -170,23 +193,40 @@ impl Session {
                     self.judge(missed, counts);
                 }
                 self.shown(chunk, end, rules, counts);
-                if missed && !waits && rules.late == Late::Kill {
+                if missed && !waits && rules.late == Late::Kill && self.fate == Fate::Watching {
                     self.fate = Fate::Killed;
                 }
             }
             // Nothing can be shown without it.
-            Ask::Index(_) if failed => self.fate = Fate::Killed,
+            Ask::Index(_) if failed && self.fate == Fate::Watching => self.fate = Fate::Killed,
             Ask::Index(_) => {}
         }
         if waits && self.fate == Fate::Watching {
             self.cut(end, had_started, counts, rules);
         }
         self.before = end.ended;
-        if !had_started && self.fate == Fate::Watching && end.ended > self.viewer.leaves {
-            counts.sessions.abandoned += u64::from(self.arrived == Some(true));
-            return Next::End;
+        let next = if self.fate == Fate::Left { Next::End } else { self.next(end, rules) };
+        if self.fate == Fate::Left && self.arrived == Some(true) {
+            counts.sessions.abandoned += 1;
+            counts.started(self.viewer.leaves);
+            self.judge(true, counts);
         }
-        self.next(end, rules)
+        if next == Next::End {
+            self.over(rules, counts);
+        }
+        next
+    }
+
+    /// No further request of it ends: where it failed before its start, that is known now.
+    pub(super) fn over(&mut self, rules: &Rules, counts: &mut Counts) {
+        let waits = matches!(self.fate, Fate::Watching | Fate::Killed) && !self.player.has_started();
+        if waits && self.failed && self.arrived == Some(true) {
+            // How long its viewer would have waited is not known. It must not be less than others waited, as failures would make
+            // the percentiles better.
+            counts.started(self.before.max(rules.give_up));
+            self.judge(true, counts);
+        }
+        self.fate = Fate::Over;
     }
 
     /// What a chunk meant to the viewer.

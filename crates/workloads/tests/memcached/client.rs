@@ -63,7 +63,7 @@ impl Client {
             }
             match then {
                 Then::End | Then::Close => return,
-                Then::Again { endpoint: next } => endpoint = next,
+                Then::Again { endpoint: next } | Then::Anew { endpoint: next } => endpoint = next,
                 Then::Also { endpoint: next, job: other, .. } => (endpoint, job) = (next, other),
             }
         }

@@ -43,7 +43,7 @@ fn each_fault_is_counted_as_what_it_is() {
     check(Fault::CutOff, "84%", "answer cut off", "of user ");
     check(Fault::Reset, "84%", "connection closed", "closed by the server");
     check(Fault::Garbage, "84%", "no answer of this protocol", "HTTP");
-    check(Fault::Never, "84%", "no answer", "no answer within");
+    check(Fault::Never, "84%", "no answer in time", "no answer within");
 }
 
 #[test]

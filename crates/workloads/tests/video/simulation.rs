@@ -34,24 +34,24 @@ impl Setup {
         println!("seed {seed}");
         let library = Library::new(Videos::Set(catalog(), Delivery::Ranges), 10);
         let rate = Rate::new(viewers_per_s).unwrap();
+        let config = VideoConfig {
+            urls: vec!["http://10.0.0.1:80".parse().unwrap()],
+            library,
+            popularity: Popularity::zipf(0.8).unwrap(),
+            mix: ClientMix::Table1,
+            bandwidth: Bandwidth::Off,
+            ahead: 3,
+            chunk_timeout: Nanos::from_secs(1),
+            late: Late::Keep,
+            abandon: Abandon::Off,
+            resume_with: 1,
+            pacing: Pacing::Open,
+            verify: Verify::Checksum,
+            viewers_per_s,
+            window: Nanos::from_secs(20),
+            seed,
+        };
         Setup {
-            config: VideoConfig {
-                urls: vec!["http://10.0.0.1:80".parse().unwrap()],
-                library,
-                popularity: Popularity::zipf(0.8).unwrap(),
-                mix: ClientMix::Table1,
-                bandwidth: Bandwidth::Off,
-                ahead: 3,
-                chunk_timeout: Nanos::from_secs(1),
-                late: Late::Keep,
-                abandon: Abandon::Off,
-                resume_with: 1,
-                pacing: Pacing::Open,
-                verify: Verify::Checksum,
-                viewers_per_s,
-                window: Nanos::from_secs(20),
-                seed,
-            },
             plan: Plan {
                 endpoints: vec![Endpoint {
                     address: Address::Tcp("10.0.0.1:80".parse().unwrap()),
@@ -69,9 +69,11 @@ impl Setup {
                 pace: Pace::Sleep,
                 warmup: Nanos::ZERO,
                 window: Nanos::from_secs(20),
-                drain: Nanos::from_secs(10),
+                // As a trial has it.
+                drain: config.drain(),
                 timeout: Nanos::from_secs(10),
             },
+            config,
             faults: String::new(),
             stalls: Stalls::None,
             delay: Nanos::ZERO,

@@ -2,6 +2,7 @@
 
 use dist::Streams;
 use openloop::{Load, Recording, Schedule};
+use spec::workload::Abandon;
 use units::Nanos;
 use video_server::Stalls;
 use workloads::video::{Audience, Viewed, Viewer};
@@ -168,6 +169,52 @@ fn a_planted_stall_is_exact() {
         let late = recording.all().response_time;
         assert!(late.count() - late.count_within(ms(100)) > counter(&recording, "misses").0);
     }
+}
+
+#[test]
+fn a_stall_over_the_end_of_the_window_is_exact() {
+    // What falls due while the server stands still is waited for until it goes on, 2 to 5 s after the window.
+    for (seed, from, span) in [(510, 17_900, 4_100), (511, 19_400, 5_600), (512, 18_800, 3_200)] {
+        let mut setup = Setup::new(20.0, seed);
+        let (from, span) = (ms(from), ms(span));
+        setup.stalls = Stalls::Once { from: START + from, span };
+        let recording = check(&setup, from, span);
+        assert!(counter(&recording, "misses").0 > 10 && counter(&recording, "stalls").0 > 0);
+        let longest = distribution(&recording, "stall").1;
+        assert!(longest > ms(1_000), "cut off by the end of the window: {longest}");
+    }
+}
+
+#[test]
+fn viewers_leave_at_their_time_and_not_when_a_request_ends() {
+    let mut setup = Setup::new(20.0, 508);
+    setup.config.abandon = Abandon::Imc12;
+    // Ten times as fast they leave between 0.2 and 1.93 s after they came.
+    let (from, span) = (ms(5_300), ms(5_000));
+    setup.stalls = Stalls::Once { from: START + from, span };
+    let recording = setup.run();
+    assert_accounted(&recording);
+    let mut audience = Audience::new(&setup.config, 0, 1).unwrap();
+    let Load::Open { arrivals, .. } = &setup.plan.load else { panic!("it is an open loop") };
+    let mut schedule = Schedule::new(arrivals.clone(), &Streams::new(setup.plan.seed), START, 0, 1);
+    let (mut all, mut left, mut latest) = (0, 0, Nanos::ZERO);
+    while schedule.peek().intended < START + setup.config.window {
+        let arrival = schedule.take();
+        let came = arrival.intended.since(START);
+        let waits = if (from..from + span).contains(&came) { from + span - came } else { Nanos::ZERO };
+        let leaves = audience.arriving(arrival.seq).leaves;
+        all += 1;
+        left += u64::from(leaves < waits);
+        latest = latest.max(leaves.min(waits));
+    }
+    let (abandoned, arrived) = counter(&recording, "abandoned");
+    assert_eq!(arrived, all);
+    // That one has left is noticed within 10 ms, in which the server may go on.
+    assert!(left > 50 && left.abs_diff(abandoned) <= 1, "{abandoned} left, and {left} would have");
+    assert_eq!(recording.tally.unfinished, abandoned, "their chunk is not waited for");
+    let (starts, slowest) = distribution(&recording, "startup");
+    assert_eq!(starts, all, "each enters, who left by then");
+    assert!(slowest <= latest + ms(10) && slowest + ms(50) > latest, "{slowest} and not {latest}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use super::super::quiet::{self, Waited};
 use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
 use super::Bench;
-use crate::{Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained};
+use crate::{ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained};
 
 /// How often one search waits for a quiet host.
 const WAITS: u32 = 2;
@@ -33,6 +33,11 @@ const FAR: f64 = 10.0;
 const WINDOWS: f64 = 0.5;
 /// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
 const WELL_BELOW: f64 = 0.95;
+
+/// So many times as long as it was asked for a window may be at most, where few sessions arrive.
+///
+/// Source: ours; of a window of 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
+const LONGER_WINDOW: u32 = 8;
 
 /// What came of a search for the maximum.
 #[derive(Debug, Default)]
@@ -394,7 +399,7 @@ impl Bench {
 
     /// What a search for the maximum that knows nothing offers.
     fn offers(&self) -> Offers {
-        if self.has_sessions { Offers::Sessions } else { Offers::Requests }
+        if self.has_sessions { Offers::sessions_in(self.search.window) } else { Offers::Requests }
     }
 
     /// The smallest maximum of its targets: of this block, or where that was given up, of the last one that has them.
@@ -419,19 +424,21 @@ impl Bench {
         let mut waits = WAITS;
         let waiting = (&mut waits, what.span.total());
         self.until_quiet(searches, waiting, &late, track, |bench, searches, track| {
-            let seeds = bench.seeds();
+            let (seeds, of_sessions) = (bench.seeds(), bench.has_sessions);
             let trials = &mut bench.trials;
             let begun = trials.experiment().trials.len() - from;
             bench.hold.during(|| {
                 take_turns(searches, track, &late, |target, share, n, track| {
                     let purpose = Purpose::PeakSearch;
+                    let rate = share * what.reference;
+                    let span = if of_sessions { with_enough_sessions(what.span, rate) } else { what.span };
                     let request = Request {
                         target,
                         purpose,
                         block: what.block,
                         load_share: Some(share),
-                        rate_rps: Some(share * what.reference),
-                        span: what.span,
+                        rate_rps: Some(rate),
+                        span,
                         seed: seeds.trial(what.block, purpose, begun + n),
                     };
                     Ok(met(trials.run(&request, track)?, &what.qos, what.basis))
@@ -439,6 +446,13 @@ impl Bench {
             })
         })
     }
+}
+
+/// With a window in which enough sessions arrive at this rate for a target on their start, within bounds.
+fn with_enough_sessions(span: Span, per_s: f64) -> Span {
+    let most = LONGER_WINDOW * span.window;
+    let enough = Duration::try_from_secs_f64(ENOUGH_SESSIONS / per_s).map_or(most, |enough| enough.min(most));
+    Span { window: span.window.max(enough), ..span }
 }
 
 /// Runs `searches` to their ends, one trial of each in turn; one that the host disturbs ends all of them. `measure` is told
@@ -555,6 +569,22 @@ fn rate(per_s: f64, of_sessions: bool) -> String {
 mod tests {
     use super::*;
     use crate::sample;
+
+    #[test]
+    fn a_window_lasts_until_enough_sessions_came() {
+        let span = |warmup: u64, window: u64| Span {
+            warmup: Duration::from_secs(warmup),
+            window: Duration::from_secs(window),
+        };
+        let check = |per_s: f64, window: u64| {
+            assert_eq!(with_enough_sessions(span(10, 60), per_s), span(10, window), "{per_s}");
+        };
+        check(10.0, 60);
+        check(0.5, 64);
+        check(0.1, 320);
+        check(0.01, 480);
+        check(0.0, 480);
+    }
 
     #[test]
     fn a_maximum_is_far_below_beyond_ten_tolerances() {

@@ -68,8 +68,7 @@ fn name(x: &X, axis: &Axis) -> String {
 pub(super) fn vertical(figure: &Figure, series: &[Series]) -> Scale {
     let points = series.iter().flat_map(|series| &series.points);
     let own = points.flat_map(|point| [point.y, point.low, point.high]).flatten();
-    let limit = figure.qos_us.map(|limit| limit_of(figure, limit));
-    let values: Vec<f64> = own.chain(limit.map(|limit| 1.3 * limit)).collect();
+    let values: Vec<f64> = own.chain(figure.qos_us.map(|limit| 1.3 * limit)).collect();
     match figure.y.scale {
         _ if is_ratio(figure) => Scale::ratio(values.into_iter()),
         Kind::Log => Scale::log(values.into_iter()),
@@ -82,13 +81,4 @@ pub(super) fn vertical(figure: &Figure, series: &[Series]) -> Scale {
 /// Whether the vertical axis shows ratios, around 1.
 pub(super) fn is_ratio(figure: &Figure) -> bool {
     matches!(figure.y.unit.as_str(), "x" | "×") && figure.y.scale == Kind::Log
-}
-
-/// The target, given in µs, in the unit of the vertical axis.
-pub(super) fn limit_of(figure: &Figure, limit_us: f64) -> f64 {
-    match figure.y.unit.as_str() {
-        "ms" => limit_us / 1e3,
-        "s" => limit_us / 1e6,
-        _ => limit_us,
-    }
 }

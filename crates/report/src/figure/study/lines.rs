@@ -1,7 +1,7 @@
 use results::study::{Figure, Point, Series};
 use stats::MIN_TO_JUDGE;
 
-use super::ends::{Places, is_ratio, limit_of, vertical};
+use super::ends::{Places, is_ratio, vertical};
 use super::legend::Legend;
 use super::looks::{Looks, looks};
 use crate::figure::canvas::Anchor;
@@ -75,7 +75,7 @@ impl Sheet {
             let one = self.frame.y.at(1.0);
             self.canvas.line("one", (self.frame.left, one), (self.frame.right, one));
         }
-        let Some(limit) = figure.qos_us.map(|limit| limit_of(figure, limit)) else { return };
+        let Some(limit) = figure.qos_us else { return };
         let y = self.frame.y.at(limit);
         self.canvas.line("level", (self.frame.left, y), (self.frame.right, y));
     }
@@ -83,7 +83,7 @@ impl Sheet {
     /// The legend and the target's name, in front of all.
     pub(super) fn finish(mut self, figure: &Figure, looks: &[Looks]) -> Canvas {
         self.legend.draw(&mut self.canvas, &figure.series, looks, self.top);
-        if let Some(limit) = figure.qos_us.map(|limit| limit_of(figure, limit)) {
+        if let Some(limit) = figure.qos_us {
             let at = (self.frame.left + 6.0, self.frame.y.at(limit) - 5.0);
             let text = format!("QoS {}", short(limit, &figure.y.unit));
             self.canvas.text("label level-label", at, Anchor::Start, text);
@@ -159,5 +159,30 @@ pub(super) fn whisker(canvas: &mut Canvas, frame: &Frame, class: &str, x: f64, p
         for end in [low, high] {
             canvas.line(&format!("whisker {class}"), (x - 3.0, end), (x + 3.0, end));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::study::{Axis, Series};
+
+    use super::*;
+
+    #[test]
+    fn the_line_at_the_target_is_in_the_unit_of_the_axis() {
+        let point = |x: f64, y: f64| Point { x: x.into(), y: Some(y), n: 1, ..Point::default() };
+        let series = Series {
+            name: "nginx".into(),
+            points: vec![point(10.0, 5.0), point(50.0, 12.0)],
+            ..Series::default()
+        };
+        let of = |unit: &str, limit: f64| {
+            let y = Axis { unit: unit.into(), ..Axis::default() };
+            let figure = Figure { y, series: vec![series.clone()], qos_us: Some(limit), ..Figure::default() };
+            draw(&figure, 0, Size::Wide).svg("x", "t")
+        };
+        // A factor of 1e-3 made ms of the limit as of the points.
+        assert!(of("ms", 20.0).contains("QoS 20 ms"), "{}", of("ms", 20.0));
+        assert!(of("us", 20.0).contains("QoS 20 µs"), "{}", of("us", 20.0));
     }
 }

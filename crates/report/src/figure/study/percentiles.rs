@@ -41,7 +41,7 @@ pub(super) fn draw(figure: &Figure, index: usize, size: Size) -> Canvas {
         &Axis { title: &y_title, tick: &y_tick },
     );
     if let Some(limit) = figure.qos_us {
-        let y = frame.y.at(super::ends::limit_of(figure, limit));
+        let y = frame.y.at(limit);
         canvas.line("level", (frame.left, y), (frame.right, y));
     }
     for (i, series) in figure.series.iter().enumerate() {

@@ -116,13 +116,12 @@ fn brute_force(chunks: &[(u64, Option<u64>)], resume_with: u32) -> Viewed {
     unreachable!("all chunks come")
 }
 
-/// A million inputs take a second when optimised and half a minute when not, so that the usual number is a fiftieth:
-/// `TAILLIGHT_PLAYER_INPUTS=1000000 cargo test --release -p workloads player`.
+/// A million inputs take about a second; `TAILLIGHT_PLAYER_INPUTS` asks for another number.
 #[test]
 fn agrees_with_a_look_at_every_millisecond() {
     let given =
         std::env::var("TAILLIGHT_PLAYER_INPUTS").map(|text| text.parse().expect("a number of inputs"));
-    let inputs: u64 = given.unwrap_or(20_000);
+    let inputs: u64 = given.unwrap_or(1_000_000);
     for seed in 0..inputs {
         let mut random = Streams::new(seed).stream(Purpose::Other(41), 0);
         let (number, spread) = (random.random_range(1..=12), random.random_range(1..=60));

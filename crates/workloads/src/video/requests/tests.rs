@@ -55,6 +55,45 @@ fn golden_bytes() {
 }
 
 #[test]
+fn a_viewer_who_saw_nothing_by_the_end_of_the_load_counts() {
+    let config = config();
+    let mut video = video(&config);
+    for seq in 0..20 {
+        let mut parts = Parts::new();
+        video.draw(seq, &mut parts);
+        let (_, mut job) = parts.pop().unwrap();
+        let ended = Nanos::from_millis(5);
+        let failed =
+            StepEnd { offset: Nanos::ZERO, ended, outcome: Outcome::Error, in_window: Some(Nanos::ZERO) };
+        // What it would ask for next is due after the load, so that nothing more is told of it.
+        video.step_ended(&mut job, &failed);
+    }
+    let all = video.distributions();
+    let startup = &all.iter().find(|one| one.name == "startup").unwrap().values;
+    assert_eq!(
+        (startup.count(), startup.value_at(0.0) >= Some(config.give_up() - Nanos(10_000_000))),
+        (20, true)
+    );
+}
+
+#[test]
+fn answers_that_come_in_the_drain_are_not_of_the_window() {
+    let mut video = video(&config());
+    video.window_opens();
+    video.counts.answers.answered = 5;
+    video.counts.answers.partial = 4;
+    video.window_closes();
+    (video.counts.answers.answered, video.counts.answers.partial) = (9, 9);
+    (video.counts.answers.verified, video.counts.answers.wrong) = (9, 1);
+    let of = |name: &str| {
+        let found = video.counts.list(true).into_iter().find(|(known, ..)| known == name).unwrap();
+        (found.1, found.2)
+    };
+    assert_eq!(of("partial_content"), (4, 5));
+    assert_eq!(of("verify_failures"), (1, 9), "a wrong content is one whenever it comes");
+}
+
+#[test]
 fn playlists_are_asked_for_first() {
     let requests = written(&mut video(&hls(config())), 7);
     let first_lines: Vec<&str> = requests.iter().take(3).map(|one| one.lines().next().unwrap()).collect();

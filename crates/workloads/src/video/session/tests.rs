@@ -130,11 +130,52 @@ fn viewers_leave_who_see_nothing() {
         let (all, counts) = played(&config, viewer, &[(start, GOOD)]);
         assert_eq!((all.len(), figure(&counts, "abandoned")), (steps, (abandoned, 1)), "{leaves} {start}");
         assert_eq!(figure(&counts, "sessions_met").0, u64::from(start <= s(2)));
+        // Who left waited until then, whatever came later.
+        let waited = start.min(leaves).0 / 1_000_000_000;
+        assert_eq!(largest(&counts, "startup"), Some(waited), "{leaves} {start}");
     };
     check(s(5), s(1), 8, 0);
     check(s(5), s(5), 8, 0);
     check(s(5), s(6), 1, 1);
     check(Nanos(u64::MAX), s(9), 8, 0);
+}
+
+/// How many start-up delays there are.
+fn starts(counts: &Counts) -> u64 {
+    counts.distributions().iter().find(|one| one.name == "startup").unwrap().values.count()
+}
+
+#[test]
+fn a_session_that_fails_before_its_start_counts_as_the_slowest() {
+    let check = |late: Late, does: &[Does], start_up: u64| {
+        let (config, viewer) = setup(3, |config| config.late = late);
+        let (_, counts) = played(&config, viewer, does);
+        assert_eq!((starts(&counts), largest(&counts, "startup")), (1, Some(start_up)), "{does:?}");
+        assert_eq!(figure(&counts, "sessions_met"), (0, 1));
+    };
+    // Nothing of it came: as long as a chunk is waited for, or as it took to know.
+    check(Late::Keep, &[(s(1), Outcome::Error); 3], 60);
+    check(Late::Keep, &[(s(30), Outcome::Error); 3], 90);
+    check(Late::Kill, &[(s(1), Outcome::Error)], 10);
+    check(Late::Kill, &[(s(10), Outcome::Timeout)], 10);
+    // One that is refused fails at once, which must not look like a fast start.
+    check(Late::Keep, &[(Nanos::ZERO, Outcome::Error); 3], 60);
+    // The second chunk comes, and with it the start.
+    check(Late::Keep, &[(s(1), Outcome::Error), (s(4), GOOD)], 5);
+}
+
+#[test]
+fn what_no_server_can_answer_in_time_excuses_nothing_else() {
+    let possible = |hopeless: bool, does: &[Does]| {
+        let (config, viewer) = setup(6, |_| ());
+        let (_, counts) = played(&config, Viewer { hopeless, ..viewer }, does);
+        figure(&counts, "possible_steps_completed")
+    };
+    let mut does = [(s(1), GOOD); 6];
+    assert_eq!(possible(false, &does), (6, 6));
+    does[2].1 = Outcome::Error;
+    assert_eq!(possible(false, &does), (5, 6));
+    assert_eq!(possible(true, &does), (0, 0), "its chunks are in neither number");
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! Users of a social network against a canned site: what is asked for, what is refused, and what a user sees.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use results::{LoopKind, Trial, Verdict};
+use spec::Workload;
+
+use crate::run::{finish, refuses, taillight, text};
+
+const TOKEN: &str = "<meta name=\"csrf\" content=\"t\">";
+
+/// A site in this process that answers as it must, but for `fails`, which get an error page with status 200.
+fn served(fails: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || while answer(&stream, fails).is_some() {});
+        }
+    });
+    format!("http://{address}")
+}
+
+fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let mut first = String::new();
+    reader.read_line(&mut first).ok().filter(|length| *length > 0)?;
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if let Some(value) = line.strip_prefix("Content-Length: ") {
+            length = value.trim().parse().unwrap();
+        }
+        if line == "\r\n" {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    assert!(reader.buffer().is_empty(), "a connection has one request at a time");
+    let path = first.split(' ').nth(1)?;
+    let page = |text: &str| (200, String::new(), format!("{TOKEN}<main id=\"{text}\">"));
+    let see = |to: &str, fields: &str| (303, format!("Location: {to}\r\n{fields}"), String::new());
+    let json = |text: &str| (200, String::new(), text.to_owned());
+    let tiers = "Server-Timing: php;dur=2, db;dur=1;desc=\"4\", cache;dur=0.5;desc=\"3\"\r\n";
+    let (status, fields, text) = match (first.split(' ').next()?, path.split('?').next()?) {
+        _ if !fails.is_empty() && first.starts_with(fails) => page("error"),
+        ("GET", "/login") => page("login"),
+        ("GET", "/register") => page("register"),
+        ("POST", "/login") => see("/", "Set-Cookie: sid=1; Path=/; HttpOnly\r\n"),
+        ("POST", "/register" | "/logout") => see("/login", ""),
+        ("GET", "/") => {
+            let home = format!("{TOKEN}<main id=\"home\" data-user=\"u\" data-post=\"1\" data-message=\"2\">");
+            (200, tiers.to_owned(), home)
+        }
+        ("POST", "/ajax/friend") => json("{\"state\":\"friends\"}"),
+        ("POST", _) => json("{\"id\":3}"),
+        ("GET", "/ajax/chat") => json("{\"last\":3,\"messages\":[]}"),
+        ("GET", "/ajax/feed") => json("{\"last\":3,\"posts\":[]}"),
+        _ => (200, String::new(), "body".into()),
+    };
+    let head = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n", text.len());
+    stream.write_all(format!("{head}{text}").as_bytes()).ok()
+}
+
+/// A short trial; the machine may be busy, so only the accounting is certain and not the verdict.
+fn trial(target: &str, options: &[&str]) -> Trial {
+    let mut command = taillight(&["load", "social", "--target", target, "--pace", "sleep", "--json"]);
+    command.args(["--think-time", "20ms", "--operations", "10", "--warmup", "100ms", "--window", "2s"]);
+    let output = finish(command.args(options));
+    assert!(output.status.success(), "{}", text(&output));
+    let trial: Trial =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+    let a = trial.arrivals;
+    assert_eq!(a.intended, a.completed + a.errors + a.timeouts + a.unfinished, "{a:?}");
+    let due: u64 = trial.operations.iter().map(|one| one.within.unwrap().due).sum();
+    assert_eq!(due, a.intended, "each operation that was due is judged");
+    trial
+}
+
+#[test]
+fn users_are_loaded_and_judged_by_their_limits() {
+    let trial = trial(&served(""), &["--rate", "20", "--threads", "2"]);
+    assert_eq!((trial.arrivals.errors, trial.errors.first()), (0, None));
+    let within = trial.counters["within"];
+    assert!((0.0..=1.0).contains(&within) && trial.arrivals.intended > 100, "{within}");
+    let home = trial.operations.iter().find(|operation| operation.name == "home").unwrap();
+    let (limit, tiers) = (home.within.unwrap(), &home.tiers);
+    assert_eq!((limit.limit_us, tiers.len()), (1e6, 3));
+    assert_eq!((tiers[1].name.as_str(), tiers[1].calls), ("db", 4.0));
+    assert!((tiers[0].mean_us - 2_000.0).abs() < 1e-6 && !home.curve.is_empty());
+    let Some(Workload::Social(social)) = trial.spec.as_ref().map(|spec| spec.workload.clone()) else {
+        panic!("no social network")
+    };
+    assert_eq!((social.operations, social.users.0), (Some(10), 1_000));
+    assert!(trial.sessions.is_some_and(|sessions| sessions.begun > 0 && sessions.underway > 0));
+    assert_eq!(trial.loop_kind, LoopKind::Open);
+}
+
+#[test]
+fn a_closed_loop_is_named() {
+    let trial = trial(&served(""), &["--closed", "-c", "10", "--threads", "2"]);
+    assert_eq!((trial.loop_kind, trial.arrivals.errors), (LoopKind::Closed, 0));
+    assert_eq!(trial.closed_loop.as_ref().map(|closed| closed.clients), Some(10));
+    assert!(trial.sessions.is_some_and(|sessions| sessions.underway == 10 && sessions.live_max <= 10));
+}
+
+#[test]
+fn an_error_page_with_status_200_is_a_miss() {
+    let trial = trial(&served("GET /ajax/feed"), &["--rate", "20"]);
+    let feed = trial.operations.iter().find(|operation| operation.name == "live-feed").unwrap();
+    let limit = feed.within.unwrap();
+    assert!(limit.due > 0 && limit.within == 0, "{limit:?}");
+    assert!(trial.counters["within.live-feed"] == 0.0 && trial.counters["within"] < 0.9);
+    let kinds: Vec<&str> = trial.errors.iter().map(|error| error.kind.as_str()).collect();
+    assert_eq!(kinds, ["truncated_json"]);
+    assert!(matches!(trial.verdict, Verdict::Invalid { .. }), "most sessions had one: {:?}", trial.verdict);
+}
+
+#[test]
+fn a_site_without_these_users_is_refused_before_the_load() {
+    let mut command = taillight(&["load", "social", "--target", &served("POST /login"), "--rate", "5", "--json"]);
+    refuses(&mut command, 1, &["cannot be logged in before the load", "wrong redirect", "--users and --users-seed"]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let gone = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    refuses(&mut taillight(&["load", "social", "--target", &gone, "--rate", "5", "--json"]), 1, &["refused"]);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let check = |options: &[&str], code: i32, says: &[&str]| {
+        let mut command = taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--json"]);
+        refuses(command.args(options), code, says);
+    };
+    check(&["--rate", "20"], 1, &["1560 on average", "there are 1000", "--users 10k"]);
+    check(&["--rate", "1", "--mix", "login:5,logout:5,home:80"], 2, &["add up to 90"]);
+    check(&["--rate", "1", "--mix", "get:100"], 2, &["no operation 'get'"]);
+    check(&["--rate", "1", "--ajax", "95%"], 1, &["can do 89.5 %"]);
+    check(&["--rate", "1", "--videos", "5x1"], 2, &["--videos"]);
+    check(&["--rate", "1", "--site", "/nowhere.toml"], 1, &["/nowhere.toml: cannot be read"]);
+    check(&["--closed", "--think", "2s"], 1, &["--think-time"]);
+    let broken = tempfile::NamedTempFile::with_suffix(".toml").unwrap();
+    std::fs::write(broken.path(), "name = \"x\"\n\n[page.home]\nhas = [\"\"]\n").unwrap();
+    check(&["--rate", "1", "--site", broken.path().to_str().unwrap()], 1, &["line 4: the text '' has 0 B"]);
+    refuses(&mut taillight(&["load", "cache", "--think-time", "2s", "--rate", "1"]), 2, &["--think-time"]);
+    refuses(
+        &mut taillight(&["load", "social", "--target", "memcached", "--rate", "1"]),
+        1,
+        &["memcached is no social network"],
+    );
+}
+
+#[test]
+fn a_specification_has_what_the_mix_and_the_table_say() {
+    let mut command = taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--rate", "2", "--resolve"]);
+    let output = finish(&mut command);
+    assert!(output.status.success(), "{}", text(&output));
+    let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let check = |pointer: &str, expect: serde_json::Value| {
+        assert_eq!(whole.pointer(pointer), Some(&expect), "{pointer}");
+    };
+    check("/workload/operations", 40.into());
+    check("/workload/mix", "table-2".into());
+    check("/qos/target", "within>95%".into());
+    check("/time/window", "30s".into());
+    check("/time/warmup", "6s".into());
+}
