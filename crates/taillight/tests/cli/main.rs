@@ -24,6 +24,7 @@ mod run;
 mod selftest;
 mod side_by_side;
 mod soak;
+mod social_data;
 mod specification;
 mod study;
 mod study_settings;

@@ -1,0 +1,300 @@
+//! The users of a social network: as tables, and in a store that is made once, whole or not there.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use people::{People, Table};
+use tempfile::TempDir;
+
+use crate::run::{finish, refuses, taillight, text};
+
+/// A bound on waiting.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Files below `data` that a shell fills. Where there is a file `block` beside the description, it waits at a table for
+/// ever, and says in which folder.
+const APP: &str = r#"
+name = "kept"
+title = "T"
+[[service]]
+name = "keeper"
+account = "nobody"
+needs = ["people"]
+program = { name = "sh" }
+args = ["-c", "echo up; exec sleep 600"]
+prepare = [{ program = "mkdir", args = ["data"] }]
+ready = { line = "up" }
+[[store]]
+name = "rows"
+service = "keeper"
+[store.seed]
+folder = "data"
+check = { program = "sh", args = ["-c", "cat data/* | cksum"] }
+[[store.seed.step]]
+program = "sh"
+args = ["-c", "cat > data/{{ table.name }}; if [ {{ table.name }} = posts -a -e ROOT/block ]; then pwd > ROOT/at; exec sleep 600; fi"]
+tables = true
+"#;
+
+struct Site {
+    root: TempDir,
+}
+
+impl Site {
+    fn new(app: &str) -> Site {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("kept");
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o777)).unwrap();
+        let app = app.replace("ROOT", &root.path().display().to_string());
+        fs::write(folder.join("app.toml"), app).unwrap();
+        Site { root }
+    }
+
+    fn load(&self) -> Command {
+        let site = self.root.path().join("kept");
+        let words = ["data-set", "social", "--users", "40", "--load", "--target", site.to_str().unwrap()];
+        let mut command = taillight(&words);
+        command.env("TAILLIGHT_CACHE", self.root.path().join("cache"));
+        command
+    }
+
+    /// What lies in the cache, without the files that are for one process at a time.
+    fn kept(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.root.path().join("cache/seeds")) else { return Vec::new() };
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| !name.ends_with(".lock")).collect()
+    }
+}
+
+/// Waits until `holds`.
+#[track_caller]
+fn await_that(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(begun.elapsed() < PATIENCE, "{what}: not so after {PATIENCE:?}");
+        thread::park_timeout(LOOK);
+    }
+}
+
+/// The processes that descend from `pid`, each with the folder that it runs in.
+fn descendants(pid: u32) -> Vec<(u32, PathBuf)> {
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()
+    };
+    let entries = fs::read_dir("/proc").unwrap();
+    let all: Vec<u32> = entries.filter_map(|one| one.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let below = |mut at: u32| {
+        while let Some(up) = parent(at).filter(|up| *up > 1) {
+            if up == pid {
+                return true;
+            }
+            at = up;
+        }
+        false
+    };
+    let place = |pid: u32| fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+    all.into_iter().filter(|one| below(*one)).map(|pid| (pid, place(pid))).collect()
+}
+
+/// Whether a process runs; one that has ended and that its parent has not looked at does not.
+fn runs(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
+#[test]
+fn tables_are_written_whole_and_over_none() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("tables");
+    let words =
+        ["data-set", "social", "--users", "50", "--users-seed", "3", "--out", folder.to_str().unwrap()];
+    let output = finish(&mut taillight(&words));
+    assert!(output.status.success(), "{}", text(&output));
+    let said = text(&output);
+    let people = People::new(50, 3).unwrap();
+    let numbers = format!("50 users of seed 3: {} friendships, 500 posts", people.friendships());
+    assert!(said.contains(&numbers) && said.contains("friends of a user: mean"), "{said}");
+    for table in Table::ALL {
+        let mut expect = Vec::new();
+        table.write(&people, people::hash(10).unwrap(), &mut expect).unwrap();
+        assert!(
+            fs::read(folder.join(format!("{}.tsv", table.name()))).unwrap() == expect,
+            "{}",
+            table.name()
+        );
+        assert!(said.contains(&format!("{}.tsv: {}", table.name(), table.columns().join(", "))), "{said}");
+    }
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1, "nothing else");
+    refuses(&mut taillight(&words), 1, &["it exists; name a new folder"]);
+    let no_parent = ["data-set", "social", "--users", "50", "--out", "/no/such/folder"];
+    refuses(&mut taillight(&no_parent), 1, &["cannot write the tables to /no/such/folder"]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused() {
+    let check = |words: &[&str], code, says: &[&str]| {
+        refuses(&mut taillight(&[&["data-set", "social"], words].concat()), code, says);
+    };
+    check(&[], 2, &["--out", "--load"]);
+    check(&["--load", "--users", "9"], 2, &["number of users '9'"]);
+    check(&["--load", "--users", "2M"], 2, &["number of users '2M'"]);
+    check(&["--load", "--target", "nginx"], 1, &["nginx has no store that begins with users"]);
+    check(&["--load", "--target", "127.0.0.1:9"], 1, &["127.0.0.1:9 already runs"]);
+    refuses(&mut taillight(&["serve", "nginx", "--users", "1k"]), 1, &["nginx has no users; leave it out"]);
+}
+
+#[test]
+fn data_are_made_once_and_said_to_be_kept() {
+    let site = Site::new(APP);
+    let first = finish(&mut site.load());
+    assert!(first.status.success(), "{}", text(&first));
+    let said = text(&first);
+    assert!(
+        said.contains("making the data of 40 users, which are kept") && said.contains("reset: "),
+        "{said}"
+    );
+    let [kept] = &site.kept()[..] else { panic!("{:?}", site.kept()) };
+    assert!(said.contains(kept.as_str()), "{said}");
+    let again = finish(&mut site.load());
+    assert!(again.status.success() && !text(&again).contains("making"), "{}", text(&again));
+    assert_eq!(site.kept().len(), 1);
+}
+
+#[test]
+fn a_kill_leaves_neither_a_seed_nor_processes_nor_a_folder() {
+    let site = Site::new(APP);
+    let block = site.root.path().join("block");
+    fs::write(&block, "").unwrap();
+    let mut child = site.load().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let at = site.root.path().join("at");
+    await_that("it has come to the posts", || fs::read_to_string(&at).is_ok_and(|text| text.ends_with('\n')));
+    let folder = PathBuf::from(fs::read_to_string(&at).unwrap().trim());
+    let started = descendants(child.id());
+    assert!(started.iter().filter(|(_, place)| *place == folder).count() >= 2, "{started:?}");
+    kill(&mut child);
+    await_that("all of its processes have ended", || !started.iter().any(|(pid, _)| runs(*pid)));
+    await_that("its folder is gone", || !folder.exists());
+    assert_eq!(site.kept(), [""; 0]);
+    fs::remove_file(&block).unwrap();
+    let output = finish(&mut site.load());
+    assert!(output.status.success(), "{}", text(&output));
+    assert_eq!(site.kept().len(), 1);
+}
+
+fn kill(child: &mut Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_full_disk_is_told_and_leaves_nothing() {
+    let check = |size: &str, app: &str, says: &[&str]| {
+        let site = Site::new(app);
+        let cache = site.root.path().join("cache");
+        fs::create_dir(&cache).unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"]).arg(&cache);
+        match mount.output() {
+            Ok(output) if output.status.success() => {}
+            _ => {
+                println!("skipped: this account may not mount a small file system");
+                return;
+            }
+        }
+        let output = finish(&mut site.load());
+        let (said, kept) = (text(&output), site.kept());
+        let left: Vec<_> = fs::read_dir(&cache).unwrap().map(|one| one.unwrap().path()).collect();
+        assert!(Command::new("umount").arg(&cache).status().unwrap().success());
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(says.iter().all(|part| said.contains(part)), "{said}");
+        assert_eq!(kept, [""; 0], "{left:?}");
+    };
+    check("5m", APP, &["no room in ", "cache/seeds: they take about", "TAILLIGHT_CACHE"]);
+    // What is more than was to be expected shows when it is copied.
+    let large = APP.replace(
+        "cat > data/{{ table.name }};",
+        "cat > data/{{ table.name }}; head -c 150M /dev/zero > data/large;",
+    );
+    check("120m", &large, &["No space left on device"]);
+}
+
+/// The programs that the site of apps/social takes, with its usual cache.
+const PROGRAMS: [&str; 6] = ["nginx", "php-fpm8.2", "php", "mariadbd", "mariadb-install-db", "memcached"];
+
+fn has_programs() -> bool {
+    let lacks = PROGRAMS.iter().find(|name| launch::find_program(name).is_none());
+    if let Some(name) = lacks {
+        println!("skipped: there is no {name} here");
+    }
+    lacks.is_none()
+}
+
+/// Starts the site, without root where root runs this; returns its process and its address.
+fn serve(cache: &Path) -> (Child, String) {
+    let words = ["serve", "social", "--users", "30", "--set", "hash_cost=4"];
+    let mut command = match launch::User::nobody().filter(|_| launch::User::is_root()) {
+        Some(user) => {
+            std::os::unix::fs::chown(cache, Some(user.uid), Some(user.gid)).unwrap();
+            let mut command = Command::new("setpriv");
+            command.args([
+                &format!("--reuid={}", user.uid),
+                &format!("--regid={}", user.gid),
+                "--clear-groups",
+            ]);
+            command.arg(env!("CARGO_BIN_EXE_taillight")).args(words).current_dir("/");
+            command
+        }
+        None => taillight(&words),
+    };
+    let errors = cache.join("errors");
+    let mut child = command
+        .env("TAILLIGHT_CACHE", cache)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(fs::File::create(&errors).unwrap())
+        .spawn()
+        .unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+    let line = lines.find_map(|line| line.ok().filter(|line| line.starts_with("social ready on ")));
+    let line = line.unwrap_or_else(|| panic!("{}", fs::read_to_string(&errors).unwrap()));
+    let address = line["social ready on ".len()..].split(' ').next().unwrap().to_owned();
+    (child, address)
+}
+
+#[test]
+fn the_site_runs_without_root_and_a_kill_leaves_nothing_of_it() {
+    if !has_programs() {
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    let (mut child, address) = serve(cache.path());
+    let mut stream = std::net::TcpStream::connect(&address).unwrap();
+    std::io::Write::write_all(&mut stream, b"GET /.ready HTTP/1.0\r\nHost: test\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ready"), "{answer}");
+    let started = descendants(child.id());
+    let names: Vec<String> = started
+        .iter()
+        .map(|(pid, _)| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned())
+        .collect();
+    for name in ["nginx", "php-fpm8.2", "mariadbd", "memcached"] {
+        assert!(names.iter().any(|found| found == name), "{name}: {names:?}");
+    }
+    let temporary = std::env::temp_dir();
+    let folders: Vec<PathBuf> = started
+        .iter()
+        .map(|(_, place)| place.clone())
+        .filter(|place| place.starts_with(&temporary))
+        .collect();
+    assert!(folders.len() >= 3, "{started:?}");
+    kill(&mut child);
+    await_that("all of its processes have ended", || !started.iter().any(|(pid, _)| runs(*pid)));
+    await_that("its folders are gone", || !folders.iter().any(|folder| folder.exists()));
+}
