@@ -71,6 +71,11 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
             "rebuffer ratio",
             "Time in which a session stood still, of the time in which it stood still or played.",
         )))
+        (against_load(subjects, &[ratio("within")], of("within"), Vertical::Share, (
+            "Operations within their limits",
+            "share within the limits",
+            "What ended well within its own limit, of all operations that were due.",
+        )))
         (against_load(subjects, &[live], None, Vertical::Count, (
             "Sessions under way against offered load",
             "sessions under way",
