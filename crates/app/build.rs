@@ -1,20 +1,23 @@
-//! Compiles the applications of `apps/` in: the description and the templates of each.
+//! Compiles the applications of `apps/` in: the description of each, its templates and its other files.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+/// Folders that are no part of what runs: tests, and what the packages of others are fetched by.
+const APART: [&str; 3] = ["tests", "player", "node_modules"];
+
 fn main() {
     let apps = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../apps");
     println!("cargo:rerun-if-changed={}", apps.display());
-    let mut code = String::from("pub(super) static APPS: &[(&str, &[(&str, &str)])] = &[\n");
+    let mut code = String::from("pub(super) static APPS: &[(&str, &[(&str, &[u8])])] = &[\n");
     for folder in sorted(&apps).iter().filter(|folder| folder.join("app.toml").exists()) {
         writeln!(code, "({:?}, &[", name(folder)).expect("a string takes it");
         let mut files = Vec::new();
         collect(folder, &mut files);
         for file in files {
             let inside = file.strip_prefix(folder).expect("it is below").display().to_string();
-            writeln!(code, "({inside:?}, include_str!({:?})),", file.display().to_string())
+            writeln!(code, "({inside:?}, include_bytes!({:?})),", file.display().to_string())
                 .expect("a string takes it");
         }
         code.push_str("]),\n");
@@ -24,13 +27,14 @@ fn main() {
     fs::write(out, code).expect("cargo's folder can be written to");
 }
 
-/// The description and the templates in `folder` and below.
+/// The files in `folder` and below.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in sorted(folder) {
-        if entry.is_dir() {
-            collect(&entry, files);
-        } else if name(&entry) == "app.toml" || name(&entry).ends_with(".j2") {
+        let name = name(&entry);
+        if !entry.is_dir() {
             files.push(entry);
+        } else if !APART.contains(&name.as_str()) && !name.starts_with('.') {
+            collect(&entry, files);
         }
     }
 }

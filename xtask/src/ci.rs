@@ -52,10 +52,11 @@ fn any_seed() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |since| since.as_secs())
 }
 
-/// Installs what the tests of this tier need, and says what is still missing; that is not a failure.
+/// Installs what the tests of this tier need, and says what is still missing. What Debian does not have is not a failure;
+/// what its lock file names and npm could not install is.
 pub(crate) fn tools_for(tier: Tier) -> bool {
-    tools::prepare(true, tier);
-    true
+    let clients = tools::prepare(true, tier).clients;
+    clients.inspect_err(|why| println!("FAILED: {why}")).is_ok()
 }
 
 /// Runs every check, also after one that fails; true where none does.
@@ -72,6 +73,11 @@ pub(crate) fn run(request: Request) -> Result<bool, String> {
         .into_iter()
         .partition(|step| step.tier == Tier::Fast || request.tier == Tier::Slow);
     let mut failed = Vec::new();
+    if let Err(why) = &tools.clients {
+        println!("== tools: FAILED: {why}");
+        failed.push("tools");
+        tally.fail_beyond(tally.failed);
+    }
     for step in &steps {
         println!("\n== {}: {}", step.name, step.shown());
         let start = Instant::now();

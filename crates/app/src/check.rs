@@ -1,11 +1,11 @@
 //! Reads a description and finds what is wrong with it before anything is started.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
 use launch::Form;
 
-use crate::description::{App, Argument, Command, File, Protocol, Service};
+use crate::description::{App, Argument, Command, File, Protocol, Seeded, Service, Store};
+use crate::files::Files;
 use crate::settings::Values;
 use crate::{Error, plan, template};
 
@@ -15,17 +15,10 @@ const NAME: &str = "letters, digits and hyphens, a letter first";
 /// The application that the text of `file` describes. Its name is that of its folder.
 ///
 /// Errors: the first mistake, with its file and place and the nearest key.
-pub(crate) fn read(
-    file: &str,
-    name: &str,
-    text: &str,
-    templates: BTreeMap<String, String>,
-    folder: Option<PathBuf>,
-) -> Result<App, Error> {
+pub(crate) fn read(file: &str, name: &str, text: &str, files: Files) -> Result<App, Error> {
     let error = |problem: String| Error::Description { file: file.into(), problem };
     let mut app: App = toml::from_str(text).map_err(|e| error(with_nearest(&e.to_string())))?;
-    app.templates = templates;
-    app.folder = folder;
+    (app.templates, app.compiled, app.folder) = (files.templates, files.compiled, files.folder);
     if app.name != name {
         return Err(error(format!(
             "name = \"{}\" in a folder called '{name}'; both must be the same",
@@ -44,8 +37,17 @@ fn whole(app: &App) -> Result<(), String> {
         return Err("it has no [[service]]".into());
     }
     let known = |place: String, name: &str| known(&place, name, &services, "service");
+    unique("settings", app.settings.iter().map(|setting| setting.name.as_str()))?;
+    if let Some(taken) = app.settings.iter().find(|setting| plan::FIELDS.contains(&setting.name.as_str())) {
+        let name = &taken.name;
+        return Err(format!("setting '{name}': every service has a field of that name; choose another"));
+    }
+    let usual = Values::usual(&app.settings).map_err(|problem| format!("setting: default: {problem}"))?;
     for service in &app.services {
         let place = format!("service '{}'", service.name);
+        if let Some(when) = &service.when {
+            template::holds(when, &usual).map_err(|problem| format!("{place}: when: {problem}"))?;
+        }
         of_service(app, service).map_err(|problem| format!("{place}: {problem}"))?;
         service.calls.iter().try_for_each(|call| known(format!("{place}: calls"), call))?;
     }
@@ -62,6 +64,12 @@ fn whole(app: &App) -> Result<(), String> {
         if listens.is_empty() {
             return Err(format!("{place}: service '{}' has no [[service.listen]]", entrance.service));
         }
+        if app.service(&entrance.service).is_some_and(|service| service.when.is_some()) {
+            return Err(format!(
+                "{place}: service '{}' is started only `when`; leave that out",
+                entrance.service
+            ));
+        }
         if let Some(name) = &entrance.listen {
             let names: Vec<&str> = listens.iter().map(|listen| listen.name.as_str()).collect();
             self::known(&place, name, &names, "address")?;
@@ -76,8 +84,43 @@ fn whole(app: &App) -> Result<(), String> {
             }
             of_command(action.command.as_ref()).map_err(|problem| format!("{place}: {problem}"))?;
         }
+        if let Some(seed) = &store.seed {
+            of_seed(app, store, seed).map_err(|problem| format!("{place}: seed: {problem}"))?;
+        }
     }
     Ok(())
+}
+
+fn of_seed(app: &App, store: &Store, seed: &Seeded) -> Result<(), String> {
+    if !is_inside(&seed.folder) {
+        return Err(format!("folder '{}': a path within the folder of an instance", seed.folder));
+    }
+    let same = |other: &&Store| other.service == store.service && other.seed.is_some();
+    if app.stores.iter().filter(same).count() > 1 {
+        return Err(format!("two stores of service '{}' have one", store.service));
+    }
+    let of_service = app.service(&store.service).map_or(&[][..], |service| &service.settings);
+    let names: Vec<&str> = of_service.iter().chain(&app.settings).map(|one| one.name.as_str()).collect();
+    seed.settings.iter().try_for_each(|name| known("settings", name, &names, "setting"))?;
+    seed.hash_cost.iter().try_for_each(|text| template::check_expression(text))?;
+    let inputs = seed.steps.iter().filter_map(|step| step.input.as_ref());
+    for file in seed.files.iter().chain(inputs) {
+        if !is_inside(file) || !app.has_file(file) {
+            return Err(format!("there is no file '{file}' beside the description"));
+        }
+    }
+    for step in &seed.steps {
+        if step.tables && step.input.is_some() {
+            return Err(format!("step '{}': its input is one of `input` and `tables`", step.program));
+        }
+        step.args.iter().try_for_each(|text| template::check(text))?;
+    }
+    of_command(seed.check.as_ref())
+}
+
+/// Whether a path leads nowhere but into the folder that it begins in.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty() && !path.starts_with('/') && !path.split('/').any(|part| part == "..")
 }
 
 fn of_service(app: &App, service: &Service) -> Result<(), String> {
@@ -92,6 +135,9 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
     unique("settings", settings())?;
     if let Some(taken) = settings().find(|name| plan::FIELDS.contains(name)) {
         return Err(format!("setting '{taken}': every service has a field of that name; choose another"));
+    }
+    if let Some(twice) = settings().find(|name| app.settings.iter().any(|one| one.name == *name)) {
+        return Err(format!("setting '{twice}': the application has one of that name; choose another"));
     }
     Values::usual(&service.settings).map_err(|problem| format!("setting: default: {problem}"))?;
     unique("addresses", service.listens.iter().map(|listen| listen.name.as_str()))?;
@@ -122,7 +168,7 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
     service.ready.children.iter().try_for_each(|text| template::check_expression(text))?;
     for file in &service.files {
         of_template(app, file)?;
-        if file.path.starts_with('/') || file.path.split('/').any(|part| part == "..") {
+        if !is_inside(&file.path) {
             return Err(format!("file '{}': a path within the folder of the instance", file.path));
         }
     }
@@ -144,13 +190,20 @@ fn of_service(app: &App, service: &Service) -> Result<(), String> {
 }
 
 fn of_template(app: &App, file: &File) -> Result<(), String> {
-    let template = match (&file.template, &file.npm) {
-        (Some(template), None) => template,
-        (None, Some(npm)) if npm.starts_with('/') || npm.split('/').any(|part| part == "..") => {
+    let template = match (&file.template, &file.npm, &file.folder) {
+        (Some(template), None, None) => template,
+        (None, Some(npm), None) if !is_inside(npm) => {
             return Err(format!("file '{}': npm: a path within the folder of packages", file.path));
         }
-        (None, Some(_)) => return Ok(()),
-        _ => return Err(format!("file '{}': give one of `template` and `npm`", file.path)),
+        (None, Some(_), None) => return Ok(()),
+        (None, None, Some(folder)) if is_inside(folder) && app.has_folder(folder) => return Ok(()),
+        (None, None, Some(folder)) => {
+            return Err(format!(
+                "file '{}': there is no folder '{folder}' beside the description",
+                file.path
+            ));
+        }
+        _ => return Err(format!("file '{}': give one of `template`, `npm` and `folder`", file.path)),
     };
     let text = app.templates.get(template).ok_or_else(|| {
         let all: Vec<&str> = app.templates.keys().map(String::as_str).collect();

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::description::{Account, Need, Service};
 use crate::elsewhere::Address;
-use crate::plan::{Placement, Videos};
+use crate::filling::TableFields;
+use crate::plan::{PeopleSet, Placement, Videos};
 use crate::program::Found;
+use crate::secret::Secret;
 use crate::settings::Value;
 use crate::{Error, Running, limits, ready};
 
@@ -29,6 +31,7 @@ pub(crate) struct Peer {
     port: u16,
     address: String,
     listen: BTreeMap<String, AddressFields>,
+    own: String,
 }
 
 /// What templates see. `docs/reference/apps.md` lists it for authors.
@@ -43,6 +46,7 @@ pub(crate) struct Context<'a> {
     memory: u64,
     cpus: &'a [usize],
     connections: usize,
+    secret: &'a Secret,
     instance: usize,
     instances: usize,
     settings: BTreeMap<&'a str, &'a Value>,
@@ -50,6 +54,9 @@ pub(crate) struct Context<'a> {
     services: BTreeMap<String, Vec<Peer>>,
     pub(crate) files: Option<Files>,
     videos: Option<&'a Videos>,
+    people: Option<&'a PeopleSet>,
+    /// Of a step that reads a table.
+    pub(crate) table: Option<TableFields>,
     root: bool,
     user: Option<String>,
     open_files: u64,
@@ -98,13 +105,16 @@ impl Running {
             memory: seat.placement.memory.0,
             cpus: &seat.placement.cpus,
             connections: self.plan.connections,
+            secret: &self.plan.secret,
             instance: seat.number,
             instances: self.plan.placement(&service.name).map_or(1, |whole| whole.instances.max(1)),
-            settings: values.map(),
+            settings: self.plan.shared().map().into_iter().chain(values.map()).collect(),
             settings_line: values.to_string(),
             services: self.peers(),
             files,
             videos: self.plan.videos.as_ref().filter(|_| service.needs.contains(&Need::Videos)),
+            people: self.plan.people.as_ref(),
+            table: None,
             root: User::is_root(),
             user: account(service).map(|user| user.name),
             open_files: limits::open_files(seat.placement.form),
@@ -113,15 +123,26 @@ impl Running {
     }
 
     fn peers(&self) -> BTreeMap<String, Vec<Peer>> {
+        let own = |name: &str, at: usize| {
+            let started = self.here().find(|started| self.name(started) == name)?;
+            Some(started.folders.get(at)?.path().display().to_string())
+        };
         let of = |(name, instances): (String, Vec<Vec<Address>>)| {
             let service = self.plan.app().service(&name)?;
-            Some((name, instances.iter().map(|addresses| peer(service, addresses)).collect()))
+            let of = |(at, addresses): (usize, &Vec<Address>)| {
+                peer(service, addresses, own(&name, at).unwrap_or_default())
+            };
+            let peers = instances.iter().enumerate().map(of).collect();
+            Some((name, peers))
         };
-        self.listening().into_iter().filter_map(of).collect()
+        // Of what the settings leave out there are none, so that a template can ask for them.
+        let left_out = self.plan.app().services.iter().filter(|service| self.plan.leaves_out(&service.name));
+        let left_out = left_out.map(|service| (service.name.clone(), Vec::new()));
+        left_out.chain(self.listening().into_iter().filter_map(of)).collect()
     }
 }
 
-fn peer(service: &Service, addresses: &[Address]) -> Peer {
+fn peer(service: &Service, addresses: &[Address], own: String) -> Peer {
     let first = addresses.first().map(fields);
     let AddressFields { ip, port, address, .. } = first.unwrap_or(AddressFields {
         ip: String::new(),
@@ -129,7 +150,7 @@ fn peer(service: &Service, addresses: &[Address]) -> Peer {
         address: String::new(),
         path: String::new(),
     });
-    Peer { ip, port, address, listen: listen_fields(service, addresses) }
+    Peer { ip, port, address, listen: listen_fields(service, addresses), own }
 }
 
 /// The account that a service runs under, where root starts it.

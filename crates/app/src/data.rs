@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::context::{Seat, tcp};
 use crate::description::{Command, Store, StoreAction};
+use crate::elsewhere::Address;
 use crate::running::Started;
 use crate::{Error, Running, counters, store, template};
 
@@ -14,6 +15,12 @@ impl Running {
         let whole = self.plan.placement(&service.name).expect("it has one");
         let folder = started.folders.get(number);
         Seat { service, found: &started.found, placement: whole.of_instance(number), number, folder }
+    }
+
+    /// The seat of the first instance on this machine, and where that listens.
+    pub(crate) fn first_seat(&self) -> Option<(Seat<'_>, &[Address])> {
+        let started = self.here().next()?;
+        Some((self.seat(started, 0), started.addresses.first()?))
     }
 
     /// Fills the stores. Errors: the first that cannot be.

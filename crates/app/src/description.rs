@@ -11,6 +11,7 @@ pub use crate::parts::{
     Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
     Version, WhenArguments,
 };
+pub use crate::seeded::{Seeded, Step};
 use crate::settings::Setting;
 
 /// An application: its services, and which workload speaks to which.
@@ -30,9 +31,15 @@ pub struct App {
     /// What holds its data.
     #[serde(default, rename = "store")]
     pub stores: Vec<Store>,
+    /// What a user may choose of the whole: all services see it.
+    #[serde(default, rename = "setting")]
+    pub settings: Vec<Setting>,
     /// The templates of its folder, by their path within it.
     #[serde(skip)]
     pub(crate) templates: BTreeMap<String, String>,
+    /// All files of one that was compiled in, by their path within its folder.
+    #[serde(skip)]
+    pub(crate) compiled: &'static [(&'static str, &'static [u8])],
     /// The folder that it was read from; `None` for one that was compiled in.
     #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,
@@ -60,6 +67,8 @@ pub enum Workload {
     Web,
     /// Requests of those who watch videos, in HTTP.
     Video,
+    /// Requests of the users of a social network, in HTTP.
+    Social,
 }
 
 impl Workload {
@@ -69,6 +78,7 @@ impl Workload {
             Workload::Cache => "cache",
             Workload::Web => "web",
             Workload::Video => "video",
+            Workload::Social => "social",
         }
     }
 }
@@ -87,6 +97,8 @@ pub struct Service {
     /// Variables of its environment, as templates.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Whether it is started, as an expression over the settings of the application; without it it is.
+    pub when: Option<String>,
     /// The account that it runs under where the laboratory runs as root; without it root itself.
     pub account: Option<Account>,
     /// The services that it calls, which are started before it.

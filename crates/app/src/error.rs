@@ -69,6 +69,9 @@ pub enum Error {
         /// The outcome.
         problem: String,
     },
+    /// The data of a store were being made when that was to end.
+    #[error("the data were not made, as this was stopped")]
+    Stopped,
     /// Services that an agent is to run do not run there.
     #[error("{services}: {problem}")]
     Elsewhere {

@@ -15,11 +15,14 @@
 
 mod check;
 mod context;
+mod copy;
 mod counters;
 mod data;
 mod description;
 mod elsewhere;
 mod error;
+mod files;
+mod filling;
 mod library;
 mod limits;
 mod npm;
@@ -30,6 +33,9 @@ mod program;
 mod reach;
 mod ready;
 mod running;
+mod secret;
+mod seed;
+mod seeded;
 mod settings;
 mod start;
 mod store;
@@ -37,13 +43,15 @@ mod template;
 
 pub use description::{
     Account, App, Argument, Arguments, Check, Command, Counters, Entrance, File, Listen, Need, Program,
-    Protocol, Ready, Send, Service, Signal, Stop, Store, StoreAction, Version, WhenArguments, Workload,
+    Protocol, Ready, Seeded, Send, Service, Signal, Step, Stop, Store, StoreAction, Version, WhenArguments,
+    Workload,
 };
 pub use elsewhere::{Address, Addresses, Away, Elsewhere, Machines, Told, Watch};
 pub use error::Error;
 pub use launch::Restart;
 pub use library::{names, of_folder, of_name};
-pub use plan::{Placement, Plan, Videos};
+pub use plan::{PeopleSet, Placement, Plan, Videos};
 pub use program::Found;
 pub use running::{Gone, Running, RunningPart, RunningService};
+pub use seed::{Making, Seed, Tell, cache_folder};
 pub use settings::{Kind, Setting, Value, Values};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{fs, io};
 
+use crate::files::Files;
 use crate::{App, Error, check};
 
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
@@ -30,10 +31,17 @@ pub fn of_name(name: &str) -> Result<App, Error> {
             near: near.map_or_else(String::new, |near| format!("; did you mean '{near}'?")),
         });
     };
-    let text = |file: &&(&str, &str)| file.0 == DESCRIPTION;
-    let description = files.iter().find(text).map_or("", |(_, text)| text);
-    let templates = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    check::read(&format!("apps/{name}/{DESCRIPTION}"), name, description, templates, None)
+    let file = format!("apps/{name}/{DESCRIPTION}");
+    let text = |(name, bytes): &(&str, &'static [u8])| {
+        std::str::from_utf8(bytes)
+            .map(|text| ((*name).to_owned(), text.to_owned()))
+            .map_err(|e| Error::Description { file: file.clone(), problem: format!("{name}: {e}") })
+    };
+    let is_text = |name: &str| name == DESCRIPTION || name.ends_with(".j2");
+    let texts = files.iter().filter(|(name, _)| is_text(name)).map(text);
+    let mut templates = texts.collect::<Result<BTreeMap<_, _>, _>>()?;
+    let description = templates.remove(DESCRIPTION).unwrap_or_default();
+    check::read(&file, name, &description, Files { templates, compiled: files, folder: None })
 }
 
 /// The application that `folder` describes.
@@ -49,7 +57,8 @@ pub fn of_folder(folder: &Path) -> Result<App, Error> {
     let mut templates = BTreeMap::new();
     collect(&folder, &folder, DEPTH, &mut templates).map_err(|e| error(format!("its templates: {e}")))?;
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    check::read(&file.display().to_string(), &name, &text, templates, Some(folder))
+    let files = Files { templates, compiled: &[], folder: Some(folder) };
+    check::read(&file.display().to_string(), &name, &text, files)
 }
 
 fn collect(

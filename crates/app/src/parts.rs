@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::seeded::Seeded;
+
 /// The program of a service.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -69,9 +71,11 @@ pub enum Need {
     Files,
     /// The description of a set of videos, whose files are computed.
     Videos,
+    /// The users of a social network, whose data fill a store.
+    People,
 }
 
-/// A file in the folder of an instance.
+/// A file, or a folder of files, in the folder of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct File {
@@ -81,6 +85,11 @@ pub struct File {
     pub template: Option<String>,
     /// The file of an npm package that it is a copy of, `hls.js/dist/hls.min.js`; left out where that is not installed.
     pub npm: Option<String>,
+    /// The folder beside the description that it is a copy of, with all that is in it.
+    pub folder: Option<String>,
+    /// Whether nothing but its service may read it.
+    #[serde(default)]
+    pub private: bool,
     /// Whether the result records it as the configuration.
     #[serde(default)]
     pub record: bool,
@@ -162,6 +171,8 @@ pub struct Store {
     pub fill: Option<StoreAction>,
     /// How it is brought back to the state after the fill.
     pub reset: Option<StoreAction>,
+    /// The data that it begins with, which are made once and kept.
+    pub seed: Option<Seeded>,
 }
 
 /// What is done with a store: one of `send` and `command`.

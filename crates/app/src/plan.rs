@@ -12,8 +12,9 @@ use units::{Bytes, CpuList};
 use crate::check::near;
 use crate::description::{App, Service};
 use crate::elsewhere::{Addresses, Machines};
+use crate::secret::Secret;
 use crate::settings::Values;
-use crate::{Error, Running};
+use crate::{Error, Running, template};
 
 /// The fields of a [`Placement`] that `SERVICE.FIELD=VALUE` sets.
 pub(crate) const FIELDS: [&str; 10] =
@@ -75,10 +76,21 @@ pub struct Videos {
     pub seed: u64,
 }
 
+/// The users of a social network, in the words that describe them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PeopleSet {
+    /// How many.
+    pub users: u32,
+    /// What friendships and texts are drawn from.
+    pub seed: u64,
+}
+
 /// An application to start.
 #[derive(Clone, Debug)]
 pub struct Plan {
     app: Arc<App>,
+    /// Settings of the application.
+    shared: Values,
     /// In the order of [`App::services`].
     services: Vec<(Placement, Values)>,
     /// This program, which is started once more as an embedded server.
@@ -90,10 +102,16 @@ pub struct Plan {
     pub routed: Option<Subnet>,
     /// Connections that each service must take at once.
     pub connections: usize,
+    /// What its services know each other by.
+    pub(crate) secret: Secret,
     /// The folder of the files that are to be served.
     pub files: Option<PathBuf>,
     /// The videos that are to be served without files.
     pub videos: Option<Videos>,
+    /// The users whose data fill its stores.
+    pub people: Option<PeopleSet>,
+    /// Where data that are made once are kept; `None`: [`crate::cache_folder`].
+    pub cache: Option<PathBuf>,
     /// The services that are to be started; all where it is empty. The others run elsewhere.
     pub only: Vec<String>,
     /// Where those of the others listen that are called.
@@ -106,14 +124,18 @@ impl Plan {
         let values = |service: &Service| Values::usual(&service.settings).expect("a description is checked");
         let services = app.services.iter().map(|service| (Placement::default(), values(service))).collect();
         Plan {
+            shared: Values::usual(&app.settings).expect("a description is checked"),
             app,
             services,
             exe: exe.into(),
             listen: Ipv4Addr::LOCALHOST.into(),
             routed: None,
             connections: 1024,
+            secret: Secret::draw().expect("the kernel gives random bytes"),
             files: None,
             videos: None,
+            people: None,
+            cache: None,
             only: Vec::new(),
             called: Addresses::new(),
         }
@@ -126,7 +148,19 @@ impl Plan {
 
     /// Whether the service `name` is to be started, here or by an agent.
     pub fn starts(&self, name: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|one| one == name)
+        (self.only.is_empty() || self.only.iter().any(|one| one == name)) && !self.leaves_out(name)
+    }
+
+    /// Whether the settings leave the service `name` out.
+    pub(crate) fn leaves_out(&self, name: &str) -> bool {
+        let when = self.app.service(name).and_then(|service| service.when.as_ref());
+        // That it can be evaluated was checked with the defaults.
+        when.is_some_and(|when| !template::holds(when, &self.shared).unwrap_or(true))
+    }
+
+    /// The settings of the application, which all services see.
+    pub fn shared(&self) -> &Values {
+        &self.shared
     }
 
     /// The services that are to be started on this machine.
@@ -255,6 +289,11 @@ impl Plan {
         if FIELDS.contains(&name) {
             return chosen.iter().try_for_each(|at| self.place_one(*at, name, value));
         }
+        if let (None, Some(setting)) = (service, app.settings.iter().find(|setting| setting.name == name)) {
+            let value = setting.read(value).map_err(|problem| error(&app.name, problem))?;
+            self.shared.set(name, value);
+            return Ok(());
+        }
         let having: Vec<usize> = chosen.into_iter().filter(has).collect();
         match having[..] {
             [at] => {
@@ -265,8 +304,8 @@ impl Plan {
                 Ok(())
             }
             [] => {
-                let of: Vec<&str> =
-                    app.services.iter().flat_map(|one| &one.settings).map(|one| one.name.as_str()).collect();
+                let all = app.settings.iter().chain(app.services.iter().flat_map(|one| &one.settings));
+                let of: Vec<&str> = all.map(|one| one.name.as_str()).collect();
                 let near = crate::check::nearest(name, of.into_iter());
                 let near = near.map_or_else(String::new, |near| format!("; did you mean '{near}'?"));
                 Err(error(
@@ -341,7 +380,8 @@ fn usage(app: &App) -> String {
         let before = if several { format!("{}.", service.name) } else { String::new() };
         service.settings.iter().map(|setting| format!("{before}{}", setting.usage())).collect()
     };
-    let all: Vec<String> = app.services.iter().flat_map(of).collect();
+    let shared = app.settings.iter().map(crate::Setting::usage);
+    let all: Vec<String> = shared.chain(app.services.iter().flat_map(of)).collect();
     if all.is_empty() { "it has none".into() } else { all.join("; ") }
 }
 

@@ -1,16 +1,20 @@
 //! A running application: its services in the order in which they started.
 
+use std::collections::BTreeMap;
 use std::iter;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use launch::{Form, Instance, OwnFolder, Place, Places, Restart};
 
 use crate::context::Seat;
-use crate::description::{Entrance, Listen, Need, Service, Workload};
+use crate::description::{Entrance, Listen, Need, Seeded, Service, Store, Workload};
 use crate::elsewhere::{Address, Addresses, Away, Machines};
 use crate::plan::{Placement, Plan};
 use crate::program::Found;
-use crate::{Error, reach};
+use crate::seed::{self, Seed};
+use crate::{Error, filling, reach};
 
 /// What to do where a service has nothing to serve.
 const FILES: &str = "name a folder by --file-set DIR, or a set that is made for it by --files 100000x4KiB";
@@ -19,6 +23,9 @@ const FILES: &str = "name a folder by --file-set DIR, or a set that is made for 
 const VIDEOS: &str =
     "name a set of videos by --videos 1000x1/160; a folder is served by another application, such as video";
 
+/// The same of one whose store holds the data of users.
+const PEOPLE: &str = "name the users of a social network by --users 1k";
+
 /// An application that runs. Dropping it ends all of its processes and removes what they wrote.
 pub struct Running {
     /// In the order in which they started.
@@ -26,6 +33,8 @@ pub struct Running {
     // Behind the services that are in them.
     pub(crate) places: Places,
     pub(crate) plan: Plan,
+    /// The data that a service of this machine begins with at each start, by its name.
+    seeds: BTreeMap<String, Arc<Seed>>,
 }
 
 /// What starts as a whole.
@@ -74,6 +83,16 @@ impl Started {
 
 impl Running {
     pub(crate) fn start(plan: Plan, machines: Option<&dyn Machines>) -> Result<Running, Error> {
+        let seeds = seed::by_service(&plan, &mut |_| true)?;
+        Running::begin(plan, machines, seeds)
+    }
+
+    /// As [`Running::start`], with these data of services and no others.
+    pub(crate) fn begin(
+        plan: Plan,
+        machines: Option<&dyn Machines>,
+        seeds: BTreeMap<String, Arc<Seed>>,
+    ) -> Result<Running, Error> {
         reach::check(&plan)?;
         let (mut parts, mut places) = (Vec::new(), 0);
         let placement = |service: &Service| plan.placement(&service.name).expect("it has one for each");
@@ -108,7 +127,7 @@ impl Running {
         }
         let wanted: Vec<Place<'_>> = here(&parts).flat_map(|one| one.places(&plan)).collect();
         let places = Places::prepare_on(&wanted, plan.routed)?;
-        let mut running = Running { parts, places, plan };
+        let mut running = Running { parts, places, plan, seeds };
         running.start_all()?;
         running.fill()?;
         Ok(running)
@@ -158,9 +177,16 @@ impl Running {
                 number,
                 folder: started.folders.get(number),
             };
-            let prepare = started.prepared <= number;
+            let seed = self.seeded(&service);
+            let prepare = started.prepared <= number && seed.is_none();
+            if let (Some((seed, _, seeded)), Some(folder)) = (seed, seat.folder) {
+                seed.restore(&service, seeded, folder.path())?;
+            }
             let (instance, addresses, configuration) =
                 self.start_one(&seat, started.first_place + number, prepare)?;
+            if let Some((seed, store, seeded)) = seed {
+                seed.verify(store, &filling::checked(self, &seat, &addresses, seeded)?)?;
+            }
             let Part::Here(started) = &mut self.parts[at] else { break };
             number += 1;
             started.prepared = started.prepared.max(number);
@@ -169,6 +195,25 @@ impl Running {
             started.configuration = started.configuration.take().or(configuration);
         }
         Ok(())
+    }
+
+    /// The data that a service begins with, and the store that holds them.
+    fn seeded(&self, service: &Service) -> Option<(&Seed, &Store, &Seeded)> {
+        let seed = self.seeds.get(&service.name)?;
+        let stores = self.plan.app().stores.iter().filter(|store| store.service == service.name);
+        let mut seeded = stores.filter_map(|store| Some((store, store.seed.as_ref()?)));
+        seeded.next().map(|(store, seeded)| (&**seed, store, seeded))
+    }
+
+    /// Whether services of this machine or another begin with data at each start that were made before.
+    pub fn is_seeded(&self) -> bool {
+        self.plan.people.is_some() && self.plan.app().stores.iter().any(|store| store.seed.is_some())
+    }
+
+    /// The folder of the first instance of the service `name` of this machine.
+    pub(crate) fn folder_of(&self, name: &str) -> Option<PathBuf> {
+        let started = self.here().find(|started| self.name(started) == name)?;
+        started.folders.first().map(|folder| folder.path().to_owned())
     }
 
     /// Where all services listen that run so far, wherever they are; those that do not run yet have no instances.
@@ -413,6 +458,9 @@ fn fits(service: &Service, placement: &Placement, plan: &Plan) -> Result<(), Err
     }
     if plan.videos.is_none() && service.needs.contains(&Need::Videos) {
         return Err(Error::NothingToServe { service: service.name.clone(), remedy: VIDEOS });
+    }
+    if plan.people.is_none() && service.needs.contains(&Need::People) {
+        return Err(Error::NothingToServe { service: service.name.clone(), remedy: PEOPLE });
     }
     if !placement.args.is_empty() && service.arguments.is_none() {
         let problem = format!("it takes no further arguments, and '{}' was given", placement.args.join(" "));

@@ -9,7 +9,7 @@ use launch::{Instance, Spec, StopSignal, free_port_at};
 use crate::context::{Context, Seat, account, tcp};
 use crate::description::{Argument, Command, Listen, Protocol, Signal};
 use crate::elsewhere::Address;
-use crate::{Error, Running, npm, pin, ready, template};
+use crate::{Error, Running, files, npm, pin, ready, template};
 
 /// How often other ports are tried because another process took one between the choice and the start.
 const PORT_TRIES: usize = 5;
@@ -87,6 +87,15 @@ impl Running {
         }
         let mut configuration = None;
         for (file, folder) in service.files.iter().filter_map(|file| Some((file, seat.folder?))) {
+            if let Some(name) = &file.folder {
+                let to = folder.path().join(&file.path);
+                app.copy_folder(name, &to).map_err(|source| launch::Error::Os {
+                    name: format!("{}: {}", service.name, to.display()),
+                    doing: "cannot copy files of the application to it",
+                    source,
+                })?;
+                continue;
+            }
             let text = match (&file.template, &file.npm) {
                 (Some(name), _) => {
                     let template = app.templates.get(name).map_or("", String::as_str);
@@ -103,8 +112,13 @@ impl Running {
                 (None, None) => continue,
             };
             let path = folder.path().join(&file.path);
-            let written =
-                path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, &text));
+            let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| {
+                if file.private {
+                    files::write_private(&path, &text, account(service).as_ref())
+                } else {
+                    fs::write(&path, &text)
+                }
+            });
             written.map_err(|source| launch::Error::Os {
                 name: format!("{}: {}", service.name, path.display()),
                 doing: "cannot write its configuration",

@@ -2,11 +2,14 @@
 //!
 //! The engine is minijinja: the syntax of Jinja, where an unknown name is an error and not an empty text.
 
+use std::collections::BTreeMap;
+
 use minijinja::value::Value;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 
 use crate::program::Found;
+use crate::settings::Values;
 
 /// The engine, with what depends on the program that was found.
 pub(crate) fn environment(found: &Found) -> Environment<'static> {
@@ -49,6 +52,27 @@ pub(crate) fn value(
     expression.eval(Value::from_serialize(context)).map_err(|e| format!("'{text}': {}", said(&e)))
 }
 
+/// Whether an expression over the settings of an application holds.
+///
+/// Errors: it is no expression, or is over anything else.
+pub(crate) fn holds(text: &str, settings: &Values) -> Result<bool, String> {
+    let environment = environment(&Found::default());
+    let expression = environment.compile_expression(text).map_err(|e| said(&e))?;
+    let all = settings.map();
+    let is_known = |name: &String| name.strip_prefix("settings.").is_some_and(|name| all.contains_key(name));
+    // Compared with a text, a name that is not known would be another text.
+    if let Some(unknown) = expression.undeclared_variables(true).iter().find(|name| !is_known(name)) {
+        let all: Vec<&str> = all.into_keys().collect();
+        return Err(format!(
+            "'{text}': '{unknown}' is no setting of the application; there are {}",
+            all.join(", ")
+        ));
+    }
+    let context = BTreeMap::from([("settings", all)]);
+    let value = expression.eval(Value::from_serialize(&context));
+    value.map(|value| value.is_true()).map_err(|e| format!("'{text}': {}", said(&e)))
+}
+
 /// Errors: it is not a template.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let environment = environment(&Found::default());
@@ -70,7 +94,6 @@ fn said(error: &minijinja::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     #[test]
     fn an_unknown_name_is_an_error_with_its_line() {

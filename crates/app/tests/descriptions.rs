@@ -19,12 +19,26 @@ file = [{ path = "a.conf", template = "a.conf.j2" }]
 setting = [{ name = "level", doc = "d", type = "integer", default = 3 }]
 [[service]]
 name = "two"
+when = "settings.kind"
 program = { name = "sh" }
 counters = { http = "/status" }
 [[store]]
 name = "data"
 service = "two"
 reset = { send = { text = "x", until = "y" } }
+
+[store.seed]
+folder = "rows"
+settings = ["kind"]
+[[store.seed.step]]
+program = "sh"
+input = "a.conf.j2"
+
+[[setting]]
+name = "kind"
+doc = "d"
+type = "text"
+default = "a"
 "#;
 
 fn read(text: &str) -> Result<app::App, String> {
@@ -88,6 +102,32 @@ fn a_mistake_is_named_with_its_place() {
     check("{ http = \"/status\" }", "{ http = \"/\", patterns = [\"(\"] }", &["regular expression '('"]);
     check("service = \"two\"", "service = \"tow\"", &["store 'data': there is no service 'tow'"]);
     check("{ send = { text = \"x\", until = \"y\" } }", "{}", &["store 'data': an action is one of"]);
+    check(
+        "when = \"settings.kind\"",
+        "when = \"settings.knd\"",
+        &["service 'two': when:", "'settings.knd' is no setting of the application; there are kind"],
+    );
+    check("type = \"text\"", "type = \"txt\"", &["did you mean 'text'?"]);
+    check(
+        "name = \"level\"",
+        "name = \"kind\"",
+        &["service 'one': setting 'kind': the application has one of that name"],
+    );
+    check("name = \"kind\"", "name = \"cpus\"", &["setting 'cpus': every service has a field"]);
+    check(
+        "folder = \"rows\"",
+        "folder = \"../rows\"",
+        &["store 'data': seed: folder '../rows': a path within"],
+    );
+    check("[\"kind\"]", "[\"knd\"]", &["seed: settings: there is no setting 'knd'; did you mean 'kind'?"]);
+    check("input = \"a.conf.j2\"", "input = \"b\"", &["seed: there is no file 'b' beside the description"]);
+    check("input = \"a.conf.j2\"", "input = \"a.conf.j2\"\ntables = true", &["one of `input` and `tables`"]);
+    check("template = \"a.conf.j2\"", "folder = \"site\"", &["there is no folder 'site' beside"]);
+    check(
+        "template = \"a.conf.j2\"",
+        "folder = \"site\", npm = \"a\"",
+        &["one of `template`, `npm` and `folder`"],
+    );
     check(
         "program = { name = \"sh\" }",
         "forms = [\"kvm\"]\nprogram = { name = \"sh\" }",

@@ -24,6 +24,8 @@ const GRACE: Duration = Duration::from_millis(500);
 const ALLOWANCE: Duration = Duration::from_secs(30);
 /// For each key that may have to be stored first. Source: 50 times what a store takes over loopback, in batches.
 const ALLOWANCE_PER_KEY: Duration = Duration::from_micros(250);
+/// For each user that has to log in first. Source: four times what bcrypt of cost 10 takes here (63 ms), one at a time.
+const ALLOWANCE_PER_LOGIN: Duration = Duration::from_millis(250);
 /// How a line of a generator begins that asks what the other machines of the server did in its window, which is answered on
 /// its standard input.
 const WINDOW: &str = "{\"window\"";
@@ -220,14 +222,15 @@ impl Generator {
     fn allowance(&self, load: Load) -> Duration {
         let keys = match &self.spec.workload {
             Workload::Cache(cache) => keys(cache),
-            Workload::Web(_) | Workload::Video(_) | Workload::Null(_) => 0,
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => 0,
         };
         let fill = ALLOWANCE_PER_KEY.saturating_mul(u32::try_from(keys).unwrap_or(u32::MAX));
         let generator = &self.spec.generator;
-        // Of a video's chunks it waits until it is known whether they are misses.
+        // Of a video's chunks it waits until it is known whether they are misses; users of a site log in before the load.
         let chunks = match &self.spec.workload {
             Workload::Video(video) => video.chunk_timeout.map_or(Duration::ZERO, Duration::from),
-            _ => Duration::ZERO,
+            Workload::Social(social) => logins(social, load.rate_rps, generator),
+            Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => Duration::ZERO,
         };
         [load.span.total(), generator.drain.into(), generator.timeout.into(), fill, chunks]
             .iter()
@@ -295,3 +298,13 @@ fn last_words(process: &mut Process, status: std::process::ExitStatus) -> String
 fn descriptors() -> usize {
     getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX))
 }
+/// About how long those who are there at the beginning of a load take to log in.
+fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &spec::Generator) -> Duration {
+    let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
+    let users = match rate_rps {
+        Some(rate) => rate * (operations - 1.0) * social.think_time.as_secs_f64(),
+        None => f64::from(generator.connections),
+    };
+    ALLOWANCE_PER_LOGIN.mul_f64(users.clamp(0.0, f64::from(social.users.0)))
+}
+

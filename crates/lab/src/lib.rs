@@ -37,7 +37,8 @@ pub use run::{
 };
 pub use search::{Bisection, Bracket, MaxSearch, Offers, Outcome, PeakSearch, Search, Tolerance, Vote};
 pub use server::{
-    Files, FilesPlace, Looks, Machines, Restart, Server, ServerOptions, SetFiles, restart_times, this_program,
+    Files, FilesPlace, Looks, Machines, Making, Restart, Seed, Server, ServerOptions, SetFiles, make_data,
+    people_of, restart_times, this_program,
 };
 pub use spec::TargetName;
 pub use target::{

@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use reactor::Address;
 
-pub use app::Restart;
 use app::{Addresses, Elsewhere};
+pub use app::{Making, Restart, Seed};
 pub use files::{Files, SetFiles};
 use managed::ManagedServer;
-pub use options::ServerOptions;
+pub use options::{ServerOptions, people_of};
 pub use spec::FilesPlace;
 pub(crate) use usage::Usage;
 pub use watching::Looks;
@@ -33,6 +33,8 @@ pub struct Server {
     name: TargetName,
     record: results::Target,
     keeper: Keeper,
+    /// Whether it was asked for anything since it began with its data.
+    is_used: bool,
 }
 
 /// What runs it.
@@ -75,7 +77,12 @@ impl Server {
             (_, Some(app)) => {
                 let own = ManagedServer::start(name, &app, options, machines)?;
                 let record = own.record(&app.name);
-                Ok(Server { name: name.clone(), record, keeper: Keeper::Managed(Box::new(own)) })
+                Ok(Server {
+                    name: name.clone(),
+                    record,
+                    keeper: Keeper::Managed(Box::new(own)),
+                    is_used: false,
+                })
             }
             (TargetName::App(host_port) | TargetName::External(host_port), None) => Self::external(host_port),
         }
@@ -97,7 +104,8 @@ impl Server {
             address: host_port.into(),
             ..results::Target::default()
         };
-        Ok(Server { name: TargetName::External(host_port.into()), record, keeper: Keeper::External })
+        let name = TargetName::External(host_port.into());
+        Ok(Server { name, record, keeper: Keeper::External, is_used: false })
     }
 
     /// Calls it otherwise, where another target has the same name.
@@ -180,6 +188,16 @@ impl Server {
         Ok(restart)
     }
 
+    /// Makes the data what they were that it began with, where it begins with any and was asked for anything since; returns how
+    /// long that took.
+    ///
+    /// Errors: it does not come back.
+    pub fn reset(&mut self) -> Result<Option<Restart>, Error> {
+        let is_seeded = matches!(&self.keeper, Keeper::Managed(own) if own.is_seeded());
+        let is_used = std::mem::replace(&mut self.is_used, true);
+        if is_seeded && is_used { self.restart().map(Some) } else { Ok(None) }
+    }
+
     /// Stops it and keeps its places; returns how long that took.
     ///
     /// Errors: it is not ours to stop.
@@ -221,6 +239,18 @@ impl Server {
             Keeper::External => {}
         }
     }
+}
+
+/// Makes the data that the server `name` begins with on this machine, unless they are there; `tell` is told how far it is.
+///
+/// Errors: they cannot be made, and nothing is half-made; the run was interrupted.
+pub fn make_data(
+    name: &TargetName,
+    options: &ServerOptions,
+    tell: &mut dyn FnMut(&Making),
+) -> Result<Vec<Seed>, Error> {
+    let Some(app) = target::application(name)? else { return Ok(Vec::new()) };
+    ManagedServer::make_data(&options.plan(&app)?, tell)
 }
 
 /// Starts the server `name` and restarts it so many times.

@@ -1,8 +1,9 @@
-use std::io::{self, Write};
+use std::io::{self, PipeReader, PipeWriter, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::fchown;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -34,7 +35,7 @@ pub struct Process {
     pub(crate) stdout: Capture,
     stderr: Capture,
     status: Option<ExitStatus>,
-    input: Option<ChildStdin>,
+    input: Option<PipeWriter>,
 }
 
 /// How a process that was stopped ended.
@@ -59,7 +60,6 @@ impl Process {
         command
             .args(&spec.args)
             .envs(spec.env.iter().map(|(name, value)| (name, value)))
-            .stdin(if spec.input { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -69,11 +69,24 @@ impl Process {
         if let Some(user) = &spec.user {
             command.uid(user.uid).gid(user.gid);
         }
+        let input = match input(&spec) {
+            Ok(input) => input,
+            Err(source) => return Err(Error::Os { name: spec.name, doing: "cannot make its input", source }),
+        };
+        let input = match input {
+            Some((read, write)) => {
+                command.stdin(read);
+                Some(write)
+            }
+            None => {
+                command.stdin(Stdio::null());
+                None
+            }
+        };
         let mut child = spawner::spawn(command, cpus, spec.net.as_deref())
             .map_err(|source| spawn_error(&spec, source))?;
         match watch(&mut child) {
             Ok((pid, pidfd, stdout, stderr)) => {
-                let input = child.stdin.take();
                 Ok(Process { spec, child, pid, pidfd, stdout, stderr, status: None, input })
             }
             Err(source) => {
@@ -125,6 +138,11 @@ impl Process {
             None => Err(io::Error::other("its standard input is empty; start it with Spec::input")),
         };
         written.map_err(|source| self.os("cannot write to its standard input", source))
+    }
+
+    /// Its standard input, which its [`Spec`] must have asked for; once: dropping it is the end of the input.
+    pub fn take_input(&mut self) -> Option<PipeWriter> {
+        self.input.take()
     }
 
     /// Waits up to `within` for it to end by itself. Cost: sleeps in the kernel, no polling.
@@ -218,6 +236,19 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.kill();
     }
+}
+
+/// The pipe that is its standard input, where it asks for one. It belongs to its account, which may open it by its name then:
+/// `/dev/stdin`.
+fn input(spec: &Spec) -> io::Result<Option<(PipeReader, PipeWriter)>> {
+    if !spec.input {
+        return Ok(None);
+    }
+    let (read, write) = io::pipe()?;
+    if let Some(user) = &spec.user {
+        fchown(&read, Some(user.uid), Some(user.gid))?;
+    }
+    Ok(Some((read, write)))
 }
 
 fn watch(child: &mut Child) -> io::Result<(Pid, OwnedFd, Capture, Capture)> {

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use reactor::Conn;
 use units::{Nanos, Time};
 
+use crate::Errors;
 use crate::session::Session;
 use crate::waiting::Line;
 
@@ -151,6 +152,23 @@ impl<J, Wire: Default> Connection<J, Wire> {
         match self.link {
             Link::Up(conn) => Some(conn),
             _ => None,
+        }
+    }
+
+    /// Whether nothing is to be waited for before the load: it stands, or is a session's that cannot be established.
+    pub(crate) fn is_settled(&self) -> bool {
+        match self.link {
+            Link::Up(_) => true,
+            Link::Down { .. } | Link::Ended => self.session.is_some(),
+            Link::Connecting(_) | Link::Ending(_) => false,
+        }
+    }
+
+    /// What is said of it when it cannot be established, and the kind of error that is.
+    pub(crate) fn cannot_connect(&self) -> (&'static str, &'static str) {
+        match &self.session {
+            Some(session) if !session.connected => (Errors::NEVER_CONNECTED, "cannot connect"),
+            _ => (Errors::CANNOT_CONNECT, "cannot connect again"),
         }
     }
 

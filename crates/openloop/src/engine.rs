@@ -91,6 +91,8 @@ pub struct Engine<W: Workload> {
     live_reporter: Option<LiveReporter>,
     /// Why the connections could not be established.
     failure: Option<(Address, io::Error)>,
+    /// Why one of a session could not, before the load.
+    refusal: Option<(Address, io::Error)>,
 }
 
 impl<W: Workload> Engine<W> {
@@ -100,7 +102,7 @@ impl<W: Workload> Engine<W> {
         let connections = plan.connections();
         let endpoints = plan.endpoints.iter().map(|e| EndpointTimes::new(e.address.to_string())).collect();
         Engine {
-            source: source(&plan, Time(0)),
+            source: source(&plan, Time(0), 0),
             binding_rng: streams.stream(Purpose::Binding, u64::from(plan.share)),
             recording: Recording::new(&workload.operations(), workload.follow_ups(), endpoints, plan.window),
             waiting: plan
@@ -130,6 +132,7 @@ impl<W: Workload> Engine<W> {
             phase: Phase::Connecting,
             live_reporter: None,
             failure: None,
+            refusal: None,
             workload,
             plan,
             stop,
@@ -165,16 +168,37 @@ impl<W: Workload> Engine<W> {
         self.phase == Phase::Ready
     }
 
-    /// Takes what kept a connection from being established, and to where.
+    /// No longer waits for the connections of sessions that are not established: they go on being so while the load runs.
+    ///
+    /// Returns false where that cannot be: one that all arrivals share is missing, or none stands at all.
+    pub fn settle(&mut self) -> bool {
+        let shared = |c: &Connection<_, _>| c.session.is_none();
+        let stand = self.connections.iter().filter(|c| c.up().is_some()).count();
+        let missing = self.connections.iter().any(|c| shared(c) && c.up().is_none());
+        if missing || stand == 0 && !self.connections.is_empty() {
+            self.failure = self.failure.take().or(self.refusal.take());
+            return false;
+        }
+        self.phase = Phase::Ready;
+        true
+    }
+
+    /// How many connections stand, and how many are to.
+    pub fn standing(&self) -> (usize, usize) {
+        (self.connections.iter().filter(|c| c.up().is_some()).count(), self.connections.len())
+    }
+
+    /// Takes what kept a connection from being established, and to where; of sessions only where none is.
     pub fn failure(&mut self) -> Option<(Address, io::Error)> {
         self.failure.take()
     }
 
     /// Begins the warm-up at `at`. All threads of a generator are given the same moment.
     pub fn start(&mut self, at: Time) {
-        self.source = source(&self.plan, at);
+        let underway = self.sessions.underway();
+        self.source = source(&self.plan, at, underway);
         if let Load::Closed { .. } = self.plan.load {
-            self.recording.clients = self.plan.clients() as u64;
+            self.recording.clients = (self.plan.clients() as u64).max(underway.into());
         }
         self.window_start = at + self.plan.warmup;
         self.end = self.window_start + self.plan.window;
@@ -201,9 +225,8 @@ impl<W: Workload> Engine<W> {
             Phase::Connecting | Phase::Ready => {
                 let until = reactor.now() + TICK;
                 reactor.poll(Wait::Sleep(until), self)?;
-                let all_stand = || self.connections.iter().all(|c| c.up().is_some());
-                if self.phase == Phase::Connecting && all_stand() {
-                    self.phase = Phase::Ready;
+                if self.phase == Phase::Connecting && self.connections.iter().all(Connection::is_settled) {
+                    self.settle();
                 }
                 Ok(true)
             }
@@ -283,15 +306,16 @@ impl<W: Workload> Engine<W> {
     }
 }
 
-fn source(plan: &Plan, start: Time) -> Source {
+/// Where arrivals come from, if so many clients of a closed loop have a session under way.
+fn source(plan: &Plan, start: Time, underway: u32) -> Source {
     match &plan.load {
         Load::Open { arrivals, .. } => {
             let streams = Streams::new(plan.seed);
             Source::Open(Schedule::new(arrivals.clone(), &streams, start, plan.share, plan.shares))
         }
         &Load::Closed { think } => {
-            let clients = plan.clients() as u32;
-            Source::Closed(Clients::new(clients, think, start, plan.share, plan.shares))
+            let ready = underway..plan.clients() as u32;
+            Source::Closed(Clients::new(ready, think, start, plan.share, plan.shares))
         }
     }
 }
@@ -309,6 +333,9 @@ impl<R: Reactor, W: Workload> Handler<R> for Engine<W> {
             Event::Connected { conn } => {
                 if let Some(index) = self.index_of(conn) {
                     self.connections[index].reset(Link::Up(conn), reactor.now());
+                    if let Some(session) = &mut self.connections[index].session {
+                        session.connected = true;
+                    }
                     self.send_waiting(reactor, index);
                     self.note_idle(index);
                 }
@@ -438,8 +465,12 @@ impl<W: Workload> Engine<W> {
         if let crate::source::Source::Open(_) = self.source {
             while self.source.due() < self.end {
                 let (arrival, _) = self.source.take();
-                self.recording.offered(arrival.intended);
-                self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
+                if self.plan.sessions.is_some() {
+                    self.never_begun(arrival, now);
+                } else {
+                    self.recording.offered(arrival.intended);
+                    self.recording.never_sent(None, arrival.intended, now, Outcome::Unfinished, 1);
+                }
             }
         }
         self.recording.drain = now.since(planned_end);

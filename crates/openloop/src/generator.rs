@@ -35,9 +35,9 @@ pub enum Failure {
     #[error("cannot connect to {server}: {source}{}", connect_lever(source))]
     Connect { server: Address, source: io::Error },
     #[error(
-        "{server} let only some of {wanted} connections are established within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
+        "{established} of {wanted} connections of a thread to {server} were established within {CONNECT_TIMEOUT}; does it limit its connections, or is it overloaded?"
     )]
-    ConnectTimeout { server: String, wanted: usize },
+    ConnectTimeout { server: String, established: usize, wanted: usize },
     #[error("the start was called off: {0}")]
     CalledOff(String),
     #[error("the event loop failed: {0}")]
@@ -270,9 +270,13 @@ impl Generator {
             if let Some((server, source)) = engine.failure() {
                 return Err(Failure::Connect { server, source });
             }
-            if reactor.now() >= deadline || self.stop.load(Ordering::Relaxed) {
-                let wanted = self.plan.connections();
-                return Err(Failure::ConnectTimeout { server: self.servers(), wanted });
+            let late = reactor.now() >= deadline;
+            if late && engine.settle() {
+                break;
+            }
+            if late || self.stop.load(Ordering::Relaxed) {
+                let (established, wanted) = engine.standing();
+                return Err(Failure::ConnectTimeout { server: self.servers(), established, wanted });
             }
         }
         Ok((reactor, engine))

@@ -75,6 +75,9 @@ pub struct Recording {
     pub unsolicited: u64,
     /// The failures by kind.
     pub errors: Errors,
+    /// Those of them for which sessions were refused, by kind.
+    #[serde(default)]
+    pub refusals: Errors,
     /// The workload's own figures: name, count, of how many.
     pub counters: Vec<(String, u64, u64)>,
     /// The quantities that the workload measured by itself.
@@ -123,6 +126,7 @@ impl Recording {
             drain: Nanos::ZERO,
             unsolicited: 0,
             errors: Errors::default(),
+            refusals: Errors::default(),
             counters: Vec::new(),
             distributions: Vec::new(),
             interrupted: false,

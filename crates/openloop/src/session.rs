@@ -5,7 +5,8 @@ use crate::Outcome;
 use crate::connection::Request;
 use crate::reader::Reader;
 
-/// One operation of a session: a request, and those that follow from its answers ([`Then::Again`](crate::Then)).
+/// One operation of a session: a request, and those that follow from its answers ([`Then::Again`](crate::Then)), which stay on
+/// the session's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// When it is due, after the start of the session. It is sent then, or once the step before it has ended.
@@ -83,6 +84,10 @@ pub(crate) struct Session<J> {
     pub(crate) pending: Option<Request<J>>,
     /// It has no further step.
     pub(crate) over: bool,
+    /// Its connection was established once.
+    pub(crate) connected: bool,
+    /// It had a fault: it counts as such once.
+    pub(crate) faulty: bool,
     /// How its connection is opened.
     pub(crate) via: Via,
     /// When it may read, where it does not always.
@@ -92,7 +97,16 @@ pub(crate) struct Session<J> {
 impl<J> Session<J> {
     pub(crate) fn new(base: Time, age: Nanos, route: Route) -> Session<J> {
         let reader = route.read_rate.map(Reader::new);
-        Session { base, age, pending: None, over: false, via: route.via, reader }
+        Session {
+            base,
+            age,
+            pending: None,
+            over: false,
+            connected: false,
+            faulty: false,
+            via: route.via,
+            reader,
+        }
     }
 
     /// The load begins: the moment from which one that was under way counts.

@@ -1,5 +1,6 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use units::{Nanos, Time};
 
@@ -47,7 +48,7 @@ impl Source {
         }
     }
 
-    /// The request of `client` has ended.
+    /// The request of `client` has ended, or their session.
     #[inline]
     pub(crate) fn ended(&mut self, client: u32, at: Time, failed: bool) {
         if let Source::Closed(clients) = self {
@@ -56,7 +57,7 @@ impl Source {
     }
 }
 
-/// The clients of a closed loop, each with at most one request under way.
+/// The clients of a closed loop, each with at most one request, or session, under way.
 pub(crate) struct Clients {
     think: Nanos,
     /// The clients that have no request under way, by the moment at which they ask again.
@@ -66,9 +67,9 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    /// `clients` of thread `share` of `shares`, all of which ask at `start`.
-    pub(crate) fn new(clients: u32, think: Nanos, start: Time, share: u32, shares: u32) -> Clients {
-        let ready = (0..clients).map(|client| Reverse((start, client))).collect();
+    /// The clients of thread `share` of `shares` that ask at `start`; others are busy until then.
+    pub(crate) fn new(ready: Range<u32>, think: Nanos, start: Time, share: u32, shares: u32) -> Clients {
+        let ready = ready.map(|client| Reverse((start, client))).collect();
         Clients { think, ready, next_seq: u64::from(share), shares: u64::from(shares) }
     }
 
@@ -99,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_client_asks_again_after_its_answer_and_its_thought() {
-        let mut clients = Clients::new(2, Nanos(10), Time(100), 1, 3);
+        let mut clients = Clients::new(0..2, Nanos(10), Time(100), 1, 3);
         let (first, a) = clients.take();
         assert_eq!((first, a), (Arrival { seq: 1, intended: Time(100) }, 0));
         let (second, b) = clients.take();

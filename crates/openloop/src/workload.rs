@@ -27,7 +27,7 @@ pub trait Workload {
     /// Draws arrival `seq` at the moment at which it is due: its operation, and its requests.
     ///
     /// At least one part must be pushed. They all leave at the same intended time, each to its own endpoint,
-    /// and the arrival is done when the last of them is.
+    /// and the arrival is done when the last of them is. What cannot be asked for is refused ([`Parts::refuse`]).
     fn draw(&mut self, seq: u64, parts: &mut Parts<Self::Job>) -> usize;
 
     /// Appends the request of a part to `out`.
@@ -48,8 +48,12 @@ pub trait Workload {
     fn response(&mut self, job: &mut Self::Job, wire: &mut Self::Wire, bytes: &[u8]) -> Parsed<Self::Job>;
 
     /// The server has closed the connection cleanly while `job` waits for its answer: what that makes of it, where
-    /// the close is the answer's end or cuts it off. `None`: it was not answered.
-    fn closed(&mut self, _: &mut Self::Job, _: &mut Self::Wire) -> Option<Result<(), Fault>> {
+    /// the close is the answer's end or cuts it off, and what follows. `None`: it was not answered.
+    fn closed(
+        &mut self,
+        _: &mut Self::Job,
+        _: &mut Self::Wire,
+    ) -> Option<(Result<(), Fault>, Then<Self::Job>)> {
         None
     }
 
@@ -68,7 +72,8 @@ pub trait Workload {
         None
     }
 
-    /// Where arrivals are sessions: those that are under way when the load begins, of this thread's share.
+    /// Where arrivals are sessions: those that are under way when the load begins, of this thread's share. In a closed loop each
+    /// of them is one of its clients, whose next session is drawn once this one has ended.
     fn underway(&mut self) -> Vec<Underway<Self::Job>> {
         Vec::new()
     }
@@ -80,6 +85,9 @@ pub trait Workload {
 
     /// Where arrivals are sessions: a step of one has ended, and `job` has become what the next one needs. The first
     /// step is what [`Workload::draw`] draws, one part, due at the arrival.
+    ///
+    /// Each step that was due before the end of the load is told, also those that were never sent: of sessions that were
+    /// refused, and of arrivals that the generator had not come to when the load ended.
     fn step_ended(&mut self, _job: &mut Self::Job, _ended: &StepEnd) -> Next {
         Next::End
     }
@@ -102,18 +110,30 @@ pub trait Workload {
 #[derive(Debug)]
 pub struct Parts<J> {
     parts: Vec<(usize, J)>,
+    refused: Option<Fault>,
 }
 
 impl<J> Parts<J> {
     /// No parts yet.
     pub fn new() -> Parts<J> {
-        Parts { parts: Vec::with_capacity(1) }
+        Parts { parts: Vec::with_capacity(1), refused: None }
     }
 
     /// One more request, for the endpoint of this index in the engine's plan.
     #[inline]
     pub fn push(&mut self, endpoint: usize, job: J) {
         self.parts.push((endpoint, job));
+    }
+
+    /// The arrival cannot be asked for, such as a session for which no user is left: it is an error of this kind, and of a
+    /// session all its steps are. Its parts have to be pushed all the same.
+    pub fn refuse(&mut self, why: Fault) {
+        self.refused = Some(why);
+    }
+
+    /// Why the arrival cannot be asked for, once.
+    pub(crate) fn take_refusal(&mut self) -> Option<Fault> {
+        self.refused.take()
     }
 
     /// How many there are.
@@ -170,6 +190,13 @@ impl<J> Parsed<J> {
     }
 }
 
+impl<J> Then<J> {
+    /// Whether the connection has had its last answer.
+    pub(crate) fn ends_connection(&self) -> bool {
+        matches!(self, Then::Close | Then::Anew { .. })
+    }
+}
+
 /// What follows an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Then<J> {
@@ -181,6 +208,12 @@ pub enum Then<J> {
     /// The next request of the same job, which the workload has changed to it: same arrival, same operation,
     /// and the response time runs on.
     Again {
+        /// Which endpoint takes it.
+        endpoint: usize,
+    },
+    /// The same where this connection has had its last answer, as with [`Then::Close`]: the next request waits for a new one,
+    /// which a session has opened by its own route.
+    Anew {
         /// Which endpoint takes it.
         endpoint: usize,
     },

@@ -4,6 +4,8 @@
 mod harness;
 #[path = "../../../fuzz/replay.rs"]
 mod replay;
+#[path = "../../../fuzz/harness/user.rs"]
+mod user;
 
 use replay::replay;
 
@@ -15,4 +17,14 @@ fn http_responses() {
 #[test]
 fn http_requests() {
     replay("http_requests", harness::http_requests);
+}
+
+#[test]
+fn user_fields() {
+    replay("user_fields", user::user_fields);
+}
+
+#[test]
+fn needles() {
+    replay("needles", user::needles);
 }

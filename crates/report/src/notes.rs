@@ -43,7 +43,7 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
         Some(Workload::Video(video)) => Some(video.clone()),
         _ => None,
     };
-    let Some(video) = experiment.trials.iter().find_map(of_video) else { return Vec::new() };
+    let Some(video) = experiment.trials.iter().find_map(of_video) else { return users(experiment) };
     let closed = video.pacing.is_closed().then(|| {
         format!(
             "Closed loop within each session (--pacing {}): chunks are due after answers, so that a slow server is asked \
@@ -58,6 +58,28 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
         )
     });
     closed.into_iter().chain(fast).collect()
+}
+
+/// What is not as with the users of ISPASS'16 on a whole site, and what a closed loop leaves out.
+fn users(experiment: &Experiment) -> Vec<String> {
+    let of_social = |trial: &results::Trial| match trial.spec.as_ref().map(|spec| (&spec.workload, &spec.load)) {
+        Some((Workload::Social(social), load)) => Some((social.clone(), load.clone())),
+        _ => None,
+    };
+    let Some((social, load)) = experiment.trials.iter().find_map(of_social) else { return Vec::new() };
+    let closed = (load == spec::Load::Closed).then(|| {
+        "Closed loop: each user thinks after an answer and only then asks again, so that a slow site is asked less, and what was \
+         not asked meanwhile is missing from response times and from the share within the limits."
+            .to_owned()
+    });
+    let lacks = experiment.trials.iter().find(|trial| !trial.found.lacks.is_empty()).map(|trial| {
+        format!(
+            "The site {} has no {}: the mix is without these, and is not that of Table II.",
+            social.site,
+            trial.found.lacks.join(", ")
+        )
+    });
+    closed.into_iter().chain(lacks).collect()
 }
 
 /// On how many trials the answer rests where the host disturbed others; `None` where it disturbed none.

@@ -17,7 +17,7 @@ pub(crate) struct Column {
 }
 
 /// Every one, in the order in which a viewer would tell of them.
-pub(crate) static COLUMNS: [Column; 8] = [
+pub(crate) static COLUMNS: [Column; 9] = [
     Column {
         head: "live",
         spare: 1,
@@ -42,6 +42,7 @@ pub(crate) static COLUMNS: [Column; 8] = [
         read: |trial| trial.counters.get("stalls_per_hour").copied(),
         show: number::three,
     },
+    Column { head: "within", spare: 0, read: |trial| trial.ratio("within"), show: number::percent_of_all },
     Column { head: "rebuffer", spare: 0, read: |trial| trial.ratio("rebuffer"), show: number::percent },
     Column { head: "misses", spare: 0, read: |trial| trial.ratio("misses"), show: number::percent },
     Column { head: "sessions met", spare: 2, read: |trial| trial.ratio("met"), show: number::percent_of_all },
@@ -73,11 +74,12 @@ pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
 pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
     let is_known = |column: &Column| point.told(column.read).is_some();
     let p95 = COLUMNS.iter().any(|column| column.head == "start-up p95" && is_known(column));
-    let said = [if p95 { "start-up p95" } else { "start-up p50" }, "stalls/h", "rebuffer", "misses"];
+    let said = [if p95 { "start-up p95" } else { "start-up p50" }, "stalls/h", "within", "rebuffer", "misses"];
     let known = |column: &&Column| said.contains(&column.head) && is_known(column);
     let figures = COLUMNS.iter().filter(known).map(|column| match column.head {
         "stalls/h" => format!("{} stalls an hour", column.of(point)),
         "misses" => format!("{} of the steps missed", column.of(point)),
+        "within" => format!("{} of the operations within their limits", column.of(point)),
         head => format!("{head} {}", column.of(point)),
     });
     let figures: Vec<String> = figures.collect();

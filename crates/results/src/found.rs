@@ -23,6 +23,9 @@ pub struct Found {
     /// Where the values come from that a preset chose: the option, and the source.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
+    /// The operations of the mix that the site does not have, so that they were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lacks: Vec<String>,
 }
 
 /// The body of requests, by which two results are known to have sent the same.

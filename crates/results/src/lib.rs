@@ -60,7 +60,7 @@ pub use judged::Judged;
 pub use latency::LatencySummary;
 pub use load_point::{LoadPoint, Spread, spread};
 pub use metric::Metric;
-pub use operation::Operation;
+pub use operation::{Operation, OperationLimit, TierWork};
 pub use probes::Probes;
 pub use schema::{comparison_json_schema, json_schema, study_json_schema};
 pub use server::ServerFigures;

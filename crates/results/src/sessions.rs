@@ -28,8 +28,14 @@ pub struct Sessions {
     pub ended: u64,
     /// That would have gone on after the load.
     pub cut: u64,
-    /// That arrived when there was no room for another: all their steps are errors.
+    /// That arrived when there was no room for another, or nothing to begin them with: all their steps are errors.
     pub refused: u64,
+    /// That were due before the end of the load, which the generator had not come to by then: all their steps are unfinished.
+    #[serde(default)]
+    pub never_begun: u64,
+    /// That had a fault, once each: a connection that could not be established or was lost, or a wrong answer.
+    #[serde(default)]
+    pub faulty: u64,
     /// How many were under way at once, mean over the window.
     pub live_mean: f64,
     /// The most at once.
@@ -54,7 +60,7 @@ impl Sessions {
 
     /// Sessions that the trial knows of, those that were refused too.
     pub fn all(&self) -> u64 {
-        self.underway.saturating_add(self.begun).saturating_add(self.refused)
+        [self.begun, self.refused, self.never_begun].into_iter().fold(self.underway, u64::saturating_add)
     }
 }
 

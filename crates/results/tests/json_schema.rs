@@ -109,6 +109,8 @@ fn sessions() -> Sessions {
         ended: 7,
         cut: 6,
         refused: 5,
+        never_begun: 4,
+        faulty: 3,
         distributions: [("startup".to_owned(), startup)].into(),
         ..Sessions::default()
     }
@@ -156,6 +158,9 @@ fn full_trial() -> Trial {
         operations: vec![Operation {
             follow_up: true,
             outcomes: Some(Arrivals::default()),
+            within: Some(OperationLimit { limit_us: 1e6, due: 20, within: 19 }),
+            tiers: vec![TierWork { name: "db".into(), mean_us: 1.5, calls: 12.0 }],
+            curve: vec![(50.0, 2.0), (100.0, 9.0)],
             ..Operation::default()
         }],
         traffic: Traffic::over(100, 200, 2.0),

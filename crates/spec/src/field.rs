@@ -7,7 +7,7 @@ use clap::{Args, Command};
 use serde_json::Value;
 
 use crate::read::SECTIONS;
-use crate::workload::{Cache, Video, Web};
+use crate::workload::{Cache, Social, Video, Web};
 use crate::{Generator, Spec, Target, Time, Workload};
 
 /// A field of a specification.
@@ -92,6 +92,7 @@ struct Options {
     cache: Vec<String>,
     web: Vec<String>,
     video: Vec<String>,
+    social: Vec<String>,
     generator: Vec<String>,
     time: Vec<String>,
     target: Vec<String>,
@@ -103,6 +104,7 @@ impl Options {
             cache: options_of::<Cache>(),
             web: options_of::<Web>(),
             video: options_of::<Video>(),
+            social: options_of::<Social>(),
             generator: options_of::<Generator>(),
             time: options_of::<Time>(),
             target: options_of::<Target>(),
@@ -116,6 +118,7 @@ impl Options {
             ("workload", Some("cache")) => &self.cache,
             ("workload", Some("web")) => &self.web,
             ("workload", Some("video")) => &self.video,
+            ("workload", Some("social")) => &self.social,
             ("generator", _) => &self.generator,
             ("time", _) => &self.time,
             ("target", _) if name != "server" => &self.target,
@@ -210,6 +213,9 @@ mod tests {
         check("workload.popularity", Some("web"), Some("--popularity"), Some("uniform".into()));
         check("workload.popularity", Some("video"), Some("--popularity"), Some("zipf:0.8".into()));
         check("workload.chunk-timeout", Some("video"), Some("--chunk-timeout"), None);
+        check("workload.mix", Some("social"), Some("--mix"), Some("table-2".into()));
+        check("workload.think-time", Some("social"), Some("--think-time"), Some("2s".into()));
+        check("workload.ajax", Some("social"), Some("--ajax"), None);
         check("qos.target", None, Some("--qos"), Some("p99<1ms".into()));
     }
 }

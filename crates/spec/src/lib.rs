@@ -47,7 +47,7 @@ pub use read::{SpecError, nearest, unknown_key};
 pub use scaling::{Copies, Scaling};
 pub use size::{Size, normal_below};
 pub use source::is_source;
-pub use target::{Cpus, FilesPlace, Target};
+pub use target::{Cpus, FilesPlace, Reset, Target};
 pub use target_name::{TargetName, UNIX, target_error};
 pub use time::Time;
 pub use url::Url;

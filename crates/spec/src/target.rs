@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Bytes, CpuList, ParseError};
 
-use crate::text::{as_text, count, exact, list};
+use crate::text::{as_text, count, exact, list, words};
 use crate::{Form, TargetName};
 
 /// The server under test: which, and how one that is started for the run is set up.
@@ -96,6 +96,11 @@ pub struct Target {
     #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
     #[schemars(extend("x-source" = "ours, because from a disk the disk would be measured"))]
     pub files_in: FilesPlace,
+    /// When data that the workload changes are made what they were: trial (before each trial but the first: the target is
+    /// stopped, its data are copied from those that it began with, and it is started again) or never.
+    #[arg(long, default_value_t = Reset::default(), value_name = "WHEN")]
+    #[schemars(extend("x-source" = "ISPASS'16 §IV-B3: transactional data are cleared between runs"))]
+    pub reset: Reset,
 }
 
 impl Default for Target {
@@ -116,6 +121,7 @@ impl Default for Target {
             set: Vec::new(),
             args: Vec::new(),
             files_in: FilesPlace::Memory,
+            reset: Reset::default(),
         }
     }
 }
@@ -176,6 +182,18 @@ impl fmt::Display for Cpus {
     }
 }
 
+/// When data that a workload changes are made what they were.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reset {
+    /// Before each trial.
+    #[default]
+    Trial,
+    /// They stay as they are.
+    Never,
+}
+
+words!(Reset, "time of a reset", "write trial or never", "trial" => Reset::Trial, "never" => Reset::Never);
+
 /// Where the files of a web server are made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum FilesPlace {
@@ -216,7 +234,7 @@ impl fmt::Display for FilesPlace {
     }
 }
 
-as_text! { Cpus; FilesPlace; TargetName; }
+as_text! { Cpus; FilesPlace; Reset; TargetName; }
 
 #[cfg(test)]
 mod tests {

@@ -9,6 +9,8 @@ mod null;
 mod operation;
 mod prefix;
 mod request;
+mod social;
+mod social_mix;
 mod video;
 mod video_set;
 mod web;
@@ -27,6 +29,8 @@ pub use null::Null;
 pub use operation::Operation;
 pub use prefix::Prefix;
 pub use request::{Header, Method, check_target};
+pub use social::{Assets, Site, Social, Users};
+pub use social_mix::{OperationShare, SocialLimits, SocialMix, SocialOperation};
 pub use video::{Abandon, Bandwidth, ClientMix, Delivery, Late, Pacing, Video};
 pub use video_set::{ByteShare, VideoSet};
 pub use web::{Verify, Web};
@@ -41,13 +45,15 @@ pub enum Workload {
     Web(Box<Web>),
     /// Viewers of videos.
     Video(Box<Video>),
+    /// Users of a social network.
+    Social(Box<Social>),
     /// Lines to a null server.
     Null(Null),
 }
 
 impl Workload {
     /// All names.
-    pub const NAMES: [&str; 4] = ["cache", "web", "video", "null"];
+    pub const NAMES: [&str; 5] = ["cache", "web", "video", "social", "null"];
 
     /// The workload of this name with its defaults; `None` where there is none.
     pub fn named(name: &str) -> Option<Workload> {
@@ -55,6 +61,7 @@ impl Workload {
             "cache" => Some(Workload::Cache(Box::default())),
             "web" => Some(Workload::Web(Box::default())),
             "video" => Some(Workload::Video(Box::default())),
+            "social" => Some(Workload::Social(Box::default())),
             "null" => Some(Workload::Null(Null::default())),
             _ => None,
         }
@@ -66,6 +73,7 @@ impl Workload {
             Workload::Cache(_) => "cache",
             Workload::Web(_) => "web",
             Workload::Video(_) => "video",
+            Workload::Social(_) => "social",
             Workload::Null(_) => "null",
         }
     }
@@ -74,7 +82,7 @@ impl Workload {
     /// user feels.
     pub fn has_sessions(&self) -> bool {
         match self {
-            Workload::Video(_) => true,
+            Workload::Video(_) | Workload::Social(_) => true,
             Workload::Cache(_) | Workload::Web(_) | Workload::Null(_) => false,
         }
     }
@@ -82,7 +90,7 @@ impl Workload {
     /// Whether its servers are those of HTTP, named by URLs.
     pub fn is_http(&self) -> bool {
         match self {
-            Workload::Web(_) | Workload::Video(_) => true,
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) => true,
             Workload::Cache(_) | Workload::Null(_) => false,
         }
     }
@@ -97,7 +105,7 @@ impl Workload {
         match self {
             Workload::Cache(cache) => cache.yes = true,
             Workload::Web(web) => web.yes = true,
-            Workload::Video(_) | Workload::Null(_) => {}
+            Workload::Video(_) | Workload::Social(_) | Workload::Null(_) => {}
         }
     }
 }

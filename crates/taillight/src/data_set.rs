@@ -1,4 +1,6 @@
-//! `taillight data-set`: the files that say of each item how large it is and how often it is asked for.
+//! `taillight data-set`: what is asked for, and what a target begins with.
+
+mod social;
 
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -9,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use dist::{DataSet, Population, Scaling, twitter_like};
 
-/// Make, convert and check data set files, for --data-set.
+/// Make, convert and check data set files, for --data-set; make the users of a social network.
 #[derive(Args, Debug)]
 pub(crate) struct DataSetArgs {
     #[command(subcommand)]
@@ -28,6 +30,8 @@ enum What {
         #[arg(long, default_value_t = 40, value_name = "BYTES", value_parser = clap::value_parser!(u8).range(1..=250))]
         key_size: u8,
     },
+    /// Make the users of a social network: their friendships, posts and messages.
+    Social(social::SocialArgs),
     /// Check a file, and say what it holds.
     Check {
         /// The file, or twitter.
@@ -40,6 +44,7 @@ enum What {
 
 pub(crate) fn run(args: &DataSetArgs) -> Result<ExitCode> {
     match &args.what {
+        What::Social(args) => return social::run(args),
         What::Twitter => write(&twitter_like())?,
         What::FromCloudsuite { file, key_size } => {
             let open = File::open(file).with_context(|| format!("cannot open {}", file.display()))?;

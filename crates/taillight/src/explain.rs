@@ -9,6 +9,7 @@ mod file;
 mod knobs;
 mod limits;
 mod probes;
+mod social;
 mod sphinx;
 mod studies;
 mod targets;
@@ -56,7 +57,7 @@ const fn topic(name: &'static str, about: &'static str, chapter: fn() -> Result<
     Topic { name, about, chapter }
 }
 
-const TOPICS: [Topic; 22] = [
+const TOPICS: [Topic; 23] = [
     topic("cache", "the object-caching workload: fields, operations, distributions, presets", || {
         Ok(cache::chapter())
     }),
@@ -70,6 +71,9 @@ const TOPICS: [Topic; 22] = [
     }),
     topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
         Ok(video::chapter())
+    }),
+    topic("social", "sessions of users of a social network: operations, limits, what is within them, fields", || {
+        Ok(social::chapter())
     }),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),

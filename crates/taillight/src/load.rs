@@ -53,11 +53,11 @@ pub(crate) struct LoadArgs {
 struct Options {
     /// The server: sphinx (embedded), memcached or nginx (found on this machine), another application of apps/ or the
     /// path of a folder with an app.toml, or HOST:PORT, URL or unix:PATH of one that runs, or several with commas
-    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded).
+    /// between. Of videos: video (NGINX) where it is found, else video-server (embedded); of social: social.
     #[arg(long, default_value = "sphinx", value_name = "TARGET", value_parser = lab::target_name)]
     target: TargetName,
-    /// Offered load in requests per second: 150000, 150k, 1.5M; of video in sessions per second, of which each has many
-    /// requests: 0.5, 2.
+    /// Offered load in requests per second: 150000, 150k, 1.5M; of video and social in sessions per second, of which each has
+    /// many requests: 0.5, 2.
     #[arg(short, long, value_name = "RATE", conflicts_with = "closed")]
     rate: Option<Rate>,
     /// How often the load is run. From 6 on differences can be judged.
@@ -65,7 +65,7 @@ struct Options {
     repeats: u32,
     /// Exit with 99 if a trial is invalid or does not meet this: 'p99<1ms', 'get.p99.9<=2ms', 'max<10ms',
     /// 'within(1ms)>99%', 'rate>=99%', 'errors<0.1%', 'hit_ratio>99%', of sessions 'startup.p95<2s', 'rebuffer<1%',
-    /// 'misses<1%', 'met>95%'; alone: if the QoS is not met. Exit with 75 where the host disturbed most trials. May be
+    /// 'misses<1%', 'met>95%', of operations with limits 'within>=95%', 'within.home>=95%'; alone: if the QoS is not met. Exit with 75 where the host disturbed most trials. May be
     /// given more than once.
     #[arg(long, value_name = "CONDITION", num_args = 0..=1, default_missing_value = QOS, value_parser = parse_gate, conflicts_with = "json")]
     gate: Vec<Asked>,

@@ -15,6 +15,7 @@ mod host;
 mod job;
 mod load;
 mod lock;
+mod making;
 mod outputs;
 mod pack;
 mod peak;

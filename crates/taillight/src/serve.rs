@@ -35,6 +35,8 @@ enum Subject {
     Nginx(Box<application::ApplicationArgs>),
     /// NGINX over a set of videos, with a page that plays them.
     Video(Box<application::ApplicationArgs>),
+    /// A social network: NGINX, PHP, MariaDB, and a cache; log in as u0000001 with the password taillight.
+    Social(Box<application::ApplicationArgs>),
     /// The embedded video server: videos that are computed instead of read, with faults to plant, for a demo and for tests.
     VideoServer(video_server::VideoServerArgs),
     /// The null server: known service times and scheduled stalls, to test a load generator.
@@ -129,6 +131,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode> {
         Subject::Memcached(args) => application::run(&TargetName::app("memcached"), args),
         Subject::Nginx(args) => application::run(&TargetName::app("nginx"), args),
         Subject::Video(args) => application::run(&TargetName::app("video"), args),
+        Subject::Social(args) => application::run(&TargetName::app("social"), args),
         Subject::VideoServer(args) => video_server::run(args),
         Subject::Other(words) => application::other(words),
         Subject::CleanUp => clean_up(),

@@ -14,6 +14,8 @@ use units::CpuList;
 
 use remote::{FromAgents, tune};
 
+use crate::making::Shown;
+
 /// How the servers that are started here are set up.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Server")]
@@ -38,6 +40,9 @@ pub(crate) struct ServerArgs {
     /// What it serves: known once it is known what is asked for.
     #[arg(skip)]
     files: Option<Files>,
+    /// The users whose data it begins with.
+    #[arg(skip)]
+    people: Option<app::PeopleSet>,
 }
 
 impl ServerArgs {
@@ -98,6 +103,7 @@ impl ServerArgs {
             sphinx_arg: Vec::new(),
             nginx_set: Vec::new(),
             files: None,
+            people: None,
         }
     }
 
@@ -125,6 +131,7 @@ impl ServerArgs {
     ///
     /// Errors: what is asked for cannot be served.
     pub(crate) fn serve(&mut self, targets: &[TargetName], workload: &mut Workload) -> Result<()> {
+        self.people = lab::people_of(workload);
         for target in targets {
             if let Some(files) = Files::of_workload(workload, target, &self.target.files_in)? {
                 self.files = Some(files);
@@ -149,6 +156,7 @@ impl ServerArgs {
         for (i, target) in targets.iter().enumerate() {
             let machines = FromAgents::new(agents, self.target.cpus.clone());
             let options = self.options(target, &exe, placement.server.clone(), connections);
+            Shown::around(target, &options)?;
             let mut server = Server::start_with(target, &options, Some(&machines))?;
             if self.has_knobs_elsewhere() && !target.is_external() {
                 tune(&machines.only_session()?, "apply", &self.server_knob, None)?;
@@ -170,8 +178,8 @@ impl ServerArgs {
         cpus: Vec<usize>,
         connections: usize,
     ) -> ServerOptions {
-        let files = self.files.clone();
-        ServerOptions { files, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
+        let (files, people) = (self.files.clone(), self.people);
+        ServerOptions { files, people, ..ServerOptions::of(&self.target(target), exe, cpus, connections) }
     }
 
     /// Whether these servers can be started so.

@@ -1,6 +1,7 @@
 //! From a specification to what is sent, and to the plan of the engine.
 
 mod cache;
+mod social;
 mod video;
 mod web;
 
@@ -16,12 +17,13 @@ use reactor::Address;
 use spec::{Spec, Workload};
 use units::{Nanos, Rate};
 use workloads::cache::{CacheConfig, Server};
+use workloads::social::SocialConfig;
 use workloads::video::VideoConfig;
 use workloads::video::playlist::Listing;
 use workloads::web::{Pages, WebConfig};
 
 pub use cache::read as read_data_set;
-pub(crate) use video::{catalog as catalog_of, most_sessions};
+pub(crate) use video::{catalog as catalog_of, most_of, most_sessions};
 pub use web::urls;
 
 /// What is sent, with every parameter.
@@ -33,6 +35,8 @@ pub enum Sent {
     Web(Box<WebConfig>),
     /// Sessions of viewers; `None` of a playlist that was not asked for yet.
     Video(Option<Box<VideoConfig>>),
+    /// Sessions of users of a social network.
+    Social(Box<SocialConfig>),
     /// Lines to a null server.
     Null,
 }
@@ -51,6 +55,7 @@ pub fn sent(
         Workload::Cache(cache) => Sent::Cache(Box::new(cache::config(cache, spec, servers)?)),
         Workload::Web(web) => Sent::Web(Box::new(web::config(web, spec.seed, urls)?)),
         Workload::Video(video) => Sent::Video(video::config(video, spec, urls, listing)?.map(Box::new)),
+        Workload::Social(social) => Sent::Social(Box::new(social::config(social, spec, urls)?)),
         Workload::Null(_) => Sent::Null,
     })
 }
@@ -90,7 +95,9 @@ pub fn check(spec: &Spec) -> Result<()> {
 
 /// Errors: a load that sessions cannot have.
 fn check_sessions(spec: &Spec) -> Result<()> {
-    if spec.load == spec::Load::Closed {
+    if let Workload::Social(_) = &spec.workload {
+        social::check(spec)?;
+    } else if spec.load == spec::Load::Closed {
         bail!(
             "--closed: sessions arrive at their own times; use --rate 2 for two a second, and see --pacing for what is closed \
              within a session"
@@ -110,6 +117,13 @@ pub fn resolve(mut spec: Spec, sent: &Sent) -> Spec {
             video.chunk_timeout = Some(config.chunk_timeout);
             if let Ok(catalog) = video::catalog(video) {
                 (video.videos, video.videos_seed) = (*catalog.description(), catalog.seed());
+            }
+        }
+        (Sent::Social(config), Workload::Social(social)) => {
+            // Whole unless the mix says otherwise.
+            let operations = config.mix.operations();
+            if operations.fract() == 0.0 {
+                social.operations.get_or_insert(operations as u32);
             }
         }
         (Sent::Web(config), Workload::Web(web)) => {

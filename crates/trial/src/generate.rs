@@ -4,6 +4,7 @@
 //! observes it, and reads the file that it leaves.
 
 mod ask;
+mod social;
 mod stamps;
 mod start;
 mod video;
@@ -61,6 +62,9 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
     }
     if let Sent::Video(Some(config)) = &mut sent {
         video::plan(task, config, &mut plan)?;
+    }
+    if let Sent::Social(config) = &mut sent {
+        social::plan(task, config, &mut plan)?;
     }
     let most_sessions = plan.sessions;
     let load = plan.load.clone();
@@ -139,6 +143,20 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
             others.extend(wrong_values(&watched.0, "answers that were checked were not what they should be"));
             found.server_version = version;
             watched
+        }
+        Sent::Social(config) => {
+            let known = social::known(task, &config)?;
+            // The processor time of those who log in before belongs to no window.
+            let ready = match &agents {
+                Some(_) => Vec::new(),
+                None => social::logged_in(task, &known, tls.as_ref(), stop)?,
+            };
+            let watch = watch(task, &generator.cpus);
+            let recording = match &mut agents {
+                Some(agents) => agents.gather(task, None, &load, stop),
+                None => social::generate(task, &known, ready, &generator),
+            };
+            watched(watch, recording, task, stop)?
         }
         Sent::Null => {
             let watch = watch(task, &generator.cpus);

@@ -10,11 +10,13 @@ use openloop::{
 };
 use results::{
     Arrivals, ClosedLoop, ConnectionSpread, Datagrams, DistributionSummary, Disturbance, ErrorCount, Found,
-    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, Purpose, ServerFigures, Sessions,
-    Traffic, Transport, Trial, Verdict, WindowPoint, Within, counted,
+    Generator, Heat, LatencySummary, Lateness, LoopKind, Noise, Operation, OperationLimit, Purpose,
+    ServerFigures, Sessions, TierWork, Traffic, Transport, Trial, Verdict, WindowPoint, Within, counted,
 };
-use spec::Spec;
+use spec::workload::{self, SocialOperation};
+use spec::{Spec, Workload};
 use units::Nanos;
+use workloads::social::{TIERS, of_operation};
 
 /// What a trial is besides its recording.
 pub(crate) struct Circumstances {
@@ -67,7 +69,10 @@ pub(crate) fn record(recording: &Recording, about: Circumstances) -> Trial {
         max_in_flight: recording.max_in_flight,
     };
     let seen = |times: &&OperationTimes| times.tally.intended > 0 || !times.response_time.is_empty();
-    let operations = recording.operations.iter().filter(seen).map(operation).collect();
+    let mut operations: Vec<Operation> = recording.operations.iter().filter(seen).map(operation).collect();
+    if let Workload::Social(social) = &spec.workload {
+        operations.iter_mut().for_each(|operation| limited(operation, social, recording));
+    }
     Trial {
         id: String::new(),
         target: String::new(),
@@ -191,7 +196,7 @@ fn connections(recording: &Recording) -> Option<ConnectionSpread> {
 
 /// What became of sessions, and what they were measured by.
 fn sessions(recording: &Recording) -> Sessions {
-    let SessionTally { underway, begun, refused, ended, cut } = recording.sessions;
+    let SessionTally { underway, begun, refused, never_begun, faulty, ended, cut } = recording.sessions;
     let distributions = recording
         .distributions
         .iter()
@@ -199,7 +204,18 @@ fn sessions(recording: &Recording) -> Sessions {
     let live: Vec<(f64, u64)> =
         recording.backlog.iter().map(|point| (point.offset.as_secs_f64(), point.sessions)).collect();
     let distributions = distributions.collect();
-    Sessions { begun, underway, ended, cut, refused, distributions, ..Sessions::default() }.with_live(&live)
+    Sessions {
+        begun,
+        underway,
+        ended,
+        cut,
+        refused,
+        never_begun,
+        faulty,
+        distributions,
+        ..Sessions::default()
+    }
+    .with_live(&live)
 }
 
 fn datagrams(recording: &Recording) -> Option<Datagrams> {
@@ -226,6 +242,33 @@ fn operation(times: &OperationTimes) -> Operation {
         generator_lag: LatencySummary::of(&times.generator_lag),
         outcomes: Some(arrivals(&times.tally)),
         follow_up: times.follow_up,
+        ..Operation::default()
+    }
+}
+
+/// What an operation with a limit of its own is judged by, what the site's tiers did for it, and its distribution.
+fn limited(operation: &mut Operation, social: &workload::Social, recording: &Recording) {
+    let name = operation.name.clone();
+    let counted = |counter: &str| {
+        let name = of_operation(counter, &name);
+        recording.counters.iter().find(|(known, ..)| *known == name).map(|(_, count, of)| (*count, *of))
+    };
+    let limit = SocialOperation::named(&name).map(|known| social.limits.of(known));
+    operation.within = limit.zip(counted("within")).map(|(limit, (within, due))| OperationLimit {
+        limit_us: limit.as_micros_f64(),
+        due,
+        within,
+    });
+    let mean =
+        |counter: &str| counted(counter).filter(|(_, of)| *of > 0).map(|(sum, of)| sum as f64 / of as f64);
+    let tier = |tier: &&str| {
+        let mean_us = mean(&format!("{tier}_us"))?;
+        Some(TierWork { name: (*tier).into(), mean_us, calls: mean(&format!("{tier}_calls"))? })
+    };
+    operation.tiers = TIERS.iter().filter_map(tier).collect();
+    if let Some(times) = recording.operations.iter().find(|times| times.name == name) {
+        let us = |(percentile, time): (f64, Nanos)| (percentile, time.as_micros_f64());
+        operation.curve = times.response_time.curve().into_iter().map(us).collect();
     }
 }
 

@@ -59,7 +59,9 @@ impl Task {
             Address::Tcp(_) | Address::Udp(_) => name.to_string(),
         };
         match &self.spec.workload {
-            Workload::Web(_) | Workload::Video(_) => self.urls.iter().map(ToString::to_string).collect(),
+            Workload::Web(_) | Workload::Video(_) | Workload::Social(_) => {
+                self.urls.iter().map(ToString::to_string).collect()
+            }
             _ => self.addresses.iter().zip(&self.names).map(called).collect(),
         }
     }
@@ -75,6 +77,10 @@ impl Task {
             pages: web.map(|config| config.pages.count()),
             body: web.and_then(|config| config.body.as_ref()).map(body),
             io_reason,
+            lacks: match sent {
+                Sent::Social(config) => config.lacks().map(|operation| operation.name().to_owned()).collect(),
+                _ => Vec::new(),
+            },
             sources: self.spec.sources().into_iter().map(source).collect(),
             ..Found::default()
         }

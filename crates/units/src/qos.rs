@@ -115,6 +115,14 @@ impl Qos {
         Qos { conditions: vec![startup, ratio("rebuffer"), ratio("misses")] }
     }
 
+    /// What users of operations with limits of their own are held to where nothing else is asked for: `within>95%`.
+    ///
+    /// Source: ISPASS'16 §IV-B3, of its social network.
+    pub fn of_operations() -> Qos {
+        let within = Condition::Ratio { name: "within".into(), at_most: false, limit_percent: 95.0 };
+        Qos { conditions: vec![within] }
+    }
+
     /// All of its conditions; at least one.
     pub fn conditions(&self) -> &[Condition] {
         &self.conditions
@@ -160,7 +168,10 @@ impl Condition {
         match self {
             Condition::ResponseTime(target) => format!("p{}", target.percentile),
             Condition::Times { name, percentile, .. } => format!("{} p{percentile}", words(name)),
-            Condition::Ratio { name, .. } => words(name),
+            Condition::Ratio { name, .. } => match SessionFigure::within(name) {
+                Some(operation) => format!("{operation} within its limit"),
+                None => words(name),
+            },
         }
     }
 }
@@ -198,7 +209,8 @@ impl FromStr for Qos {
             what: "QoS target",
             given: text.into(),
             problem,
-            hint: "write 'p99<1ms', 'raw p99.9<5ms' or 'windowed p99<1ms'; of sessions 'startup<2s,rebuffer<1%,misses<1%'",
+            hint: "write 'p99<1ms', 'raw p99.9<5ms' or 'windowed p99<1ms'; of sessions 'startup<2s,rebuffer<1%,misses<1%'; of \
+                   operations with limits of their own 'within>=95%' or 'within.home>=95%'",
         };
         let conditions = text.split(',').map(read).collect::<Result<_, String>>().map_err(error)?;
         Ok(Qos { conditions })
@@ -214,8 +226,11 @@ fn read(text: &str) -> Result<Condition, String> {
     let is_less = limit.starts_with(['<', '≤']);
     let limit = limit.trim_start_matches(['<', '>', '≤', '≥', '=']).trim();
     let figure = figure.trim();
-    if let Some(of_sessions) = SessionFigure::ratio(figure) {
-        return ratio(of_sessions, is_less, limit);
+    if let Some(SessionFigure { name, is_cost, .. }) = SessionFigure::ratio(figure) {
+        return ratio(name, is_cost, is_less, limit);
+    }
+    if SessionFigure::within(figure).is_some() {
+        return ratio(figure, false, is_less, limit);
     }
     if !is_less {
         return Err(format!("'{figure}' is held below its limit, with '<'"));
@@ -251,8 +266,7 @@ fn response_time(basis: Option<QosBasis>, percentile: f64, limit_ns: Nanos) -> R
     Ok(Condition::ResponseTime(ResponseTarget { percentile, limit_ns, basis }))
 }
 
-fn ratio(figure: SessionFigure, is_less: bool, limit: &str) -> Result<Condition, String> {
-    let SessionFigure { name, is_cost, .. } = figure;
+fn ratio(name: &str, is_cost: bool, is_less: bool, limit: &str) -> Result<Condition, String> {
     if is_less != is_cost {
         let (better, sign) = if is_cost { ("less", '<') } else { ("more", '>') };
         return Err(format!("{better} of '{name}' is better, so that its limit stands behind '{sign}'"));
@@ -290,6 +304,9 @@ mod tests {
         check("startup<2s", "start-up delay p95 ≤ 2 s");
         check("startup.p99.5 <= 2s", "start-up delay p99.5 ≤ 2 s");
         check("met>95%", "sessions that met ≥ 95 %");
+        check("within>=95%", "operations within their limits ≥ 95 %");
+        check("within.live-feed >= 99%", "live-feed within its limit ≥ 99 %");
+        assert_eq!("within>95%".parse(), Ok(Qos::of_operations()));
         check("rebuffer_ratio ≤ 0.5 %", "rebuffer ratio ≤ 0.5 %");
         check("240p.p99<10s", "240p p99 ≤ 10 s");
         check("p99<1ms, misses<1%", "p99 ≤ 1 ms, misses ≤ 1 %");
@@ -338,6 +355,10 @@ mod tests {
         check("misses>1%", "less of 'misses' is better");
         check("met<95%", "more of 'met' is better");
         check("misses<1s", "per cent");
+        check("within<95%", "more of 'within' is better");
+        check("within.home<95%", "more of 'within.home' is better");
+        check("within.home>1s", "per cent");
+        check("within.>95%", "held below");
         check("misses<101%", "per cent");
         check("misses<NaN%", "per cent");
         check("startup<1%", "unit");

@@ -23,7 +23,7 @@ pub const SESSION_PERCENTILE: f64 = 95.0;
 
 impl SessionFigure {
     /// All that can be judged, in the order in which reports have them.
-    pub const ALL: [SessionFigure; 8] = [
+    pub const ALL: [SessionFigure; 9] = [
         SessionFigure::time("startup", "start-up delay"),
         SessionFigure::cost("rebuffer", "rebuffer_ratio", "rebuffer ratio"),
         SessionFigure::cost("misses", "misses", "misses"),
@@ -31,6 +31,13 @@ impl SessionFigure {
             name: "met",
             record: "sessions_met",
             words: "sessions that met",
+            is_cost: false,
+            is_time: false,
+        },
+        SessionFigure {
+            name: "within",
+            record: "within",
+            words: "operations within their limits",
             is_cost: false,
             is_time: false,
         },
@@ -60,6 +67,13 @@ impl SessionFigure {
         SessionFigure::ALL.into_iter().find(|figure| figure.name == name || figure.record == name)
     }
 
+    /// The operation of `within.OPERATION`: the share of it within its own limit, which is recorded under that name.
+    pub fn within(name: &str) -> Option<&str> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        name.strip_prefix("within.")
+            .filter(|operation| !operation.is_empty() && operation.chars().all(is_name))
+    }
+
     /// The ratio of this name.
     pub fn ratio(name: &str) -> Option<SessionFigure> {
         SessionFigure::named(name).filter(|figure| !figure.is_time)
@@ -80,5 +94,8 @@ mod tests {
         assert_eq!(SessionFigure::named("rebuffer_ratio").map(|figure| figure.name), Some("rebuffer"));
         assert_eq!(SessionFigure::ratio("startup"), None);
         assert_eq!(SessionFigure::named("speed"), None);
+        let within = ["within.home", "within.live-feed", "within", "within.", "within.a b", "met.home"];
+        let found = within.map(SessionFigure::within);
+        assert_eq!(found, [Some("home"), Some("live-feed"), None, None, None, None]);
     }
 }

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod exchange;
 pub mod null;
 pub mod sets;
+pub mod social;
 pub mod status;
 pub mod video;
 pub mod web;

@@ -1,4 +1,5 @@
-//! What tests need and no package of Debian has: clients of caches of npm and of Go, and the player of the page of `apps/video`.
+//! What tests need and no package of Debian has: clients of caches of npm and of Go, the player of the page of `apps/video`,
+//! and what drives a browser.
 
 use std::fs;
 use std::path::Path;
@@ -9,35 +10,59 @@ use super::tools::{find, run};
 const CLIENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/sphinx/tests/clients");
 /// The packages of the page that plays videos.
 const PLAYER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../apps/video/player");
+/// The package that drives a browser in the tests of pages.
+const BROWSER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/taillight/tests/browser");
 /// The version in `crates/sphinx/tests/clients/exporter/go.mod`, which the program is to say of itself.
 const EXPORTER: &str = "0.14.4";
 const EXPORTER_PACKAGE: &str = "github.com/prometheus/memcached_exporter/cmd/memcached_exporter";
 
 /// Fetches what is missing or of another version into `tools`; a test that lacks one is skipped with the reason.
-pub(super) fn prepare(tools: &Path) {
+///
+/// Errors: what could not be installed, and why.
+pub(super) fn prepare(tools: &Path) -> Result<(), String> {
     let clients = Path::new(CLIENTS);
-    node(&clients.join("node"), &tools.join("node"));
-    node(Path::new(PLAYER), &tools.join("player"));
+    let packages = [(clients.join("node"), "node"), (PLAYER.into(), "player"), (BROWSER.into(), "browser")];
+    let failed: Vec<String> =
+        packages.iter().filter_map(|(from, to)| node(from, &tools.join(to)).err()).collect();
     go(&clients.join("exporter"), &tools.join("bin"));
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("; ")) }
 }
 
 /// Installs what the lock file says, unless that is installed.
-fn node(from: &Path, to: &Path) {
+///
+/// Errors: a file is missing, or npm is or fails. A machine without npm is no error: the tests say what they lack.
+fn node(from: &Path, to: &Path) -> Result<(), String> {
     const LOCK: &str = "package-lock.json";
-    let wanted = fs::read(from.join(LOCK)).ok();
-    let installed = to.join("node_modules").is_dir() && fs::read(to.join(LOCK)).ok() == wanted;
-    if installed || find("npm").is_none() || fs::create_dir_all(to).is_err() {
-        return;
+    let lock = from.join(LOCK);
+    let wanted = fs::read(&lock).map_err(|error| {
+        format!("{}: {error}; `npm install --package-lock-only --omit-lockfile-registry-resolved` there writes it", lock.display())
+    })?;
+    let installed =
+        to.join("node_modules").is_dir() && fs::read(to.join(LOCK)).is_ok_and(|there| there == wanted);
+    if installed {
+        return Ok(());
     }
-    let copied = ["package.json", LOCK].iter().all(|file| fs::copy(from.join(file), to.join(file)).is_ok());
-    if copied
-        && !run(Command::new("npm")
-            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-            .current_dir(to))
-    {
-        // So that it is tried again.
-        let _ = fs::remove_file(to.join(LOCK));
+    if find("npm").is_none() {
+        println!(
+            "no npm here, which leaves out what {} names; `apt-get install npm` brings it",
+            from.display()
+        );
+        return Ok(());
     }
+    fs::create_dir_all(to).map_err(|error| format!("cannot make the folder {}: {error}", to.display()))?;
+    for file in ["package.json", LOCK] {
+        let file = from.join(file);
+        let place = to.join(file.file_name().unwrap_or_default());
+        fs::copy(&file, &place).map_err(|error| format!("cannot copy {}: {error}", file.display()))?;
+    }
+    let done =
+        run(Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]).current_dir(to));
+    if done {
+        return Ok(());
+    }
+    // So that it is tried again.
+    let _ = fs::remove_file(to.join(LOCK));
+    Err(format!("npm could not install what {} names; its message is above", from.display()))
 }
 
 fn go(module: &Path, bin: &Path) {
@@ -62,4 +87,35 @@ fn go(module: &Path, bin: &Path) {
         .arg(EXPORTER_PACKAGE)
         .env("CGO_ENABLED", "0")
         .current_dir(module));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_installed_stays_and_a_missing_lock_file_is_said() {
+        let root = std::env::temp_dir().join(format!("taillight-client-tools-{}", std::process::id()));
+        let (from, to) = (root.join("from"), root.join("to"));
+        fs::create_dir_all(&from).unwrap();
+        fs::write(from.join("package.json"), "{}").unwrap();
+        let error = node(&from, &to).unwrap_err();
+        assert!(error.contains("package-lock.json") && error.contains("--package-lock-only"), "{error}");
+        assert!(!to.exists());
+        // What is there as the lock file has it is not installed again.
+        fs::write(from.join("package-lock.json"), "{}").unwrap();
+        fs::create_dir_all(to.join("node_modules")).unwrap();
+        fs::write(to.join("package-lock.json"), "{}").unwrap();
+        node(&from, &to).unwrap();
+        assert!(!to.join("package.json").exists());
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn the_packages_have_lock_files_without_a_host() {
+        for folder in [&format!("{CLIENTS}/node"), PLAYER, BROWSER] {
+            let lock = fs::read_to_string(Path::new(folder).join("package-lock.json")).unwrap();
+            assert!(lock.contains("integrity") && !lock.contains("\"resolved\""), "{folder}");
+        }
+    }
 }

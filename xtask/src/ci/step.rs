@@ -254,7 +254,13 @@ mod tests {
 
     #[test]
     fn shows_what_to_type() {
-        let tools = Tools { deny: Ok("/x/cargo-deny".into()), bpf: Ok(()), aarch64: Ok(()), chart: true };
+        let tools = Tools {
+            clients: Ok(()),
+            deny: Ok("/x/cargo-deny".into()),
+            bpf: Ok(()),
+            aarch64: Ok(()),
+            chart: true,
+        };
         let fast = shown(&tools, Tier::Fast, None);
         let names: Vec<&str> = fast.iter().map(|(name, _)| *name).collect();
         let expect = ["format", "tidy", "clippy", "deny", "advisories", "tests", "documentation"];
@@ -277,6 +283,7 @@ mod tests {
     #[test]
     fn leaves_to_the_slow_tier_what_would_have_to_be_compiled_first() {
         let tools = Tools {
+            clients: Ok(()),
             deny: Err("absent".into()),
             bpf: Err("no clang".into()),
             aarch64: Err("no qemu".into()),
@@ -292,6 +299,7 @@ mod tests {
     #[test]
     fn shuffles_by_a_seed_that_can_be_given_again() {
         let tools = Tools {
+            clients: Ok(()),
             deny: Err("absent".into()),
             bpf: Err("no clang".into()),
             aarch64: Err("no qemu".into()),

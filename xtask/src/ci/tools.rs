@@ -10,13 +10,17 @@ use super::{Tier, client_tools, deploy_tools};
 use crate::aarch64;
 
 /// Programs that some tests need: the name of each, that of its package in Debian, and what is left out without it.
-const PACKAGES: [(&str, &str, &str); 19] = [
+const PACKAGES: [(&str, &str, &str); 23] = [
     ("memcached", "memcached", "the tests against a real memcached"),
     ("nginx", "nginx", "the tests against a real NGINX"),
     ("lighttpd", "lighttpd", "the test against a real lighttpd"),
     ("varnishd", "varnish", "the tests of Varnish in front of NGINX"),
+    ("mariadbd", "mariadb-server", "the tests of the social network"),
+    ("php-fpm8.2", "php8.2-fpm", "the tests of the social network"),
     ("curl", "curl", "the test that fetches files as a user would"),
     ("chromium", "chromium", "the tests that open the report and play videos in a browser"),
+    ("node", "nodejs", "the tests that drive a browser, and of clients in JavaScript"),
+    ("npm", "npm", "what drives a browser, the page's player, and clients in JavaScript"),
     ("ffmpeg", "ffmpeg", "the tests that make videos and play them"),
     ("ip", "iproute2", "the tests of bridges and of agents on machines of their own"),
     ("lxc-start", "lxc", "the tests of servers in containers of LXC"),
@@ -35,14 +39,18 @@ const PACKAGES: [(&str, &str, &str); 19] = [
 ];
 
 /// Clients of caches that the tests run against Sphinx and memcached, by their names in Debian. Libraries are not
-/// programs in `PATH`, so whether they are there is told by the package's own list of files.
-const CLIENTS: [&str; 8] = [
+/// programs in `PATH`, so whether they are there is told by the package's own list of files. With them what PHP needs for
+/// the social network.
+const CLIENTS: [&str; 11] = [
     "libmemcached-dev",
     "libmemcached-tools",
     "libspymemcached-java",
     "nutcracker",
     "php-cli",
+    "php-gd",
     "php-memcached",
+    "php-mysql",
+    "php-twig",
     "python3-pylibmc",
     "python3-pymemcache",
 ];
@@ -69,6 +77,8 @@ pub(super) struct Tools {
     pub(super) bpf: Result<(), String>,
     /// What compiles and runs the unit tests for aarch64, or why it is not there.
     pub(super) aarch64: Result<(), String>,
+    /// What of npm could not be installed, and why.
+    pub(super) clients: Result<(), String>,
     /// Whether Helm and kubeconform are there.
     pub(super) chart: bool,
 }
@@ -98,8 +108,9 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
         // The tests themselves say so once more, and are counted.
         println!("no {program} here, which leaves out {without}; `apt-get install {package}` brings it");
     }
+    let mut clients = Ok(());
     if install {
-        client_tools::prepare(Path::new(TOOLS));
+        clients = client_tools::prepare(Path::new(TOOLS));
         deploy_tools::prepare(Path::new(TOOLS), tier);
     }
     let slow = install && tier == Tier::Slow;
@@ -107,6 +118,7 @@ pub(super) fn prepare(install: bool, tier: Tier) -> Tools {
         aarch64::prepare();
     }
     Tools {
+        clients,
         deny: deny(slow),
         bpf: bpf(),
         aarch64: aarch64::can_test(),

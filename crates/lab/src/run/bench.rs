@@ -19,6 +19,7 @@ use super::seeds::Seeds;
 use super::{BenchPlan, Point, Request, Span, Trials, processors};
 use crate::{
     Error, Files, Generator, Interrupt, Machines, Server, ServerOptions, allowed_cores, check_reach,
+    people_of,
 };
 
 pub(super) use search::is_overloaded_by_host;
@@ -96,6 +97,7 @@ impl Bench {
         }
         spec.generator.cpus = Some(placement.generator.iter().copied().collect());
         let files = Files::of_workload(&mut spec.workload, &target.server, &target.files_in)?;
+        let people = people_of(&spec.workload);
         let agents = spec.generator.agents.clone();
         if remote_host.is_none() {
             check_reach(target, &agents)?;
@@ -107,8 +109,11 @@ impl Bench {
             // Which they are is not known here.
             (Some(_), _) => Vec::new(),
         };
-        let options =
-            ServerOptions { files, ..ServerOptions::of(target, &setup.exe, listed, generator.connections()) };
+        let options = ServerOptions {
+            files,
+            people,
+            ..ServerOptions::of(target, &setup.exe, listed, generator.connections())
+        };
         let (server, hold) = match remote_host {
             None => {
                 let machines = (setup.machines)(&agents, &cpus);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use probes::{Probe, ProbeSet};
 use results::{Experiment, Invalid, Purpose, Reason, ResultFolder, Trial};
-use spec::Spec;
+use spec::{Reset, Spec};
 
 use super::progress::{Event, Step, Tracker};
 use super::quiet::Places;
@@ -30,6 +30,8 @@ pub struct Trials {
 }
 
 /// What a result says of searches that were observed.
+const UNHELD: &str = "The target was started again before trials, so that its data were what they were (--reset trial): settings \
+    of its processes (--server-knob) were in force until then.";
 const OBSERVED: &str = "The probes looked throughout the trials that searched for a maximum or a peak: it is that of the \
                         server while it is observed.";
 
@@ -154,6 +156,19 @@ impl Trials {
         Ok(restart)
     }
 
+    /// Makes the data of a server what they were when it began, where earlier trials may have changed them.
+    ///
+    /// Errors: it does not come back.
+    fn reset(&mut self, target: usize) -> Result<(), Error> {
+        if self.servers[target].reset()?.is_some() {
+            self.experiment.targets[target].services.clone_from(&self.servers[target].record().services);
+            if !self.generator.spec().knobs.is_empty() {
+                self.note(UNHELD);
+            }
+        }
+        Ok(())
+    }
+
     /// The processors that it uses on this machine, and the processes there that are its own.
     pub(super) fn places(&self) -> Places {
         let generator = &self.generator.spec().generator;
@@ -237,6 +252,9 @@ impl Trials {
         let load = Load { rate_rps, seed, span, stamps: observed && self.probes.has(Probe::Client) };
         if observed && is_search {
             self.note(OBSERVED);
+        }
+        if self.generator.spec().target.reset == Reset::Trial {
+            self.reset(request.target)?;
         }
         let started = Instant::now();
         let tick = |lines: &[String]| track.tick(started, lines);

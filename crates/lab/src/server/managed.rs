@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use app::{
-    Addresses, App, Away, Elsewhere, Gone, Need, Placement, Restart, Running, RunningPart, RunningService,
+    Addresses, App, Away, Elsewhere, Gone, Making, Need, Placement, Plan, Restart, Running, RunningPart,
+    RunningService, Seed,
 };
 use launch::Instance;
 
 use super::files::{Files, Served};
 use super::usage::Usage;
 use super::{Machines, ServerOptions};
-use crate::{Error, TargetName};
+use crate::{Error, Interrupt, TargetName};
 
 /// An application that runs, and what a result records of it. Dropping it ends it and removes what it ran in.
 pub(super) struct ManagedServer {
@@ -44,6 +45,7 @@ impl ManagedServer {
         machines: Option<&dyn Machines>,
     ) -> Result<ManagedServer, Error> {
         let mut plan = options.plan(app)?;
+        ManagedServer::make_data(&plan, &mut |_| ())?;
         let needs_files = plan.here().any(|service| service.needs.contains(&Need::Files));
         let files = options.files.as_ref().filter(|_| needs_files);
         let served = files.map(|files| files.have(&options.exe)).transpose()?;
@@ -52,6 +54,26 @@ impl ManagedServer {
         let machines = machines.map(|machines| OfTarget { machines, name, options });
         let running = plan.start_with(machines.as_ref().map(|machines| machines as &dyn app::Machines))?;
         Ok(ManagedServer { running, served, options: options.clone() })
+    }
+
+    /// Makes the data that services of this machine begin with, unless they are there; `tell` is told how far it is.
+    ///
+    /// Errors: they cannot be made; the run was interrupted.
+    pub(super) fn make_data(plan: &Plan, tell: &mut dyn FnMut(&Making)) -> Result<Vec<Seed>, Error> {
+        let interrupt = Interrupt::signalled();
+        let mut go_on = |making: &Making| {
+            tell(making);
+            interrupt.cause().is_none()
+        };
+        plan.make_seeds(&mut go_on).map_err(|error| match (error, interrupt.cause()) {
+            (app::Error::Stopped, Some(cause)) => Error::Interrupted(cause),
+            (error, _) => error.into(),
+        })
+    }
+
+    /// Whether it begins with data at each start that were made before.
+    pub(super) fn is_seeded(&self) -> bool {
+        self.running.is_seeded()
     }
 
     /// The folder whose files its services serve here.

@@ -2,8 +2,9 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use app::{Addresses, App, Placement, Plan};
+use app::{Addresses, App, PeopleSet, Placement, Plan};
 use launch::{Form, Subnet};
+use spec::Workload;
 use units::Bytes;
 
 use super::Files;
@@ -46,6 +47,16 @@ pub struct ServerOptions {
     pub args: Vec<String>,
     /// What a web server serves.
     pub files: Option<Files>,
+    /// The users whose data it begins with.
+    pub people: Option<PeopleSet>,
+}
+
+/// The users whose data a server begins with that is started for a workload; `None` of a workload that has none.
+pub fn people_of(workload: &Workload) -> Option<PeopleSet> {
+    match workload {
+        Workload::Social(social) => Some(PeopleSet { users: social.users.0, seed: social.users_seed }),
+        _ => None,
+    }
 }
 
 impl ServerOptions {
@@ -69,6 +80,7 @@ impl ServerOptions {
             set: Vec::new(),
             args: Vec::new(),
             files: None,
+            people: None,
         }
     }
 
@@ -115,6 +127,7 @@ impl ServerOptions {
         plan.listen = self.listen;
         plan.routed = self.routed;
         plan.connections = self.connection_limit();
+        plan.people = self.people;
         plan.program(self.binary.clone(), self.image.clone())?;
         plan.arguments(&self.args)?;
         plan.set(&self.set)?;

@@ -1,8 +1,8 @@
 //! The figures and tables of a record, from its cells.
 
 use results::study::{Axis, Cell, Entry, Figure, FigureKind, Point, Row, Series, Table, X};
-use spec::Workload;
-use units::{Condition, Qos, SessionFigure};
+use spec::{QosTarget, Workload};
+use units::{Condition, SessionFigure};
 
 use super::Definition;
 use super::picture::{ColumnDef, FigureDef, PublishedDef, TableDef};
@@ -92,13 +92,10 @@ impl Definition {
     /// metric's, µs or a share.
     fn limit(&self, metric: &str) -> Option<f64> {
         let text = |section: &str, key: &str| self.base.get(section)?.get(key)?.as_str();
-        let has_sessions = || {
-            text("workload", "kind").and_then(Workload::named).is_some_and(|workload| workload.has_sessions())
-        };
         let qos = match text("qos", "target") {
             Some(target) => target.parse().ok()?,
-            None if has_sessions() => Qos::of_sessions(),
-            None => Qos::default(),
+            // What the workload is judged by where nothing else is asked for, as its trials are.
+            None => QosTarget::of(&self.workload()).target,
         };
         let of_metric = qos.conditions().iter().find_map(|condition| match condition {
             Condition::Times { name, percentile, limit_ns } => {
@@ -111,6 +108,14 @@ impl Definition {
             Condition::ResponseTime(_) => None,
         });
         of_metric.or_else(|| Some(qos.response_time()?.limit_ns.as_micros_f64()))
+    }
+
+    /// The workload of the study, as far as its base says.
+    fn workload(&self) -> Workload {
+        let section = self.base.get("workload");
+        let read = section.and_then(|section| serde_json::from_value(section.clone()).ok());
+        let kind = || section?.get("kind")?.as_str().and_then(Workload::named);
+        read.or_else(kind).unwrap_or_default()
     }
 
     /// The axis with the names that occur on it.

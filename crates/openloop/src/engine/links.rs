@@ -5,7 +5,7 @@ use units::{Nanos, Time};
 
 use crate::connection::Link;
 use crate::engine::{Engine, Phase};
-use crate::{Errors, Outcome, Then, Workload};
+use crate::{Errors, Outcome, Workload};
 
 /// A connection that could not be established again is left alone for this long.
 const RETRY: Nanos = Nanos::from_millis(100);
@@ -29,6 +29,10 @@ impl Loss {
     }
 }
 
+fn closed_at_once() -> String {
+    "the server closed the connection at once".into()
+}
+
 impl<W: Workload> Engine<W> {
     /// The socket of a connection has ended.
     pub(super) fn lost<R: Reactor>(&mut self, reactor: &mut R, index: usize, error: Option<io::Error>) {
@@ -36,13 +40,9 @@ impl<W: Workload> Engine<W> {
         self.receive_gap = self.end_gap(reactor, index, now);
         let was_connecting = matches!(self.connections[index].link, Link::Connecting(_));
         if self.phase != Phase::Running {
-            let error = error.unwrap_or_else(|| {
-                io::Error::new(io::ErrorKind::ConnectionAborted, "the server closed the connection at once")
-            });
-            let endpoint = self.connections[index].endpoint as usize;
-            let address = self.plan.endpoints[endpoint].address.clone();
-            self.failure.get_or_insert((address, error));
-            self.connections[index].link = Link::Down { retry_at: Time::NEVER };
+            let at_once = || io::Error::new(io::ErrorKind::ConnectionAborted, closed_at_once());
+            let error = error.unwrap_or_else(at_once);
+            self.lost_before_the_load(index, error, was_connecting, now);
             return;
         }
         if let Link::Ending(_) = self.connections[index].link {
@@ -60,15 +60,47 @@ impl<W: Workload> Engine<W> {
             connection.link = Link::Ended;
             return;
         }
+        if was_connecting {
+            self.cannot_establish(index, &error.map_or_else(closed_at_once, |error| error.to_string()));
+            self.down(index, now);
+            return;
+        }
         let loss = match error {
             Some(error) => Loss::new(Errors::LOST, format!("connection lost: {error}")),
             None => Loss::new(Errors::CLOSED, "connection closed by the server".into()),
         };
-        if was_connecting {
-            self.recording.errors.add(Errors::CANNOT_CONNECT, 1, || loss.detail);
-            self.down(index, now);
-        } else {
-            self.give_up(reactor, index, &loss, now);
+        self.give_up(reactor, index, &loss, now);
+    }
+
+    /// A connection cannot be established, or is lost, before the load: of a session that is a fault, and it is tried again once
+    /// the load runs; without one that all arrivals share there is no load.
+    fn lost_before_the_load(&mut self, index: usize, error: io::Error, was_connecting: bool, now: Time) {
+        let connection = &self.connections[index];
+        let address = self.plan.endpoints[connection.endpoint as usize].address.clone();
+        if connection.session.is_none() {
+            self.failure.get_or_insert((address, error));
+            self.connections[index].link = Link::Down { retry_at: Time::NEVER };
+            return;
+        }
+        self.cannot_establish(index, &error.to_string());
+        self.refusal.get_or_insert((address, error));
+        self.connections[index].link =
+            if was_connecting { Link::Down { retry_at: now + RETRY } } else { Link::Ended };
+    }
+
+    /// Enters that the connection cannot be established.
+    fn cannot_establish(&mut self, index: usize, why: &str) {
+        let (kind, says) = self.connections[index].cannot_connect();
+        self.recording.errors.add(kind, 1, || format!("{says}: {why}"));
+        self.note_fault(index);
+    }
+
+    /// The session of a connection, if it has one, had a fault.
+    pub(super) fn note_fault(&mut self, index: usize) {
+        if let Some(session) = &mut self.connections[index].session
+            && !std::mem::replace(&mut session.faulty, true)
+        {
+            self.recording.sessions.faulty += 1;
         }
     }
 
@@ -76,11 +108,10 @@ impl<W: Workload> Engine<W> {
     fn closed_by_answer(&mut self, index: usize, now: Time) -> bool {
         let connection = &mut self.connections[index];
         let Some(oldest) = connection.in_flight.front_mut() else { return false };
-        let Some(outcome) = self.workload.closed(&mut oldest.request.job, &mut connection.wire) else {
-            return false;
-        };
+        let closed = self.workload.closed(&mut oldest.request.job, &mut connection.wire);
+        let Some((outcome, then)) = closed else { return false };
         let answered = connection.in_flight.pop_front().expect("it was seen there");
-        self.answered(index, answered, now, outcome, Then::Close);
+        self.answered(index, answered, now, outcome, then);
         self.end_link(index);
         self.connections[index].link = Link::Ended;
         true
@@ -128,6 +159,7 @@ impl<W: Workload> Engine<W> {
         let failed = self.connections[index].in_flight.len() as u64;
         if failed > 0 || loss.always {
             self.recording.errors.add(loss.kind, failed.max(1), || loss.detail.clone());
+            self.note_fault(index);
         }
         self.end_in_flight(index, now, |_| Outcome::Error);
         self.establish(reactor, index, now);
@@ -165,8 +197,7 @@ impl<W: Workload> Engine<W> {
                 self.note_idle(index);
             }
             Err(error) => {
-                let detail = || format!("cannot connect again: {error}");
-                self.recording.errors.add(Errors::CANNOT_CONNECT, 1, detail);
+                self.cannot_establish(index, &error.to_string());
                 self.down(index, now);
             }
         }
@@ -180,9 +211,7 @@ impl<W: Workload> Engine<W> {
         conn: Conn,
         now: Time,
     ) {
-        let timeout = self.plan.timeout;
-        let detail = || format!("cannot connect again: no answer within {timeout}");
-        self.recording.errors.add(Errors::CANNOT_CONNECT, 1, detail);
+        self.cannot_establish(index, &format!("no answer within {}", self.plan.timeout));
         reactor.close(conn);
         self.down(index, now);
     }

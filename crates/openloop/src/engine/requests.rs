@@ -43,6 +43,7 @@ impl<W: Workload> Engine<W> {
             let mut parts = std::mem::take(&mut self.parts);
             let operation = self.workload.draw(arrival.seq, &mut parts) as u16;
             debug_assert!(!parts.is_empty(), "an arrival without a request would never end");
+            let mut refusal = parts.take_refusal();
             let gather = if parts.len() > 1 { self.gathers.open(parts.len()) } else { SINGLE };
             while let Some((endpoint, job)) = parts.pop() {
                 let intended = arrival.intended;
@@ -58,8 +59,10 @@ impl<W: Workload> Engine<W> {
                     job,
                 };
                 if self.plan.sessions.is_some() {
-                    self.begin_session(reactor, endpoint, request, now);
+                    self.begin_session(reactor, endpoint, request, refusal.take(), now);
                     sends += 1;
+                } else if let Some(fault) = &refusal {
+                    self.never_sent_for(endpoint, request, now, (fault.kind, &fault.detail));
                 } else {
                     sends += usize::from(self.choose(reactor, endpoint, bound, request, now));
                 }
@@ -314,7 +317,7 @@ impl<W: Workload> Engine<W> {
                     used_up += used;
                     connection.note_place(at);
                     let answered = connection.in_flight.pop_front().expect("it is there");
-                    let last = matches!(then, Then::Close);
+                    let last = then.ends_connection();
                     self.answered(index, answered, at, outcome, then);
                     if last {
                         self.end_link(index);
@@ -346,12 +349,13 @@ impl<W: Workload> Engine<W> {
             Ok(()) => Outcome::Completed,
             Err(fault) => {
                 self.recording.errors.add(fault.kind, 1, || fault.detail);
+                self.note_fault(index);
                 Outcome::Error
             }
         };
         match then {
             Then::End | Then::Close => self.ended(index, answered, at, outcome),
-            Then::Again { endpoint } => {
+            Then::Again { endpoint } | Then::Anew { endpoint } => {
                 let late = self.step_done(index, &answered, at, outcome);
                 let (mut request, ready) = (answered.request, at);
                 let (eligible, sent, before) = match request.begun {
@@ -435,8 +439,9 @@ impl<W: Workload> Engine<W> {
             self.recording.enter_follow_up(&completion);
         } else if request.gather == SINGLE {
             self.enter(&completion);
-            self.source.ended(request.client, at, outcome != Outcome::Completed);
-            if request.session != NO_SESSION {
+            if request.session == NO_SESSION {
+                self.source.ended(request.client, at, outcome != Outcome::Completed);
+            } else {
                 self.step_over(ended.request, at, outcome);
             }
         } else {
@@ -495,10 +500,33 @@ impl<W: Workload> Engine<W> {
         outcome: Outcome,
     ) {
         if outcome == Outcome::Error {
-            let address = &self.plan.endpoints[endpoint].address;
-            let detail = || format!("{address} could not be connected to again, so this was never sent");
-            self.recording.errors.add(Errors::NO_CONNECTION, 1, detail);
+            let why = format!("{} could not be connected to, so this was never sent", self.address(endpoint));
+            self.never_sent_for(endpoint, request, now, (Errors::NO_CONNECTION, &why));
+        } else {
+            self.enter_never_sent(endpoint, request, now, outcome);
         }
+    }
+
+    /// A request is an error of this kind, and is not sent.
+    fn never_sent_for(
+        &mut self,
+        endpoint: usize,
+        request: Request<W::Job>,
+        now: Time,
+        (kind, detail): (&str, &str),
+    ) {
+        self.recording.errors.add(kind, 1, || detail.into());
+        if request.session != NO_SESSION {
+            self.note_fault(request.session as usize);
+        }
+        self.enter_never_sent(endpoint, request, now, Outcome::Error);
+    }
+
+    fn address(&self, endpoint: usize) -> &reactor::Address {
+        &self.plan.endpoints[endpoint].address
+    }
+
+    fn enter_never_sent(&mut self, endpoint: usize, request: Request<W::Job>, now: Time, outcome: Outcome) {
         let many = self.plan.endpoints.len() > 1;
         self.recording.step_never_sent(endpoint, many, request.intended, now, outcome);
         if request.follow_up {
@@ -550,7 +578,9 @@ impl<W: Workload> Engine<W> {
                 }
             }
         }
-        self.source.ended(request.client, at, outcome != Outcome::Completed);
+        if request.session == NO_SESSION {
+            self.source.ended(request.client, at, outcome != Outcome::Completed);
+        }
     }
 
     /// Ends all that is in flight on a connection, each request as `outcome` of its sending time says.

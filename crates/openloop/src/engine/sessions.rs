@@ -10,7 +10,7 @@ use units::{Nanos, Time};
 use crate::connection::{Connection, Link, Request, SINGLE};
 use crate::engine::{Engine, Phase};
 use crate::session::Session;
-use crate::{Errors, Next, Outcome, StepEnd, Underway, Workload};
+use crate::{Arrival, Errors, Fault, Next, Outcome, Route, StepEnd, Underway, Workload};
 
 /// The [`Request::session`] of a request that belongs to none.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -29,8 +29,16 @@ pub(super) struct Sessions<J> {
     pub(super) receive: Option<usize>,
     /// How many are under way.
     pub(super) live: usize,
-    /// Those that are under way when the load begins, and for which there is no room: each with its endpoint and its next step.
-    turned_away: Vec<(usize, Session<J>, Request<J>)>,
+    /// Those that are under way when the load begins, and have no connection.
+    turned_away: Vec<TurnedAway<J>>,
+}
+
+/// A session that would be under way when the load begins: its endpoint, its next step, and why it has no connection.
+struct TurnedAway<J> {
+    endpoint: usize,
+    session: Session<J>,
+    request: Request<J>,
+    why: (&'static str, String),
 }
 
 impl<J> Default for Sessions<J> {
@@ -54,6 +62,11 @@ impl<J> Sessions<J> {
         self.due.peek().map_or(Time::NEVER, |Reverse((at, _))| *at)
     }
 
+    /// How many are under way when the load begins.
+    pub(super) fn underway(&self) -> u32 {
+        (self.live + self.turned_away.len()) as u32
+    }
+
     /// When a connection is to be read from again.
     #[inline]
     pub(super) fn resumed_at(&self) -> Time {
@@ -64,10 +77,10 @@ impl<J> Sessions<J> {
 impl<W: Workload> Engine<W> {
     /// Opens the connections of the sessions that are under way when the load begins.
     ///
-    /// One that cannot be opened is [`Engine::failure`].
+    /// One that cannot be opened has that session refused; if none can, that is [`Engine::failure`].
     pub(super) fn open_underway<R: Reactor>(&mut self, reactor: &mut R) {
         let Some(most) = self.plan.sessions else { return };
-        for Underway { age, endpoint, step, job } in self.workload.underway() {
+        for (client, Underway { age, endpoint, step, job }) in (0..).zip(self.workload.underway()) {
             let now = reactor.now();
             let route = self.route(reactor, &job);
             let via = route.via.clone();
@@ -76,28 +89,37 @@ impl<W: Workload> Engine<W> {
                 intended: session.at(step.offset),
                 operation: step.operation as u16,
                 follow_up: false,
-                client: 0,
+                client,
                 gather: SINGLE,
                 session: NO_SESSION,
                 begun: None,
                 job,
             };
-            if self.sessions.live >= most {
-                self.sessions.turned_away.push((endpoint, session, request));
-                continue;
-            }
             let address = &self.plan.endpoints[endpoint].address;
-            let conn = match reactor.connect_via(address, &via) {
-                Ok(conn) => conn,
-                Err(error) => {
-                    self.failure.get_or_insert((address.clone(), error));
-                    return;
-                }
+            let opened = if self.sessions.live < most {
+                reactor.connect_via(address, &via).map_err(|error| {
+                    let why = (Errors::NOT_OPENED, error.to_string());
+                    self.refusal.get_or_insert((address.clone(), error));
+                    why
+                })
+            } else {
+                Err((Errors::NO_SESSION, self.no_room()))
             };
-            let index = self.own(session, endpoint, conn, now);
-            let pending = Request { session: index as u32, ..request };
-            self.connections[index].session.as_mut().expect("it was given one").pending = Some(pending);
-            self.recording.sessions.underway += 1;
+            match opened {
+                Ok(conn) => {
+                    let index = self.own(session, endpoint, conn, now);
+                    let pending = Request { session: index as u32, ..request };
+                    self.connections[index].session.as_mut().expect("it was given one").pending =
+                        Some(pending);
+                    self.recording.sessions.underway += 1;
+                }
+                Err(why) => {
+                    self.sessions.turned_away.push(TurnedAway { endpoint, session, request, why });
+                }
+            }
+        }
+        if self.sessions.live == 0 && most > 0 {
+            self.failure = self.failure.take().or(self.refusal.take());
         }
     }
 
@@ -112,14 +134,16 @@ impl<W: Workload> Engine<W> {
             self.sessions.due.push(Reverse((request.intended, index as u32)));
             session.pending = Some(request);
         }
-        for (endpoint, mut session, mut request) in std::mem::take(&mut self.sessions.turned_away) {
+        for TurnedAway { endpoint, mut session, mut request, why } in
+            std::mem::take(&mut self.sessions.turned_away)
+        {
             let offset = session.since_start(request.intended);
             session.rebase(start);
             request.intended = session.at(offset);
             if request.intended < self.end {
                 self.offer(request.intended);
                 let due = request.intended;
-                self.refuse(endpoint, &session, request, due, (Errors::NO_SESSION, self.no_room()));
+                self.refuse(endpoint, &session, request, due, why);
             }
         }
     }
@@ -135,16 +159,21 @@ impl<W: Workload> Engine<W> {
         reactor: &mut R,
         endpoint: usize,
         mut request: Request<W::Job>,
+        refusal: Option<Fault>,
         now: Time,
     ) {
         let most = self.plan.sessions.unwrap_or(0);
+        if self.sessions.live >= most {
+            // A client's next session may begin in the turn in which their last one has ended.
+            self.close_over(reactor);
+        }
         let route = self.route(reactor, &request.job);
-        let opened = if self.sessions.live < most {
-            reactor
+        let opened = match refusal {
+            Some(fault) => Err((fault.kind, fault.detail)),
+            None if self.sessions.live >= most => Err((Errors::NO_SESSION, self.no_room())),
+            None => reactor
                 .connect_via(&self.plan.endpoints[endpoint].address, &route.via)
-                .map_err(|error| (Errors::NOT_OPENED, error.to_string()))
-        } else {
-            Err((Errors::NO_SESSION, self.no_room()))
+                .map_err(|error| (Errors::NOT_OPENED, error.to_string())),
         };
         let session = Session::new(request.intended, Nanos::ZERO, route);
         match opened {
@@ -167,11 +196,52 @@ impl<W: Workload> Engine<W> {
         now: Time,
         (kind, detail): (&str, String),
     ) {
+        self.recording.refusals.add(kind, 1, || detail.clone());
         self.recording.errors.add(kind, 1, || detail);
         self.recording.sessions.refused += 1;
-        let (intended, operation) = (request.intended, request.operation.into());
-        self.never_sent_step(endpoint, operation, intended, now, Outcome::Error);
-        let ended = self.step_end(session, intended, now, Outcome::Error);
+        self.lose_all(endpoint, session, &mut request, now, Outcome::Error);
+        self.source.ended(request.client, now, true);
+    }
+
+    /// The load has ended before the generator came to this arrival: all the steps of its session are unfinished.
+    pub(super) fn never_begun(&mut self, arrival: Arrival, now: Time) {
+        self.offer(arrival.intended);
+        let mut parts = std::mem::take(&mut self.parts);
+        let operation = self.workload.draw(arrival.seq, &mut parts) as u16;
+        let refusal = parts.take_refusal();
+        while let Some((endpoint, job)) = parts.pop() {
+            let session = Session::new(arrival.intended, Nanos::ZERO, Route::default());
+            let mut request = Request {
+                intended: arrival.intended,
+                operation,
+                follow_up: false,
+                client: 0,
+                gather: SINGLE,
+                session: NO_SESSION,
+                begun: None,
+                job,
+            };
+            if let Some(Fault { kind, detail }) = &refusal {
+                self.refuse(endpoint, &session, request, now, (kind, detail.clone()));
+            } else {
+                self.recording.sessions.never_begun += 1;
+                self.lose_all(endpoint, &session, &mut request, now, Outcome::Unfinished);
+            }
+        }
+        self.parts = parts;
+    }
+
+    /// Enters the first step of a session, given up at `now`, and all that would have followed it.
+    fn lose_all(
+        &mut self,
+        endpoint: usize,
+        session: &Session<W::Job>,
+        request: &mut Request<W::Job>,
+        now: Time,
+        outcome: Outcome,
+    ) {
+        self.never_sent_step(endpoint, request.operation.into(), request.intended, now, outcome);
+        let ended = self.step_end(session, request.intended, now, outcome);
         self.lose_rest(session, endpoint, &mut request.job, ended, now, true);
     }
 
@@ -217,6 +287,7 @@ impl<W: Workload> Engine<W> {
         let Some(step) = next else {
             session.over = true;
             self.sessions.over.push(index as u32);
+            self.source.ended(request.client, at, outcome != Outcome::Completed);
             *if running { &mut self.recording.sessions.ended } else { &mut self.recording.sessions.cut } += 1;
             return;
         };

@@ -4,7 +4,8 @@
 //! ends by its time-out at the latest. So
 //!
 //! - a step that ends too late is what the server's quality of service is about (`misses<1%`), and no error of the
-//!   measurement: only faults are, such as a refused connection or a wrong answer, by connection;
+//!   measurement: only faults are, such as a refused connection or a wrong answer, and sessions that had one are counted, each
+//!   once;
 //! - the server keeps up if as many steps end as fall due, in time or not. An overload has no backlog that grows for ever,
 //!   since steps time out: it shows in the misses;
 //! - numbers of steps under way at the two ends of the window differ by chance, as each takes seconds, and their series
@@ -17,7 +18,7 @@ use units::Nanos;
 use crate::judge::{ACHIEVED, ERRORS, MOVED_SHARE};
 use crate::{Errors, Recording, Tally};
 
-/// The largest share of sessions whose connections may fail. Source: CloudSuite 3's criterion for its video streaming, errors
+/// The largest share of sessions that may have a fault. Source: CloudSuite 3's criterion for its video streaming, errors
 /// of at most 5 % of the connections, of which time-outs are none here.
 const FAULTS: f64 = 0.05;
 /// Numbers of steps, or of sessions, under way at two moments differ by chance by so many times their standard deviation.
@@ -34,23 +35,22 @@ pub(super) fn are_in(recording: &Recording) -> bool {
 /// All that it knows of.
 fn count(recording: &Recording) -> u64 {
     let sessions = &recording.sessions;
-    sessions.underway + sessions.begun + sessions.refused
+    sessions.underway + sessions.begun + sessions.refused + sessions.never_begun
 }
 
-/// The failures that no time explains, in words, if there were too many.
+/// The sessions with failures that no time explains, in words, if they were too many.
 pub(super) fn faults(recording: &Recording) -> Option<String> {
     let Tally { intended, completed, .. } = recording.tally;
-    let others = [Errors::NO_ANSWER, Errors::NO_SESSION, Errors::NOT_OPENED];
-    let kinds = || recording.errors.iter().filter(|kind| !others.contains(&kind.kind.as_str()));
-    let faults: u64 = kinds().map(|kind| kind.count).sum();
-    let first = kinds().next().map_or("", |kind| kind.first.as_str());
-    let all = count(recording);
-    let share = faults as f64 / all.max(1) as f64;
+    let (faulty, all) = (recording.sessions.faulty, count(recording));
+    let share = faulty as f64 / all.max(1) as f64;
     if share > FAULTS {
+        let others = |kind: &str| kind == Errors::NO_ANSWER || recording.refusals.of(kind) > 0;
+        let first = recording.errors.iter().find(|error| !others(&error.kind));
         return Some(format!(
-            "{faults} faults in {all} sessions, {:.1} % of them, over the limit of {} %: {first}",
+            "{faulty} of {all} sessions had a fault, {:.1} % of them, over the limit of {} %: {}",
             100.0 * share,
-            100.0 * FAULTS
+            100.0 * FAULTS,
+            first.map_or("", |error| error.first.as_str())
         ));
     }
     (completed == 0 && intended > 0).then(|| {
@@ -59,17 +59,21 @@ pub(super) fn faults(recording: &Recording) -> Option<String> {
     })
 }
 
-/// The sessions that the generator opened no connection for, in words, if they were more than may be.
+/// The sessions that were not begun, in words, if they were more than may be.
 pub(super) fn refused(recording: &Recording) -> Option<String> {
-    let (refused, all) = (recording.sessions.refused, count(recording));
-    (refused as f64 > ERRORS * all as f64).then(|| {
-        let own = [Errors::NO_SESSION, Errors::NOT_OPENED];
-        let first = recording.errors.iter().find(|kind| own.contains(&kind.kind.as_str()));
-        format!(
-            "{refused} of {all} sessions were not begun: {}; offer fewer, use more threads or agents, or raise the limit of \
-             open files (ulimit -n)",
-            first.map_or("", |kind| kind.first.as_str())
-        )
+    let (sessions, all) = (&recording.sessions, count(recording));
+    let missing = sessions.refused + sessions.never_begun;
+    (missing as f64 > ERRORS * all as f64).then(|| {
+        let first = recording.refusals.iter().next();
+        let (kind, detail) = first.map_or(("", ""), |error| (&error.kind, &error.first));
+        let why = match kind {
+            "" => "the load had ended before the generator came to them; give it more threads and cores".into(),
+            Errors::NO_SESSION | Errors::NOT_OPENED => format!(
+                "{detail}; offer fewer, use more threads or agents, or raise the limit of open files (ulimit -n)"
+            ),
+            _ => detail.to_owned(),
+        };
+        format!("{missing} of {all} sessions were not begun: {why}")
     })
 }
 
@@ -195,7 +199,10 @@ mod tests {
                 BacklogPoint { offset, backlog: 0, in_flight: in_flight as u64, sessions: 300 }
             });
             recording.backlog = points.collect();
-            recording.sessions = SessionTally { underway: 300, begun: 120, ..SessionTally::default() };
+            // Each failure is another session's.
+            let faulty = recording.errors.of(Errors::CANNOT_CONNECT);
+            recording.sessions =
+                SessionTally { underway: 300, begun: 120, faulty, ..SessionTally::default() };
             (recording.busy, recording.idle) = (Nanos::from_secs(6), Nanos::from_secs(54));
             recording
         }
@@ -244,7 +251,11 @@ mod tests {
         // Of 2 400 steps and 420 sessions.
         check(0.004, None);
         check(0.03, Some("over the limit of 5 %: cannot connect again, the first"));
-        check(0.9, Some("faults in 420 sessions"));
+        check(0.9, Some("of 420 sessions had a fault"));
+        let mut many = Viewers { late: 0.0, refused: 0.1 }.record(7);
+        assert!(matches!(judged(&many), Verdict::Invalid { .. }), "some 240 faults, each of another session");
+        many.sessions.faulty = 21;
+        assert_eq!(judged(&many), Verdict::Valid, "the same in 21 of 420 sessions, which are 5 %");
         let nothing = Viewers { late: 1.0, refused: 0.0 }.record(7);
         let (reason, detail) = reason(&judged(&nothing));
         assert!(reason == Reason::ErrorRate && detail.starts_with("none of "), "{detail}");
@@ -254,9 +265,20 @@ mod tests {
     fn sessions_without_room_are_the_generators() {
         let mut recording = Viewers { late: 0.0, refused: 0.0 }.record(3);
         recording.sessions.refused = 1;
-        let (reason, detail) = reason(&judged(&recording));
-        assert_eq!(reason, Reason::RateMissed);
-        assert!(detail.contains("1 of 421 sessions were not begun"), "{detail}");
+        recording.refusals.add(Errors::NO_SESSION, 1, || "no room".into());
+        let why = |recording: &Recording| {
+            let (reason, detail) = reason(&judged(recording));
+            assert_eq!(reason, Reason::RateMissed);
+            detail
+        };
+        let detail = why(&recording);
+        assert!(detail.starts_with("1 of 421 sessions were not begun: no room; offer fewer"), "{detail}");
+        recording.refusals = Errors::default();
+        recording.refusals.add("no user", 1, || "all 7 users are there".into());
+        assert_eq!(why(&recording), "1 of 421 sessions were not begun: all 7 users are there");
+        recording.refusals = Errors::default();
+        (recording.sessions.refused, recording.sessions.never_begun) = (0, 2);
+        assert!(why(&recording).contains("2 of 422 sessions were not begun: the load had ended before"));
     }
 
     #[test]

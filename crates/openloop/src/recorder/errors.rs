@@ -26,10 +26,12 @@ impl Errors {
     pub const NO_ANSWER: &str = "no answer in time";
     /// Failed attempts to re-establish a connection.
     pub const CANNOT_CONNECT: &str = "cannot connect again";
+    /// Failed attempts to establish a session's first connection.
+    pub const NEVER_CONNECTED: &str = "cannot connect";
     /// Requests that were never sent, as no connection could be established.
     pub const NO_CONNECTION: &str = "no connection";
     /// Sessions whose connection could not be opened: no such source address, no descriptors left.
-    pub const NOT_OPENED: &str = "cannot connect";
+    pub const NOT_OPENED: &str = "no socket";
     /// Sessions that arrived when there was no room for another connection.
     pub const NO_SESSION: &str = "too many sessions";
     /// Requests in flight on a connection that ended with an error.

@@ -56,6 +56,7 @@ impl Recording {
         self.drain = self.drain.max(other.drain);
         self.unsolicited += other.unsolicited;
         self.errors.merge(&other.errors);
+        self.refusals.merge(&other.refusals);
         for (mine, theirs) in self.counters.iter_mut().zip(&other.counters) {
             mine.1 += theirs.1;
             mine.2 += theirs.2;

@@ -56,8 +56,15 @@ pub struct SessionTally {
     pub underway: u64,
     /// That arrived and were given a connection.
     pub begun: u64,
-    /// That were given none, as there were too many or it could not be opened: all their steps are errors.
+    /// That were given none, as there were too many, it could not be opened, or the workload had nothing to begin them with: all
+    /// their steps are errors.
     pub refused: u64,
+    /// That were due before the end of the load, which the generator had not come to by then: all their steps are unfinished.
+    #[serde(default)]
+    pub never_begun: u64,
+    /// That had a connection which could not be established or was lost, or a wrong answer; once each, however often.
+    #[serde(default)]
+    pub faulty: u64,
     /// That came to their end.
     pub ended: u64,
     /// That would have gone on after the load.
@@ -69,6 +76,8 @@ impl SessionTally {
         self.underway += other.underway;
         self.begun += other.begun;
         self.refused += other.refused;
+        self.never_begun += other.never_begun;
+        self.faulty += other.faulty;
         self.ended += other.ended;
         self.cut += other.cut;
     }

@@ -20,6 +20,8 @@ mod receiving;
 mod renewal;
 mod scripted;
 mod sending;
+mod session_links;
+mod session_population;
 mod sessions;
 mod simulation;
 mod stall;

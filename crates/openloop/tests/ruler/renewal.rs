@@ -162,8 +162,8 @@ impl Workload for Heedful {
         Parsed::Done { used, outcome: Ok(()), then }
     }
 
-    fn closed(&mut self, (): &mut (), seen: &mut Vec<u8>) -> Option<Result<(), Fault>> {
-        seen.is_empty().then_some(Ok(()))
+    fn closed(&mut self, (): &mut (), seen: &mut Vec<u8>) -> Option<(Result<(), Fault>, Then<()>)> {
+        seen.is_empty().then_some((Ok(()), Then::Close))
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String>
     let [point] = subject.points.as_slice() else { return Vec::new() };
     let Some(trial) = typical(point) else { return Vec::new() };
     let mut parts = Vec::new();
-    for grid in [felt(trial), operations(trial), servers(trial), agents(trial)].into_iter().flatten() {
+    for grid in [felt(trial), operations(trial), limits(trial), servers(trial), agents(trial)].into_iter().flatten() {
         parts.push(String::new());
         parts.push(grid.render(width, ink));
     }
@@ -69,6 +69,39 @@ fn operations(trial: &Trial) -> Option<Grid> {
         grid.row(if failed.is_some_and(|n| n > 0) { Tone::Warn } else { Tone::Plain }, cells);
     }
     Some(grid)
+}
+
+/// Operations with limits of their own: how much was within them, and what the server's tiers did.
+fn limits(trial: &Trial) -> Option<Grid> {
+    let limited = || trial.operations.iter().filter_map(|operation| Some((operation, operation.within?)));
+    let tiers: Vec<&str> = {
+        let all = trial.operations.iter().flat_map(|operation| &operation.tiers);
+        let mut names: Vec<&str> = all.map(|tier| tier.name.as_str()).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        names.retain(|name| seen.insert(*name));
+        names
+    };
+    let mut grid = Grid::default().words("operation", 0).number("due", 3).number("limit", 2);
+    grid = grid.number("within", 0).number("p95", 1);
+    for tier in &tiers {
+        grid = grid.number(tier, 4).number("calls", 5);
+    }
+    for (operation, limit) in limited() {
+        let mut cells = vec![
+            operation.name.clone(),
+            number::count(limit.due),
+            number::micros(Some(limit.limit_us)),
+            limit.share().map_or(number::NONE.into(), number::percent_of_all),
+            number::micros(operation.response_time.p95_us),
+        ];
+        for name in &tiers {
+            let tier = operation.tiers.iter().find(|tier| tier.name == *name);
+            cells.push(number::micros(tier.map(|tier| tier.mean_us)));
+            cells.push(tier.map_or(number::NONE.into(), |tier| number::three(tier.calls)));
+        }
+        grid.row(if limit.within < limit.due { Tone::Warn } else { Tone::Plain }, cells);
+    }
+    limited().next().is_some().then_some(grid)
 }
 
 fn servers(trial: &Trial) -> Option<Grid> {

@@ -9,7 +9,8 @@ const HINT: &str = "write FIGURE<LIMIT or FIGURE>=LIMIT with p50, p99.9 or any p
                      and a time ('p99<1ms'); errors and per cent ('errors<0.1%'); within(TIME), rate or hit_ratio and \
                      per cent ('within(1ms)>99%', 'rate>=99%' of what was offered); rate and requests per second \
                      ('rate>=50k'); one operation's as 'get.p99<1ms'; of sessions 'startup.p95<2s', 'rebuffer<1%', \
-                     'misses<1%' and 'met>95%'";
+                     'misses<1%' and 'met>95%'; of operations with limits of their own 'within>=95%' and \
+                     'within.home>=95%'";
 
 impl FromStr for Gate {
     type Err = ParseError;
@@ -74,6 +75,9 @@ fn figure(text: &str) -> Result<Figure, String> {
         } else {
             Err(format!("'{text}' is not a percentile between p0 and p100; the longest time is called max"))
         };
+    }
+    if text == "within" || SessionFigure::within(text).is_some() {
+        return Ok(Figure::Ratio(text.into()));
     }
     if let Some(rest) = text.strip_prefix("within") {
         let target = rest.trim().strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));

@@ -101,7 +101,9 @@ fn what_sessions_feel_is_held_to_its_limit() {
     let sessions =
         Sessions { distributions: [("startup".to_owned(), startup)].into(), ..Sessions::default() };
     let mut trial = Trial { sessions: Some(sessions), ..trial() };
-    trial.counters = [("rebuffer_ratio".to_owned(), 0.004), ("sessions_met".to_owned(), 0.97)].into();
+    let counted =
+        [("rebuffer_ratio", 0.004), ("sessions_met", 0.97), ("within", 0.95), ("within.home", 0.88)];
+    trial.counters = counted.map(|(name, ratio)| (name.to_owned(), ratio)).into();
     trial.arrivals.completed = 19_500;
     let check = |gate: &str, passed: bool, words: &str| {
         let result = gate.parse::<Gate>().unwrap().evaluate(&trial);
@@ -116,6 +118,10 @@ fn what_sessions_feel_is_held_to_its_limit() {
     check("rebuffer_ratio<0.2%", false, "rebuffer<0.2% missed: 0.4%");
     check("misses<1%", false, "misses<1% missed: 2.5%");
     check("met>95%", true, "met>95% met: 97%");
+    check("within>=95%", true, "within>=95% met: 95%");
+    check("within>95%", false, "within>95% missed: 95%");
+    check("within.home>=90%", false, "within.home>=90% missed: 88%");
+    check("within.login>=90%", false, "within.login>=90% missed: the workload did not count within.login");
     check("abandoned<1%", false, "abandoned<1% missed: the workload did not count abandoned");
     check("stall<5s", false, "stall.p95<5s missed: the workload measured no stall");
     let none = "of what sessions measure only percentiles, max and mean are known";
@@ -161,6 +167,8 @@ fn what_was_not_measured_meets_nothing() {
         "errors<=100%",
         "hit_ratio>0%",
         "misses<=100%",
+        "within>=0%",
+        "within.home>=0%",
         "startup<1h",
     ] {
         let result = gate.parse::<Gate>().unwrap().evaluate(&empty);
@@ -204,7 +212,9 @@ fn errors_say_what_there_is() {
     check("speed<1ms", "there is no figure 'speed'");
     check("get.speed<1ms", "there is no figure 'speed'");
     check("get.rate>50k", "rate is known of all operations together only");
-    check("within>99%", "lacks its target");
+    check("within1ms>99%", "lacks its target");
+    check("within<99%", "within is better the larger");
+    check("within>1ms", "is not a number of per cent");
     check("within(1ms>99%", "lacks its target");
     check("within(1)>99%", "it has no unit");
     check("within(1ms)>0.99", "is not a number of per cent");
@@ -228,7 +238,9 @@ fn figures() -> impl Strategy<Value = String> {
             time.prop_map(|t| format!("within({t})")),
             Just("rate".into()),
             Just("hit_ratio".into()),
-            Just("sessions_met".into())
+            Just("sessions_met".into()),
+            Just("within".into()),
+            "within\\.[a-z][a-z-]{0,8}"
         ],
         prop_oneof![Just(">"), Just(">="), Just("≥ ")],
         0.0..=100.0f64,

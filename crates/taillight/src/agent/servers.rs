@@ -50,6 +50,7 @@ impl Launches {
         let cpus = Placement::new(&allowed_cores(), target.threads as usize, listed, None).server;
         let mut options = ServerOptions::of(&target, &self.exe, cpus, serve.connections as usize);
         (options.listen, options.routed) = (self.listen, self.routed);
+        options.people = lab::people_of(&workload);
         options.files = files_of(&target, workload)?;
         options.only.clone_from(&serve.services);
         options.called = called(&serve.called)?;
@@ -145,7 +146,7 @@ fn files_of(target: &Target, mut workload: Workload) -> Result<Option<Files>, St
     let (own, instead) = match &workload {
         Workload::Web(web) => (web.file_set.as_ref().or(web.urls.as_ref()), "--files"),
         Workload::Video(video) => (video.file_set.as_ref(), "--videos"),
-        Workload::Cache(_) | Workload::Null(_) => return Ok(None),
+        Workload::Cache(_) | Workload::Social(_) | Workload::Null(_) => return Ok(None),
     };
     if let Some(path) = own {
         return Err(format!(

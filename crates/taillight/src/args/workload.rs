@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
 
+use clap::builder::ValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use spec::Workload;
-use spec::workload::{Cache, Null, Video, Web};
+use spec::workload::{Cache, Null, Social, Video, Web};
 
 use crate::job::Setting;
 
@@ -59,6 +60,8 @@ pub(crate) enum On<C: Args> {
     Web(Box<Measured<Web, C>>),
     /// Sessions of viewers, who watch videos of a server in chunks; --rate is how many come per second.
     Video(Box<Measured<Video, C>>),
+    /// Sessions of users of a social network, who log in, do what the mix says and log out; --rate is how many come per second.
+    Social(Box<Measured<Social, C>>),
     /// Lines to a null server, to test the ruler.
     Null(Box<Measured<Null, C>>),
 }
@@ -83,6 +86,7 @@ impl<C: Args> On<C> {
             On::Cache(on) => (on.command, on.setting, Workload::Cache(Box::new(on.workload)), on.typed),
             On::Web(on) => (on.command, on.setting, Workload::Web(Box::new(on.workload)), on.typed),
             On::Video(on) => (on.command, on.setting, Workload::Video(Box::new(on.workload)), on.typed),
+            On::Social(on) => (on.command, on.setting, Workload::Social(Box::new(on.workload)), on.typed),
             On::Null(on) => (on.command, on.setting, Workload::Null(on.workload), on.typed),
         }
     }
@@ -95,12 +99,19 @@ enum Name {
     Cache,
     /// Requests to a web server.
     Web,
+    /// Sessions of viewers, who watch videos of a server in chunks.
+    Video,
+    /// Sessions of users of a social network.
+    Social,
     /// Lines to a null server, to test the ruler.
     Null,
 }
 
 /// A workload that `--workload` chooses, for a command whose first words are something else. It takes the options of all
 /// workloads, and refuses those of others than the one that is chosen.
+///
+/// Several workloads have options of one name that take other values, such as `--mix`. So all values are taken as texts first,
+/// and read by the workload that is chosen.
 #[derive(Clone, Debug)]
 pub(crate) struct AnyWorkload(pub(crate) Workload);
 
@@ -112,12 +123,58 @@ struct Choice {
     workload: Name,
 }
 
+/// The options of each workload.
+fn all() -> [(Name, Command); 4] {
+    [
+        (Name::Cache, Cache::augment_args(Command::new("cache"))),
+        (Name::Web, Web::augment_args(Command::new("web"))),
+        (Name::Video, Video::augment_args(Command::new("video"))),
+        (Name::Social, Social::augment_args(Command::new("social"))),
+    ]
+}
+
+/// The same option, whose values are texts; what goes together and what is left out is known once the workload is.
+fn as_text(option: &Arg) -> Arg {
+    let option = option.clone();
+    if !option.get_action().takes_values() {
+        return option;
+    }
+    let shown = option.get_default_values().first().map(|value| value.to_string_lossy().into_owned());
+    let help = option.get_help().map(ToString::to_string).unwrap_or_default();
+    let mut plain = Arg::new(option.get_id().clone()).value_parser(ValueParser::string()).action(option.get_action().clone());
+    if let Some(long) = option.get_long() {
+        plain = plain.long(long.to_owned());
+    }
+    if let Some(short) = option.get_short() {
+        plain = plain.short(short);
+    }
+    if let Some(names) = option.get_value_names() {
+        plain = plain.value_names(names.to_vec());
+    }
+    if let Some(heading) = option.get_help_heading() {
+        plain = plain.help_heading(heading.to_owned());
+    }
+    if let Some(count) = option.get_num_args() {
+        plain = plain.num_args(count);
+        if count.min_values() == 0 {
+            // An option without its value stands for the one that its workload says.
+            plain = plain.default_missing_value("");
+        }
+    }
+    plain.help(match shown {
+        Some(shown) if !option.is_hide_default_value_set() => format!("{help} [default: {shown}]"),
+        _ => help,
+    })
+}
+
 impl Args for AnyWorkload {
     fn augment_args(command: Command) -> Command {
-        let mut command = Cache::augment_args(Choice::augment_args(command));
-        for option in Web::augment_args(Command::new("web")).get_arguments() {
-            if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
-                command = command.arg(option.clone());
+        let mut command = Choice::augment_args(command);
+        for (_, workload) in all() {
+            for option in workload.get_arguments() {
+                if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
+                    command = command.arg(as_text(option));
+                }
             }
         }
         command
@@ -130,23 +187,14 @@ impl Args for AnyWorkload {
 
 impl FromArgMatches for AnyWorkload {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
-        let all = [
-            (Name::Cache, Cache::augment_args(Command::new("cache"))),
-            (Name::Web, Web::augment_args(Command::new("web"))),
-        ];
+        let all = all();
         let Choice { workload: chosen } = Choice::from_arg_matches(matches)?;
-        let own: Vec<String> = all
-            .iter()
-            .filter(|(name, _)| *name == chosen)
-            .flat_map(|(_, command)| command.get_arguments().map(|arg| arg.get_id().to_string()))
-            .collect();
+        let typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+        let own = all.iter().find(|(name, _)| *name == chosen).map(|(_, command)| command);
+        let is_own = |arg: &&Arg| own.is_some_and(|own| own.get_arguments().any(|of| of.get_id() == arg.get_id()));
         for (_, command) in all.iter().filter(|(name, _)| *name != chosen) {
-            let typed = |arg: &&clap::Arg| {
-                let id = arg.get_id().as_str();
-                !own.iter().any(|other| other == id)
-                    && matches.value_source(id) == Some(ValueSource::CommandLine)
-            };
-            if let Some(option) = command.get_arguments().find(typed) {
+            let of_other = |arg: &&Arg| !is_own(arg) && typed(arg);
+            if let Some(option) = command.get_arguments().find(of_other) {
                 let (long, other) = (option.get_long().unwrap_or_default(), command.get_name());
                 let text = format!(
                     "--{long} is for the workload {other}; add --workload {other}, or leave it out\n"
@@ -154,9 +202,23 @@ impl FromArgMatches for AnyWorkload {
                 return Err(Error::raw(ErrorKind::ArgumentConflict, text));
             }
         }
+        let mut words = Vec::new();
+        for option in own.iter().flat_map(|own| own.get_arguments()).filter(typed) {
+            let long = option.get_long().unwrap_or_default();
+            if !option.get_action().takes_values() {
+                words.push(format!("--{long}"));
+                continue;
+            }
+            for value in matches.get_many::<String>(option.get_id().as_str()).into_iter().flatten() {
+                let is_left_out = value.is_empty() && option.get_num_args().is_some_and(|count| count.min_values() == 0);
+                words.push(if is_left_out { format!("--{long}") } else { format!("--{long}={value}") });
+            }
+        }
         Ok(AnyWorkload(match chosen {
-            Name::Cache => Workload::Cache(Box::new(Cache::from_arg_matches(matches)?)),
-            Name::Web => Workload::Web(Box::new(Web::from_arg_matches(matches)?)),
+            Name::Cache => Workload::Cache(Box::new(read(&words)?)),
+            Name::Web => Workload::Web(Box::new(read(&words)?)),
+            Name::Video => Workload::Video(Box::new(read(&words)?)),
+            Name::Social => Workload::Social(Box::new(read(&words)?)),
             Name::Null => Workload::Null(Null {}),
         }))
     }
@@ -165,6 +227,12 @@ impl FromArgMatches for AnyWorkload {
         *self = AnyWorkload::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// The workload of these options.
+fn read<W: Args>(words: &[String]) -> Result<W, Error> {
+    let command = W::augment_args(Command::new("taillight compare").no_binary_name(true));
+    W::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
 #[cfg(test)]
@@ -195,6 +263,11 @@ mod tests {
         check("--keys 5 --files 10x4KiB", Err("--files is for the workload web; add --workload web"));
         check("--workload web --files=10x4KiB --verify checksum --yes", Ok("web"));
         check("--workload web --mix=get:100", Err("--mix is for the workload cache"));
+        check("--workload video --mix=cloudsuite --videos 40x1/160 --verify", Ok("video"));
+        check("--workload social --mix=login:5,logout:5,home:90 --users 10k", Ok("social"));
+        check("--workload social --mix=cloudsuite", Err("operation mix"));
+        check("--workload video --users 10k", Err("--users is for the workload social"));
+        check("--mix=table-2", Err("operation mix"));
         check("--workload null", Ok("null"));
         check("--workload null --keys 5", Err("--keys is for the workload cache"));
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{Args, Command, FromArgMatches};
 use lab::{Files, FilesPlace, ServerOptions, TargetName, allowed_cpus};
-use spec::workload::{VideoSet, Web};
+use spec::workload::{Users, VideoSet, Web};
 use units::{Bytes, CpuList};
 
 use super::around::{self, Around};
@@ -29,6 +29,12 @@ pub(super) struct ApplicationArgs {
     /// Where they are made: memory (tmpfs), disk, or the path of a folder.
     #[arg(long, default_value_t = FilesPlace::Memory, value_name = "PLACE")]
     files_in: FilesPlace,
+    /// The users whose data the database of a social network begins with [default: 1k].
+    #[arg(long, value_name = "N")]
+    users: Option<Users>,
+    /// Seed of these users.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    users_seed: u64,
     /// Threads or worker processes of each service, of all its instances together.
     #[arg(short, long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
@@ -98,6 +104,20 @@ fn files(target: &TargetName, args: &ApplicationArgs) -> Result<Option<Files>> {
     }
 }
 
+/// The users whose data `target` begins with.
+///
+/// Errors: it has none, and some were named.
+fn people(target: &TargetName, args: &ApplicationArgs) -> Result<Option<app::PeopleSet>> {
+    let has_users = lab::application(target)?.is_some_and(|app| app.needs(app::Need::People));
+    match (has_users, args.users) {
+        (false, Some(users)) => bail!("--users {users}: {target} has no users; leave it out"),
+        (false, None) => Ok(None),
+        (true, users) => {
+            Ok(Some(app::PeopleSet { users: users.unwrap_or_default().0, seed: args.users_seed }))
+        }
+    }
+}
+
 pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCode> {
     let options = ServerOptions {
         threads: usize::from(args.threads),
@@ -107,6 +127,7 @@ pub(super) fn run(target: &TargetName, args: &ApplicationArgs) -> Result<ExitCod
         set: args.set.clone(),
         args: args.arg.clone(),
         files: files(target, args)?,
+        people: people(target, args)?,
         ..args.around.options()?
     };
     around::run(target, &options, &args.around)

@@ -12,6 +12,8 @@ use lab::{Interrupt, Restart, Server, ServerOptions, TargetName};
 use launch::Form;
 use serde::Serialize;
 
+use crate::making::Shown;
+
 /// How often it is checked whether the servers run and whether they are still wanted.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -166,6 +168,7 @@ pub(super) fn run(name: &TargetName, options: &ServerOptions, around: &Around) -
         return restarts(name, options, times as usize, around.json);
     }
     let interrupt = Interrupt::on_signals()?;
+    Shown::around(name, options)?;
     let mut server = Server::start(name, options)?;
     println!("{}", ready(&server));
     while interrupt.cause().is_none() {

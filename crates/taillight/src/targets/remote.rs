@@ -7,7 +7,7 @@ use ::agent::{Serve, Tenant, Tune, Watch};
 use anyhow::{Result, bail};
 use app::{Addresses, Elsewhere, Told, Watch as Asked};
 use lab::{Files, Machines, ServerOptions, SetFiles, TargetName};
-use spec::workload::{Video, Web};
+use spec::workload::{Social, Users, Video, Web};
 use spec::{Agents, Cpus, Spec, Target, Workload};
 use trial::agent_config;
 
@@ -145,6 +145,11 @@ fn told(name: &TargetName, options: &ServerOptions, services: &[String], cpus: &
              there by --files, such as --files 100000x4KiB",
             folder.display()
         ),
+        None if options.people.is_some() => {
+            let users = options.people.map_or((0, 0), |people| (people.users, people.seed));
+            let social = Social { users: Users(users.0), users_seed: users.1, ..Social::default() };
+            spec.workload = Workload::Social(Box::new(social));
+        }
         None => {
             let usual = lab::workloads(name)?.first().copied().and_then(Workload::named);
             spec.workload = usual.unwrap_or_default();

@@ -3,6 +3,8 @@
 //! Run them: `cargo test -p taillight --test cli`.
 
 mod bad_input;
+#[path = "../browser/run.rs"]
+mod browser;
 mod cache;
 #[path = "../../../launch/tests/servers/docker.rs"]
 mod docker;

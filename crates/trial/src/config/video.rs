@@ -92,11 +92,16 @@ fn check(video: &workload::Video, warmup: Nanos) -> Result<()> {
 ///
 /// Errors: more were asked for than it may have descriptors.
 pub(crate) fn most_sessions(video: &workload::Video, servers: usize) -> Result<usize> {
+    most_of(video.max_sessions, servers)
+}
+
+/// The same where so many were asked for.
+pub(crate) fn most_of(asked: Option<u32>, servers: usize) -> Result<usize> {
     let descriptors = getrlimit(Resource::Nofile).maximum.map_or(usize::MAX, |limit| {
         usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(usize::MAX)
     });
     let ports = ports(std::fs::read_to_string(PORT_RANGE).ok().as_deref()).saturating_mul(servers.max(1));
-    most(video.max_sessions, descriptors, ports)
+    most(asked, descriptors, ports)
 }
 
 fn most(asked: Option<u32>, descriptors: usize, ports: usize) -> Result<usize> {

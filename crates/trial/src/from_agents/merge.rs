@@ -122,6 +122,7 @@ mod tests {
             drain: Nanos(0),
             unsolicited: 0,
             errors: Errors::default(),
+            refusals: Errors::default(),
             counters: vec![("hit_ratio".into(), n, n)],
             distributions: Vec::new(),
             interrupted: false,

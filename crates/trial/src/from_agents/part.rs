@@ -41,6 +41,7 @@ pub(super) fn of(task: &Task, files: Option<&FileSet>, share: usize, shares: usi
                 video.file_set = None;
             }
         }
+        Workload::Social(social) => social.max_sessions = social.max_sessions.map(|all| part(all).max(1)),
         Workload::Null(_) => {}
     }
     spec

@@ -36,6 +36,17 @@ pub(super) fn ask<T, E: std::error::Error + Send + Sync + 'static>(
     Ok(answer?)
 }
 
+/// Connects to the server at `address` for what takes at most 5 s in all.
+///
+/// Errors: it cannot be reached; afterwards, its time is over or `stop` is set.
+pub(super) fn connect(
+    address: &Address,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> io::Result<Box<dyn Stream>> {
+    Bounded::connect(address, tls, stop)
+}
+
 /// A socket that fails once its time is over, however it was used, or a stop is requested.
 struct Bounded {
     socket: TcpStream,

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use openloop::{Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Underway, Workload};
+use openloop::{
+    Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
+};
 use proto_http::{Method, Template};
 use reactor::Via;
 use spec::workload::{Bandwidth, Verify};
@@ -207,12 +209,13 @@ impl Workload for Video {
         self.judge.read(&request, wire, bytes, &mut self.counts.answers)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Result<(), Fault>> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
         let session = &self.sessions[job.session as usize];
         let library = &self.rules.library;
         let ask = session.ask(library);
         let request = Request { library, of: session.viewer.watched, ask, last: job.last };
-        self.judge.closed(&request, wire, &mut self.counts.answers)
+        let outcome = self.judge.closed(&request, wire, &mut self.counts.answers)?;
+        Some((outcome, Then::Close))
     }
 
     fn step_ended(&mut self, job: &mut Job, ended: &StepEnd) -> Next {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use dist::{KeySampler, Purpose, Rng, Streams};
-use openloop::{Fault, Parsed, Parts, Workload};
+use openloop::{Fault, Parsed, Parts, Then, Workload};
 use proto_http::{Asked, Template};
 use rand::RngExt;
 use units::ParseError;
@@ -124,8 +124,9 @@ impl Workload for Web {
         self.judge.read(&self.pages, *job, wire, bytes, &mut self.counts)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Result<(), Fault>> {
-        self.judge.closed(&self.pages, *job, wire, &mut self.counts)
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+        let outcome = self.judge.closed(&self.pages, *job, wire, &mut self.counts)?;
+        Some((outcome, Then::Close))
     }
 
     fn counters(&self) -> Vec<(String, u64, u64)> {

@@ -98,7 +98,7 @@ fn step(cache: &mut Cache, job: &mut Job, answer: &str) -> (Option<String>, Resu
     let mut out = Vec::new();
     match then {
         Then::End | Then::Close => return (None, outcome),
-        Then::Again { endpoint } => {
+        Then::Again { endpoint } | Then::Anew { endpoint } => {
             assert_eq!(endpoint, 0);
             cache.request(job, 0, &mut out);
         }

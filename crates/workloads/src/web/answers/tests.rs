@@ -25,7 +25,7 @@ fn answered(config: &WebConfig, page: u64, bytes: &[u8], step: usize) -> (Result
             Parsed::Refused(fault) => return (Err(fault), false, Vec::new()),
         }
     }
-    let closed = web.closed(&mut job, &mut wire);
+    let closed = web.closed(&mut job, &mut wire).map(|(outcome, _)| outcome);
     let counts = web.counters().iter().map(|(_, count, _)| *count).collect();
     (closed.unwrap_or_else(|| Err(Fault::new("closed", ""))), false, counts)
 }

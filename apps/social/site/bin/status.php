@@ -1,0 +1,39 @@
+<?php
+
+declare(strict_types=1);
+
+// Prints the counters of PHP's process manager as JSON: `php status.php SOCKET`, where SOCKET is `unix:PATH` or `HOST:PORT`.
+// It asks as a web server does, in FastCGI (fastcgi-archives.github.io/FastCGI_Specification.html).
+
+const BEGIN = 1, PARAMS = 4, INPUT = 5, OUTPUT = 6;
+
+$address = str_starts_with($argv[1], 'unix:') ? 'unix://' . substr($argv[1], 5) : "tcp://{$argv[1]}";
+$socket = stream_socket_client($address, $number, $problem, 5.0);
+if ($socket === false) {
+    fwrite(STDERR, "{$argv[1]}: $problem\n");
+    exit(1);
+}
+stream_set_timeout($socket, 5);
+$record = static fn (int $type, string $content): string => pack('CCnnCx', 1, $type, 1, strlen($content), 0) . $content;
+$params = '';
+$fields = ['SCRIPT_FILENAME' => '/.fpm', 'SCRIPT_NAME' => '/.fpm', 'REQUEST_METHOD' => 'GET', 'QUERY_STRING' => 'json'];
+foreach ($fields as $name => $value) {
+    $params .= chr(strlen($name)) . chr(strlen($value)) . $name . $value;
+}
+// The first of the roles, and no connection that is kept.
+$begin = $record(BEGIN, pack('nCx5', 1, 0));
+fwrite($socket, $begin . $record(PARAMS, $params) . $record(PARAMS, '') . $record(INPUT, ''));
+$answer = (string) stream_get_contents($socket);
+$text = '';
+for ($at = 0; $at + 8 <= strlen($answer); $at += 8 + $head['length'] + $head['padding']) {
+    $head = unpack('Cversion/Ctype/nid/nlength/Cpadding', $answer, $at);
+    if ($head['type'] === OUTPUT) {
+        $text .= substr($answer, $at + 8, $head['length']);
+    }
+}
+$body = strpos($text, "\r\n\r\n");
+if ($body === false) {
+    fwrite(STDERR, "{$argv[1]}: no answer\n");
+    exit(1);
+}
+echo substr($text, $body + 4), "\n";

@@ -1,0 +1,364 @@
+//! Data that stores begin with: made once, kept, and copied before each start.
+//!
+//! A seed lies in a folder of its own below the cache of this program. It is made in the folder of a server that is started
+//! for that alone, and copied to the cache when that server has ended: under another name first, with its marker last, and
+//! by one process at a time, so that one that was killed leaves nothing that is taken for a seed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use std::{env, io};
+
+use people::{People, Table};
+use rustix::fs::{FlockOperation, flock, statvfs};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use units::Bytes;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::description::{Seeded, Service, Store};
+use crate::filling::{self, Filling};
+use crate::plan::{PeopleSet, Placement, Plan};
+use crate::program::Found;
+use crate::{Error, Running, copy};
+
+/// Changes when this program makes other data of the same description.
+const FORMAT: u32 = 1;
+/// What says that a seed is whole, beside its data.
+const MARKER: &str = "seed.json";
+/// The folder of a seed that is not whole yet.
+const PARTIAL: &str = "partial";
+/// The file that one process at a time has.
+const LOCK: &str = "lock";
+/// How often it is looked whether another process has made it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a row takes with its keys, and what a database takes without rows. Source: MariaDB 10.11, whose 10.5 million rows of
+/// 100k users took 770 MB of 815 MB; twice as much, as it rounds tables up.
+const ROW: u64 = 150;
+const EMPTY: u64 = 100 << 20;
+
+/// The data of a store, whole.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    folder: PathBuf,
+    marker: Marker,
+}
+
+/// What is known of a seed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Marker {
+    /// What its data follow from, as a hash.
+    key: String,
+    /// What the program that checks it printed.
+    check: Vec<String>,
+    /// Rows of each table.
+    rows: BTreeMap<String, u64>,
+    bytes: u64,
+    made_s: f64,
+}
+
+/// How far the data of a store are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Making {
+    /// Another process makes the same.
+    Awaited,
+    /// A server is prepared for it.
+    Prepared,
+    /// Rows are written.
+    Filled {
+        /// The table.
+        table: &'static str,
+        /// Rows of all tables so far.
+        rows: u64,
+        /// Rows that there will be.
+        of: u64,
+    },
+    /// What was made is copied to where it is kept.
+    Kept,
+}
+
+/// Is told how far it is; `false` ends it.
+pub type Tell<'a> = &'a mut dyn FnMut(&Making) -> bool;
+
+impl Seed {
+    /// Where it is kept.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What the program that checks its store prints of it.
+    pub fn check(&self) -> &[String] {
+        &self.marker.check
+    }
+
+    /// Rows of each table by name.
+    pub fn rows(&self) -> &BTreeMap<String, u64> {
+        &self.marker.rows
+    }
+
+    /// What it takes on disk.
+    pub fn bytes(&self) -> Bytes {
+        Bytes(self.marker.bytes)
+    }
+
+    /// How long it took to make.
+    pub fn made_in(&self) -> Duration {
+        Duration::from_secs_f64(self.marker.made_s)
+    }
+
+    /// The seed in `folder`, where it is whole and follows from `key`.
+    fn there(folder: &Path, key: &str) -> Option<Seed> {
+        let text = fs::read_to_string(folder.join(MARKER)).ok()?;
+        let marker: Marker = serde_json::from_str(&text).ok()?;
+        (marker.key == key).then(|| Seed { folder: folder.into(), marker })
+    }
+
+    /// Makes the data in the folder of an instance, `own`, those of the seed.
+    ///
+    /// Errors: they cannot be copied, with both places.
+    pub(crate) fn restore(&self, service: &Service, seeded: &Seeded, own: &Path) -> Result<(), Error> {
+        let (from, to) = (self.folder.join(&seeded.folder), own.join(&seeded.folder));
+        let user = crate::context::account(service);
+        copy::again(&from, &to, user.as_ref()).map_err(|source| {
+            launch::Error::Os {
+                name: format!("{}: {}", service.name, to.display()),
+                doing: "cannot copy its data there",
+                source,
+            }
+            .into()
+        })
+    }
+
+    /// Errors: `found` is not what was printed of the data when they were made.
+    pub(crate) fn verify(&self, store: &Store, found: &[String]) -> Result<(), Error> {
+        let wrong = self.marker.check.iter().zip(found).find(|(made, found)| made != found);
+        if wrong.is_none() && self.marker.check.len() == found.len() {
+            return Ok(());
+        }
+        let (made, now) = wrong.map_or(("", ""), |(made, now)| (made.as_str(), now.as_str()));
+        Err(Error::Answer {
+            service: store.service.clone(),
+            doing: format!("restore the store '{}'", store.name),
+            problem: format!(
+                "its check says '{now}' and not '{made}', as when the data were made; remove {}, so that they are made again",
+                self.folder.display()
+            ),
+        })
+    }
+}
+
+/// Where data are kept that are made once: the folder that `TAILLIGHT_CACHE` names, `taillight` in `XDG_CACHE_HOME`, or
+/// `.cache/taillight` in the user's home.
+pub fn cache_folder() -> PathBuf {
+    let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    named("TAILLIGHT_CACHE")
+        .or_else(|| named("XDG_CACHE_HOME").map(|cache| cache.join("taillight")))
+        .or_else(|| named("HOME").map(|home| home.join(".cache/taillight")))
+        .unwrap_or_else(|| env::temp_dir().join("taillight-cache"))
+}
+
+impl Plan {
+    /// Makes the data of all stores that are started on this machine and begin with some, unless they are there; `tell` is told
+    /// how far it is.
+    ///
+    /// Errors: they cannot be made, with what is in the way; nothing is half-made then.
+    pub fn make_seeds(&self, tell: Tell<'_>) -> Result<Vec<Seed>, Error> {
+        let of = |store: &Store| -> Option<Result<Seed, Error>> {
+            let seeded = store.seed.as_ref()?;
+            let service = self.here().find(|service| service.name == store.service)?;
+            let people = self.people?;
+            Some(self.make_seed(store, seeded, service, people, tell))
+        };
+        let mut of = of;
+        self.app().stores.iter().filter_map(|store| of(store)).collect()
+    }
+
+    fn make_seed(
+        &self,
+        store: &Store,
+        seeded: &Seeded,
+        service: &Service,
+        people: PeopleSet,
+        tell: Tell<'_>,
+    ) -> Result<Seed, Error> {
+        let error = |problem: String| Error::Answer {
+            service: service.name.clone(),
+            doing: format!("make the data of the store '{}'", store.name),
+            problem,
+        };
+        let placement = self.placement(&service.name).expect("it has one for each");
+        let found = service.program.find(placement, &self.exe)?;
+        let key = self.key(store, seeded, service, people, &found);
+        let name =
+            format!("{}-{}-{}-{}-{}", self.app().name, store.name, people.users, people.seed, &key[..16]);
+        let cache = self.cache.clone().unwrap_or_else(cache_folder).join("seeds");
+        let folder = cache.join(name);
+        let in_folder = |path: &Path, e: io::Error| error(format!("{}: {e}", path.display()));
+        if let Some(seed) = Seed::there(&folder, &key) {
+            return Ok(seed);
+        }
+        fs::create_dir_all(&cache).map_err(|e| in_folder(&cache, e))?;
+        let lock = beside(&folder, LOCK);
+        let _locked = locked(&lock, tell).map_err(|e| in_folder(&lock, e))?.ok_or(Error::Stopped)?;
+        // Another process may have made it meanwhile.
+        if let Some(seed) = Seed::there(&folder, &key) {
+            return Ok(seed);
+        }
+        let partial = beside(&folder, PARTIAL);
+        for old in [&partial, &folder] {
+            copy::remove(old).map_err(|e| in_folder(old, e))?;
+        }
+        let begun = Instant::now();
+        let users = People::new(people.users, people.seed)?;
+        let filling = Filling::new(&users, self.hash_of(seeded, service, &found).map_err(&error)?);
+        has_room(filling.rows(), &[&env::temp_dir(), &cache]).map_err(&error)?;
+        if !tell(&Making::Prepared) {
+            return Err(Error::Stopped);
+        }
+        let running = Running::begin(self.to_make(service), None, BTreeMap::new())?;
+        let check = filling::fill(&running, seeded, &filling, tell)?;
+        let own =
+            running.folder_of(&service.name).ok_or_else(|| error("its service has no folder".into()))?;
+        let running = ended(running);
+        let from = own.join(&seeded.folder);
+        let kept = (|| {
+            if !tell(&Making::Kept) {
+                return Ok(None);
+            }
+            let bytes = copy::kept(&from, &partial.join(&seeded.folder))?;
+            let rows = Table::ALL.map(|table| (table.name().to_owned(), table.rows(&users)));
+            let made_s = begun.elapsed().as_secs_f64();
+            let marker = Marker { key, check, rows: rows.into(), bytes, made_s };
+            let file = partial.join(MARKER);
+            fs::write(&file, serde_json::to_vec_pretty(&marker)?)?;
+            File::open(&file)?.sync_all()?;
+            fs::rename(&partial, &folder)?;
+            Ok(Some(Seed { folder: folder.clone(), marker }))
+        })();
+        drop(running);
+        match kept {
+            Ok(Some(seed)) => Ok(seed),
+            other => {
+                let _ = copy::remove(&partial);
+                Err(other.err().map_or(Error::Stopped, |e| in_folder(&partial, e)))
+            }
+        }
+    }
+
+    /// This plan with one bare instance of `service` on this machine alone, as its data are made by it.
+    fn to_make(&self, service: &Service) -> Plan {
+        let mut plan = self.clone();
+        plan.only = vec![service.name.clone()];
+        let usual = Placement::default();
+        let placement = plan.placement_mut(&service.name).expect("it has one for each");
+        (placement.instances, placement.form, placement.listen) = (1, usual.form, usual.listen);
+        (placement.image, placement.agent) = (None, None);
+        plan
+    }
+
+    /// The hash of every user's password.
+    fn hash_of(&self, seeded: &Seeded, service: &Service, found: &Found) -> Result<&'static str, String> {
+        let Some(text) = &seeded.hash_cost else { return Ok("") };
+        let values = self.values(&service.name).expect("it has some for each");
+        let settings: BTreeMap<_, _> = self.shared().map().into_iter().chain(values.map()).collect();
+        let context = BTreeMap::from([("settings", settings)]);
+        let cost = crate::template::value(&crate::template::environment(found), text, &context)?;
+        let cost = u32::try_from(cost).map_err(|e| format!("the cost of a hash, '{text}': {e}"))?;
+        people::hash(cost).ok_or_else(|| {
+            let (least, most) = (people::COSTS.start(), people::COSTS.end());
+            format!("there is no hash of cost {cost}; choose one from {least} to {most}")
+        })
+    }
+
+    /// What the data follow from: users, descriptions, files, settings and the program's version.
+    fn key(
+        &self,
+        store: &Store,
+        seeded: &Seeded,
+        service: &Service,
+        people: PeopleSet,
+        found: &Found,
+    ) -> String {
+        let mut text = format!("{FORMAT}\n{people:?}\n{store:?}\n{:?}\n{}\n", service.prepare, found.version);
+        text += &format!("{:?}\n{:?}\n", service.args, service.files);
+        // Databases know the account that they were made by.
+        let account =
+            crate::context::account(service).map_or(rustix::process::geteuid().as_raw(), |user| user.uid);
+        text += &format!("{account}\n");
+        let values = self.values(&service.name).expect("it has some for each");
+        for name in &seeded.settings {
+            let value = self.shared().get(name).or_else(|| values.get(name));
+            text += &format!("{name}={value:?}\n");
+        }
+        let templates = service.files.iter().filter_map(|file| file.template.as_ref());
+        for name in templates {
+            text += &format!("{name}: {}\n", self.app().templates.get(name).map_or("", String::as_str));
+        }
+        let inputs = seeded.steps.iter().filter_map(|step| step.input.as_ref());
+        for name in seeded.files.iter().chain(inputs) {
+            let hash = self.app().read_file(name).map(|bytes| xxh3_128(&bytes)).unwrap_or_default();
+            text += &format!("{name}: {hash:032x}\n");
+        }
+        format!("{:032x}", xxh3_128(text.as_bytes()))
+    }
+}
+
+/// `folder` with another ending.
+fn beside(folder: &Path, ending: &str) -> PathBuf {
+    let mut name: OsString = folder.as_os_str().to_owned();
+    name.push(".");
+    name.push(ending);
+    name.into()
+}
+
+/// Stops the server whose data are made in good order, so that they are whole; its folder stays as long as what is returned.
+fn ended(mut running: Running) -> Running {
+    running.stop();
+    running
+}
+
+/// The file at `path` for this process alone; `None` where it was not to be waited for.
+fn locked(path: &Path, tell: Tell<'_>) -> io::Result<Option<File>> {
+    let file = File::options().create(true).append(true).open(path)?;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(Some(file)),
+            Err(Errno::WOULDBLOCK) if tell(&Making::Awaited) => thread::sleep(LOOK),
+            Err(Errno::WOULDBLOCK) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Errors: so many rows do not fit in one of these folders, with what they take and what is free.
+fn has_room(rows: u64, folders: &[&Path]) -> Result<(), String> {
+    let takes = EMPTY + rows * ROW;
+    for folder in folders {
+        let found = statvfs(*folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        if free < takes {
+            return Err(format!(
+                "no room in {}: they take about {} and {} are free; make room, choose fewer users (--users), or another \
+                 folder by TMPDIR and TAILLIGHT_CACHE",
+                folder.display(),
+                Bytes(takes),
+                Bytes(free)
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The seeds of a plan by the service whose they are.
+pub(crate) fn by_service(plan: &Plan, tell: Tell<'_>) -> Result<BTreeMap<String, Arc<Seed>>, Error> {
+    let stores = plan.app().stores.iter().filter(|store| {
+        store.seed.is_some() && plan.people.is_some() && plan.here().any(|one| one.name == store.service)
+    });
+    let seeds = plan.make_seeds(tell)?;
+    Ok(stores.zip(seeds).map(|(store, seed)| (store.service.clone(), Arc::new(seed))).collect())
+}

@@ -1,0 +1,52 @@
+//! What `app.toml` says of the data that a store begins with.
+
+use serde::Deserialize;
+
+use crate::description::Command;
+
+/// How the data of a store are made: its service is started over a folder that was prepared, the steps fill it, it is
+/// stopped, and the folder is kept. Before each start of the service its folder is a copy of that.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Seeded {
+    /// The folder that holds the data, in that of an instance.
+    pub folder: String,
+    /// Settings of its service or of the application that the data depend on, by name. Another value of one makes other
+    /// data.
+    #[serde(default)]
+    pub settings: Vec<String>,
+    /// Further files beside the description that the data depend on.
+    #[serde(default)]
+    pub files: Vec<String>,
+    /// The cost of the hash of each user's password, as an expression.
+    pub hash_cost: Option<String>,
+    /// What fills it, in this order.
+    #[serde(default, rename = "step")]
+    pub steps: Vec<Step>,
+    /// A program that prints the same of equal data only: what it prints when they were made must come again after each
+    /// start.
+    pub check: Option<Command>,
+}
+
+/// A program that fills a part of a store, and what its standard input is.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Step {
+    /// The program: a path, or a name to look up in `PATH`.
+    pub program: String,
+    /// Its arguments, as templates.
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// A file beside the description that it reads.
+    pub input: Option<String>,
+    /// Whether it is run once for each table of the users' data, whose rows it reads; its arguments see `table`.
+    #[serde(default)]
+    pub tables: bool,
+}
+
+impl Step {
+    /// The program and its arguments.
+    pub(crate) fn command(&self) -> Command {
+        Command { program: self.program.clone(), args: self.args.clone() }
+    }
+}

@@ -1,0 +1,116 @@
+//! The chapter on the social network: what a session is, which operations it has, and what is within its limit.
+
+use spec::workload::{SocialLimits, SocialMix, SocialOperation};
+use workloads::social::{TIERS, TIMEOUT_LIMITS};
+
+use super::chapter::{Chapter, Entry, Section};
+use super::fields;
+
+/// Sources of what is not ours: ISPASS'16, Palit et al., Demystifying cloud benchmarking, §IV-B and §VI-A; CloudSuite's clients.
+const TEXT: &str = "\
+A session is a user who logs in, does what the mix says, and logs out
+
+  Users come at times that know nothing of the site (--rate is sessions per second). Each is drawn among those who are not
+  logged in, has a connection and cookies of their own, and does 40 operations on average: a login, a geometric number of
+  others by the shares of the mix, a logout. One session in five begins with a new user, whose name no run has twice.
+
+  operation k+1  is due a thought after operation k was: exponential, 2 s on average (--think-time), drawn with the session,
+                 whatever the site answered
+  eligible       when it is due, and the one before it has been answered
+  response       from when it was due to the last byte of its last request: redirects are followed, and what belongs to a page
+                 is part of the first view in a session
+
+  When the load begins, those are there already who came before it and have not left: a Poisson number, rate x length. What is
+  still to come of a session has the same distribution at every moment, so that they need no age; they log in before the
+  warm-up, a few at a time, by the same requests, and these logins are in no figure.
+
+  --closed -c 100 has 100 users instead, of whom each thinks after an answer and stays, as in the paper. CLOSED LOOP: a slow
+  site is asked less, and what was not asked meanwhile is missing from all figures.
+
+What is within its limit
+
+  within         the share of all operations due in the window that ended well within their own limit (Table II: 1 s, or 3 s of
+                 create-user, login and logout). Errors, time-outs, what was unfinished and what was never sent are misses.
+                 --qos 'within>=95%' is the usual target; 'within.home>=99%' or 'home.p95<500ms' ask of one operation
+  misses         those that were not completed at all
+
+  A run without a success has within 0 %, or none where nothing was due, and meets no target.
+
+What counts as an answer
+
+  Each site is described by data (--site own, elgg or a file): its requests, the pages that must come (status, texts, whole
+  JSON) and what is taken from them, such as tokens. An error page with status 200 is a wrong page. Errors by kind: status_502,
+  wrong_page, nothing_to_take, truncated_json, token_refused, session_lost, redirect_loop, foreign_redirect, wrong_redirect,
+  answer_cut_off, connection_closed, no_answer, no_user (all users are logged in).
+
+  Who is found to be logged out logs in again instead of the next operation; so does one whose login failed.
+
+Where the time goes
+
+  Sites that say Server-Timing: php, db, cache have the time and the calls of each per operation in the result.
+
+The target
+
+  taillight load social --rate 2                                the site of apps/social, started for the run
+  taillight load social --target http://HOST --users 1k --rate 2
+  taillight peak social --qos 'within>=95%'
+
+  All options: taillight load social --help.
+";
+
+/// The chapter, its constants and the fields.
+pub(super) fn chapter() -> Chapter {
+    let fields = fields::section("Fields of the workload social", "workload", Some("social"));
+    Chapter { text: TEXT.into(), sections: vec![operations(), constants(), fields] }
+}
+
+fn operations() -> Section {
+    let (mix, limits) = (SocialMix::default(), SocialLimits::default());
+    let entry = |operation: SocialOperation| Entry {
+        name: format!("social.{}", operation.name()),
+        value: Some(format!("{} % within {}", mix.percent(operation), limits.of(operation))),
+        meaning: meaning(operation).into(),
+        source: "ISPASS'16 §IV-B3, Table II".into(),
+        ..Entry::default()
+    };
+    Section::new("Operations of social", SocialOperation::ALL.map(entry))
+}
+
+fn meaning(operation: SocialOperation) -> &'static str {
+    match operation {
+        SocialOperation::CreateUser => "Registers a user of a new name.",
+        SocialOperation::Login => "Logs a user in, up to their home page.",
+        SocialOperation::Logout => "Ends the session.",
+        SocialOperation::Home => "The home page: posts of friends.",
+        SocialOperation::WallPost => "Writes a post.",
+        SocialOperation::FriendRequest => "Asks one who is no friend.",
+        SocialOperation::SendChat => "Sends a message to a friend.",
+        SocialOperation::ReceiveChat => "Asks for messages since the last that are known.",
+        SocialOperation::LiveFeed => "Asks for posts since the last that are known.",
+    }
+}
+
+fn constants() -> Section {
+    let entry = |name: &str, value: String, meaning: &str, source: &str| Entry {
+        name: format!("social.{name}"),
+        value: Some(value),
+        meaning: meaning.into(),
+        source: source.into(),
+        ..Entry::default()
+    };
+    let all = [
+        entry(
+            "time-out",
+            format!("{TIMEOUT_LIMITS} limits"),
+            "An operation is given up so long after one of its requests was sent.",
+            "ours, because users leave long before, and a site that hangs is not left with requests without end",
+        ),
+        entry(
+            "tiers",
+            TIERS.join(", "),
+            "The metrics of Server-Timing that are kept.",
+            "ours, because they are the tiers of ISPASS'16 §IV-B1: PHP, MySQL and memcached",
+        ),
+    ];
+    Section::new("Constants of social", all)
+}

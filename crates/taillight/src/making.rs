@@ -1,0 +1,103 @@
+//! How far data are that a target begins with, while they are made.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use lab::{Making, Seed, ServerOptions, TargetName};
+use rustix::termios::tcgetwinsize;
+
+use crate::progress::clock;
+use crate::terminal::tell;
+
+/// Columns of a terminal that does not say how many it has.
+const USUAL_WIDTH: u16 = 80;
+/// How often the line is written anew.
+const EVERY: Duration = Duration::from_millis(100);
+/// How long something must have gone on before it says how long it will: a rate of less is chance.
+const TELLS_AFTER: Duration = Duration::from_secs(1);
+
+/// A line on a terminal; elsewhere one that says that it takes a while.
+pub(crate) struct Shown {
+    what: String,
+    is_terminal: bool,
+    begun: Instant,
+    /// When it was shown last.
+    last: Option<Instant>,
+}
+
+impl Shown {
+    /// Makes the data that `target` begins with on this machine, unless they are there, and shows how far they are.
+    ///
+    /// Errors: they cannot be made, and nothing is half-made; the run was interrupted.
+    pub(crate) fn around(target: &TargetName, options: &ServerOptions) -> Result<Vec<Seed>> {
+        let Some(people) = options.people else { return Ok(Vec::new()) };
+        let what = format!("making the data of {} users, which are kept", people.users);
+        let is_terminal = io::stderr().is_terminal();
+        let mut shown = Shown { what, is_terminal, begun: Instant::now(), last: None };
+        let made = lab::make_data(target, options, &mut |making| shown.show(making));
+        if shown.is_terminal && shown.last.is_some() {
+            // The next message starts on an empty line.
+            overwrite("");
+        }
+        Ok(made?)
+    }
+
+    fn show(&mut self, making: &Making) {
+        if !self.is_terminal {
+            if self.last.is_none() {
+                tell(&self.what);
+            }
+            self.last.get_or_insert_with(Instant::now);
+        } else if self.last.is_none_or(|last| last.elapsed() >= EVERY) {
+            self.last = Some(Instant::now());
+            overwrite(&line(&self.what, making, self.begun.elapsed()));
+        }
+    }
+}
+
+/// `0:42 left · making … · 12 %, posts`.
+fn line(what: &str, making: &Making, elapsed: Duration) -> String {
+    match making {
+        Making::Awaited => format!("{what} · another process makes the same"),
+        Making::Prepared => format!("{what} · a server starts"),
+        Making::Kept => format!("{what} · copied to where they are kept"),
+        Making::Filled { table, rows, of } => {
+            let share = *rows as f64 / (*of).max(1) as f64;
+            let far = format!("{:.0} %, {table}", 100.0 * share);
+            if elapsed < TELLS_AFTER || *rows == 0 {
+                return format!("{what} · {far}");
+            }
+            let left = elapsed.mul_f64((1.0 - share) / share);
+            format!("{} left · {what} · {far}", clock(left))
+        }
+    }
+}
+
+/// Writes a line over the one before, as much of it as the terminal has columns for.
+fn overwrite(line: &str) {
+    let columns = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+    // A character in the last column makes some terminals begin a line of their own.
+    let width = usize::from(if columns == 0 { USUAL_WIDTH } else { columns }).saturating_sub(1);
+    let line: String = line.chars().take(width).collect();
+    let _ = write!(io::stderr(), "\r{line}\x1b[K");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_it_is_and_how_long_it_takes() {
+        let check = |making: Making, seconds: u64, expect: &str| {
+            assert_eq!(line("making", &making, Duration::from_secs(seconds)), expect);
+        };
+        check(Making::Awaited, 5, "making · another process makes the same");
+        let filled = |rows| Making::Filled { table: "posts", rows, of: 200 };
+        check(filled(0), 5, "making · 0 %, posts");
+        check(filled(50), 0, "making · 25 %, posts");
+        check(filled(50), 5, "0:15 left · making · 25 %, posts");
+        check(filled(200), 5, "0:00 left · making · 100 %, posts");
+        check(Making::Filled { table: "", rows: 0, of: 0 }, 5, "making · 0 %, ");
+    }
+}

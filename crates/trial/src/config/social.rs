@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use proto_http::Url;
+use spec::workload::{self, Assets};
+use spec::{Load, Spec};
+use workloads::social::{Site, SocialConfig};
+
+/// The workload of a specification on these servers; none where they are not known yet.
+///
+/// Errors: a description of a site that is broken; parameters that do not go together; more users at once than there are.
+pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>) -> Result<SocialConfig> {
+    if urls.len() > 1 {
+        bail!("{} targets: users have one site, whose cookies are for no other; name one", urls.len());
+    }
+    let mix = match social.operations {
+        None => social.mix,
+        Some(operations) => social.mix.of_sessions(f64::from(operations))?,
+    };
+    let config = SocialConfig {
+        url: urls.pop(),
+        users: social.users.0,
+        users_seed: social.users_seed,
+        mix,
+        limits: social.limits,
+        ajax: social.ajax,
+        think: social.think_time,
+        site: Arc::new(Site::of(&social.site)?),
+        assets: social.assets == Assets::FirstView,
+        // Of other loads it is known once they are planned.
+        users_per_s: if let Load::Rate(rate) = spec.load { rate.rps() } else { 0.0 },
+        population: (spec.load == Load::Closed).then_some(spec.generator.connections),
+        seed: spec.seed,
+    };
+    config.check_users(&config.draw()?, 1, spec.generator.threads())?;
+    if let Some(url) = config.url.as_ref().filter(|url| !matches!(url.path.as_str(), "" | "/")) {
+        bail!("{url}: a site is asked from its root on; leave out the path {}", url.path);
+    }
+    Ok(config)
+}
+
+/// Whether a load goes together with users of a site.
+///
+/// Errors: it does not.
+pub(super) fn check(spec: &Spec) -> Result<()> {
+    let generator = &spec.generator;
+    if generator.think > units::Nanos::ZERO {
+        bail!("--think {}: users think for --think-time; leave it out", generator.think);
+    }
+    if spec.load == Load::Closed && generator.connections < generator.threads() {
+        bail!(
+            "--closed with {} users for {} threads: each thread needs at least one; use --connections {1} or more, or fewer --threads",
+            generator.connections,
+            generator.threads()
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use spec::Workload;
+    use spec::workload::{Site, Social, Users};
+
+    fn of(social: Social, load: Load, urls: &[&str]) -> Result<SocialConfig> {
+        let workload = Workload::Social(Box::new(social.clone()));
+        let spec = Spec { workload, load, ..Spec::default() };
+        check(&spec)?;
+        config(&social, &spec, urls.iter().map(|url| url.parse().unwrap()).collect())
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let rate = |rps: &str| Load::Rate(rps.parse().unwrap());
+        let check = |social: Social, load: Load, urls: &[&str], says: Option<&str>| {
+            let found = of(social, load, urls).map(|_| ()).map_err(|error| error.to_string());
+            match says {
+                None => assert_eq!(found, Ok(())),
+                Some(says) => assert!(found.as_ref().is_err_and(|error| error.contains(says)), "{found:?}"),
+            }
+        };
+        let usual = Social::default;
+        check(usual(), rate("2"), &["http://h:1"], None);
+        check(usual(), rate("20"), &[], Some("1560 on average"));
+        check(Social { users: Users(10_000), ..usual() }, rate("20"), &[], None);
+        check(Social { operations: Some(10), ..usual() }, rate("20"), &[], None);
+        check(usual(), rate("1"), &["http://a", "http://b"], Some("2 targets: users have one site"));
+        check(usual(), rate("1"), &["http://a/forum/"], Some("leave out the path /forum/"));
+        check(
+            Social { site: Site::File("/no.toml".into()), ..usual() },
+            rate("1"),
+            &[],
+            Some("cannot be read"),
+        );
+        check(
+            Social { ajax: Some("90%".parse().unwrap()), ..usual() },
+            rate("1"),
+            &[],
+            Some("can do 89.5 %"),
+        );
+        check(usual(), Load::Closed, &[], None);
+        check(Social { users: Users(20), ..usual() }, Load::Closed, &[], Some("64 on average"));
+    }
+
+    #[test]
+    fn sessions_of_another_length_keep_the_mix() {
+        let config =
+            of(Social { operations: Some(10), ..Social::default() }, Load::Rate("1".parse().unwrap()), &[]);
+        assert!((config.unwrap().mix.operations() - 10.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,134 @@
+//! What a load of users takes besides the load.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::{Result, bail};
+use openloop::{Generator, Load, Plan, Recording};
+use spec::Workload;
+use workloads::social::{Known, LoginError, Ready, Share, Social, SocialConfig, log_in};
+
+use crate::config::most_of;
+use crate::generate::Interrupted;
+use crate::generate::ask::connect;
+use crate::task::Task;
+use crate::tls::TlsClient;
+
+/// Users who log in at once before a load. Source: ours; as many as keep the processors of a small server busy with their
+/// passwords, and far fewer than it has programs for.
+const AT_ONCE: usize = 4;
+
+/// Makes the plan one of sessions, and has the configuration know its rate.
+///
+/// Errors: more users at once than there are.
+pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> Result<()> {
+    let Workload::Social(social) = &task.spec.workload else { return Ok(()) };
+    for endpoint in &mut plan.endpoints {
+        endpoint.connections = 0;
+    }
+    plan.depth = 1;
+    // So that of each operation it is known whether it is within its limit.
+    plan.drain = plan.drain.max(config.limits.longest());
+    match &mut plan.load {
+        Load::Open { rate, .. } => {
+            config.users_per_s = rate.rps();
+            plan.clients = None;
+            let is_here = task.spec.generator.agents.agents.is_empty();
+            let room = is_here.then(|| most_of(social.max_sessions, plan.endpoints.len())).transpose()?;
+            plan.sessions = room.map(|room| room.min(social.most_sessions() as usize));
+        }
+        Load::Closed { think } => {
+            *think = config.think;
+            let users = task.spec.generator.connections as usize;
+            (plan.clients, plan.sessions) = (Some(users), Some(users));
+        }
+    }
+    let threads = task.spec.generator.threads();
+    Ok(config.check_users(&config.draw()?, task.share.1, threads)?)
+}
+
+/// What all threads know. Its run is told from others by the moment at which it begins.
+///
+/// Errors: parameters that do not go together.
+pub(super) fn known(task: &Task, config: &SocialConfig) -> Result<Arc<Known>> {
+    let ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    Ok(Arc::new(Known::new(config, &format!("{ms:x}{:x}", task.share.0))?))
+}
+
+/// The part of the users that a thread of this process has.
+fn share(task: &Task, thread: u32) -> Share {
+    let (seat, threads) = (task.seat(thread), task.spec.generator.threads());
+    let users = task.spec.generator.connections;
+    // As the generator cuts them.
+    let population = users / threads + u32::from(thread < users % threads);
+    Share { thread: seat.thread, threads: seat.threads, population }
+}
+
+/// Logs in those who are there when the load begins, some at a time: what they need for the rest of their sessions, by thread.
+///
+/// Errors: one cannot be logged in, with what the site said; `stop` is set.
+pub(super) fn logged_in(
+    task: &Task,
+    known: &Known,
+    tls: Option<&TlsClient>,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<Vec<Ready>>> {
+    let threads = task.spec.generator.threads();
+    let wanted = (0..threads).flat_map(|thread| {
+        known.logged_in_before(share(task, thread)).into_iter().map(move |user| (thread, user))
+    });
+    let mut wanted: Vec<(u32, u32)> = wanted.collect();
+    if wanted.is_empty() {
+        // One at least shows whether the site is there and holds these users.
+        wanted.push((0, 0));
+    }
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::<u32, Vec<Ready>>::new()));
+    let failed = Mutex::new(None::<LoginError>);
+    let work = || {
+        while let Some((thread, user)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            match log_in(known, *user, &mut || connect(&task.addresses[0], tls, stop)) {
+                Ok(ready) => {
+                    found.lock().expect("no thread panics with it").entry(*thread).or_default().push(ready)
+                }
+                Err(error) => {
+                    failed.lock().expect("no thread panics with it").get_or_insert(error);
+                    next.store(wanted.len(), Ordering::Relaxed);
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE.min(wanted.len()) {
+            scope.spawn(work);
+        }
+    });
+    if stop.load(Ordering::Relaxed) {
+        bail!(Interrupted);
+    }
+    if let Some(error) = failed.into_inner().expect("no thread panicked with it") {
+        return Err(error.into());
+    }
+    let mut found = found.into_inner().expect("no thread panicked with it");
+    Ok((0..threads).map(|thread| found.remove(&thread).unwrap_or_default()).collect())
+}
+
+/// Generates the load here, with those who have logged in, by thread.
+pub(super) fn generate(
+    task: &Task,
+    known: &Arc<Known>,
+    ready: Vec<Vec<Ready>>,
+    generator: &Generator,
+) -> Result<Recording> {
+    let ready: Vec<Mutex<Vec<Ready>>> = ready.into_iter().map(Mutex::new).collect();
+    let workload = |thread: u32| {
+        let ready = std::mem::take(&mut *ready[thread as usize].lock().expect("no thread panics with it"));
+        Social::new(known, share(task, thread), ready)
+    };
+    Ok(generator.run(workload)?)
+}

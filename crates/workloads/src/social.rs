@@ -1,0 +1,24 @@
+//! A social network: users who come, log in, do what a mix says, and log out.
+//!
+//! [`SocialConfig`] is who does what on which [`Site`]; each generator thread has a [`Social`] that draws users and follows
+//! their sessions. An operation is due at a time that is fixed when its user comes, and lasts until the last byte of its last
+//! request; a [`Site`] says which requests those are and what their answers must hold.
+
+mod config;
+mod counts;
+mod json;
+mod login;
+mod mix;
+mod pages;
+mod people;
+mod session;
+mod site;
+mod user;
+
+pub use config::{Known, Share, SocialConfig, TIMEOUT_LIMITS};
+pub use counts::{TIERS, of_operation};
+pub use login::{LoginError, Ready, log_in};
+pub use mix::Draw;
+pub use pages::Wire;
+pub use site::{By, Site, SiteError};
+pub use user::{Job, Social};

@@ -1,0 +1,162 @@
+use spec::workload::SocialOperation;
+use units::Nanos;
+
+/// The tiers of a site whose time `Server-Timing` says: the programs, the database and the cache.
+pub const TIERS: [&str; 3] = ["php", "db", "cache"];
+
+/// What a thread counts over the window.
+///
+/// What is said of operations belongs to the moment at which they were due, so that one that was due in the window counts
+/// whenever it ended; what is said of answers belongs to the moment at which they came.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) answers: Answers,
+    operations: [Operation; 9],
+    ajax: u64,
+}
+
+/// Of answers that came in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Answers {
+    pub(super) answered: u64,
+    /// That led elsewhere.
+    pub(super) redirects: u64,
+    /// Users who were found to be logged out, of all operations that ended.
+    pub(super) lost: u64,
+    /// Cookies that were not kept.
+    pub(super) crumbs: u64,
+    /// Connections that the server ended.
+    pub(super) ended: u64,
+}
+
+/// Of one kind of operation that was due in the window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Operation {
+    due: u64,
+    within: u64,
+    /// Those whose answers told their tiers.
+    told: u64,
+    tiers: [Tier; 3],
+}
+
+/// What one tier did for an operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tier {
+    pub(super) us: u64,
+    pub(super) calls: u64,
+}
+
+/// What the tiers did for one operation; `is_told` where any of its answers said so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tiers {
+    pub(super) is_told: bool,
+    pub(super) tiers: [Tier; 3],
+}
+
+/// The name of a counter of one operation: `within.home`, `db_us.home`.
+pub fn of_operation(counter: &str, operation: &str) -> String {
+    format!("{counter}.{operation}")
+}
+
+impl Counts {
+    /// An operation that was due in the window has ended, well or not, so long after it was due.
+    pub(super) fn ended(&mut self, operation: SocialOperation, is_ajax: bool, within: bool, tiers: &Tiers) {
+        let counted = &mut self.operations[operation.place()];
+        counted.due += 1;
+        counted.within += u64::from(within);
+        self.ajax += u64::from(is_ajax);
+        if tiers.is_told {
+            counted.told += 1;
+            for (sum, tier) in counted.tiers.iter_mut().zip(&tiers.tiers) {
+                sum.us += tier.us;
+                sum.calls += tier.calls;
+            }
+        }
+    }
+
+    /// Name, count, and of how many; the same names in every thread.
+    pub(super) fn list(&self) -> Vec<(String, u64, u64)> {
+        let all: u64 = self.operations.iter().map(|operation| operation.due).sum();
+        let within: u64 = self.operations.iter().map(|operation| operation.within).sum();
+        let answers = &self.answers;
+        let whole = [
+            ("within", within, all),
+            ("ajax", self.ajax, all),
+            ("requests_per_operation", answers.answered, all),
+            ("redirects", answers.redirects, answers.answered),
+            ("sessions_lost", answers.lost, all),
+            ("cookies_refused", answers.crumbs, answers.answered),
+            ("closed_by_server", answers.ended, answers.answered),
+        ];
+        let whole = whole.map(|(name, count, of)| (name.to_owned(), count, of));
+        let each = SocialOperation::ALL.into_iter().zip(&self.operations).flat_map(|(operation, counted)| {
+            let named = |counter: &str| of_operation(counter, operation.name());
+            let Operation { due, within, told, tiers } = *counted;
+            let mut rows = vec![(named("within"), within, due), (named("mix"), due, all)];
+            for (name, tier) in TIERS.iter().zip(tiers) {
+                rows.push((named(&format!("{name}_us")), tier.us, told));
+                rows.push((named(&format!("{name}_calls")), tier.calls, told));
+            }
+            rows
+        });
+        whole.into_iter().chain(each).collect()
+    }
+
+    /// The window opens. What belongs to operations that are due in it cannot have been counted before.
+    pub(super) fn window_opens(&mut self) {
+        self.answers = Answers::default();
+    }
+}
+
+impl Tiers {
+    /// What an answer says of its tiers, by its `Server-Timing`.
+    pub(super) fn add(&mut self, value: &[u8]) {
+        for metric in proto_http::timings(value) {
+            let Some(place) = TIERS.iter().position(|tier| tier.as_bytes() == metric.name) else { continue };
+            let Some(ms) = metric.dur else { continue };
+            self.is_told = true;
+            let tier = &mut self.tiers[place];
+            tier.us = tier.us.saturating_add((ms * 1e3).round() as u64);
+            let calls = std::str::from_utf8(metric.desc).ok().and_then(|text| text.parse::<u32>().ok());
+            tier.calls = tier.calls.saturating_add(calls.unwrap_or(0).into());
+        }
+    }
+}
+
+/// Whether an operation that was due at `offset` and ended at `ended` was so within its limit.
+pub(super) fn is_within(offset: Nanos, ended: Nanos, limit: Nanos) -> bool {
+    ended - offset <= limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_what_was_due() {
+        let mut counts = Counts::default();
+        let mut tiers = Tiers::default();
+        tiers.add(b"php;dur=1.5, db;dur=2;desc=\"12\", cache;dur=0.25;desc=\"3\", total;dur=9");
+        tiers.add(b"db;dur=1;desc=\"x\", php;dur=-1");
+        counts.ended(SocialOperation::Home, false, true, &tiers);
+        counts.ended(SocialOperation::Home, false, false, &Tiers::default());
+        counts.ended(SocialOperation::LiveFeed, true, true, &Tiers::default());
+        let list = counts.list();
+        let check = |name: &str, count: u64, of: u64| {
+            assert!(list.contains(&(name.to_owned(), count, of)), "{name}: {list:?}");
+        };
+        check("within", 2, 3);
+        check("within.home", 1, 2);
+        check("within.login", 0, 0);
+        check("ajax", 1, 3);
+        check("mix.live-feed", 1, 3);
+        check("php_us.home", 1_500, 1);
+        check("db_us.home", 3_000, 1);
+        check("db_calls.home", 12, 1);
+        check("cache_us.home", 250, 1);
+        check("php_us.live-feed", 0, 0);
+        let names: std::collections::BTreeSet<&String> = list.iter().map(|(name, _, _)| name).collect();
+        assert_eq!(names.len(), list.len());
+        assert_eq!(Counts::default().list().len(), list.len());
+    }
+}

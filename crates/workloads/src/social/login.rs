@@ -1,0 +1,104 @@
+//! Users who log in before a load, so that its first second is as all others: over a stream that blocks, by the same requests.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use openloop::{Fault, Parsed, Then};
+use proto_http::Jar;
+
+use crate::social::config::{Known, UNDERWAY};
+use crate::social::counts::Answers;
+use crate::social::pages::{self, Wire};
+use crate::social::session::Session;
+
+/// What a user has once they are logged in.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    pub(super) user: u32,
+    jar: Jar,
+    taken: Vec<Vec<u8>>,
+}
+
+/// Why a user cannot be logged in before a load.
+#[derive(Debug)]
+pub struct LoginError {
+    user: String,
+    problem: String,
+}
+
+impl fmt::Display for LoginError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "user {} cannot be logged in before the load: {}; is the site filled with the users that --users and --users-seed say?",
+            self.user, self.problem
+        )
+    }
+}
+
+impl std::error::Error for LoginError {}
+
+impl Ready {
+    /// Gives a session what its user has.
+    pub(super) fn moves_in(self, session: &mut Session) {
+        (session.jar, session.taken) = (self.jar, self.taken);
+        session.has_assets = true;
+    }
+}
+
+/// Logs a user in over streams that `connect` opens, each of which gives up by itself.
+///
+/// Errors: the site cannot be reached, or says something else than it should; with what.
+pub fn log_in<S: Read + Write>(
+    known: &Known,
+    user: u32,
+    connect: &mut dyn FnMut() -> io::Result<S>,
+) -> Result<Ready, LoginError> {
+    let failed = |problem: String| LoginError { user: known.people.name(user), problem };
+    let rng = known.streams.stream(UNDERWAY, u64::from(user));
+    let mut session = Session::new(user, 0, rng, known).to_log_in(known);
+    let mut stream = connect().map_err(|error| failed(error.to_string()))?;
+    let (mut scratch, mut out) = ([Vec::new(), Vec::new()], Vec::new());
+    // An operation has a bounded number of requests, of which each is redirected a bounded number of times.
+    loop {
+        out.clear();
+        pages::write(known, &mut session, false, &mut scratch, &mut out);
+        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| failed(error.to_string()))?;
+        let (outcome, then) = answer(known, &mut session, &mut stream).map_err(&failed)?;
+        outcome.map_err(|Fault { kind, detail }| failed(format!("{kind}: {detail}")))?;
+        match then {
+            Then::Again { .. } => {}
+            Then::Anew { .. } => stream = connect().map_err(|error| failed(error.to_string()))?,
+            Then::End | Then::Close | Then::Also { .. } => {
+                return Ok(Ready { user, jar: session.jar, taken: session.taken });
+            }
+        }
+    }
+}
+
+type Ended = (Result<(), Fault>, Then<crate::social::user::Job>);
+
+fn answer(known: &Known, session: &mut Session, stream: &mut impl Read) -> Result<Ended, String> {
+    let (mut wire, mut counts) = (Wire::default(), Answers::default());
+    let (mut received, mut piece) = (Vec::new(), [0; 16 * 1024]);
+    loop {
+        if !received.is_empty() {
+            match pages::read(known, session, &mut wire, &received, &mut counts) {
+                Parsed::Done { outcome, then, .. } => return Ok((outcome, then)),
+                Parsed::Used(used) => drop(received.drain(..used)),
+                Parsed::Partial => {}
+                Parsed::Garbage(problem) => return Err(problem),
+                Parsed::Refused(fault) => return Err(fault.detail),
+            }
+        }
+        match stream.read(&mut piece) {
+            Ok(0) => {
+                let closed = pages::closed(known, session, &mut wire, &mut counts);
+                return closed.ok_or_else(|| "the site closed the connection without an answer".into());
+            }
+            Ok(length) => received.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! What is written for a request of a session, and what its answer is worth.
+
+use std::io::Write;
+
+use openloop::{Fault, Parsed, Then};
+use proto_http::{
+    Asked, HOPS_MAX, Head, LOCATION_MAX, Parse, Response, ResponseParser, Seen, Sink, Stray, Take, path_of,
+};
+use spec::workload::SocialOperation;
+
+use crate::social::config::Known;
+use crate::social::counts::Answers;
+use crate::social::json::Json;
+use crate::social::people::Of;
+use crate::social::session::{At, Session};
+use crate::social::site::{LOOKS_MAX, Location, Page, Request};
+use crate::social::user::Job;
+use crate::status::{CUT_OFF, kind};
+
+/// The kinds of errors beside those of statuses.
+const LOST: &str = "session lost";
+const TOKEN: &str = "token refused";
+const LOOP: &str = "redirect loop";
+const FOREIGN: &str = "foreign redirect";
+const ASTRAY: &str = "wrong redirect";
+const WRONG: &str = "wrong page";
+const NOTHING: &str = "nothing to take";
+const JSON: &str = "truncated json";
+
+/// What is known of an answer that is not whole.
+#[derive(Default)]
+pub struct Wire {
+    parser: ResponseParser,
+    /// Whether an answer has begun, so that it is known what is looked for.
+    begun: bool,
+    status: u16,
+    redirect: Redirect,
+    /// Which texts were found, each a bit.
+    found: u16,
+    /// How far each text is.
+    seen: [Seen; LOOKS_MAX],
+    takes: [Take; LOOKS_MAX],
+    json: Json,
+}
+
+/// Where an answer leads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Redirect {
+    #[default]
+    None,
+    /// To the session's location.
+    Here,
+    Astray(Stray),
+}
+
+/// An answer while it comes.
+struct Reading<'a> {
+    wire: &'a mut Wire,
+    session: &'a mut Session,
+    known: &'a Known,
+    page: Option<&'a Page>,
+    counts: &'a mut Answers,
+}
+
+impl Sink for Reading<'_> {
+    fn head(&mut self, head: &Head<'_>) {
+        let Reading { wire, session, known, counts, .. } = self;
+        wire.status = head.status;
+        wire.redirect = Redirect::None;
+        let asked = std::mem::take(&mut session.location);
+        let date = head.header("date");
+        let mut location = None;
+        for (name, value) in head.headers() {
+            // The length tells most fields from those that count.
+            match name.len() {
+                8 if name.eq_ignore_ascii_case("location") => location = location.or(Some(value)),
+                10 if name.eq_ignore_ascii_case("set-cookie") => {
+                    // The path that was asked for is that of the last redirect, or of the request.
+                    let mut jar = std::mem::take(&mut session.jar);
+                    let set = jar.set(value, date, session.page(&asked, known));
+                    session.jar = jar;
+                    counts.crumbs += u64::from(set.is_err());
+                }
+                13 if name.eq_ignore_ascii_case("server-timing") => session.tiers.add(value),
+                _ => {}
+            }
+        }
+        session.location = asked;
+        if (300..400).contains(&head.status)
+            && let Some(value) = location
+        {
+            wire.redirect = match path_of(value, &known.url) {
+                Ok(range) => {
+                    session.location.clear();
+                    session.location.extend_from_slice(&value[range]);
+                    Redirect::Here
+                }
+                Err(stray) => Redirect::Astray(stray),
+            };
+        }
+    }
+
+    #[inline]
+    fn body(&mut self, slice: &[u8]) {
+        let Reading { wire, session, page, .. } = self;
+        let Some(page) = page else { return };
+        if wire.status != page.status {
+            return;
+        }
+        for (place, needle) in page.has.iter().enumerate() {
+            if wire.found & 1 << place == 0 && needle.find(&mut wire.seen[place], slice).is_some() {
+                wire.found |= 1 << place;
+            }
+        }
+        for (place, (value, between)) in (page.has.len()..).zip(&page.takes) {
+            let fresh = &mut session.fresh[usize::from(*value)];
+            between.take(&mut wire.takes[place], &mut wire.seen[place], slice, fresh);
+        }
+        if page.json {
+            wire.json.take(slice);
+        }
+    }
+}
+
+/// What follows a good answer.
+enum Ahead {
+    /// Another request of the same operation.
+    More,
+    Done,
+}
+
+/// Appends the request that a session is at. `scratch` is used meanwhile.
+pub(super) fn write(
+    known: &Known,
+    session: &mut Session,
+    is_last: bool,
+    scratch: &mut [Vec<u8>; 2],
+    out: &mut Vec<u8>,
+) {
+    let site = &known.config.site;
+    let [value, form] = scratch;
+    let request = match session.at {
+        At::Request(place) => Some(&site.requests[usize::from(place)]),
+        At::Redirect(_) | At::Asset(..) => None,
+    };
+    let posted = request.and_then(|request| request.form.as_ref());
+    let mut path = std::mem::take(&mut session.location);
+    match (session.at, request) {
+        (_, Some(request)) => {
+            path.clear();
+            request.path.append_encoded(&Of { known, session }, value, &mut path);
+        }
+        (At::Asset(place, _), None) => {
+            path.clear();
+            path.extend_from_slice(&site.assets[usize::from(place)]);
+        }
+        _ => {}
+    }
+    out.extend_from_slice(if posted.is_some() { b"POST " } else { b"GET " });
+    out.extend_from_slice(&path);
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    out.extend_from_slice(&known.host_line);
+    if let Some(request) = request {
+        request.headers.append(&Of { known, session }, out);
+    }
+    session.jar.append(session.page(&path, known), out);
+    session.location = path;
+    if is_last {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    match posted {
+        Some(template) => {
+            form.clear();
+            template.append_encoded(&Of { known, session }, value, form);
+            // Writing into a vector cannot fail.
+            let _ = write!(
+                out,
+                "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+                form.len()
+            );
+            out.extend_from_slice(form);
+        }
+        None => out.extend_from_slice(b"\r\n"),
+    }
+}
+
+/// Reads on in the answer to a session's request.
+pub(super) fn read(
+    known: &Known,
+    session: &mut Session,
+    wire: &mut Wire,
+    bytes: &[u8],
+    counts: &mut Answers,
+) -> Parsed<Job> {
+    begin(session, wire);
+    let mut parser = std::mem::take(&mut wire.parser);
+    let page = page_of(known, session);
+    let parsed = parser.parse(Asked::Any, bytes, &mut Reading { wire, session, known, page, counts });
+    wire.parser = parser;
+    match parsed {
+        Parse::NeedMore { consumed: 0 } => Parsed::Partial,
+        Parse::NeedMore { consumed } => Parsed::Used(consumed),
+        Parse::Malformed(defect) => {
+            *wire = Wire::default();
+            Parsed::Garbage(defect.to_string())
+        }
+        Parse::Done { consumed, response } => {
+            let (outcome, then) = whole(known, session, wire, response, counts);
+            Parsed::Done { used: consumed, outcome, then }
+        }
+    }
+}
+
+/// The server has closed the connection, by which it may end an answer.
+pub(super) fn closed(
+    known: &Known,
+    session: &mut Session,
+    wire: &mut Wire,
+    counts: &mut Answers,
+) -> Option<(Result<(), Fault>, Then<Job>)> {
+    match wire.parser.closed()? {
+        Ok(response) => Some(whole(known, session, wire, response, counts)),
+        Err(defect) => {
+            *wire = Wire::default();
+            let fault = Fault::new(CUT_OFF, format!("{}: {defect}", about(session)));
+            Some((Err(fault), Then::Close))
+        }
+    }
+}
+
+fn begin(session: &mut Session, wire: &mut Wire) {
+    if !std::mem::replace(&mut wire.begun, true) {
+        session.fresh.iter_mut().for_each(Vec::clear);
+    }
+}
+
+/// What must come in the end of the request that a session is at; `None` of what belongs to a page.
+fn page_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Page> {
+    let request = request_of(known, session)?;
+    Some(&known.config.site.pages[usize::from(request.page)])
+}
+
+fn request_of<'a>(known: &'a Known, session: &Session) -> Option<&'a Request> {
+    match session.at {
+        At::Request(place) | At::Redirect(place) => Some(&known.config.site.requests[usize::from(place)]),
+        At::Asset(..) => None,
+    }
+}
+
+/// An answer is whole: what it is worth, and what follows.
+fn whole(
+    known: &Known,
+    session: &mut Session,
+    wire: &mut Wire,
+    response: Response,
+    counts: &mut Answers,
+) -> (Result<(), Fault>, Then<Job>) {
+    // The next answer on this connection is looked at anew.
+    let seen = std::mem::take(wire);
+    counts.answered += 1;
+    counts.ended += u64::from(!response.keep_alive);
+    let judged = judge(known, session, &seen, response, counts);
+    let stays = response.keep_alive;
+    let (outcome, more) = match judged {
+        Ok(Ahead::More) => (Ok(()), true),
+        Ok(Ahead::Done) => (Ok(()), false),
+        Err(fault) => (Err(fault), false),
+    };
+    let then = match (more, stays) {
+        (true, true) => Then::Again { endpoint: 0 },
+        (true, false) => Then::Anew { endpoint: 0 },
+        (false, true) => Then::End,
+        (false, false) => Then::Close,
+    };
+    (outcome, then)
+}
+
+/// Whether an answer is what it must be, and what is asked for next.
+fn judge(
+    known: &Known,
+    session: &mut Session,
+    wire: &Wire,
+    response: Response,
+    counts: &mut Answers,
+) -> Result<Ahead, Fault> {
+    let site = &known.config.site;
+    let Some(request) = request_of(known, session) else {
+        return asset(known, session, response.status);
+    };
+    let is_first = matches!(session.at, At::Request(_));
+    match wire.redirect {
+        Redirect::None => {}
+        Redirect::Astray(stray) => {
+            let why = match stray {
+                Stray::Foreign => "leads to another server",
+                Stray::Broken => "leads nowhere: its Location cannot be asked for",
+            };
+            return Err(Fault::new(FOREIGN, format!("{}: status {} {why}", about(session), response.status)));
+        }
+        Redirect::Here => {
+            counts.redirects += 1;
+            return redirect(known, session, request, response.status, is_first, counts);
+        }
+    }
+    if site.is_lost_by(response.status) {
+        return Err(lost(session, counts, &format!("status {}", response.status)));
+    }
+    if site.is_refused_by(response.status) && response.status != site.pages[usize::from(request.page)].status
+    {
+        let detail = format!(
+            "{}: status {}: its token, or what it asks for, is refused",
+            about(session),
+            response.status
+        );
+        return Err(Fault::new(TOKEN, detail));
+    }
+    let page = &site.pages[usize::from(request.page)];
+    if response.status != page.status {
+        let detail = format!(
+            "{} was answered with status {} and not {}",
+            about(session),
+            response.status,
+            page.status
+        );
+        return Err(Fault::new(kind(response.status), detail));
+    }
+    if is_first && request.location.is_some() {
+        let detail =
+            format!("{} was answered with status {} and no redirect", about(session), response.status);
+        return Err(Fault::new(ASTRAY, detail));
+    }
+    looks(session, wire, page)?;
+    // What was taken is kept only of a page that is right.
+    for (value, _) in &page.takes {
+        let place = usize::from(*value);
+        std::mem::swap(&mut session.taken[place], &mut session.fresh[place]);
+    }
+    let (At::Request(place) | At::Redirect(place)) = session.at else { return Ok(Ahead::Done) };
+    Ok(after(known, session, place + 1))
+}
+
+/// What follows the request before `next`.
+fn after(known: &Known, session: &mut Session, next: u16) -> Ahead {
+    session.hops = 0;
+    if !session.has_assets && session.by == crate::social::site::By::Page {
+        session.at = At::Asset(0, next);
+        session.has_assets = true;
+        return Ahead::More;
+    }
+    session.at = At::Request(next);
+    if next < known.config.site.way(session.operation, session.by).end { Ahead::More } else { Ahead::Done }
+}
+
+/// What belongs to a page has come.
+fn asset(known: &Known, session: &mut Session, status: u16) -> Result<Ahead, Fault> {
+    let At::Asset(place, next) = session.at else { return Ok(Ahead::Done) };
+    if status != 200 {
+        let detail = format!("{} was answered with status {status} and not 200", about(session));
+        return Err(Fault::new(kind(status), detail));
+    }
+    if usize::from(place) + 1 < known.config.site.assets.len() {
+        session.at = At::Asset(place + 1, next);
+        return Ok(Ahead::More);
+    }
+    Ok(after(known, session, next))
+}
+
+/// An answer leads to the session's location.
+fn redirect(
+    known: &Known,
+    session: &mut Session,
+    request: &Request,
+    status: u16,
+    is_first: bool,
+    counts: &mut Answers,
+) -> Result<Ahead, Fault> {
+    let to = |session: &Session| String::from_utf8_lossy(&session.location).into_owned();
+    if matches!(status, 307 | 308) && is_first && request.form.is_some() {
+        let detail =
+            format!("{}: status {status} has the form sent again to {}", about(session), to(session));
+        return Err(Fault::new(ASTRAY, detail));
+    }
+    let is_expected = match (&request.location, is_first) {
+        (Some(Location::Any), true) => true,
+        (Some(Location::Path(path)), true) => {
+            let mut expect = Vec::with_capacity(LOCATION_MAX.min(64));
+            path.append(&Of { known, session }, &mut expect);
+            session.location.split(|byte| *byte == b'?').next() == Some(&expect[..])
+        }
+        _ => false,
+    };
+    if !is_expected && known.config.site.is_lost_at(&session.location) {
+        let to = format!("sent to {}", to(session));
+        return Err(lost(session, counts, &to));
+    }
+    if is_first && request.location.is_some() && !is_expected {
+        return Err(Fault::new(ASTRAY, format!("{} leads to {}", about(session), to(session))));
+    }
+    if usize::from(session.hops) >= HOPS_MAX {
+        let detail =
+            format!("{}: more than {HOPS_MAX} redirects, the last to {}", about(session), to(session));
+        return Err(Fault::new(LOOP, detail));
+    }
+    session.hops += 1;
+    if let At::Request(place) = session.at {
+        session.at = At::Redirect(place);
+    }
+    Ok(Ahead::More)
+}
+
+/// Whether a page has what it must have.
+fn looks(session: &Session, wire: &Wire, page: &Page) -> Result<(), Fault> {
+    if page.json && !wire.json.is_whole() {
+        return Err(Fault::new(JSON, format!("{}: its answer is no whole JSON", about(session))));
+    }
+    if let Some(place) = (0..page.has.len()).find(|place| wire.found & 1 << place == 0) {
+        let text = String::from_utf8_lossy(page.has[place].text());
+        return Err(Fault::new(
+            WRONG,
+            format!("{}: the page is no {}: it lacks '{text}'", about(session), page.name),
+        ));
+    }
+    for (place, (value, between)) in (page.has.len()..).zip(&page.takes) {
+        let is_plain = |value: &[u8]| value.iter().all(|byte| *byte == b' ' || byte.is_ascii_graphic());
+        let is_good = wire.takes[place] == Take::Taken && is_plain(&session.fresh[usize::from(*value)]);
+        if !is_good {
+            let text = String::from_utf8_lossy(between.before());
+            let detail =
+                format!("{}: the page {} has nothing to take behind '{text}'", about(session), page.name);
+            return Err(Fault::new(NOTHING, detail));
+        }
+    }
+    Ok(())
+}
+
+#[cold]
+fn lost(session: &mut Session, counts: &mut Answers, how: &str) -> Fault {
+    counts.lost += 1;
+    session.lost();
+    Fault::new(LOST, format!("{}: {how}, as one who is not logged in", about(session)))
+}
+
+/// What a session asked for, in words.
+#[cold]
+fn about(session: &Session) -> String {
+    let Session { operation, user, .. } = session;
+    let name: &str = SocialOperation::name(*operation);
+    format!("{name} of user {}", user + 1)
+}

@@ -1,0 +1,188 @@
+//! One user's session: what is done next, and what came of it.
+
+use dist::Rng;
+use openloop::{Next, Outcome, Step, StepEnd};
+use proto_http::{Jar, Page};
+use rand::RngExt;
+use spec::workload::SocialOperation;
+use units::Nanos;
+
+use crate::social::config::Known;
+use crate::social::counts::{Counts, Tiers, is_within};
+use crate::social::people::{friend, stranger};
+use crate::social::site::By;
+
+/// A user who is there.
+#[derive(Clone, Debug)]
+pub(super) struct Session {
+    rng: Rng,
+    /// Tells it from all others of this run.
+    pub(super) number: u64,
+    pub(super) user: u32,
+    /// Operations that are still to come before the logout.
+    left: u32,
+    /// Those that were done.
+    pub(super) done: u32,
+    is_logged_in: bool,
+    /// Whether what belongs to pages was asked for.
+    pub(super) has_assets: bool,
+    pub(super) operation: SocialOperation,
+    pub(super) by: By,
+    /// Whom the operation is about, and how much is written.
+    pub(super) friend: u32,
+    pub(super) stranger: u32,
+    pub(super) words: u32,
+    /// When it was due, after the start of the session.
+    pub(super) offset: Nanos,
+    pub(super) at: At,
+    /// How many redirects the request has led to, and where the last one goes.
+    pub(super) hops: u8,
+    pub(super) location: Vec<u8>,
+    pub(super) jar: Jar,
+    /// What was taken from pages, by the places of the site's values.
+    pub(super) taken: Vec<Vec<u8>>,
+    /// The same of the page that comes.
+    pub(super) fresh: Vec<Vec<u8>>,
+    pub(super) tiers: Tiers,
+}
+
+/// Which request of its operation a session is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    /// One of the site's.
+    Request(u16),
+    /// Where that one led.
+    Redirect(u16),
+    /// What belongs to a page, by its place; then this request.
+    Asset(u8, u16),
+}
+
+impl Session {
+    /// A user who comes.
+    pub(super) fn new(user: u32, number: u64, rng: Rng, known: &Known) -> Session {
+        let taken = vec![Vec::new(); known.config.site.taken.len()];
+        let mut session = Session {
+            rng,
+            number,
+            user,
+            left: 0,
+            done: 0,
+            is_logged_in: false,
+            has_assets: !known.config.assets || known.config.site.assets.is_empty(),
+            operation: SocialOperation::Login,
+            by: By::Page,
+            friend: user,
+            stranger: user,
+            words: 0,
+            offset: Nanos::ZERO,
+            at: At::Request(0),
+            hops: 0,
+            location: Vec::new(),
+            jar: Jar::default(),
+            fresh: taken.clone(),
+            taken,
+            tiers: Tiers::default(),
+        };
+        session.left = known.draw.count(&mut session.rng);
+        if known.draw.is_new(&mut session.rng) {
+            session.operation = SocialOperation::CreateUser;
+        }
+        session.begin(session.operation, By::Page, Nanos::ZERO, known);
+        session
+    }
+
+    /// The same user logs in first, whatever was drawn.
+    pub(super) fn to_log_in(mut self, known: &Known) -> Session {
+        self.begin(SocialOperation::Login, By::Page, Nanos::ZERO, known);
+        self
+    }
+
+    /// One who has logged in: the next operation of the session, which is due after a thought from now.
+    pub(super) fn goes_on(mut self, known: &Known) -> (Session, Step) {
+        self.is_logged_in = true;
+        let step = self.next(Nanos::ZERO, known);
+        (self, step)
+    }
+
+    /// One who is about to log in, after a thought from now.
+    pub(super) fn enters(mut self, known: &Known) -> (Session, Step) {
+        let offset = known.think(&mut self.rng);
+        self.begin(SocialOperation::Login, By::Page, offset, known);
+        (self, Step { offset, operation: SocialOperation::Login.place() })
+    }
+
+    /// Whether the session is open to this user on the site, as far as is known.
+    #[cfg(test)]
+    pub(super) fn is_logged_in(&self) -> bool {
+        self.is_logged_in
+    }
+
+    /// The site says that the user is not logged in.
+    pub(super) fn lost(&mut self) {
+        self.is_logged_in = false;
+    }
+
+    /// The page that is asked for, for cookies.
+    pub(super) fn page<'a>(&self, path: &'a [u8], known: &'a Known) -> Page<'a> {
+        // Cookies live by the clock of the session's own operations.
+        let now = self.offset.0 / 1_000_000_000;
+        Page { host: &known.url.host, path, https: known.url.https, now }
+    }
+
+    /// An operation begins.
+    fn begin(&mut self, operation: SocialOperation, by: By, offset: Nanos, known: &Known) {
+        (self.operation, self.by, self.offset) = (operation, by, offset);
+        self.at = At::Request(known.config.site.way(operation, by).start);
+        self.hops = 0;
+        self.tiers = Tiers::default();
+        // A session for which no user was left has none.
+        let user = self.user.min(known.people.users() - 1);
+        match operation {
+            SocialOperation::SendChat => self.friend = friend(&known.people, user, &mut self.rng),
+            SocialOperation::FriendRequest => self.stranger = stranger(&known.people, user, &mut self.rng),
+            _ => {}
+        }
+        if matches!(operation, SocialOperation::SendChat | SocialOperation::WallPost) {
+            self.words = self.rng.random();
+        }
+    }
+
+    /// An operation has ended: what follows.
+    pub(super) fn ended(&mut self, end: &StepEnd, known: &Known, counts: &mut Counts) -> Next {
+        let operation = self.operation;
+        let is_well = end.outcome == Outcome::Completed;
+        if end.in_window.is_some() {
+            let within = is_well && is_within(end.offset, end.ended, known.config.limits.of(operation));
+            counts.ended(operation, self.by == By::Ajax, within, &self.tiers);
+        }
+        self.done += 1;
+        match operation {
+            SocialOperation::Login => self.is_logged_in = is_well,
+            SocialOperation::Logout => return Next::End,
+            _ => {}
+        }
+        let from = if known.config.population.is_some() { end.ended } else { end.offset };
+        let step = self.next(from, known);
+        // Who could not log in has no session to end.
+        if self.operation == SocialOperation::Logout && !self.is_logged_in {
+            return Next::Lose(step);
+        }
+        Next::Send(step)
+    }
+
+    /// The operation that comes next, a thought after `from`: what was drawn or, of a user who is not logged in, a login.
+    fn next(&mut self, from: Nanos, known: &Known) -> Step {
+        let offset = from + known.think(&mut self.rng);
+        let (operation, by) = if self.operation == SocialOperation::CreateUser {
+            (SocialOperation::Login, By::Page)
+        } else if self.left == 0 {
+            (SocialOperation::Logout, By::Page)
+        } else {
+            self.left -= 1;
+            let drawn = known.draw.operation(&mut self.rng);
+            if self.is_logged_in { drawn } else { (SocialOperation::Login, By::Page) }
+        };
+        self.begin(operation, by, offset, known);
+        Step { offset, operation: operation.place() }
+    }
+}

@@ -1,0 +1,153 @@
+//! A site as data: what is asked of it, what its answers must hold, and what to take from them.
+//!
+//! A description is compiled once: its texts become needles and templates, so that nothing of it is read while a load runs.
+
+mod parse;
+mod template;
+
+use std::ops::Range;
+
+use proto_http::{Between, Needle};
+use spec::workload::SocialOperation;
+
+pub use parse::SiteError;
+pub(super) use template::{Cast, Template, Value};
+
+/// The most texts that are looked for in one page. Source: ours; each takes a few bytes of each connection.
+pub(super) const LOOKS_MAX: usize = 8;
+/// The most values that are taken from pages. Source: likewise, of each user.
+pub(super) const TAKEN_MAX: usize = 8;
+
+/// How a site is used.
+#[derive(Clone, Debug)]
+pub struct Site {
+    name: String,
+    /// The requests of each operation in order, by page and by AJAX; none where it has no such form.
+    ways: [[Range<u16>; 2]; 9],
+    pub(super) requests: Vec<Request>,
+    pub(super) pages: Vec<Page>,
+    /// The paths of what belongs to a page.
+    pub(super) assets: Vec<Vec<u8>>,
+    /// Who is sent to one of these paths is not logged in.
+    lost: Vec<Vec<u8>>,
+    lost_status: Vec<u16>,
+    token_status: Vec<u16>,
+    /// The names of the values that are taken from pages.
+    pub(super) taken: Vec<String>,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) path: Template,
+    /// Whole lines.
+    pub(super) headers: Template,
+    /// The body of a `POST`; `None` of a `GET`.
+    pub(super) form: Option<Template>,
+    /// Where the answer must lead first.
+    pub(super) location: Option<Location>,
+    /// The page that must come, in the end.
+    pub(super) page: u16,
+}
+
+/// Where an answer must lead.
+#[derive(Clone, Debug)]
+pub(super) enum Location {
+    /// Anywhere on the same site.
+    Any,
+    /// To this path, whatever its query.
+    Path(Template),
+}
+
+/// What an answer must be.
+#[derive(Clone, Debug)]
+pub(super) struct Page {
+    pub(super) name: String,
+    pub(super) status: u16,
+    pub(super) has: Vec<Needle>,
+    /// What to take, and the value that it becomes.
+    pub(super) takes: Vec<(u8, Between)>,
+    /// Whether it is JSON, which must be whole.
+    pub(super) json: bool,
+}
+
+/// How an operation is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// By a page that is loaded anew.
+    Page = 0,
+    /// By a part of the page.
+    Ajax = 1,
+}
+
+const OWN: &str = include_str!("sites/own.toml");
+const ELGG: &str = include_str!("sites/elgg.toml");
+
+impl Site {
+    /// The site that it is, read from its file where it is one.
+    ///
+    /// Errors: the file cannot be read; a description that is broken, with the line and what stands there.
+    pub fn of(site: &spec::workload::Site) -> Result<Site, SiteError> {
+        match site {
+            spec::workload::Site::Own => Site::read("own", OWN),
+            spec::workload::Site::Elgg => Site::read("elgg", ELGG),
+            spec::workload::Site::File(file) => {
+                let name = file.display().to_string();
+                let text = std::fs::read_to_string(file).map_err(|error| SiteError {
+                    site: name.clone(),
+                    problem: format!("cannot be read: {error}"),
+                })?;
+                Site::read(&name, &text)
+            }
+        }
+    }
+
+    /// A description, which `file` is the name of.
+    ///
+    /// Errors: as those of [`Site::of`].
+    pub fn read(file: &str, text: &str) -> Result<Site, SiteError> {
+        parse::read(text).map_err(|problem| SiteError { site: file.into(), problem })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The operations that it does not have.
+    pub fn lacks(&self) -> Vec<SocialOperation> {
+        SocialOperation::ALL.into_iter().filter(|operation| !self.has(*operation)).collect()
+    }
+
+    /// Whether it has an operation, by any way.
+    pub fn has(&self, operation: SocialOperation) -> bool {
+        self.has_way(operation, By::Page) || self.has_way(operation, By::Ajax)
+    }
+
+    /// Whether it has an operation by this way.
+    pub fn has_way(&self, operation: SocialOperation, by: By) -> bool {
+        !self.way(operation, by).is_empty()
+    }
+
+    /// The requests of an operation.
+    pub(super) fn way(&self, operation: SocialOperation, by: By) -> Range<u16> {
+        self.ways[operation.place()][by as usize].clone()
+    }
+
+    /// Whether a redirect to this path says that the user is not logged in.
+    pub(super) fn is_lost_at(&self, path: &[u8]) -> bool {
+        let path = path.split(|byte| *byte == b'?').next().unwrap_or_default();
+        self.lost.iter().any(|lost| lost == path)
+    }
+
+    pub(super) fn is_lost_by(&self, status: u16) -> bool {
+        self.lost_status.contains(&status)
+    }
+
+    pub(super) fn is_refused_by(&self, status: u16) -> bool {
+        self.token_status.contains(&status)
+    }
+}
+
+#[cfg(test)]
+mod tests;

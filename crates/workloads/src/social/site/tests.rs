@@ -1,0 +1,78 @@
+use super::*;
+
+#[test]
+fn the_sites_that_come_with_it_are_read() {
+    let own = Site::of(&spec::workload::Site::Own).unwrap();
+    assert_eq!((own.name(), own.lacks()), ("own", Vec::new()));
+    for operation in SocialOperation::ALL {
+        assert!(own.has_way(operation, By::Page), "{}", operation.name());
+        assert_eq!(own.has_way(operation, By::Ajax), operation.has_ajax(), "{}", operation.name());
+    }
+    assert_eq!(own.way(SocialOperation::Login, By::Page).len(), 2);
+    assert!(own.is_lost_at(b"/login?next=/") && !own.is_lost_at(b"/loginx") && own.is_lost_by(401));
+    let elgg = Site::of(&spec::workload::Site::Elgg).unwrap();
+    let chat = [SocialOperation::SendChat, SocialOperation::ReceiveChat, SocialOperation::LiveFeed];
+    assert_eq!((elgg.name(), elgg.lacks()), ("elgg", chat.to_vec()));
+    assert!(!elgg.has_way(SocialOperation::WallPost, By::Ajax));
+    let error = Site::of(&spec::workload::Site::File("/nowhere/x.toml".into())).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/x.toml: cannot be read"), "{error}");
+}
+
+/// Our own site's description with one text in place of another.
+fn changed(from: &str, to: &str) -> Result<Site, String> {
+    assert!(OWN.contains(from), "{from}");
+    Site::read("x.toml", &OWN.replacen(from, to, 1)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_broken_description_is_refused_with_its_line() {
+    let check = |from: &str, to: &str, says: &str| {
+        let error = changed(from, to).unwrap_err();
+        assert!(error.starts_with("the description of the site x.toml: ") && error.contains(says), "{error}");
+    };
+    let line = |text: &str| OWN[..OWN.find(text).unwrap()].matches('\n').count() + 1;
+    let at = line("<main id=\"home\"");
+    check("<main id=\"home\"", "", &format!("line {at}: the text '' has 0 B; 1 to 256 are looked for"));
+    let long = "x".repeat(257);
+    check("<main id=\"home\"", &long, &format!("line {at}: the text '{long}' has 257 B"));
+    check("'data-post=\"'", "''", &format!("line {}: the text ''", line("data-post")));
+    check("['data-post=\"', '\"']", "['data-post=\"']", "post is taken between two texts, and there are 1");
+    check("take.post", "take.body", "{body} is a value of users");
+    check(
+        "csrf={csrf}&name={new}",
+        "csrf={tocken}&name={new}",
+        &format!("line {}: 'csrf={{tocken}}", line("{new}")),
+    );
+    check("{new}", "{new", "has the value {new&display={display}, which there is not");
+    check(
+        "&password={password}\"\nlocation = \"/login\"",
+        "&password={password\"\nlocation = \"/login\"",
+        "a brace without its other",
+    );
+    check("path = \"/register\"", "path = \"register\"", "'register' is no path");
+    check("path = \"/register\"", "path = \"/a b\"", "'/a b' is no path");
+    check("page = \"register\"", "page = \"registry\"", "there is no page 'registry'");
+    check(
+        "operation = \"home\"",
+        "operation = \"homes\"",
+        "there is no operation 'homes'; there are create-user",
+    );
+    check("by = \"ajax\"", "by = \"json\"", "wall-post is not done by 'json'");
+    check("X-CSRF: {csrf}", "X CSRF", "'X CSRF' is no header");
+    check("X-CSRF: {csrf}", "X-CSRF: {csrf}\\r\\nHost: evil", "is no header");
+    check("location = \"/\"", "location = \"http://evil/\"", "is no path");
+    check("[page.home]", "[page.home]\nstatus = 99", "99 is no status");
+    check("[page.home]", "[page.home]\nstatsu = 200", "statsu");
+    check("name = \"own\"", "nmae = \"own\"", "line 6");
+    check(
+        "operation = \"login\"\npath = \"/login\"\npage",
+        "operation = \"home\"\npath = \"/login\"\npage",
+        "do not follow each other",
+    );
+    let looks = "has = ['1', '2', '3', '4', '5', '6', '7', '<main id=\"home\"']";
+    check("has = ['<main id=\"home\"']", looks, "the page home looks for 11 texts");
+    let without = Site::read("x.toml", "name = \"x\"").unwrap_err().to_string();
+    assert!(without.contains("no request of login"), "{without}");
+    let long = Site::read("x.toml", &"#".repeat(300_000)).unwrap_err().to_string();
+    assert!(long.contains("at most 262144 are read"), "{long}");
+}

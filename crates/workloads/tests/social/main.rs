@@ -1,0 +1,9 @@
+//! Users against a site, on simulated time: what becomes of each operation is arithmetic.
+//!
+//! Run them: `cargo test -p workloads --test social`. Every failure prints its seed.
+
+mod accounting;
+mod faults;
+mod simulation;
+mod site;
+mod stall;

@@ -1,0 +1,404 @@
+//! A site that does what the real one promises, and what is planted instead.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::io::{self, Read, Write};
+use std::rc::Rc;
+
+use proto_http::server;
+use reactor::sim::{Program, SimReactor};
+use reactor::{Conn, Event, Handler, Reactor, Wait};
+use units::{Nanos, Time};
+
+/// What is done instead of the right answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Status(u16),
+    /// An error page that says 200.
+    ErrorPage,
+    /// A page, but for its token.
+    NoToken,
+    /// A token of another session.
+    ForeignToken,
+    /// JSON that ends before its end.
+    Truncated,
+    /// The user is no longer logged in.
+    Lost,
+    /// Redirects without end.
+    Loop,
+    /// A redirect to another server.
+    Foreign,
+    /// A flood of cookies with the right answer.
+    Flood,
+    /// The right answer, behind which the connection is closed, as it says.
+    Close,
+    /// The same without a length: its end is that of the connection.
+    UntilClose,
+    /// Less than its length, and then a close.
+    CutOff,
+    /// A close instead of an answer.
+    Reset,
+    /// None.
+    Never,
+    /// Other bytes.
+    Garbage,
+}
+
+/// What the site knows.
+#[derive(Default)]
+pub(crate) struct Logic {
+    /// Who has which session; `None` of those who are not logged in.
+    sessions: HashMap<String, Option<String>>,
+    next: u64,
+    asked: u64,
+    /// Each so-many-th request that an operation begins with gets this.
+    pub(crate) fault: Option<(u64, Fault)>,
+    /// Requests by their kind.
+    pub(crate) log: HashMap<String, u64>,
+    /// Names of new users.
+    pub(crate) created: Vec<String>,
+    /// Whatever was asked for without the right cookie or token, where none was planted.
+    pub(crate) wrong: Vec<String>,
+}
+
+/// What goes out, and whether the connection is closed behind it.
+pub(crate) struct Answer {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) close: bool,
+}
+
+/// What was asked.
+struct Asked<'a> {
+    method: &'a str,
+    path: &'a str,
+    query: &'a str,
+    sid: Option<String>,
+    token: Option<String>,
+    body: HashMap<String, String>,
+}
+
+fn field(head: &str, name: &str) -> Option<String> {
+    let value = head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))?;
+    Some(value.to_owned())
+}
+
+fn form(text: &str) -> HashMap<String, String> {
+    let decode = |text: &str| {
+        let mut out = Vec::new();
+        let mut bytes = text.bytes();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'+' => out.push(b' '),
+                b'%' => {
+                    let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
+                    out.push(u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap());
+                }
+                _ => out.push(byte),
+            }
+        }
+        String::from_utf8(out).unwrap()
+    };
+    let fields = text.split('&').filter_map(|pair| pair.split_once('='));
+    fields.map(|(name, value)| (decode(name), decode(value))).collect()
+}
+
+impl Logic {
+    /// Answers the requests at the front of `bytes`, one.
+    pub(crate) fn answer(&mut self, bytes: &[u8]) -> Option<(usize, Option<Answer>)> {
+        let (consumed, request) = match server::request(bytes) {
+            server::Parse::NeedMore => return None,
+            server::Parse::Done { consumed, request } => (consumed, request),
+            server::Parse::Malformed(defect) => panic!("{defect}: {}", bytes.escape_ascii()),
+        };
+        let head = std::str::from_utf8(&bytes[..consumed - request.body.len()]).unwrap();
+        let cookies = field(head, "Cookie").unwrap_or_default();
+        let sid = cookies.split("; ").find_map(|pair| pair.strip_prefix("sid=")).map(str::to_owned);
+        let (path, query) = request.target.split_once('?').unwrap_or((request.target, ""));
+        let body = form(std::str::from_utf8(request.body).unwrap());
+        let token = field(head, "X-CSRF").or_else(|| body.get("csrf").cloned());
+        let asked = Asked { method: request.method, path, query, sid, token, body };
+        *self.log.entry(format!("{} {}", asked.method, kind(path))).or_default() += 1;
+        Some((consumed, self.planted(&asked)))
+    }
+
+    fn planted(&mut self, asked: &Asked<'_>) -> Option<Answer> {
+        if asked.path.starts_with("/loop") {
+            return Some(see(&format!("/loop{}", asked.path.len()), ""));
+        }
+        let begins = asked.path.starts_with("/ajax/") || asked.method == "POST" || asked.path == "/";
+        self.asked += u64::from(begins);
+        let planted =
+            self.fault.filter(|(each, _)| begins && self.asked.is_multiple_of(*each)).map(|(_, fault)| fault);
+        let Some(fault) = planted else { return Some(self.right(asked)) };
+        match fault {
+            Fault::Never => None,
+            Fault::Reset => Some(Answer { bytes: Vec::new(), close: true }),
+            Fault::Garbage => Some(Answer { bytes: b"SSH-2.0\r\n".to_vec(), close: false }),
+            Fault::Status(status) => Some(page(status, "", "<main id=\"error\">")),
+            Fault::ErrorPage => Some(page(200, "", "<main id=\"error\">Something went wrong")),
+            Fault::Loop => Some(see("/loop", "")),
+            Fault::Foreign => Some(see("http://elsewhere.example/", "")),
+            Fault::Lost => {
+                if let Some(sid) = &asked.sid {
+                    self.sessions.insert(sid.clone(), None);
+                }
+                Some(self.right(asked))
+            }
+            fault => {
+                let mut answer = self.right(asked);
+                let text = String::from_utf8(answer.bytes).unwrap();
+                let (head, body) = text.split_once("\r\n\r\n").unwrap();
+                let status: u16 = head.split(' ').nth(1).unwrap().parse().unwrap();
+                let fields: String = head
+                    .lines()
+                    .skip(1)
+                    .filter(|line| !line.starts_with("Content-Length"))
+                    .map(|line| format!("{line}\r\n"))
+                    .collect();
+                answer.bytes = match fault {
+                    Fault::NoToken => page(status, &fields, &body.replace("content=", "kontent=")).bytes,
+                    Fault::ForeignToken => {
+                        page(status, &fields, &body.replace("content=\"t", "content=\"x")).bytes
+                    }
+                    Fault::Truncated => page(status, &fields, &body[..body.len().saturating_sub(1)]).bytes,
+                    Fault::Flood => {
+                        let flood: String =
+                            (0..500).map(|i| format!("Set-Cookie: f{i}=1; Path=/\r\n")).take(30).collect();
+                        page(status, &format!("{fields}{flood}"), body).bytes
+                    }
+                    Fault::Close => page(status, &format!("{fields}Connection: close\r\n"), body).bytes,
+                    Fault::UntilClose => format!("HTTP/1.1 {status} X\r\n{fields}\r\n{body}").into_bytes(),
+                    Fault::CutOff => {
+                        let mut bytes = page(status, &fields, &format!("{body}more")).bytes;
+                        bytes.truncate(bytes.len() - 1);
+                        bytes
+                    }
+                    _ => unreachable!("{fault:?}"),
+                };
+                answer.close = matches!(fault, Fault::Close | Fault::UntilClose | Fault::CutOff);
+                Some(answer)
+            }
+        }
+    }
+
+    /// What the real site promises.
+    fn right(&mut self, asked: &Asked<'_>) -> Answer {
+        let user = asked.sid.as_ref().and_then(|sid| self.sessions.get(sid)).cloned().flatten();
+        let token = asked.sid.as_ref().map(|sid| format!("t{sid}"));
+        let is_ajax = asked.path.starts_with("/ajax/");
+        if asked.path.starts_with("/assets/") {
+            return page(200, "Cache-Control: max-age=60\r\n", "/* */");
+        }
+        let open = ["/login", "/register"].contains(&asked.path);
+        if user.is_none() && !open {
+            if asked.path != "/logout" && asked.path != "/" && self.fault.is_none() {
+                self.wrong.push(format!("{} {} without a session", asked.method, asked.path));
+            }
+            return if is_ajax { page(401, "", "{\"error\":\"log in\"}") } else { see("/login", "") };
+        }
+        if asked.method == "POST" && (asked.token.is_none() || asked.token != token) {
+            if self.fault.is_none() {
+                self.wrong.push(format!("POST {} with the token {:?}", asked.path, asked.token));
+            }
+            return page(403, "", "<main id=\"error\">");
+        }
+        let value = |name: &str| asked.body.get(name).cloned().unwrap_or_default();
+        let id = |logic: &mut Logic| {
+            logic.next += 1;
+            logic.next
+        };
+        match (asked.method, asked.path) {
+            ("GET", "/login" | "/register") => {
+                let (sid, set) = match &asked.sid {
+                    Some(sid) => (sid.clone(), String::new()),
+                    None => {
+                        let sid = format!("s{}", id(self));
+                        self.sessions.insert(sid.clone(), None);
+                        (sid.clone(), format!("Set-Cookie: sid={sid}; HttpOnly; SameSite=Lax; Path=/\r\n"))
+                    }
+                };
+                let main = &asked.path[1..];
+                page(200, &set, &format!("<meta name=\"csrf\" content=\"t{sid}\"><main id=\"{main}\">"))
+            }
+            ("POST", "/register") => {
+                self.created.push(value("name"));
+                see("/login?registered=1", "")
+            }
+            ("POST", "/login") => {
+                assert!(value("name").starts_with('u') && value("password") == "taillight");
+                let sid = format!("s{}", id(self));
+                self.sessions.insert(sid.clone(), Some(value("name")));
+                see("/", &format!("Set-Cookie: sid={sid}; HttpOnly; SameSite=Lax; Path=/\r\n"))
+            }
+            ("POST", "/logout") => {
+                self.sessions.remove(&asked.sid.clone().unwrap());
+                let expired = "Set-Cookie: sid=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Path=/\r\n";
+                see("/login", expired)
+            }
+            ("GET", "/") => {
+                let timing = "Server-Timing: php;dur=2, db;dur=1.5;desc=\"4\", cache;dur=0.25;desc=\"7\"\r\n";
+                let main = format!(
+                    "<meta name=\"csrf\" content=\"{}\"><main id=\"home\" data-user=\"{}\" data-post=\"5\" data-message=\"6\">{}",
+                    token.unwrap(),
+                    user.unwrap(),
+                    "<p>a post</p>".repeat(200)
+                );
+                page(200, timing, &main)
+            }
+            ("POST", "/wall" | "/friend") => see("/", ""),
+            ("POST", path) if path.starts_with("/chat/u") => see(path, ""),
+            ("GET", path) if path.starts_with("/chat") => page(200, "", "<main id=\"chat\">"),
+            ("GET", "/feed") => page(200, "", "<main id=\"feed\">"),
+            ("POST", "/ajax/wall") => {
+                assert!(!value("body").is_empty());
+                page(200, "", &format!("{{\"id\":{}}}", id(self)))
+            }
+            ("POST", "/ajax/friend") => {
+                assert!(value("user").starts_with('u'));
+                page(200, "", "{\"state\":\"requested\"}")
+            }
+            ("POST", "/ajax/chat") => {
+                assert!(value("to").starts_with('u') && !value("body").is_empty());
+                page(200, "", &format!("{{\"id\":{}}}", id(self)))
+            }
+            ("GET", "/ajax/chat") => {
+                assert!(asked.query.starts_with("since="), "{}", asked.query);
+                page(200, "", "{\"last\":7,\"messages\":[]}")
+            }
+            ("GET", "/ajax/feed") => {
+                assert!(asked.query.starts_with("since="), "{}", asked.query);
+                page(200, "", "{\"last\":8,\"posts\":[{\"id\":8,\"body\":\"a \\\"b\\\"\"}]}")
+            }
+            _ => page(404, "", "<main id=\"error\">"),
+        }
+    }
+}
+
+/// What a path is of.
+fn kind(path: &str) -> &str {
+    if path.starts_with("/chat/u") { "/chat/NAME" } else { path }
+}
+
+fn page(status: u16, fields: &str, body: &str) -> Answer {
+    let text = format!("HTTP/1.1 {status} X\r\n{fields}Content-Length: {}\r\n\r\n{body}", body.len());
+    Answer { bytes: text.into_bytes(), close: false }
+}
+
+fn see(path: &str, fields: &str) -> Answer {
+    page(303, &format!("{fields}Location: {path}\r\n"), "")
+}
+
+/// The site on the simulated network: each answer takes as long, and during stalls none leaves.
+pub(crate) struct FakeSite {
+    pub(crate) logic: Rc<RefCell<Logic>>,
+    pub(crate) takes: Nanos,
+    /// No answer leaves from then on, for so long.
+    pub(crate) stall: Option<(Time, Nanos)>,
+    received: HashMap<Conn, Vec<u8>>,
+    due: BinaryHeap<Reverse<(Time, u64)>>,
+    replies: HashMap<u64, (Conn, Answer)>,
+    entered: u64,
+}
+
+impl FakeSite {
+    pub(crate) fn new(logic: Rc<RefCell<Logic>>, takes: Nanos) -> FakeSite {
+        FakeSite {
+            logic,
+            takes,
+            stall: None,
+            received: HashMap::new(),
+            due: BinaryHeap::new(),
+            replies: HashMap::new(),
+            entered: 0,
+        }
+    }
+}
+
+impl Handler<SimReactor> for FakeSite {
+    fn event(&mut self, _: &mut SimReactor, event: Event<'_>) {
+        match event {
+            Event::Data { conn, at, bytes } => {
+                let received = self.received.entry(conn).or_default();
+                received.extend_from_slice(bytes);
+                while let Some((consumed, answer)) = self.logic.borrow_mut().answer(received) {
+                    received.drain(..consumed);
+                    let Some(answer) = answer else { continue };
+                    let mut done = at + self.takes;
+                    if let Some((from, span)) = self.stall
+                        && done >= from
+                    {
+                        done = done.max(from + span);
+                    }
+                    self.entered += 1;
+                    self.due.push(Reverse((done, self.entered)));
+                    self.replies.insert(self.entered, (conn, answer));
+                }
+            }
+            Event::Closed { conn, .. } => {
+                self.received.remove(&conn);
+                self.replies.retain(|_, (of, _)| *of != conn);
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Program for FakeSite {
+    fn step(&mut self, reactor: &mut SimReactor) -> bool {
+        while let Some(Reverse((due, number))) = self.due.peek().copied()
+            && due <= reactor.now()
+        {
+            self.due.pop();
+            let Some((conn, answer)) = self.replies.remove(&number) else { continue };
+            if !answer.bytes.is_empty() {
+                reactor.output(conn).extend_from_slice(&answer.bytes);
+                reactor.flush(conn);
+            }
+            if answer.close {
+                reactor.close(conn);
+                self.received.remove(&conn);
+            }
+        }
+        let next = self.due.peek().map_or(Time::NEVER, |Reverse((due, _))| *due);
+        reactor.poll(Wait::Sleep(next), self).unwrap();
+        true
+    }
+}
+
+/// A connection to the site beside the simulated network, for those who log in before a load.
+pub(crate) struct Direct {
+    logic: Rc<RefCell<Logic>>,
+    asked: Vec<u8>,
+    said: Vec<u8>,
+}
+
+impl Direct {
+    pub(crate) fn new(logic: &Rc<RefCell<Logic>>) -> Direct {
+        Direct { logic: Rc::clone(logic), asked: Vec::new(), said: Vec::new() }
+    }
+}
+
+impl Write for Direct {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.asked.extend_from_slice(bytes);
+        if let Some((consumed, answer)) = self.logic.borrow_mut().answer(&self.asked) {
+            self.asked.drain(..consumed);
+            self.said.extend(answer.map(|answer| answer.bytes).unwrap_or_default());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for Direct {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = buffer.len().min(self.said.len()).min(100);
+        buffer[..length].copy_from_slice(&self.said[..length]);
+        self.said.drain(..length);
+        Ok(length)
+    }
+}
