@@ -37,7 +37,7 @@ fn about(form: Form) -> (&'static str, &'static str) {
 }
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 28] = [
+const SETTINGS: [(&str, &str, &str); 38] = [
     (
         "nginx",
         "open_file_cache",
@@ -82,6 +82,16 @@ const SETTINGS: [(&str, &str, &str); 28] = [
     ("video", "reuseport", "nginx's default: one listening socket for all workers"),
     ("video-server", "faults", "ours, because nothing is planted unless it is asked for"),
     ("video-server", "stall", "ours, because nothing is planted unless it is asked for"),
+    ("social", "cache", "ISPASS'16 §IV-B1: memcached keeps the results of queries"),
+    ("social", "hash_cost", "PHP's default until 8.3: a cost of 10"),
+    ("social", "workers", "ours, because a worker that waits for the database leaves its processor to three others"),
+    ("social", "backlog", "PHP's default where the system names none: 511"),
+    ("social", "jit", "PHP's default: nothing is compiled beyond its own bytecode"),
+    ("social", "stall_ms", "ours, because nothing is planted unless it is asked for"),
+    ("social", "stall_every_ms", "ours, because a window of 20 s then has two of them"),
+    ("social", "flush_log", "MariaDB's default, and the only one that loses no answered commit"),
+    ("social", "buffer_pool", "ours, because twice the data of 10 000 users fit into 256 MiB"),
+    ("social", "redo_log", "ours, because a log of 32 MiB is restored within a second"),
 ];
 
 /// The settings of every application that comes along and has some.
@@ -93,7 +103,7 @@ pub(super) fn settings() -> Result<Vec<Section>> {
 
 fn settings_of(name: &str) -> Result<Section> {
     let app = app::of_name(name)?;
-    let settings = app.services.iter().flat_map(|service| &service.settings);
+    let settings = app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings));
     let entries = settings.map(|setting| {
         let known = SETTINGS.iter().find(|(app, known, _)| *app == name && *known == setting.name);
         Entry {
