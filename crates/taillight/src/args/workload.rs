@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -95,6 +96,8 @@ enum Name {
     Cache,
     /// Requests to a web server.
     Web,
+    /// Sessions of viewers, who watch videos of a server in chunks.
+    Video,
     /// Lines to a null server, to test the ruler.
     Null,
 }
@@ -112,12 +115,40 @@ struct Choice {
     workload: Name,
 }
 
+/// The workloads that have options.
+fn all() -> [(Name, Command); 3] {
+    [
+        (Name::Cache, Cache::augment_args(alone("cache"))),
+        (Name::Web, Web::augment_args(alone("web"))),
+        (Name::Video, Video::augment_args(alone("video"))),
+    ]
+}
+
+fn alone(name: &'static str) -> Command {
+    Command::new(name).no_binary_name(true)
+}
+
 impl Args for AnyWorkload {
     fn augment_args(command: Command) -> Command {
-        let mut command = Cache::augment_args(Choice::augment_args(command));
-        for option in Web::augment_args(Command::new("web")).get_arguments() {
-            if !command.get_arguments().any(|there| there.get_id() == option.get_id()) {
-                command = command.arg(option.clone());
+        let mut command = Choice::augment_args(command);
+        let all = all();
+        for (place, (_, workload)) in all.iter().enumerate() {
+            for option in workload.get_arguments() {
+                let is_same = |(_, other): &&(Name, Command)| {
+                    other.get_arguments().any(|one| one.get_id() == option.get_id())
+                };
+                if all[..place].iter().any(|other| is_same(&other)) {
+                    continue;
+                }
+                // Workloads may mean different things by an option of one name: it is read once it is known which one is
+                // meant, and has another default in each.
+                let option = match all[place + 1..].iter().any(|other| is_same(&other)) {
+                    true if option.get_action().takes_values() => {
+                        option.clone().value_parser(clap::value_parser!(String)).default_value(None::<&str>)
+                    }
+                    _ => option.clone(),
+                };
+                command = command.arg(option);
             }
         }
         command
@@ -128,23 +159,45 @@ impl Args for AnyWorkload {
     }
 }
 
+/// What was typed of a workload's options, as it would stand on a command line of that workload.
+fn typed_again(command: &Command, matches: &ArgMatches) -> Vec<OsString> {
+    let mut words = Vec::new();
+    for option in command.get_arguments() {
+        let (id, Some(long)) = (option.get_id().as_str(), option.get_long()) else { continue };
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        if !option.get_action().takes_values() {
+            words.push(format!("--{long}").into());
+            continue;
+        }
+        for values in matches.get_raw_occurrences(id).into_iter().flatten() {
+            let before = words.len();
+            for value in values {
+                let mut word = OsString::from(format!("--{long}="));
+                word.push(value);
+                words.push(word);
+            }
+            if words.len() == before {
+                words.push(format!("--{long}").into());
+            }
+        }
+    }
+    words
+}
+
 impl FromArgMatches for AnyWorkload {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
-        let all = [
-            (Name::Cache, Cache::augment_args(Command::new("cache"))),
-            (Name::Web, Web::augment_args(Command::new("web"))),
-        ];
+        let all = all();
         let Choice { workload: chosen } = Choice::from_arg_matches(matches)?;
-        let own: Vec<String> = all
-            .iter()
-            .filter(|(name, _)| *name == chosen)
-            .flat_map(|(_, command)| command.get_arguments().map(|arg| arg.get_id().to_string()))
-            .collect();
+        let mut own = all.iter().find(|(name, _)| *name == chosen).map(|(_, command)| command.clone());
+        let is_own = |id: &str| {
+            own.iter().flat_map(Command::get_arguments).any(|option| option.get_id().as_str() == id)
+        };
         for (_, command) in all.iter().filter(|(name, _)| *name != chosen) {
             let typed = |arg: &&clap::Arg| {
                 let id = arg.get_id().as_str();
-                !own.iter().any(|other| other == id)
-                    && matches.value_source(id) == Some(ValueSource::CommandLine)
+                !is_own(id) && matches.value_source(id) == Some(ValueSource::CommandLine)
             };
             if let Some(option) = command.get_arguments().find(typed) {
                 let (long, other) = (option.get_long().unwrap_or_default(), command.get_name());
@@ -154,9 +207,12 @@ impl FromArgMatches for AnyWorkload {
                 return Err(Error::raw(ErrorKind::ArgumentConflict, text));
             }
         }
+        let Some(own) = &mut own else { return Ok(AnyWorkload(Workload::Null(Null {}))) };
+        let matches = own.try_get_matches_from_mut(typed_again(own, matches))?;
         Ok(AnyWorkload(match chosen {
-            Name::Cache => Workload::Cache(Box::new(Cache::from_arg_matches(matches)?)),
-            Name::Web => Workload::Web(Box::new(Web::from_arg_matches(matches)?)),
+            Name::Cache => Workload::Cache(Box::new(Cache::from_arg_matches(&matches)?)),
+            Name::Web => Workload::Web(Box::new(Web::from_arg_matches(&matches)?)),
+            Name::Video => Workload::Video(Box::new(Video::from_arg_matches(&matches)?)),
             Name::Null => Workload::Null(Null {}),
         }))
     }
@@ -195,8 +251,29 @@ mod tests {
         check("--keys 5 --files 10x4KiB", Err("--files is for the workload web; add --workload web"));
         check("--workload web --files=10x4KiB --verify checksum --yes", Ok("web"));
         check("--workload web --mix=get:100", Err("--mix is for the workload cache"));
+        check("--workload video --videos 5x1/8 --mix cloudsuite --popularity uniform", Ok("video"));
+        check("--workload video --mix get:100", Err("write table-1 or cloudsuite"));
+        check("--mix table-1", Err("shares in per cent"));
+        check("--workload video --videos 5x1 --playlist http://h/a", Err("cannot be used with"));
+        check("--videos 5x1/8", Err("--videos is for the workload video; add --workload video"));
         check("--workload null", Ok("null"));
         check("--workload null --keys 5", Err("--keys is for the workload cache"));
+    }
+
+    #[test]
+    fn an_option_means_what_it_means_to_its_workload() {
+        let of = |line: &str| parsed(line).unwrap().workload.0;
+        for line in ["", "--keys 500 --mix get:100 --verify --popularity uniform"] {
+            let alone = Cache::augment_args(alone("cache")).try_get_matches_from(line.split_whitespace());
+            let expect = Cache::from_arg_matches(&alone.unwrap()).unwrap();
+            assert_eq!(of(line), Workload::Cache(Box::new(expect)), "{line}");
+        }
+        let Workload::Video(video) = of("--workload video --mix cloudsuite --verify --speed=3") else {
+            panic!("another workload")
+        };
+        let mix = spec::workload::ClientMix::CloudSuite;
+        let verify = Some(spec::workload::Verify::Checksum);
+        assert_eq!(*video, Video { mix, verify, speed: 3, ..Video::default() });
     }
 
     #[test]
