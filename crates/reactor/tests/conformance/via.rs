@@ -135,7 +135,8 @@ pub(crate) fn what_is_limited_and_paused_comes_whole<R: Backend>() {
     let Some(mut reactor) = R::start() else { return };
     reactor.limit_receives(LIMIT);
     let (listener, address) = listener("127.0.0.1:0");
-    let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(16 << 10), ..Via::default() };
+    let via =
+        Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(16 << 10), ..Via::default() };
     let conn = reactor.connect_via(&address, &via).unwrap();
     let server = thread::spawn(move || {
         let (mut peer, _): (TcpStream, _) = listener.accept().unwrap();
