@@ -5,6 +5,7 @@
 
 mod canvas;
 mod curve;
+mod disk;
 mod distribution;
 mod flame;
 mod frame;

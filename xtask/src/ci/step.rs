@@ -109,6 +109,16 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "--cfg loom",
             tests(Slow, "tests of threads", "-p reactor -p cache-store --lib --target-dir target/loom loom"),
         ),
+        // To run them takes a nightly compiler; what they call is checked by any. They are a workspace of their own.
+        with_env(
+            "RUSTFLAGS",
+            "--cfg fuzzing",
+            cargo(
+                Slow,
+                "check of the fuzz targets",
+                "check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz",
+            ),
+        ),
         // What is off by default is compiled nowhere else: parquet, OTLP.
         cargo(
             Slow,

@@ -381,7 +381,10 @@ fn a_slow_reader_times_out_and_goes_on() {
 fn every_connection_of_a_session_takes_its_route() {
     let route = |seq: u64| {
         let address = IpAddr::from([10, 1, (seq / 256) as u8, (seq % 256) as u8]);
-        Route { via: Via { source: Some(address), receive_buffer: Some(65_536) }, read_rate: None }
+        Route {
+            via: Via { source: Some(address), receive_buffer: Some(65_536), ..Via::default() },
+            read_rate: None,
+        }
     };
     // The second answer never comes, so that the third is asked for over another connection.
     let script =
