@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openloop::{
-    Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
+    Closed, Distribution, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
 };
 use proto_http::{Method, Template};
 use reactor::Via;
@@ -224,7 +224,7 @@ impl Workload for Video {
         self.judge.read(&request, wire, bytes, &mut self.counts.answers)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
         let session = &self.sessions[job.session as usize];
         let library = &self.rules.library;
         let ask = session.ask(library);
