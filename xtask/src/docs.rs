@@ -101,7 +101,8 @@ pub(crate) fn due(repository: &Repository) -> Vec<String> {
             let why = if source.exists(&path) {
                 let made = content(file, &region, &[], &mut source);
                 let older = made.into_iter().flatten().find(|line| line.starts_with(tables::OLDER));
-                older.map(|line| line.trim_start_matches(tables::OLDER).replace(['`', '.'], ""))
+                older
+                    .map(|line| line.trim_start_matches(tables::OLDER).trim_end_matches('.').replace('`', ""))
             } else {
                 Some(" not in the tree".to_owned())
             };

@@ -62,6 +62,11 @@ impl Net {
         ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
     }
 
+    /// Likewise, with the mounts of this machine: `ip` gives a command a `/sys` without control groups, which podman needs.
+    pub(crate) fn within(&self, host: usize) -> Vec<String> {
+        vec!["nsenter".into(), format!("--net=/run/netns/{}", self.hosts[host])]
+    }
+
     /// A range of addresses that this machine routes to a host, which forwards them.
     pub(crate) fn route(&self, host: usize) -> String {
         // Far from those of this process's other switches, and on no real network.
