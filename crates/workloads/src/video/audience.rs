@@ -109,7 +109,7 @@ impl Audience {
             until,
             chunks: self.library.chunks_until(watched.rung, until),
             bandwidth,
-            hopeless: self.bandwidth == Bandwidth::Read && self.library.bit_rate(watched.rung) > bandwidth,
+            hopeless: self.bandwidth.is_limited() && self.library.bit_rate(watched.rung) > bandwidth,
             leaves,
             server: if self.servers > 1 { rng.random_range(0..self.servers) } else { 0 },
         }
