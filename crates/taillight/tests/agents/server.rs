@@ -212,7 +212,8 @@ fn what_it_may_not_start_is_refused() {
 fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_routed_there() {
     let Some(net) = Net::new(1) else { return };
     let range = net.route(SERVER);
-    let lab = Lab::on(net, &["--serve-range", &range]);
+    let before = net.within(SERVER);
+    let lab = Lab::with(net, &before, &["--serve-range", &range]);
     let load = |form: &str| {
         let words = format!(
             "--target sphinx --server-memory 64MiB --rate 1k --window 1s --form {form} --name {form}"

@@ -113,7 +113,8 @@ impl Testbed {
         // A connection that outlives its play calls itself by its socket, which lies in the folder.
         let ours = self.folder.path().display().to_string();
         let words = processes.iter().filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
-        let connections = words.filter(|words| words.starts_with("ssh") && words.contains(&ours));
+        let connections = words
+            .filter(|words| words.starts_with("ssh") && !words.starts_with("sshd") && words.contains(&ours));
         let folders = fs::read_dir(self.path("machine")).unwrap().flatten().map(|entry| entry.path());
         let named =
             |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("taillight"));
