@@ -1,6 +1,6 @@
 //! Addresses of clients that say their bandwidth, so that a server's side can keep it without a list of them.
 
-use std::net::Ipv4Addr;
+use core::net::Ipv4Addr;
 
 /// The first two bytes of the addresses of clients whose server paces them. Source: ours; they are loopback's, which every
 /// Linux machine has without being set up, and no program takes them by itself.

@@ -1,4 +1,4 @@
-use spec::workload::Delivery;
+use spec::workload::{Bandwidth, Delivery};
 use videos::Catalog;
 
 use super::*;
