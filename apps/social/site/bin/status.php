@@ -36,4 +36,13 @@ if ($body === false) {
     fwrite(STDERR, "{$argv[1]}: no answer\n");
     exit(1);
 }
-echo substr($text, $body + 4), "\n";
+$counters = json_decode(substr($text, $body + 4), true, 4, JSON_THROW_ON_ERROR);
+// How many requests wait is known to the kernel alone, where they come by a socket of the file system.
+if (str_starts_with($argv[1], 'unix:')) {
+    $line = (string) shell_exec('ss -xlH src ' . escapeshellarg(substr($argv[1], 5)) . ' 2>/dev/null');
+    if (preg_match('/LISTEN\s+(\d+)\s+(\d+)/', $line, $found) === 1) {
+        [, $counters['listen queue'], $counters['listen queue len']] = array_map(intval(...), $found);
+        unset($counters['max listen queue']);
+    }
+}
+echo json_encode($counters, JSON_THROW_ON_ERROR), "\n";

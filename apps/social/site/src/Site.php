@@ -129,7 +129,8 @@ final class Site
     {
         if ($error !== null) {
             // The path without its query, and no fields: what people write does not belong into a log.
-            error_log("{$this->request->method} {$this->request->path}: $error");
+            $place = basename($error->getFile()) . ':' . $error->getLine();
+            error_log("{$this->request->method} {$this->request->path}: $place: {$error->getMessage()}");
         }
     }
 }
