@@ -16,8 +16,15 @@ pub(crate) fn site_descriptions(bytes: &[u8]) {
     match Site::read("x", &text) {
         Ok(site) => {
             let lacks = site.lacks();
-            assert!(site.has_way(SocialOperation::Login, By::Page) && site.has_way(SocialOperation::Logout, By::Page));
-            assert!(SocialOperation::ALL.into_iter().all(|operation| site.has(operation) != lacks.contains(&operation)));
+            assert!(
+                site.has_way(SocialOperation::Login, By::Page)
+                    && site.has_way(SocialOperation::Logout, By::Page)
+            );
+            assert!(
+                SocialOperation::ALL
+                    .into_iter()
+                    .all(|operation| site.has(operation) != lacks.contains(&operation))
+            );
         }
         Err(error) => assert!(error.to_string().len() > "the description of the site x: ".len()),
     }

@@ -307,4 +307,3 @@ fn logins(social: &spec::workload::Social, rate_rps: Option<f64>, generator: &sp
     };
     ALLOWANCE_PER_LOGIN.mul_f64(users.clamp(0.0, f64::from(social.users.0)))
 }
-

@@ -17,7 +17,7 @@ pub(crate) enum LoadUnit {
 impl LoadUnit {
     /// That of a trial.
     pub(crate) fn of(trial: &Trial) -> LoadUnit {
-        if trial.sessions.is_some() { LoadUnit::Sessions } else { LoadUnit::Requests }
+        LoadUnit::of_all(std::iter::once(trial))
     }
 
     /// That of the trials of a load.
@@ -37,7 +37,9 @@ impl LoadUnit {
 
     /// A trial that failed before its first session has none, and is beside others that have.
     fn of_all<'a>(mut trials: impl Iterator<Item = &'a Trial>) -> LoadUnit {
-        if trials.any(|trial| trial.sessions.is_some()) { LoadUnit::Sessions } else { LoadUnit::Requests }
+        // A closed loop offers nothing: what it achieved is told in steps.
+        let in_sessions = |trial: &Trial| trial.sessions.is_some() && !trial.is_closed_loop();
+        if trials.any(in_sessions) { LoadUnit::Sessions } else { LoadUnit::Requests }
     }
 
     /// An offered load: `14.2 krps`, `2.50 sessions/s`.

@@ -62,10 +62,11 @@ fn viewers(experiment: &Experiment) -> Vec<String> {
 
 /// What is not as with the users of ISPASS'16 on a whole site, and what a closed loop leaves out.
 fn users(experiment: &Experiment) -> Vec<String> {
-    let of_social = |trial: &results::Trial| match trial.spec.as_ref().map(|spec| (&spec.workload, &spec.load)) {
-        Some((Workload::Social(social), load)) => Some((social.clone(), load.clone())),
-        _ => None,
-    };
+    let of_social =
+        |trial: &results::Trial| match trial.spec.as_ref().map(|spec| (&spec.workload, &spec.load)) {
+            Some((Workload::Social(social), load)) => Some((social.clone(), load.clone())),
+            _ => None,
+        };
     let Some((social, load)) = experiment.trials.iter().find_map(of_social) else { return Vec::new() };
     let closed = (load == spec::Load::Closed).then(|| {
         "Closed loop: each user thinks after an answer and only then asks again, so that a slow site is asked less, and what was \

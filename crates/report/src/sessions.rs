@@ -74,7 +74,8 @@ pub(crate) fn columns(subjects: &[Subject]) -> Vec<&'static Column> {
 pub(crate) fn in_words(point: &LoadPoint) -> Option<String> {
     let is_known = |column: &Column| point.told(column.read).is_some();
     let p95 = COLUMNS.iter().any(|column| column.head == "start-up p95" && is_known(column));
-    let said = [if p95 { "start-up p95" } else { "start-up p50" }, "stalls/h", "within", "rebuffer", "misses"];
+    let said =
+        [if p95 { "start-up p95" } else { "start-up p50" }, "stalls/h", "within", "rebuffer", "misses"];
     let known = |column: &&Column| said.contains(&column.head) && is_known(column);
     let figures = COLUMNS.iter().filter(known).map(|column| match column.head {
         "stalls/h" => format!("{} stalls an hour", column.of(point)),

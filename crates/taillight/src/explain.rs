@@ -72,9 +72,11 @@ const TOPICS: [Topic; 23] = [
     topic("video", "sessions of viewers: what is asked for and when, what they see, fields", || {
         Ok(video::chapter())
     }),
-    topic("social", "sessions of users of a social network: operations, limits, what is within them, fields", || {
-        Ok(social::chapter())
-    }),
+    topic(
+        "social",
+        "sessions of users of a social network: operations, limits, what is within them, fields",
+        || Ok(social::chapter()),
+    ),
     topic("null", "load on the null server, which validates the generator", || Ok(web::null())),
     topic("target", "the server under test: fields, forms, settings of applications", targets::chapter),
     topic("targets", "the settings of each application", || Ok(Chapter::of(targets::settings()?))),

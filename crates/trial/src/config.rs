@@ -23,6 +23,7 @@ use workloads::video::playlist::Listing;
 use workloads::web::{Pages, WebConfig};
 
 pub use cache::read as read_data_set;
+pub(crate) use social::logins;
 pub(crate) use video::{catalog as catalog_of, most_of, most_sessions};
 pub use web::urls;
 

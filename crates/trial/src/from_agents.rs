@@ -20,6 +20,7 @@ use workloads::web::FileSet;
 
 pub use options::agent_config;
 
+use crate::config::logins;
 use crate::live::{self, Gathered};
 use crate::task::Task;
 
@@ -62,10 +63,11 @@ impl Agents {
     ) -> Result<Recording> {
         let (spec, shares) = (&task.spec, self.coordinator.agents().len());
         let timing = [spec.time.warmup, spec.time.window, spec.generator.drain, spec.generator.timeout];
-        let takes = timing.iter().fold(ALLOWANCE, |sum, part| sum.saturating_add((*part).into()));
+        // Users of a site log in before the load.
+        let prepare_within = ALLOWANCE.saturating_add(logins(spec).into());
+        let takes = timing.iter().fold(prepare_within, |sum, part| sum.saturating_add((*part).into()));
         let part = |share| part::of(task, files, share, shares).to_json().to_string();
-        let load =
-            Load { specs: (0..shares).map(part).collect(), prepare_within: ALLOWANCE, end_within: takes };
+        let load = Load { specs: (0..shares).map(part).collect(), prepare_within, end_within: takes };
         let mut shown = task.live.then(|| Gathered::new(shares));
         let look_on = |_, line: &str| shown.iter_mut().for_each(|shown| show(shown, line));
         let changed = self.apply(spec)?;

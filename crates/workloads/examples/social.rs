@@ -84,10 +84,14 @@ fn measure(per_s: f64, seconds: u64, backend: Backend, address: &str, prints: bo
     };
     let known = Arc::new(Known::new(&config, "bench").expect("the parameters go together"));
     let connect = || TcpStream::connect(address);
-    let log_in = |user: u32| log_in(&known, user, &mut || connect()).unwrap_or_else(|error| panic!("{error}"));
+    let log_in =
+        |user: u32| log_in(&known, user, &mut || connect()).unwrap_or_else(|error| panic!("{error}"));
     let ready: Vec<Ready> = known.logged_in_before(ALONE).into_iter().map(log_in).collect();
     let plan = Plan {
-        endpoints: vec![Endpoint { address: Address::Tcp(address.parse().expect("an address")), connections: 0 }],
+        endpoints: vec![Endpoint {
+            address: Address::Tcp(address.parse().expect("an address")),
+            connections: 0,
+        }],
         load: Load::steady(Process::Poisson, Rate::new(users_per_s).expect("it is above 0")),
         clients: None,
         seed: 1,
@@ -125,7 +129,12 @@ fn print(recording: &Recording) {
     let lag = |percentile: f64| all.generator_lag.value_at(percentile).unwrap_or(Nanos::ZERO);
     let requests = recording.counters.iter().find(|(name, ..)| name == "requests_per_operation");
     let (asked, of) = requests.map_or((0, 1), |(_, asked, of)| (*asked, (*of).max(1)));
-    println!("operations   {:.0} a second, of {} due {} well", recording.achieved_rps(), tally.intended, tally.completed);
+    println!(
+        "operations   {:.0} a second, of {} due {} well",
+        recording.achieved_rps(),
+        tally.intended,
+        tally.completed
+    );
     println!("requests     {:.2} for each", asked as f64 / of as f64);
     println!("lag          p50 {}, p99 {}, longest {}", lag(50.0), lag(99.0), lag(100.0));
     println!("busy         {:.1} %", 100.0 * recording.busy_share());
@@ -157,9 +166,15 @@ fn page(head: &str, body: &str) -> Vec<u8> {
 impl Canned {
     fn new() -> Canned {
         let token = "<meta name=\"csrf\" content=\"0123456789abcdef0123456789abcdef\">";
-        let posts = "<article class=\"post\"><h2>A user</h2><p>Some words of a post on a wall.</p></article>".repeat(200);
+        let posts = "<article class=\"post\"><h2>A user</h2><p>Some words of a post on a wall.</p></article>"
+            .repeat(200);
         Canned {
-            home: page("200 OK", &format!("{token}<main id=\"home\" data-user=\"u\" data-post=\"5\" data-message=\"6\">{posts}")),
+            home: page(
+                "200 OK",
+                &format!(
+                    "{token}<main id=\"home\" data-user=\"u\" data-post=\"5\" data-message=\"6\">{posts}"
+                ),
+            ),
             login: page("200 OK", &format!("{token}<main id=\"login\">")),
             register: page("200 OK", &format!("{token}<main id=\"register\">")),
             received: Vec::new(),
@@ -168,7 +183,14 @@ impl Canned {
 
     fn answer(&self, method: &str, target: &str, out: &mut Vec<u8>) {
         let path = target.split('?').next().unwrap_or_default();
-        let see = |to: &str| page(&format!("303 See Other\r\nSet-Cookie: sid=0123456789abcdef0123456789abcdef; Path=/\r\nLocation: {to}"), "");
+        let see = |to: &str| {
+            page(
+                &format!(
+                    "303 See Other\r\nSet-Cookie: sid=0123456789abcdef0123456789abcdef; Path=/\r\nLocation: {to}"
+                ),
+                "",
+            )
+        };
         match (method, path) {
             ("GET", "/login") => out.extend_from_slice(&self.login),
             ("GET", "/register") => out.extend_from_slice(&self.register),

@@ -7,8 +7,18 @@ use crate::metadata::{Dependency, Package};
 use crate::repository::Repository;
 
 /// Crates without clocks, sockets and threads; the same input gives the same output on every machine.
-pub(super) const PURE: &[&str] =
-    &["units", "spec", "dist", "hist", "stats", "proto-memcache", "proto-http", "cache-store", "videos", "people"];
+pub(super) const PURE: &[&str] = &[
+    "units",
+    "spec",
+    "dist",
+    "hist",
+    "stats",
+    "proto-memcache",
+    "proto-http",
+    "cache-store",
+    "videos",
+    "people",
+];
 
 enum Rule {
     /// None of `from` may reach any of `to`.

@@ -113,7 +113,7 @@ impl Definition {
     /// The workload of the study, as far as its base says.
     fn workload(&self) -> Workload {
         let section = self.base.get("workload");
-        let read = section.and_then(|section| section.clone().try_into().ok());
+        let read = section.and_then(|section| section.clone().try_into::<Workload>().ok());
         let kind = || section?.get("kind")?.as_str().and_then(Workload::named);
         read.or_else(kind).unwrap_or_default()
     }

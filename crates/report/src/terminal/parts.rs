@@ -15,7 +15,9 @@ pub(super) fn parts(subjects: &[Subject], width: usize, ink: Ink) -> Vec<String>
     let [point] = subject.points.as_slice() else { return Vec::new() };
     let Some(trial) = typical(point) else { return Vec::new() };
     let mut parts = Vec::new();
-    for grid in [felt(trial), operations(trial), limits(trial), servers(trial), agents(trial)].into_iter().flatten() {
+    for grid in
+        [felt(trial), operations(trial), limits(trial), servers(trial), agents(trial)].into_iter().flatten()
+    {
         parts.push(String::new());
         parts.push(grid.render(width, ink));
     }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use clap::builder::ValueParser;
+use clap::builder::{OsStr, Resettable, ValueParser};
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
@@ -133,7 +133,7 @@ fn all() -> [(Name, Command); 4] {
     ]
 }
 
-/// The same option, whose values are texts; what goes together and what is left out is known once the workload is.
+/// The same option, whose values are texts; its default is that of the workload that is chosen.
 fn as_text(option: &Arg) -> Arg {
     let option = option.clone();
     if !option.get_action().takes_values() {
@@ -141,30 +141,19 @@ fn as_text(option: &Arg) -> Arg {
     }
     let shown = option.get_default_values().first().map(|value| value.to_string_lossy().into_owned());
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-    let mut plain = Arg::new(option.get_id().clone()).value_parser(ValueParser::string()).action(option.get_action().clone());
-    if let Some(long) = option.get_long() {
-        plain = plain.long(long.to_owned());
-    }
-    if let Some(short) = option.get_short() {
-        plain = plain.short(short);
-    }
-    if let Some(names) = option.get_value_names() {
-        plain = plain.value_names(names.to_vec());
-    }
-    if let Some(heading) = option.get_help_heading() {
-        plain = plain.help_heading(heading.to_owned());
-    }
-    if let Some(count) = option.get_num_args() {
-        plain = plain.num_args(count);
-        if count.min_values() == 0 {
-            // An option without its value stands for the one that its workload says.
-            plain = plain.default_missing_value("");
-        }
-    }
-    plain.help(match shown {
-        Some(shown) if !option.is_hide_default_value_set() => format!("{help} [default: {shown}]"),
-        _ => help,
-    })
+    // An option without its value stands for the one that its workload says.
+    let may_be_empty = is_optional(&option);
+    let plain = option.value_parser(ValueParser::string()).default_value(Resettable::<OsStr>::Reset);
+    let plain = match shown {
+        Some(shown) => plain.help(format!("{help} [default: {shown}]")),
+        None => plain,
+    };
+    if may_be_empty { plain.default_missing_value("") } else { plain }
+}
+
+/// Whether an option may be given without its value.
+fn is_optional(option: &Arg) -> bool {
+    option.get_num_args().is_some_and(|count| count.min_values() == 0)
 }
 
 impl Args for AnyWorkload {
@@ -189,9 +178,11 @@ impl FromArgMatches for AnyWorkload {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyWorkload, Error> {
         let all = all();
         let Choice { workload: chosen } = Choice::from_arg_matches(matches)?;
-        let typed = |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+        let typed =
+            |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
         let own = all.iter().find(|(name, _)| *name == chosen).map(|(_, command)| command);
-        let is_own = |arg: &&Arg| own.is_some_and(|own| own.get_arguments().any(|of| of.get_id() == arg.get_id()));
+        let is_own =
+            |arg: &&Arg| own.is_some_and(|own| own.get_arguments().any(|of| of.get_id() == arg.get_id()));
         for (_, command) in all.iter().filter(|(name, _)| *name != chosen) {
             let of_other = |arg: &&Arg| !is_own(arg) && typed(arg);
             if let Some(option) = command.get_arguments().find(of_other) {
@@ -210,7 +201,7 @@ impl FromArgMatches for AnyWorkload {
                 continue;
             }
             for value in matches.get_many::<String>(option.get_id().as_str()).into_iter().flatten() {
-                let is_left_out = value.is_empty() && option.get_num_args().is_some_and(|count| count.min_values() == 0);
+                let is_left_out = value.is_empty() && is_optional(option);
                 words.push(if is_left_out { format!("--{long}") } else { format!("--{long}={value}") });
             }
         }

@@ -53,7 +53,8 @@ fn answer(mut stream: &TcpStream, fails: &str) -> Option<()> {
         ("POST", "/login") => see("/", "Set-Cookie: sid=1; Path=/; HttpOnly\r\n"),
         ("POST", "/register" | "/logout") => see("/login", ""),
         ("GET", "/") => {
-            let home = format!("{TOKEN}<main id=\"home\" data-user=\"u\" data-post=\"1\" data-message=\"2\">");
+            let home =
+                format!("{TOKEN}<main id=\"home\" data-user=\"u\" data-post=\"1\" data-message=\"2\">");
             (200, tiers.to_owned(), home)
         }
         ("POST", "/ajax/friend") => json("{\"state\":\"friends\"}"),
@@ -122,8 +123,13 @@ fn an_error_page_with_status_200_is_a_miss() {
 
 #[test]
 fn a_site_without_these_users_is_refused_before_the_load() {
-    let mut command = taillight(&["load", "social", "--target", &served("POST /login"), "--rate", "5", "--json"]);
-    refuses(&mut command, 1, &["cannot be logged in before the load", "wrong redirect", "--users and --users-seed"]);
+    let mut command =
+        taillight(&["load", "social", "--target", &served("POST /login"), "--rate", "5", "--json"]);
+    refuses(
+        &mut command,
+        1,
+        &["cannot be logged in before the load", "wrong redirect", "--users and --users-seed"],
+    );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let gone = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
@@ -156,7 +162,8 @@ fn what_does_not_go_together_is_refused() {
 
 #[test]
 fn a_specification_has_what_the_mix_and_the_table_say() {
-    let mut command = taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--rate", "2", "--resolve"]);
+    let mut command =
+        taillight(&["load", "social", "--target", "http://127.0.0.1:1", "--rate", "2", "--resolve"]);
     let output = finish(&mut command);
     assert!(output.status.success(), "{}", text(&output));
     let whole: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

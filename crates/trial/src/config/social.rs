@@ -4,6 +4,7 @@ use anyhow::{Result, bail};
 use proto_http::Url;
 use spec::workload::{self, Assets};
 use spec::{Load, Spec, Workload};
+use units::Nanos;
 use workloads::social::{Site, SocialConfig};
 
 /// The workload of a specification on these servers; none where they are not known yet.
@@ -39,12 +40,26 @@ pub(super) fn config(social: &workload::Social, spec: &Spec, mut urls: Vec<Url>)
     Ok(config)
 }
 
+/// For each user that has to log in before a load. Source: four times what bcrypt of cost 10 takes here (63 ms), one at a time.
+const LOGIN: Nanos = Nanos::from_millis(250);
+
+/// About how long those who are there at the beginning of a load take to log in; nothing of other workloads.
+pub(crate) fn logins(spec: &Spec) -> Nanos {
+    let Workload::Social(social) = &spec.workload else { return Nanos::ZERO };
+    let operations = social.operations.map_or_else(|| social.mix.operations(), f64::from);
+    let users = match spec.load {
+        Load::Rate(rate) => rate.rps() * (operations - 1.0) * social.think_time.as_secs_f64(),
+        _ => f64::from(spec.generator.connections),
+    };
+    Nanos((LOGIN.0 as f64 * users.clamp(0.0, f64::from(social.users.0))) as u64)
+}
+
 /// Whether a load goes together with users of a site.
 ///
 /// Errors: it does not.
 pub(super) fn check(spec: &Spec) -> Result<()> {
     let generator = &spec.generator;
-    if generator.think > units::Nanos::ZERO {
+    if generator.think > Nanos::ZERO {
         bail!("--think {}: users think for --think-time; leave it out", generator.think);
     }
     if let Workload::Social(social) = &spec.workload

@@ -100,6 +100,8 @@ impl Session {
     /// One who has logged in: the next operation of the session, which is due after a thought from now.
     pub(super) fn goes_on(mut self, known: &Known) -> (Session, Step) {
         self.is_logged_in = true;
+        // Whether the session had begun with a new user is past.
+        self.operation = SocialOperation::Login;
         let step = self.next(Nanos::ZERO, known);
         (self, step)
     }
@@ -180,7 +182,13 @@ impl Session {
         } else {
             self.left -= 1;
             let drawn = known.draw.operation(&mut self.rng);
-            if self.is_logged_in { drawn } else { (SocialOperation::Login, By::Page) }
+            if self.is_logged_in {
+                drawn
+            } else {
+                // The site may know the user by what failed half-way, and shows no login then.
+                self.jar.clear();
+                (SocialOperation::Login, By::Page)
+            }
         };
         self.begin(operation, by, offset, known);
         Step { offset, operation: operation.place() }

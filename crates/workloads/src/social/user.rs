@@ -17,7 +17,7 @@ use crate::social::session::Session;
 /// The kind of error of a session for which no user is left.
 const NO_USER: &str = "no user";
 /// The user of such a session.
-const NOBODY: u32 = u32::MAX;
+const NO_ONE: u32 = u32::MAX;
 /// Numbers of sessions from here on are those of sessions that were under way when the load began.
 const FROM_BEFORE: u64 = 1 << 48;
 
@@ -122,7 +122,7 @@ impl Workload for Social {
     fn draw(&mut self, seq: u64, parts: &mut Parts<Job>) -> usize {
         let user = self.offline.draw(&mut self.rng);
         let rng = self.known.streams.stream(ARRIVING, seq);
-        let session = Session::new(user.unwrap_or(NOBODY), seq, rng, &self.known);
+        let session = Session::new(user.unwrap_or(NO_ONE), seq, rng, &self.known);
         if user.is_none() {
             let Share { thread, threads, .. } = self.share;
             let own = (thread..self.known.config.users).step_by(threads.max(1) as usize).count();
@@ -165,7 +165,7 @@ impl Workload for Social {
         let session = &mut self.sessions[job.session as usize];
         let next = session.ended(ended, &self.known, &mut self.counts);
         if next == Next::End {
-            if session.user != NOBODY {
+            if session.user != NO_ONE {
                 self.offline.take_back(session.user);
             }
             self.free.push(job.session);

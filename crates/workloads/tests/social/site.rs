@@ -209,6 +209,7 @@ impl Logic {
             logic.next
         };
         match (asked.method, asked.path) {
+            ("GET", "/login" | "/register") if user.is_some() => see("/", ""),
             ("GET", "/login" | "/register") => {
                 let (sid, set) = match &asked.sid {
                     Some(sid) => (sid.clone(), String::new()),
