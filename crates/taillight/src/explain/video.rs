@@ -1,6 +1,5 @@
 //! The chapter on video: what a session is, from when to when, what viewers see, and what is a miss.
 
-use spec::workload::Video;
 use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
 
 use super::chapter::{Chapter, Entry, Section};
