@@ -285,7 +285,9 @@ mod tests {
         assert_eq!(slow.remove(0), ("slow tests", ignored.to_owned()));
         assert!(slow[0].1.starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
         let formats = "cargo test -p export --all-features --locked --no-fail-fast -- --show-output";
-        assert_eq!(slow[2].1, formats);
+        assert_eq!(slow[3].1, formats);
+        let fuzz = "RUSTFLAGS='--cfg fuzzing' cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz";
+        assert_eq!(slow[1].1, fuzz);
         let aarch64 = ("unit tests for aarch64", "cargo xtask aarch64 --core --no-install".into());
         assert_eq!(slow.last(), Some(&aarch64));
     }

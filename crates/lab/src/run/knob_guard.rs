@@ -351,7 +351,7 @@ mod tests {
             let changes = changes_this_machine(&crate::sample::spec(text), &Agents::default(), false);
             assert_eq!(changes, !expect.is_empty(), "{text}");
         };
-        let of = |more: &str| format!("knobs = []\nworkload.name = 'video'\ntarget.server = 'video'\n{more}");
+        let of = |more: &str| format!("knobs = []\nworkload.kind = 'video'\ntarget.server = 'video'\n{more}");
         check(&of(""), &[]);
         check(&of("workload.bandwidth = 'pace'"), &["client.pace=on"]);
         check(
