@@ -278,7 +278,7 @@ fn the_site_runs_without_root_and_a_kill_leaves_nothing_of_it() {
     std::io::Write::write_all(&mut stream, b"GET /.ready HTTP/1.0\r\nHost: test\r\n\r\n").unwrap();
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ready"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("\r\n\r\nready\n"), "{answer}");
     let started = descendants(child.id());
     let names: Vec<String> = started
         .iter()
