@@ -273,10 +273,10 @@ mod tests {
             assert_eq!(sent(&jar, page(path, 10)), expect, "{path}");
         };
         check("/", "sid=d=f");
-        check("/chat", "sid=d=f; here =1");
-        check("/chat?a", "sid=d=f; here =1");
+        check("/chat", "sid=d=f; here=1");
+        check("/chat?a", "sid=d=f; here=1");
         check("/chats", "sid=d=f");
-        check("/chat/u1/x", "sid=d=f; here =1; deep=2");
+        check("/chat/u1/x", "sid=d=f; here=1; deep=2");
         check("", "sid=d=f");
         assert!(jar.has(b"sid") && !jar.has(b"sid=") && jar.len() == 3);
     }

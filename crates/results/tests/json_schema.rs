@@ -126,6 +126,7 @@ fn full_trial() -> Trial {
     Trial {
         spec: Some(spec::Spec::default()),
         found: Found {
+            lacks: vec!["live-feed".into()],
             server_version: Some("1.6".into()),
             servers: vec!["a:1".into()],
             pages: Some(5),

@@ -56,7 +56,7 @@ pub fn log_in<S: Read + Write>(
 ) -> Result<Ready, LoginError> {
     let failed = |problem: String| LoginError { user: known.people.name(user), problem };
     let rng = known.streams.stream(UNDERWAY, u64::from(user));
-    let mut session = Session::new(user, 0, rng, known).to_log_in(known);
+    let mut session = Session::new(user, 0, rng, known).before_login(known);
     let mut stream = connect().map_err(|error| failed(error.to_string()))?;
     let (mut scratch, mut out) = ([Vec::new(), Vec::new()], Vec::new());
     // An operation has a bounded number of requests, of which each is redirected a bounded number of times.

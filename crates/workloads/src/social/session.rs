@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// The same user logs in first, whatever was drawn.
-    pub(super) fn to_log_in(mut self, known: &Known) -> Session {
+    pub(super) fn before_login(mut self, known: &Known) -> Session {
         self.begin(SocialOperation::Login, By::Page, Nanos::ZERO, known);
         self
     }
