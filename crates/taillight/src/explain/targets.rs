@@ -84,7 +84,11 @@ const SETTINGS: [(&str, &str, &str); 38] = [
     ("video-server", "stall", "ours, because nothing is planted unless it is asked for"),
     ("social", "cache", "ISPASS'16 §IV-B1: memcached keeps the results of queries"),
     ("social", "hash_cost", "PHP's default until 8.3: a cost of 10"),
-    ("social", "workers", "ours, because a worker that waits for the database leaves its processor to three others"),
+    (
+        "social",
+        "workers",
+        "ours, because a worker that waits for the database leaves its processor to three others",
+    ),
     ("social", "backlog", "PHP's default where the system names none: 511"),
     ("social", "jit", "PHP's default: nothing is compiled beyond its own bytecode"),
     ("social", "stall_ms", "ours, because nothing is planted unless it is asked for"),

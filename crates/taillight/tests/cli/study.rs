@@ -62,19 +62,19 @@ const KINDS: [&str; 7] = [
 ];
 
 #[test]
-fn a_study_of_each_kind_runs_in_its_smoke_form() {
+fn a_study_of_each_kind_has_its_smoke_run() {
     smoke(KINDS.map(str::to_owned));
 }
 
 #[test]
 #[ignore = "slow: cargo xtask ci --all runs it"]
-fn every_study_runs_in_its_smoke_form() {
+fn every_study_has_its_smoke_run() {
     let names = names();
     assert!(names.len() >= 15, "{names:?}");
     smoke(names.into_iter().filter(|name| !KINDS.contains(&name.as_str())));
 }
 
-/// Runs studies in their smoke forms.
+/// Makes the smoke runs of studies.
 fn smoke(names: impl IntoIterator<Item = String>) {
     for name in names {
         let out = TempDir::new().unwrap();

@@ -29,16 +29,14 @@ const WAIT_TRIALS: u32 = 10;
 /// Source: what machines drift from block to block stays within some tolerances (3 % by default); a compiler beside the
 /// server left a tenth and less.
 const FAR: f64 = 10.0;
-/// From this share of the windows on, the host may have moved a maximum.
-///
-/// Source: a trial that sustains its rate in the other half shows it in the medians.
+/// From this share of the windows on, the host may have moved a maximum. Source: a trial that sustains its rate in the other
+/// half shows it in the medians.
 const WINDOWS: f64 = 0.5;
 /// A load below this share of the maximum does not overload a server whose maximum is known to some per cent.
 const WELL_BELOW: f64 = 0.95;
 
-/// So many times as long as it was asked for a window may be at most, where few sessions arrive.
-///
-/// Source: ours; of a window of 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
+/// So many times as long as it was asked for a window may be at most, where few sessions arrive. Source: ours; of a window of
+/// 60 s it makes 8 minutes, in which enough arrive from one in 15 s on.
 const LONGER_WINDOW: u32 = 8;
 
 /// What came of a search for the maximum.
