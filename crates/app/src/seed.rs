@@ -174,8 +174,7 @@ impl Plan {
             let people = self.people?;
             Some(self.make_seed(store, seeded, service, people, tell))
         };
-        let mut of = of;
-        self.app().stores.iter().filter_map(|store| of(store)).collect()
+        self.app().stores.iter().filter_map(of).collect()
     }
 
     fn make_seed(

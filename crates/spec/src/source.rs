@@ -6,7 +6,7 @@
 const OURS: &str = "ours, because ";
 
 /// How other sources begin: publications, programs, standards.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 18] = [
     "IISWC'17",
     "ANCS'19",
     "ISPASS'16",
@@ -15,6 +15,8 @@ const KNOWN: [&str; 16] = [
     "mutilate",
     "wrk2",
     "nginx",
+    "PHP",
+    "MariaDB",
     "Linux",
     "Intel",
     "RFC ",
