@@ -93,7 +93,7 @@ pub(super) fn settings() -> Result<Vec<Section>> {
 
 fn settings_of(name: &str) -> Result<Section> {
     let app = app::of_name(name)?;
-    let settings = app.services.iter().flat_map(|service| &service.settings);
+    let settings = app.settings.iter().chain(app.services.iter().flat_map(|service| &service.settings));
     let entries = settings.map(|setting| {
         let known = SETTINGS.iter().find(|(app, known, _)| *app == name && *known == setting.name);
         Entry {

@@ -307,11 +307,13 @@ fn each_trial_but_the_first_begins_with_a_reset_unless_none_is_asked_for() {
     let root = tempfile::tempdir().unwrap();
     let check = |reset: &[&str], restarts: u64| {
         let out = root.path().join(format!("results-{restarts}"));
-        let words = ["load", "social", "--users", "100", "--rate", "0.2", "--repeats", "2", "--window", "500ms"];
+        let words =
+            ["load", "social", "--users", "100", "--rate", "0.2", "--repeats", "2", "--window", "500ms"];
         let rest = ["--warmup", "100ms", "--server-set", "hash_cost=4", "--out", out.to_str().unwrap()];
         let mut command = taillight(&[&words[..], &rest, reset].concat());
         let output = finish(command.env("TAILLIGHT_CACHE", root.path().join("cache")));
-        let folder = fs::read_dir(&out).unwrap_or_else(|_| panic!("{}", text(&output))).next().unwrap().unwrap();
+        let folder =
+            fs::read_dir(&out).unwrap_or_else(|_| panic!("{}", text(&output))).next().unwrap().unwrap();
         let result = fs::read_to_string(folder.path().join("result.json")).unwrap();
         let result: serde_json::Value = serde_json::from_str(&result).unwrap();
         assert_eq!(result["trials"].as_array().map(Vec::len), Some(2), "{}", text(&output));
