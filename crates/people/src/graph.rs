@@ -214,7 +214,7 @@ impl Drawing {
 
 /// A number below `n`. Its share is wrong by less than n / 2⁶⁴.
 pub(crate) fn below(rng: &mut Rng, n: usize) -> usize {
-    (u128::from(rng.next_u64()) * n as u128 >> 64) as usize
+    ((u128::from(rng.next_u64()) * n as u128) >> 64) as usize
 }
 
 /// A number from 0 to below 1.
