@@ -13,12 +13,13 @@
 //! stays a matter of a second in a tree that does not compile. Behind the tables may stand what they measure, as in
 //! `hit-ratios; of crates/sphinx/src, crates/cache-store/src`; without it that is the generator, the targets and the study.
 //!
-//! A region whose result is not there yet keeps what was typed, of which a line begins with `**Typed by hand**` and says
-//! when.
+//! A region whose result is not in the tree holds the commands that measure it and no figure; `findings` refuses all else
+//! there. Each study's README has a region.
 
 mod age;
 mod region;
 mod tables;
+mod unmeasured;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -59,7 +60,7 @@ trait Source {
 /// Rewrites the regions that differ from what their results give. Returns what is left for a person to mend.
 pub(crate) fn write(repository: &Repository) -> Result<Vec<Finding>, String> {
     let mut source = Tree::new(repository);
-    let mut left = sizes(repository);
+    let mut left: Vec<Finding> = sizes(repository).into_iter().chain(without_region(repository)).collect();
     for (file, text) in repository.ending(".md") {
         let made = document(file, text, &mut source);
         if made.text != text {
@@ -77,7 +78,46 @@ pub(crate) fn findings(repository: &Repository) -> Vec<Finding> {
     let mut source = Tree::new(repository);
     let documents = repository.ending(".md");
     let differ = documents.flat_map(|(file, text)| document(file, text, &mut source).findings);
-    differ.chain(sizes(repository)).collect()
+    differ.chain(sizes(repository)).chain(without_region(repository)).collect()
+}
+
+/// Studies whose README says neither what was measured nor how it is.
+fn without_region(repository: &Repository) -> Vec<Finding> {
+    let of_study = |file: &str| file.starts_with("studies/") && file.matches('/').count() == 2;
+    let readmes = repository.ending("/README.md").filter(|(file, _)| of_study(file));
+    let without = readmes.filter(|(_, text)| region::all(text).next().is_none());
+    let remedy = "end it with <!-- generated: result.taillight.tgz claims --> and <!-- end generated -->";
+    without.map(|(file, _)| Finding::file(file, "has no region for its result", remedy)).collect()
+}
+
+/// The results that regions name and that are not in the tree or older than what they measure: where, and what measures
+/// them, in the order of the documents.
+pub(crate) fn due(repository: &Repository) -> Vec<String> {
+    let mut source = Tree::new(repository);
+    let mut due: Vec<(String, String)> = Vec::new();
+    for (file, text) in repository.ending(".md") {
+        for region in region::all(text).flatten() {
+            let Some(path) = resolve(file, region.result) else { continue };
+            let why = if source.exists(&path) {
+                let made = content(file, &region, &[], &mut source);
+                let older = made.into_iter().flatten().find(|line| line.starts_with(tables::OLDER));
+                older
+                    .map(|line| line.trim_start_matches(tables::OLDER).trim_end_matches('.').replace('`', ""))
+            } else {
+                Some(" not in the tree".to_owned())
+            };
+            if let Some(why) = why.filter(|_| due.iter().all(|(known, _)| *known != path)) {
+                due.push((path, why));
+            }
+        }
+    }
+    let lines = |(path, why): (String, String)| {
+        let commands = unmeasured::commands(&path).unwrap_or_default();
+        std::iter::once(format!("{path}:{why}"))
+            .chain(commands.into_iter().map(|command| format!("    {command}")))
+            .collect::<Vec<_>>()
+    };
+    due.into_iter().flat_map(lines).collect()
 }
 
 /// Packed results that are too large for a tree.
@@ -143,8 +183,8 @@ fn content(
     if let Some(gone) = region.of.iter().find(|path| !source.exists(path)) {
         return Err(format!("there is no {gone} for its tables to measure"));
     }
-    if !source.exists(&path) && old.iter().any(|line| line.starts_with(tables::TYPED)) {
-        return Ok(old.iter().map(|line| (*line).to_owned()).collect());
+    if !source.exists(&path) {
+        return unmeasured::lines(&path);
     }
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let tables = source.tables(&path)?;

@@ -33,6 +33,7 @@ cargo xtask ci               install what the tests need, then format, tidy, cli
 cargo xtask ci --all         also what takes long to compile and rarely breaks, and the unit tests for aarch64
 cargo xtask docs             write the measured tables in the documents from the packed results beside them
 cargo xtask docs --check     only say which differ from what their result gives; part of tidy
+cargo xtask docs --due       the results that are missing or older than what they measure, with what measures them
 cargo xtask ci --no-install  with what is there; says what that leaves out
 cargo xtask tools [--all]    only what `ci` does first: install what the tests need
 cargo xtask ci --shuffle     the tests of each program in a random order, which the shown --shuffle-seed repeats
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["docs"] => docs(false),
         ["docs", "--check"] => docs(true),
+        ["docs", "--due"] => due(),
         ["aarch64", words @ ..] => aarch64::run_checks(words),
         ["qemu", words @ ..] => qemu::run_guests(words),
         ["tools"] => Ok(ci::tools_for(ci::Tier::Fast)),
@@ -81,6 +83,13 @@ fn docs(check: bool) -> Result<bool, String> {
     let repository = Repository::read()?;
     let findings = if check { docs::findings(&repository) } else { docs::write(&repository)? };
     Ok(print("docs", &findings))
+}
+
+/// Prints which results are to be measured, and how.
+fn due() -> Result<bool, String> {
+    let repository = Repository::read()?;
+    docs::due(&repository).iter().for_each(|line| println!("{line}"));
+    Ok(true)
 }
 
 /// Prints what tidy finds; true where that is nothing.

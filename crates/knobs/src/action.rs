@@ -91,6 +91,12 @@ pub enum Step {
         /// Its value.
         value: u64,
     },
+    /// Has connections that are accepted below a control group paced by their clients' addresses. Undone by detaching the
+    /// program that does it.
+    Pace {
+        /// The group's folder.
+        group: PathBuf,
+    },
     /// Runs a daemon with these arguments, or sees to it that none runs.
     Daemon {
         /// The program's name.
@@ -116,9 +122,14 @@ impl Action {
                 into_file(pids, &group.join("tasks"), "$tid", "for tid in $(ls /proc/$pid/task); do ")
             }
             Step::Tool { set, unset, want, namespace, .. } => {
-                within(namespace.as_ref(), &command(set, unset, want.as_deref()).join(" "), false)
+                let words: Vec<String> =
+                    command(set, unset, want.as_deref()).iter().map(|word| in_shell(word)).collect();
+                within(namespace.as_ref(), &words.join(" "), false)
             }
             Step::Register { cpu, register, value } => format!("wrmsr -p {cpu} {register:#x} {value:#x}"),
+            Step::Pace { group } => {
+                format!("bpftool cgroup attach {} sock_ops name taillight_pace multi", group.display())
+            }
             Step::Daemon { name, run: None } => format!("systemctl stop {name}"),
             Step::Daemon { name, run: Some(run) } => format!("systemctl stop {name}; {}", run.join(" ")),
         }
@@ -139,6 +150,7 @@ impl Action {
             Step::Tasks { group, .. } => format!("cat {}", group.join("tasks").display()),
             Step::Tool { show, namespace, .. } => within(namespace.as_ref(), &show.join(" "), false),
             Step::Register { cpu, register, .. } => format!("rdmsr -p {cpu} {register:#x}"),
+            Step::Pace { group } => format!("bpftool cgroup list {}", group.display()),
             Step::Daemon { name, .. } => format!("pgrep -a {name}"),
         }
     }
@@ -159,6 +171,7 @@ impl Action {
             }
             Step::Tool { unset, want: Some(_), .. } => unset.join(" "),
             Step::Tool { set, want: None, .. } => set.join(" "),
+            Step::Pace { .. } => "the program is detached".into(),
             Step::Daemon { .. } => "it runs again as before".into(),
         }
     }
@@ -204,6 +217,15 @@ fn within(namespace: Option<&Namespace>, line: &str, needs_shell: bool) -> Strin
     match namespace.name() {
         Some(name) => format!("ip netns exec {name} {shell}"),
         None => format!("nsenter --net={} {shell}", namespace.file.display()),
+    }
+}
+
+/// A word of a command, as a shell takes it for one.
+fn in_shell(word: &str) -> String {
+    if word.contains(char::is_whitespace) {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    } else {
+        word.into()
     }
 }
 

@@ -8,6 +8,7 @@ use rustix::fs::{Access, Mode, OFlags, access, openat};
 
 use crate::daemon;
 use crate::namespace::{Namespace, Sysfs};
+use crate::pacing;
 
 /// What the engine does to a host: this machine, or a test's.
 ///
@@ -33,6 +34,10 @@ pub trait Kernel: Send + Sync {
     fn register(&self, cpu: usize, register: u32) -> io::Result<u64>;
     /// Writes a model-specific register.
     fn set_register(&self, cpu: usize, register: u32, value: u64) -> io::Result<()>;
+    /// Whether connections that are accepted below a control group are paced by their clients' addresses.
+    fn paces(&self, group: &Path) -> io::Result<bool>;
+    /// Has them paced, or not.
+    fn set_pacing(&self, group: &Path, on: bool) -> io::Result<()>;
     /// The command line of the daemon called `name`, if it runs.
     fn daemon(&self, name: &str) -> io::Result<Option<Vec<String>>>;
     /// Has the daemon run with these arguments, or not at all.
@@ -139,6 +144,14 @@ impl Kernel for LocalKernel {
     fn set_register(&self, cpu: usize, register: u32, value: u64) -> io::Result<()> {
         let file = OpenOptions::new().write(true).open(self.path(&msr(cpu)))?;
         file.write_all_at(&value.to_le_bytes(), register.into())
+    }
+
+    fn paces(&self, group: &Path) -> io::Result<bool> {
+        pacing::is_attached(&self.path(group))
+    }
+
+    fn set_pacing(&self, group: &Path, on: bool) -> io::Result<()> {
+        pacing::attach(&self.path(group), on)
     }
 
     fn daemon(&self, name: &str) -> io::Result<Option<Vec<String>>> {

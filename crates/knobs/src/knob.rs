@@ -48,6 +48,11 @@ pub enum Knob {
         /// By which queueing discipline.
         by: Shaper,
     },
+    /// `client.pace=on`: connections to clients whose address says a bandwidth are paced at it.
+    ClientPace,
+    /// `client.shape=25mbit`: a link for each client whose address is one of those of links, in equal ratios up to this bandwidth.
+    /// Units: bits per second.
+    ClientShape(u64),
     /// `cache.ways=0-3`, `cache.ways=0-3@2`: the last-level cache's ways that may be filled.
     CacheWays {
         /// The ways.
@@ -185,6 +190,8 @@ impl fmt::Display for Knob {
                 let by = if *by == Shaper::Tbf { ":tbf" } else { "" };
                 write!(f, "net.rate={}{by}", quantity::write(*bits, BITS))
             }
+            Knob::ClientPace => f.write_str("client.pace=on"),
+            Knob::ClientShape(fastest) => write!(f, "client.shape={}", quantity::write(*fastest, BITS)),
             Knob::CacheWays { ways, cpus: None } => write!(f, "cache.ways={ways}"),
             Knob::CacheWays { ways, cpus: Some(cpus) } => write!(f, "cache.ways={ways}@{cpus}"),
             Knob::IrqAffinity(cpus) => write!(f, "irq.affinity={cpus}"),

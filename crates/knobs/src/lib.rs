@@ -23,6 +23,7 @@ mod knob;
 mod moved;
 mod namespace;
 pub mod overhead;
+mod pacing;
 mod plan;
 mod profile;
 mod reading;

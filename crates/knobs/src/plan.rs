@@ -2,6 +2,7 @@
 
 mod cache;
 mod cgroup;
+mod clients;
 mod disk;
 mod frequency;
 mod irq;
@@ -124,6 +125,8 @@ impl<'a> Planner<'a> {
             Knob::DiskRead { bytes, at } => self.disk_read(*bytes, at.as_deref()),
             Knob::ReadAhead { bytes, at } => self.read_ahead(*bytes, at.as_deref()),
             Knob::NetRate { bits, by } => self.net_rate(*bits, *by),
+            Knob::ClientPace => self.client_pace(),
+            Knob::ClientShape(fastest) => self.client_shape(*fastest),
             Knob::CacheWays { ways, cpus } => self.cache_ways(ways, cpus.as_ref()),
             Knob::IrqAffinity(cpus) => self.irq_affinity(cpus),
             Knob::Irqbalance(balancing) => self.irqbalance(*balancing),

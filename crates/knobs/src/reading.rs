@@ -14,6 +14,11 @@ pub enum Reading {
         /// Such as `7a11:1`.
         handle: String,
     },
+    /// `there` where a line of the output has these words, one after the other.
+    Line {
+        /// Such as `local 198.18.0.0/22`.
+        has: String,
+    },
     /// `ethtool -l`: combined queues now.
     Channels,
     /// `ethtool -k`: a feature.
@@ -47,6 +52,11 @@ impl Reading {
                 let words = tc_line(text, handle)?;
                 let at = words.iter().position(|word| *word == "rate")?;
                 Some(bits(words.get(at + 1)?)?.to_string())
+            }
+            Reading::Line { has } => {
+                let words =
+                    |text: &str| format!(" {} ", text.split_whitespace().collect::<Vec<_>>().join(" "));
+                text.lines().any(|line| words(line).contains(&words(has))).then(|| "there".into())
             }
             Reading::Channels => {
                 let (_, now) = text.split_once("Current hardware knobs:")?;
@@ -186,6 +196,10 @@ Filter: 100
         let class = "class htb 7a11:1 root prio 0 rate 1Gbit ceil 1Gbit burst 125000b cburst 125000b\n";
         check(Reading::Rate { handle: handle("7a11:1") }, class, Some("1000000000"));
         check(Reading::Rate { handle: handle("7a11:1") }, "class htb 7a11:1 root rate lots\n", None);
+        let line = |has: &str| Reading::Line { has: has.into() };
+        check(line("tbf 7a12:"), QDISCS, Some("there"));
+        check(line("tbf 7a1"), QDISCS, None);
+        check(line("x"), "", None);
         check(Reading::Channels, CHANNELS, Some("8"));
         check(Reading::Channels, "", None);
         let ntuple = || Reading::Feature { name: "ntuple-filters".into() };

@@ -54,6 +54,7 @@ impl Step {
                 Ok(reading.find(&kernel.run(show, namespace.as_ref(), held)?))
             }
             Step::Register { cpu, register, .. } => Ok(Some(hex(kernel.register(*cpu, *register)?))),
+            Step::Pace { group } => Ok(kernel.paces(group)?.then(|| THERE.into())),
             Step::Daemon { name, .. } => {
                 let line = kernel.daemon(name)?;
                 line.map(|line| serde_json::to_string(&line).map_err(io::Error::other)).transpose()
@@ -65,7 +66,7 @@ impl Step {
     pub(crate) fn wanted(&self) -> State {
         match self {
             Step::Write { value, .. } => Some(value.clone()),
-            Step::Directory { .. } | Step::Tasks { .. } => Some(THERE.into()),
+            Step::Directory { .. } | Step::Tasks { .. } | Step::Pace { .. } => Some(THERE.into()),
             Step::Enable { .. } => Some(ENABLED.into()),
             Step::Move { pids, group, .. } => Some(moved::wanted(pids, group)),
             Step::Tool { want, .. } => want.clone(),
@@ -93,6 +94,7 @@ impl Step {
                 moved::put(kernel, mount, group, state.as_deref().unwrap_or_default())
             }
             Step::Tasks { pids, group } => put_tasks(kernel, pids, group),
+            Step::Pace { group } => kernel.set_pacing(group, state.is_some()),
             Step::Tool { set, unset, namespace, .. } => {
                 let command = command(set, unset, state.as_deref());
                 if command.is_empty() {
@@ -143,6 +145,7 @@ impl Step {
     pub(crate) fn cannot_restore(&self, before: &State) -> Option<String> {
         match self {
             Step::Tool { reading, .. } => reading.cannot_restore(before.as_deref()).map(str::to_owned),
+            Step::Pace { .. } if before.is_some() => Some("another process paces clients already".into()),
             Step::Directory { path } if before.is_some() => {
                 Some(format!("{} exists already and was not created by Taillight", path.display()))
             }

@@ -69,6 +69,11 @@ pub trait Search {
         false
     }
 
+    /// Whether it ended without an answer because one trial after the other was invalid.
+    fn is_futile(&self) -> bool {
+        false
+    }
+
     /// Goes on where the host had disturbed it, with what undisturbed trials have shown so far.
     fn resume(&mut self) {}
 

@@ -34,7 +34,7 @@ fn achieved_share(trial: &Trial) -> f64 {
         return trial.achieved_rps * trial.window_s / due;
     }
     let possible = trial.counters.get("possible_steps_completed").copied();
-    possible.unwrap_or(trial.arrivals.completed as f64 / due)
+    possible.unwrap_or(trial.arrivals.completed as f64 / due.max(1.0))
 }
 
 /// The throughput in the unit of what was offered: requests, or sessions, a second.

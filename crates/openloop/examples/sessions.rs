@@ -211,7 +211,7 @@ impl Workload for Players {
 
     fn route(&self, job: &Player) -> Route {
         let rate = ReadRate { bits_per_s: CLASSES[job.class as usize].0, burst: BURST };
-        Route { via: Via { source: None, receive_buffer: Some(BURST) }, read_rate: Some(rate) }
+        Route { via: Via { receive_buffer: Some(BURST), ..Via::default() }, read_rate: Some(rate) }
     }
 
     fn request(&mut self, job: &mut Player, _: u16, out: &mut Vec<u8>) {

@@ -49,11 +49,7 @@ pub trait Workload {
 
     /// The server has closed the connection cleanly while `job` waits for its answer: what that makes of it, where
     /// the close is the answer's end or cuts it off, and what follows. `None`: it was not answered.
-    fn closed(
-        &mut self,
-        _: &mut Self::Job,
-        _: &mut Self::Wire,
-    ) -> Option<(Result<(), Fault>, Then<Self::Job>)> {
+    fn closed(&mut self, _: &mut Self::Job, _: &mut Self::Wire) -> Option<Closed<Self::Job>> {
         None
     }
 
@@ -205,6 +201,9 @@ impl<J> Then<J> {
         matches!(self, Then::Close | Then::Anew { .. })
     }
 }
+
+/// What the close of its connection makes of a request: what is wrong with the answer, if anything, and what follows.
+pub type Closed<J> = (Result<(), Fault>, Then<J>);
 
 /// What follows an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

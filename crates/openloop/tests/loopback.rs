@@ -29,7 +29,7 @@ fn pattern(at: usize) -> u8 {
 fn route(seq: u64) -> Route {
     let source = IpAddr::from([127, 0, 0, 2 + seq as u8]);
     Route {
-        via: Via { source: Some(source), receive_buffer: Some(BURST) },
+        via: Via { source: Some(source), receive_buffer: Some(BURST), ..Via::default() },
         read_rate: Some(ReadRate { bits_per_s: RATES[seq as usize], burst: BURST }),
     }
 }

@@ -7,11 +7,13 @@ use std::path::Path;
 use host::cpu_time::Sample;
 use host::threads::field;
 use results::Probes;
-use results::probes::{InputOutput, Missing};
+use results::probes::{InputOutput, InputOutputSlot, Missing, Phase};
 
 use crate::instrument::{Instrument, Reading, Summed};
+use crate::slots::Slot;
 use crate::subject::Subject;
 use spec::Probe;
+use units::Time;
 
 /// What was counted at one moment, or between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,9 +117,41 @@ impl Summed for Counts {
             read_bytes_per_s: self.read.map(|read| per_s(read[0])),
             page_cache_hit_ratio: self.read.and_then(hit_ratio),
             major_faults_per_s: per_s(self.major_faults),
+            over_time: Vec::new(),
         });
         None
     }
+}
+
+/// What was seen over time: at most [`InputOutput::SLOTS`] of these slots, evenly chosen, beside a window.
+pub(crate) fn over_time(slots: &[Slot], opened: Time, closed: Time) -> Vec<InputOutputSlot> {
+    let of = |slot: &Slot| {
+        let (_, reading) = slot.readings.iter().find(|(of, _)| *of == Probe::Io)?;
+        let observed_s = slot.to.since(slot.from).as_secs_f64();
+        let mut seen = Probes::default();
+        reading.enter(observed_s, &mut seen);
+        let InputOutput { wait_share, disk_read_bytes_per_s, read_bytes_per_s, page_cache_hit_ratio, .. } =
+            seen.io.filter(|_| observed_s > 0.0)?;
+        let middle = Time(slot.from.0 / 2 + slot.to.0 / 2);
+        let phase = match middle {
+            at if at < opened => Phase::WarmUp,
+            at if at < closed => Phase::Window,
+            _ => Phase::Drain,
+        };
+        let at_s = (slot.from.0 as f64 - opened.0 as f64) / 1e9;
+        Some(InputOutputSlot {
+            phase,
+            at_s,
+            observed_s,
+            wait_share,
+            disk_read_bytes_per_s,
+            read_bytes_per_s,
+            page_cache_hit_ratio,
+        })
+    };
+    let all: Vec<InputOutputSlot> = slots.iter().filter_map(of).collect();
+    let step = all.len().div_ceil(InputOutput::SLOTS).max(1);
+    all.into_iter().step_by(step).collect()
 }
 
 #[cfg(test)]
@@ -129,6 +163,27 @@ mod tests {
         assert_eq!(bytes("rchar: 100\nwchar: 1\nread_bytes: 4096\n"), Some([100, 4096]));
         assert_eq!(bytes("rchar: 100\n"), None);
         assert_eq!(major_faults("7 (a) b) S 1 7 7 0 -1 4194560 11 22 33 44 5 6"), Some(33));
+    }
+
+    #[test]
+    fn slots_belong_to_the_phase_in_which_most_of_them_lies() {
+        let slot = |from: u64, to: u64| {
+            let seen = Counts { waiting: 1, all: 4, read: Some([1_000, 100]), major_faults: 0 };
+            let readings: Vec<(Probe, Box<dyn Reading>)> = vec![(Probe::Io, Box::new(seen))];
+            let [from, to] = [from, to].map(|s| Time(s * 1_000_000_000));
+            Slot { from, to, looked: vec![Probe::Io], readings, server_ns: None }
+        };
+        let other = Slot { readings: Vec::new(), ..slot(0, 1) };
+        let slots = [slot(8, 10), slot(9, 12), other, slot(12, 13), slot(20, 22)];
+        let [opened, closed] = [10, 20].map(|s| Time(s * 1_000_000_000));
+        let found = over_time(&slots, opened, closed);
+        let phases: Vec<(f64, Phase)> = found.iter().map(|slot| (slot.at_s, slot.phase)).collect();
+        let expect =
+            [(-2.0, Phase::WarmUp), (-1.0, Phase::Window), (2.0, Phase::Window), (10.0, Phase::Drain)];
+        assert_eq!(phases, expect);
+        assert_eq!((found[0].disk_read_bytes_per_s, found[0].wait_share), (Some(50.0), 0.25));
+        let many: Vec<Slot> = (0..1_500).map(|s| slot(s, s + 1)).collect();
+        assert_eq!(over_time(&many, opened, closed).len(), 500);
     }
 
     #[test]

@@ -98,6 +98,9 @@ impl Observer {
             lost.extend(sum.enter(seconds, &mut record));
             record.overhead.push(overhead::of(probe, &within, &trial.windows, opened));
         }
+        if let Some(io) = &mut record.io {
+            io.over_time = input_output::over_time(&slots, opened, closed);
+        }
         sockets::hold_against(trial.mean_service_us, &mut record);
         record.missing.extend(missing);
         Seen { record, lost }
@@ -218,6 +221,9 @@ mod tests {
             probes.io.is_some() || probes.missing.iter().any(|missing| missing.probe == "io"),
             "{probes:?}"
         );
+        if let Some(io) = &probes.io {
+            assert!(io.over_time.len() >= 3, "{io:?}");
+        }
         assert_eq!(trial.verdict, Verdict::Valid);
     }
 

@@ -18,6 +18,9 @@ pub struct Via {
     /// The receive buffer, which bounds what the server may send ahead of what is read, from its first answer on.
     /// Units: bytes, to which the kernel adds as many for its bookkeeping; it gives no less than 2304 B with these.
     pub receive_buffer: Option<u32>,
+    /// The most bytes of a segment in either direction: as on a network, where the device has larger ones, such as loopback.
+    /// Units: bytes, without the headers.
+    pub segment: Option<u32>,
 }
 
 impl Via {
@@ -48,9 +51,10 @@ impl Via {
 
     /// The error of a connection that knows neither source address nor receive buffer.
     pub(crate) fn refused(&self, addr: &Address) -> io::Error {
-        let asked = match (self.source, self.receive_buffer) {
-            (Some(source), _) => format!("a source address ({source})"),
-            (None, bytes) => format!("a receive buffer ({} B)", bytes.unwrap_or(0)),
+        let asked = match (self.source, self.receive_buffer, self.segment) {
+            (Some(source), ..) => format!("a source address ({source})"),
+            (None, Some(bytes), _) => format!("a receive buffer ({bytes} B)"),
+            (None, None, bytes) => format!("segments of a size ({} B)", bytes.unwrap_or(0)),
         };
         let text = format!("a connection to {addr} cannot have {asked}: only TCP can; give a HOST:PORT");
         io::Error::new(io::ErrorKind::Unsupported, text)
@@ -62,6 +66,9 @@ impl Via {
     pub(crate) fn prepare(&self, fd: &OwnedFd) -> io::Result<()> {
         if let Some(bytes) = self.receive_buffer {
             set_receive_buffer(fd, bytes)?;
+        }
+        if let Some(bytes) = self.segment {
+            setsockopt(fd, more::TcpMaxSeg, &bytes)?;
         }
         let Some(source) = self.source else { return Ok(()) };
         // The port is chosen when it connects, so that one port can lead to many servers: without this, bind would take
@@ -126,17 +133,20 @@ mod tests {
     fn a_socket_is_prepared_and_has_no_port_yet() {
         let flags = SocketFlags::CLOEXEC;
         let fd = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).unwrap();
-        let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(20_000) };
+        let source = Some("127.0.0.2".parse().unwrap());
+        let via = Via { source, receive_buffer: Some(20_000), segment: Some(1_448) };
         via.prepare(&fd).unwrap();
         let own = SocketAddr::try_from(getsockname(&fd).unwrap()).unwrap();
         assert_eq!(own, "127.0.0.2:0".parse().unwrap());
         assert_eq!(sockopt::socket_recv_buffer_size(&fd).unwrap(), 40_000);
+        assert_eq!(nix::sys::socket::getsockopt(&fd, more::TcpMaxSeg).unwrap(), 1_448);
     }
 
     #[test]
     fn what_cannot_be_is_refused_in_words() {
         let check = |addr: Address, source: Option<&str>, receive_buffer, expect: Option<&str>| {
-            let via = Via { source: source.map(|text| text.parse().unwrap()), receive_buffer };
+            let source = source.map(|text| text.parse().unwrap());
+            let via = Via { source, receive_buffer, ..Via::default() };
             let text = via.check(&addr).err().map(|error| error.to_string());
             match (&text, expect) {
                 (None, None) => {}

@@ -198,7 +198,8 @@ fn a_client_comes_from_the_source_that_was_asked_for() {
     let mut pair = Pair::new(papers.client(None), papers.server(None), false);
     let (server, _) = pair.client.addresses(pair.conn).unwrap();
     pair.client.close(pair.conn);
-    let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(32 << 10) };
+    let via =
+        Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(32 << 10), ..Via::default() };
     pair.conn = pair.client.connect_via(&server, &via).unwrap();
     pair.send(b"hello");
     pair.until(|p| p.ours.data == b"hello");

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use client::ClientTimes;
-pub use input_output::InputOutput;
+pub use input_output::{InputOutput, InputOutputSlot, Phase};
 pub use overhead::Overhead;
 pub use processor::{CodeShare, Counter, Processor, Stack};
 pub use scheduling::{CoreActivity, Scheduling, ThreadScheduling};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use units::{Nanos, Qos};
 
 use crate::text::exact;
-use crate::workload::{Bandwidth, Video};
+use crate::workload::Video;
 use crate::{Generator, Knob, Load, Preset, ProbeSet, SpecError, Target, Time, Workload};
 
 /// One measurement.
@@ -71,7 +71,7 @@ pub struct QosTarget {
 
 /// The start-up delay that viewers bear. Source: from 2 s on they begin to leave (Krishnan and Sitaraman, IMC'12).
 const STARTUP: Nanos = Nanos::from_secs(2);
-/// The same where clients read no faster than their bandwidth. Source: 10 s of video at up to 0.8 of it take up to 8 s to come,
+/// The same where clients have no more than their bandwidth. Source: 10 s of video at up to 0.8 of it take up to 8 s to come,
 /// whatever the server does, and it has a quarter as long besides.
 const STARTUP_READ: Nanos = Nanos::from_secs(10);
 
@@ -80,7 +80,7 @@ impl QosTarget {
     pub fn of(workload: &Workload) -> QosTarget {
         match workload {
             Workload::Video(video) => {
-                let startup = if video.bandwidth == Bandwidth::Read { STARTUP_READ } else { STARTUP };
+                let startup = if video.bandwidth.is_limited() { STARTUP_READ } else { STARTUP };
                 Qos::of_sessions_within(Nanos(startup.0 / u64::from(video.speed.max(1)))).into()
             }
             Workload::Social(_) => Qos::of_operations().into(),

@@ -200,7 +200,7 @@ pub enum FilesPlace {
     /// In memory (tmpfs), so that no disk is measured.
     #[default]
     Memory,
-    /// In the folder for temporary files.
+    /// In the folder for temporary files, or for those that last where the first is in memory.
     Disk,
     /// In a folder of its own below this one.
     Below(PathBuf),
@@ -218,7 +218,7 @@ impl FromStr for FilesPlace {
                 what: "place of a file set",
                 given: text.into(),
                 problem: "there is none of this name".into(),
-                hint: "write memory (tmpfs), disk (the folder for temporary files) or the path of a folder, with a / in it",
+                hint: "write memory (tmpfs), disk (a folder for temporary files that lies on one) or the path of a folder, with a / in it",
             }),
         }
     }

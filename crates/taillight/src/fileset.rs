@@ -61,8 +61,8 @@ enum What {
     Check {
         /// The folder.
         folder: PathBuf,
-        /// Read about this share of the files' ranges of 1 MiB, drawn anew each time, and the first and the last of each file
-        /// [default: all]. Units: per cent.
+        /// Read about this share of the files' ranges of 1 MiB, drawn anew each time, and the first and the last of each file; of
+        /// videos made with --real this share of the files [default: all]. Units: per cent.
         #[arg(long, value_name = "PERCENT", value_parser = parse_percent)]
         sample: Option<f64>,
     },

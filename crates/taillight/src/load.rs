@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use lab::{Plan, TargetName};
 use results::{Gate, Kind};
 use spec::Spec;
+use spec::workload::Bandwidth;
 use trial::{Task, parse_share, urls};
 use units::{Nanos, Rate};
 
@@ -126,6 +127,9 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
         (Some(on), _) => on.parts(),
         (None, Some(file)) => {
             let spec = read(file)?;
+            if args.process.json && !args.process.resolve {
+                changes_nothing(&spec);
+            }
             let server = ServerArgs::of(&spec);
             return of_spec(One { spec, server, one_url: false, process: args.process });
         }
@@ -141,11 +145,29 @@ pub(crate) fn run(args: LoadArgs, command: Vec<String>) -> Result<ExitCode> {
     if process.json && !spec.probes.is_empty() {
         usage(ErrorKind::ArgumentConflict, "--probe: one trial as JSON is not observed; leave out --json");
     }
+    if !process.resolve && (process.json || process.trial.is_some()) {
+        changes_nothing(&spec);
+    }
     if process.resolve || process.json || process.trial.is_some() {
         return of_spec(One { spec, server: setting.server, one_url: false, process });
     }
     check(&spec)?;
     kept(options, setting, spec, &typed, command)
+}
+
+/// Ends the process where a trial by itself would be one without the bandwidth that is asked for: it sets no knobs, which is
+/// left to what runs trials.
+fn changes_nothing(spec: &Spec) {
+    if let spec::Workload::Video(video) = &spec.workload
+        && matches!(video.bandwidth, Bandwidth::Pace | Bandwidth::Shape)
+    {
+        let message = format!(
+            "--bandwidth {}: it changes this machine for the load, and one trial by itself (--json, --trial) changes nothing; leave \
+             these out, or use --bandwidth read",
+            video.bandwidth
+        );
+        usage(ErrorKind::ArgumentConflict, &message);
+    }
 }
 
 /// Ends the process as clap does.

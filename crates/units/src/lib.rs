@@ -7,6 +7,7 @@
 //! Try it: `cargo test -p units`.
 
 mod bytes;
+pub mod client_address;
 mod cpu_list;
 mod error;
 mod qos;

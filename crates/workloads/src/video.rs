@@ -10,6 +10,7 @@ mod classes;
 mod config;
 mod counts;
 mod library;
+mod links;
 mod player;
 pub mod playlist;
 mod probe;

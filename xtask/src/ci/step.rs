@@ -69,6 +69,11 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
         }
         Step { reading: Reading::Tests, env, ..cargo(tier, name, &arguments) }
     };
+    // Those that say why they are left out of the fast tier. They are compiled with the others.
+    let slow_tests = |step: Step| {
+        let ignored = |words: Vec<String>| words.into_iter().chain(["--ignored".to_owned()]).collect();
+        Step { command: step.command.map(ignored), ..step }
+    };
     let with_bpf = |step: Step| Step { command: tools.bpf.clone().and(step.command), ..step };
     let with_env = |name: &str, value: &str, step: Step| {
         let env = step.env.iter().cloned().chain([(name.to_owned(), value.to_owned())]).collect();
@@ -96,12 +101,23 @@ pub(super) fn all(tools: &Tools, shuffle: Option<u64>) -> Vec<Step> {
             "-D warnings",
             cargo(Fast, "documentation", "doc --workspace --no-deps --locked"),
         ),
+        slow_tests(tests(Slow, "slow tests", &format!("--workspace --lib --bins --tests{features}"))),
         // Every order in which threads can meet in the lock-free parts. In a folder of its own, or each run of the
         // others would compile everything again.
         with_env(
             "RUSTFLAGS",
             "--cfg loom",
             tests(Slow, "tests of threads", "-p reactor -p cache-store --lib --target-dir target/loom loom"),
+        ),
+        // To run them takes a nightly compiler; what they call is checked by any. They are a workspace of their own.
+        with_env(
+            "RUSTFLAGS",
+            "--cfg fuzzing",
+            cargo(
+                Slow,
+                "check of the fuzz targets",
+                "check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz",
+            ),
         ),
         // What is off by default is compiled nowhere else: parquet, OTLP.
         cargo(
@@ -264,10 +280,14 @@ mod tests {
         let tests = "cargo test --workspace --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output";
         assert_eq!(fast[5].1, tests);
         assert_eq!(fast[6].1, "RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked");
-        let slow = shown(&tools, Tier::Slow, None);
+        let mut slow = shown(&tools, Tier::Slow, None);
+        let ignored = "cargo test --workspace --lib --bins --tests --features probes/bpf,taillight/bpf --locked --no-fail-fast -- --show-output --ignored";
+        assert_eq!(slow.remove(0), ("slow tests", ignored.to_owned()));
         assert!(slow[0].1.starts_with("RUSTFLAGS='--cfg loom' cargo test -p reactor -p cache-store --lib"));
         let formats = "cargo test -p export --all-features --locked --no-fail-fast -- --show-output";
-        assert_eq!(slow[2].1, formats);
+        assert_eq!(slow[3].1, formats);
+        let fuzz = "RUSTFLAGS='--cfg fuzzing' cargo check --manifest-path fuzz/Cargo.toml --locked --target-dir target/fuzz";
+        assert_eq!(slow[1].1, fuzz);
         let aarch64 = ("unit tests for aarch64", "cargo xtask aarch64 --core --no-install".into());
         assert_eq!(slow.last(), Some(&aarch64));
     }

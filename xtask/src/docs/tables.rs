@@ -10,8 +10,6 @@ use super::PACKED;
 const SCHEMA: u32 = 1;
 /// How the line begins that says that a result is older than what it measures.
 pub(super) const OLDER: &str = "**Older than what it measures:**";
-/// How the line begins that says from when a table is whose result is not there.
-pub(super) const TYPED: &str = "**Typed by hand**";
 
 /// Tables with how they were obtained. Source: `results::Tables`, whose file is what the two have in common.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

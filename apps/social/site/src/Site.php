@@ -97,6 +97,7 @@ final class Site
         if ($who === 'machine') {
             return $answer($this);
         }
+        $this->standStill();
         $this->session = new Session($this->request, $this->cache, $this->db);
         if ($who === 'user' && $this->session->user() === 0) {
             return $this->request->isAjax()
@@ -107,6 +108,16 @@ final class Site
             $this->csrf->check($this->request, $this->session->id());
         }
         return $answer($this, ...$parts);
+    }
+
+    /** Waits while the site stands still, where an installation is told to. */
+    private function standStill(): void
+    {
+        ['ms' => $length, 'every_ms' => $every] = $this->config['stall'];
+        $left = $length - intdiv(hrtime(true), 1_000_000) % $every;
+        if ($left > 0) {
+            usleep($left * 1000);
+        }
     }
 
     private function session(Reply $reply): Reply

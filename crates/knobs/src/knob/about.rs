@@ -20,7 +20,7 @@ const fn about(name: &'static str, does: &'static str, source: &'static str) -> 
 
 impl Knob {
     /// All of them, in the order in which docs/reference/knobs.md lists them.
-    pub const ABOUT: [About; 28] = [
+    pub const ABOUT: [About; 30] = [
         about(
             "cpu.set",
             "the processors that the subject's processes may use",
@@ -46,6 +46,16 @@ impl Knob {
             "net.rate",
             "the bandwidth of the device's egress, by HTB or TBF",
             "IISWC'17 §V-A: qdisc with hierarchical token buckets",
+        ),
+        about(
+            "client.pace",
+            "connections to clients whose addresses say a bandwidth (127.77.0.0/16) are paced at it",
+            "ISPASS'16 §IV-A3: a limit for each TCP connection; Linux, socket(7): SO_MAX_PACING_RATE",
+        ),
+        about(
+            "client.shape",
+            "a link for each client of 198.18.0.0/22, in equal ratios up to a bandwidth, by HTB in the device's egress",
+            "ISPASS'16 §IV-A3: a limit for each client's address, there by dummynet",
         ),
         about(
             "cache.ways",

@@ -20,6 +20,8 @@ pub(super) const NAMES: &[(&str, &str)] = &[
         "a size or 0, and a folder as of disk.read, such as read-ahead=128KiB or read-ahead=128KiB@/srv",
     ),
     ("net.rate", "bits per second, such as net.rate=1gbit or net.rate=100mbit:tbf"),
+    ("client.pace", "client.pace=on"),
+    ("client.shape", "bits per second of the fastest client, such as client.shape=25mbit"),
     ("cache.ways", "ways, and processors if not the subject's processes: cache.ways=0-3 or cache.ways=0-3@2"),
     ("irq.affinity", "processors, such as irq.affinity=0-3"),
     ("irqbalance", "irqbalance=on, off or exclude"),
@@ -104,6 +106,8 @@ fn read(name: &str, value: &str) -> Option<Knob> {
             };
             Knob::NetRate { bits: quantity::read(rate, BITS)?, by }
         }
+        "client.pace" if value == "on" => Knob::ClientPace,
+        "client.shape" => Knob::ClientShape(quantity::read(value, BITS)?),
         "cache.ways" => {
             let (ways, cpus) = match value.split_once('@') {
                 None => (value, None),
@@ -211,6 +215,8 @@ mod tests {
         same("net.rate=1gbit");
         check("net.rate=1000mbit:htb", "net.rate=1gbit");
         same("net.rate=100mbit:tbf");
+        same("client.pace=on");
+        check("client.shape=25000000bit", "client.shape=25mbit");
         same("cache.ways=0-3");
         same("cache.ways=0-3,8@2-5");
         same("cache.ways=4-19@others");
@@ -259,6 +265,8 @@ mod tests {
         check("disk.read=10MiB@srv", "disk.read=10MiB@/srv");
         check("read-ahead=many", "read-ahead=128KiB");
         check("net.rate=1gbit:fq", "100mbit:tbf");
+        check("client.pace=off", "client.pace=on");
+        check("client.shape=fast", "client.shape=25mbit");
         check("cache.ways=40", "cache.ways=0-3@2");
         check("swap=on", "swap=off");
         check("sysctl.net/../../etc=1", "sysctl.net.core.somaxconn=4096");

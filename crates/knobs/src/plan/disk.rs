@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::Planner;
-use crate::{Error, Syntax};
+use crate::{Error, Kernel, Syntax};
 
 /// Pages of the smallest size: the kernel keeps no parts of them in what is read ahead. Units: bytes.
 const PAGE: u64 = 4 << 10;
@@ -85,7 +85,17 @@ impl Planner<'_> {
         }
         let is_virtual = mount.number.starts_with("0:");
         let number = if is_virtual {
-            let name = mount.source.strip_prefix("/dev/").filter(|name| !name.contains('/'));
+            let name = self.device_of(&mount.source);
+            if let Some(others) = name.as_deref().and_then(|name| self.together_with(name)) {
+                let limit = format!(
+                    "{} lies on {} over {} devices at once ({}), and one of them is all that is set",
+                    path.display(),
+                    mount.kind,
+                    others.len(),
+                    others.join(", ")
+                );
+                return Err(self.unsupported(limit, "lay the files on a file system of one disk"));
+            }
             name.and_then(|name| self.text(&format!("/sys/class/block/{name}/dev")))
         } else {
             Some(mount.number)
@@ -101,6 +111,28 @@ impl Planner<'_> {
             Some(number) => Ok(Disk { number, by_way_of: is_virtual.then_some(mount.kind) }),
             None => unsupported(&mount.kind),
         }
+    }
+
+    /// The kernel's name of a device that a file system names as its source: `sdb` of `/dev/sdb`, `dm-0` of
+    /// `/dev/mapper/NAME`. Source: `sysfs-block-dm`.
+    fn device_of(&self, source: &str) -> Option<String> {
+        let name = source.strip_prefix("/dev/")?;
+        let Some(mapped) = name.strip_prefix("mapper/") else {
+            return (!name.contains('/')).then(|| name.to_owned());
+        };
+        let all = self.here.list(Path::new("/sys/class/block")).unwrap_or_default();
+        all.into_iter().find(|device| {
+            self.text(&format!("/sys/class/block/{device}/dm/name")).as_deref() == Some(mapped)
+        })
+    }
+
+    /// The devices of the btrfs that this one belongs to, where it has several. Source: `sysfs-fs-btrfs`: one folder for each file
+    /// system, in which `devices` names them.
+    fn together_with(&self, device: &str) -> Option<Vec<String>> {
+        let all = self.here.list(Path::new("/sys/fs/btrfs")).ok()?;
+        let devices = |id: &String| self.here.list(&Path::new("/sys/fs/btrfs").join(id).join("devices")).ok();
+        let mut found = all.iter().filter_map(devices);
+        found.find(|devices| devices.len() > 1 && devices.iter().any(|one| one == device))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::action::Step;
 use crate::{Error, Namespace, Reading, Shaper};
 
 /// The handle of our discipline; `tc` shows it, so that no other discipline is mistaken for ours. 7a11 stands for "tail".
-const HANDLE: &str = "7a11:";
+pub(super) const HANDLE: &str = "7a11:";
 const CLASS: &str = "7a11:1";
 /// A packet that would wait for longer is dropped: some round trips of a data centre, and less than a time-out of TCP.
 const LATENCY: &str = "50ms";
@@ -77,7 +77,7 @@ impl Planner<'_> {
     }
 
     /// Looks a program up where commands are looked up; a test's machine has those that the test plays.
-    fn need_program(&self, program: &str) -> Result<(), Error> {
+    pub(super) fn need_program(&self, program: &str) -> Result<(), Error> {
         let paths = env::var_os("PATH").unwrap_or_default();
         if self.subject.root != Path::new("/")
             || env::split_paths(&paths).any(|folder| folder.join(program).is_file())
@@ -85,7 +85,7 @@ impl Planner<'_> {
             return Ok(());
         }
         let limit = format!("the program {program} is in no folder of PATH");
-        let package = if program == "tc" { "iproute2" } else { program };
+        let package = if ["tc", "ip"].contains(&program) { "iproute2" } else { program };
         Err(self.unsupported(limit, format!("install it: apt install {package}")))
     }
 }

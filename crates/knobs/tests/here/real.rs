@@ -1,8 +1,11 @@
 //! Each knob applied, seen from outside, and reverted.
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use knobs::{Engine, Error, Kernel, LocalKernel};
+use units::client_address::{paced_address, paced_rate};
 
 use crate::snapshot::snapshot;
 use crate::victim::Victim;
@@ -44,6 +47,64 @@ fn every_setting_of_this_machine_is_applied_and_reverted() {
     }
     println!("changed and reverted: {done:#?}");
     assert!(!done.is_empty(), "nothing was changed");
+}
+
+/// The bandwidth that the kernel keeps a connection to. Units: bytes per second.
+fn pacing_of(stream: &TcpStream) -> u64 {
+    let mut value = 0u64;
+    let mut length = size_of::<u64>() as nix::libc::socklen_t;
+    // SAFETY: both pointers lead to what is as long as is said, and outlive the call.
+    let result = unsafe {
+        nix::libc::getsockopt(
+            stream.as_raw_fd(),
+            nix::libc::SOL_SOCKET,
+            nix::libc::SO_MAX_PACING_RATE,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+    value
+}
+
+/// Connects from an address, and gives what the listener accepts for it.
+fn accepted(listener: &TcpListener, from: Ipv4Addr) -> (TcpStream, OwnedFd) {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, connect, socket};
+    let client = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
+    let at = |ip: Ipv4Addr, port| SockaddrIn::from(SocketAddrV4::new(ip, port));
+    bind(client.as_raw_fd(), &at(from, 0)).unwrap();
+    connect(client.as_raw_fd(), &at(Ipv4Addr::LOCALHOST, listener.local_addr().unwrap().port())).unwrap();
+    let (stream, peer) = listener.accept().unwrap();
+    assert_eq!(peer.ip(), from);
+    (stream, client)
+}
+
+#[test]
+fn connections_are_paced_by_what_the_address_of_the_client_says() {
+    let _alone = alone();
+    if !may_change() {
+        return;
+    }
+    let Some(plan) = planned(&["client.pace=on"], &knobs::Subject::default()) else {
+        println!("skipped: no control groups of version 2");
+        return;
+    };
+    let state = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let applied = match engine(state.path()).apply(&plan) {
+        Err(Error::Denied(problem)) => return println!("skipped: {problem}"),
+        applied => applied.unwrap(),
+    };
+    let unlimited = pacing_of(&accepted(&listener, Ipv4Addr::new(127, 0, 0, 9)).0);
+    for bits in [1_000_000u64, 4_000_000, 25_000_000, 6_250, 3_000_000_000] {
+        let address = paced_address(bits);
+        let (stream, _client) = accepted(&listener, address);
+        let (found, expect) = (pacing_of(&stream), paced_rate(address).unwrap() / 8);
+        assert!(found.abs_diff(expect) <= 1, "{bits} from {address}: {found} and not {expect} B/s");
+        assert!(found < unlimited);
+    }
+    assert_eq!(applied.revert().unwrap(), []);
+    assert_eq!(pacing_of(&accepted(&listener, paced_address(1_000_000)).0), unlimited);
 }
 
 #[test]

@@ -71,6 +71,7 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
         names.sort();
         all.insert((*folder).into(), names.join("\n"));
     }
+    all.insert("paces".into(), paces());
     all.insert("processes".into(), processes().join("\n"));
     let net = format!("--net={}", victim.namespace().display());
     all.insert("outside".into(), said(Command::new("sh").args(["-c", OUTSIDE])));
@@ -81,12 +82,22 @@ pub(crate) fn snapshot(victim: &Victim) -> Snapshot {
     all
 }
 
+/// Whether connections are paced by a program at the topmost control group.
+fn paces() -> String {
+    let host = host::Host::here();
+    let group = host.cgroups.hierarchies.iter().find(|one| one.version == 2).map(|one| one.mount.clone());
+    let here = knobs::LocalKernel::new(Path::new("/"));
+    group
+        .map(|group| format!("{:?}", knobs::Kernel::paces(&here, Path::new(&group)).ok()))
+        .unwrap_or_default()
+}
+
 /// This machine's own devices, and the one daemon that a knob starts and stops. Devices `tl…` with a number belong to
 /// servers and tests that may run meanwhile; no knob makes such.
 const OUTSIDE: &str = "ls /sys/class/net | grep -v '^tl[0-9]'; tc qdisc show | grep -v ' dev tl[0-9]'; \
-    pgrep -a irqbalance";
+    ip -4 route show table local 198.18.0.0/22; pgrep -a irqbalance";
 /// The victim's; `/sys` shows the namespace of the process that mounted it.
-const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; ip -o link; \
+const INSIDE: &str = "tc qdisc show; tc class show dev tlv0; tc filter show dev tlv0; ip -4 route show; ip -o link; \
     sysctl net.core.somaxconn net.ipv4.tcp_congestion_control; \
     mount -t sysfs sysfs /sys && grep -s . /sys/class/net/tlv0/queues/*/?ps_cpus /sys/class/net/tlv0/queues/*/rps_flow_cnt";
 

@@ -15,7 +15,7 @@ pub(crate) struct Victim {
 }
 
 const SCRIPT: &str = "ip link add tlv0 numtxqueues 4 numrxqueues 4 type veth peer name tlv1 && \
-    ip link set tlv0 up && ip link set tlv1 up && echo there && exec sleep 3600";
+    ip addr add 198.19.255.254/30 dev tlv0 && ip link set tlv0 up && ip link set tlv1 up && echo there && exec sleep 3600";
 
 impl Victim {
     /// `None`, and says why, where no namespace can be made.

@@ -245,6 +245,17 @@ impl Kernel for Played {
         self.set(Path::new(&format!("/played/msr/{cpu}-{register:x}")), &format!("{value:x}"))
     }
 
+    fn paces(&self, _: &Path) -> io::Result<bool> {
+        self.alive()?;
+        Ok(self.root.join("played/paces").exists())
+    }
+
+    fn set_pacing(&self, _: &Path, on: bool) -> io::Result<()> {
+        self.change()?;
+        let file = self.root.join("played/paces");
+        if on { fs::write(file, "") } else { fs::remove_file(file) }
+    }
+
     fn daemon(&self, name: &str) -> io::Result<Option<Vec<String>>> {
         self.alive()?;
         self.here.daemon(name)

@@ -123,6 +123,68 @@ fn refuses_what_the_hardware_lacks() {
 }
 
 #[test]
+fn what_device_mapper_makes_is_a_disk_and_several_under_one_file_system_are_not() {
+    let machine = Machine::xeon();
+    let mounts = machine.text("proc/self/mountinfo");
+    let more = "31 27 0:50 / /mapped rw - btrfs /dev/mapper/vg-videos rw\n\
+                32 27 253:1 / /lv rw - ext4 /dev/mapper/vg-other rw\n\
+                33 27 0:51 / /several rw - btrfs /dev/sdc rw\n\
+                34 27 0:52 / /unknown rw - btrfs /dev/mapper/gone rw";
+    machine.plant("proc/self/mountinfo", &format!("{mounts}\n{more}"));
+    for (name, number) in [("dm-0", "253:0"), ("dm-1", "253:1"), ("sdc", "8:32"), ("sdd", "8:48")] {
+        machine.plant(&format!("sys/class/block/{name}/dev"), number);
+        machine.plant(&format!("sys/dev/block/{number}/dev"), number);
+    }
+    machine.plant("sys/class/block/dm-0/dm/name", "vg-videos");
+    machine.plant("sys/class/block/dm-1/dm/name", "vg-other");
+    for device in ["sdc", "sdd"] {
+        machine.plant(&format!("sys/fs/btrfs/1234/devices/{device}"), "");
+    }
+    machine.plant("sys/fs/btrfs/5678/devices/dm-0", "");
+    let planned = |place: &str| {
+        let words = format!("disk.read=1MiB@{place}");
+        plan(&knobs(&[&words]), &machine.host(), &machine.subject())
+    };
+    let check = |place: &str, number: &str| {
+        let plan = planned(place).unwrap();
+        let typed: Vec<String> = plan.iter().map(knobs::Action::typed).collect();
+        let expect = format!("echo \"{number} 1048576\" > ");
+        assert!(typed.iter().any(|line| line.starts_with(&expect)), "{place}: {typed:?}");
+    };
+    check("/mapped/set", "253:0");
+    check("/lv", "253:1");
+    let refused = planned("/several/set").unwrap_err().to_string();
+    assert!(refused.contains("btrfs over 2 devices at once (sdc, sdd)"), "{refused}");
+    let unknown = planned("/unknown").unwrap_err().to_string();
+    assert!(unknown.contains("/unknown lies on btrfs, which is not on a disk"), "{unknown}");
+}
+
+#[test]
+fn clients_have_links_of_their_own_in_the_namespace_of_the_server() {
+    let machine = Machine::xeon();
+    let shape = |subject: &knobs::Subject| plan(&knobs(&["client.shape=25mbit"]), &machine.host(), subject);
+    let refused = shape(&machine.subject()).unwrap_err().to_string();
+    assert!(refused.contains("in no network namespace") && refused.contains("--form bridged"), "{refused}");
+    let inside = knobs::Subject { net_namespace: Some("/proc/self/ns/net".into()), ..machine.subject() };
+    let plan = shape(&inside).unwrap();
+    let typed: Vec<String> = plan.iter().map(knobs::Action::typed).collect();
+    let [local, back, root, classes, filters] = &typed[..] else { panic!("{typed:?}") };
+    assert_eq!(local, "ip -4 route add local 198.18.0.0/22 dev lo");
+    assert!(back.contains("ip -4 -o addr show dev eth0") && back.contains("198.18.0.0/22"), "{back}");
+    assert!(root.ends_with("tc qdisc add dev eth0 root handle 7a11: htb"), "{root}");
+    assert!(classes.contains("i <= 1023") && classes.contains("25000000 *"), "{classes}");
+    assert!(filters.contains("198.18.0.0/22 hashkey"), "{filters}");
+    // They go with the discipline, so that a crash leaves one thing to undo for all of them.
+    assert_eq!(
+        plan.iter().map(|action| action.scratch).collect::<Vec<_>>(),
+        [false, false, false, true, true]
+    );
+    let none = host::Host { cgroups: Default::default(), ..machine.host() };
+    let refused = knobs::plan(&knobs(&["client.pace=on"]), &none, &machine.subject()).unwrap_err();
+    assert!(refused.is_unsupported() && refused.to_string().contains("mount -t cgroup2"), "{refused}");
+}
+
+#[test]
 fn limits_of_disks_are_those_of_the_whole_disk_that_holds_a_folder() {
     let check = |machine: &Machine, word: &str, folder: Option<&str>, expect: &str| {
         let mut subject = machine.subject();

@@ -9,7 +9,8 @@ use knobs::overhead::{Overhead, measure};
 use knobs::{Action, Asked, Engine, Problem, Skipped, Subject};
 use launch::{DEVICE, Form};
 use results::{Invalid, Reason};
-use spec::{Agents, Spec, Target};
+use spec::workload::Bandwidth;
+use spec::{Agents, Spec, Target, Workload};
 
 use super::remote_host::Tuner;
 use crate::{Error, Interrupt, Placement, Server, forget_files};
@@ -36,9 +37,19 @@ enum By {
     Tuner(Arc<dyn Tuner>, Option<String>, Vec<String>),
 }
 
-/// The knobs as `taillight tune` takes them.
+/// The knobs as `taillight tune` takes them, with what keeps the bandwidth of clients.
 pub(crate) fn names(spec: &Spec) -> Vec<String> {
-    spec.knobs.iter().map(ToString::to_string).collect()
+    spec.knobs.iter().map(ToString::to_string).chain(of_clients(spec)).collect()
+}
+
+/// The knob that keeps the bandwidth of clients on the server's side, where the workload asks for one.
+fn of_clients(spec: &Spec) -> Option<String> {
+    let Workload::Video(video) = &spec.workload else { return None };
+    match video.bandwidth {
+        Bandwidth::Off | Bandwidth::Read => None,
+        Bandwidth::Pace => Some("client.pace=on".into()),
+        Bandwidth::Shape => Some(format!("client.shape={}bit", (video.fastest() as u64).max(1))),
+    }
 }
 
 /// Those of the generators' machines.
@@ -48,7 +59,7 @@ pub(crate) fn client_names(spec: &Spec) -> Vec<String> {
 
 /// Whether knobs of this machine are asked for, whose servers are `elsewhere` or not.
 pub(crate) fn changes_this_machine(spec: &Spec, agents: &Agents, elsewhere: bool) -> bool {
-    !spec.knobs.is_empty() && !elsewhere || !spec.client_knobs.is_empty() && agents.agents.is_empty()
+    !names(spec).is_empty() && !elsewhere || !spec.client_knobs.is_empty() && agents.agents.is_empty()
 }
 
 /// What knobs of this machine act on.
@@ -165,7 +176,7 @@ impl KnobGuard {
         Asked::read(&names(experiment))?;
         let device = experiment.target.device.clone();
         let mut lacks = Vec::new();
-        if !experiment.knobs.is_empty() {
+        if !names(experiment).is_empty() {
             let planned = tuner.plan(&names(experiment), device.as_deref())?;
             lacks.extend(planned.lines().filter_map(|line| line.strip_prefix(LEFT_OUT)).map(str::to_owned));
         }
@@ -331,6 +342,22 @@ mod tests {
         client("", "lo");
         client("target.agent = '10.0.0.5:7070'", "eth7");
         client("target.server = '10.0.0.5:11211'", "eth7");
+    }
+
+    #[test]
+    fn the_bandwidth_of_clients_is_a_knob_of_the_servers_machine() {
+        let check = |text: &str, expect: &[&str]| {
+            assert_eq!(names(&crate::sample::spec(text)), expect, "{text}");
+            let changes = changes_this_machine(&crate::sample::spec(text), &Agents::default(), false);
+            assert_eq!(changes, !expect.is_empty(), "{text}");
+        };
+        let of = |more: &str| format!("knobs = []\nworkload.kind = 'video'\ntarget.server = 'video'\n{more}");
+        check(&of(""), &[]);
+        check(&of("workload.bandwidth = 'pace'"), &["client.pace=on"]);
+        check(
+            &of("workload.bandwidth = 'shape'\nworkload.videos = '10x1/8'\nworkload.speed = 2"),
+            &["client.shape=6250000bit"],
+        );
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub(super) fn of_trial(trial: &Trial) -> BTreeMap<String, f64> {
     metrics.extend(trial.counters.iter().map(|(name, value)| (name.clone(), *value)));
     metrics.extend(trial.sessions.iter().flat_map(|found| sessions(trial, found)));
     metrics.extend(by_operation(trial));
+    metrics.extend(by_service(trial));
     metrics.extend(moved(trial));
     metrics.retain(|_, value| value.is_finite());
     metrics
@@ -47,6 +48,7 @@ fn sessions(trial: &Trial, found: &Sessions) -> Vec<(String, f64)> {
         ("sessions_live_mean", Some(found.live_mean)),
         ("sessions_live_max", Some(found.live_max as f64)),
         ("misses", trial.ratio("misses")),
+        ("outside_limits", trial.counters.get("within").map(|within| 1.0 - within)),
     ];
     let mut seen: Vec<(String, f64)> =
         figures.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
@@ -82,6 +84,15 @@ fn by_operation(trial: &Trial) -> Vec<(String, f64)> {
         seen.extend(due(operation).map(|due| (format!("operation_share_{name}"), due / all)));
     }
     seen
+}
+
+/// Of each service, where there are several: its share of the processor time of all of them; none where that of one is not known.
+fn by_service(trial: &Trial) -> Vec<(String, f64)> {
+    let times: Option<Vec<(&str, f64)>> =
+        trial.services.iter().map(|service| Some((service.name.as_str(), service.cpu_s?))).collect();
+    let times = times.filter(|times| times.len() > 1).unwrap_or_default();
+    let all: f64 = times.iter().map(|(_, cpu_s)| cpu_s).sum();
+    times.into_iter().map(|(name, cpu_s)| (format!("cpu_share_{name}"), cpu_s / all)).collect()
 }
 
 /// The bytes that came, and those that a disk gave for them, where the server is on this machine.
@@ -212,7 +223,7 @@ pub(super) fn medians(of: &[BTreeMap<String, f64>]) -> BTreeMap<String, f64> {
 #[cfg(test)]
 mod tests {
     use results::probes::{InputOutput, Processor};
-    use results::{Arrivals, DistributionSummary, LatencySummary, Traffic};
+    use results::{Arrivals, DistributionSummary, LatencySummary, ServiceUsage, Traffic};
 
     use super::*;
     use crate::sample;
@@ -282,6 +293,19 @@ mod tests {
         check(&trial, "operation_share_retry", None);
         check(&trial, "latency_us_p50_720p", Some(30.0));
         check(&trial, "latency_us_p99_720p", None);
+    }
+
+    #[test]
+    fn services_have_shares_of_the_processor_time_of_all() {
+        let usage = |name: &str, cpu_s| ServiceUsage { name: name.into(), cpu_s, ..ServiceUsage::default() };
+        let check = |services: Vec<ServiceUsage>, expect: Option<f64>| {
+            let trial = Trial { services, ..sample::trial("nginx", 4.0) };
+            assert_eq!(of_trial(&trial).get("cpu_share_php").copied(), expect);
+        };
+        check(vec![usage("php", Some(3.0)), usage("mariadb", Some(1.0))], Some(0.75));
+        check(vec![usage("php", Some(3.0)), usage("mariadb", None)], None);
+        check(vec![usage("php", Some(3.0))], None);
+        check(vec![usage("php", Some(0.0)), usage("mariadb", Some(0.0))], None);
     }
 
     #[test]

@@ -17,6 +17,13 @@ const FIRST_OFFER: f64 = 500_000.0;
 const CLEAR_OVERLOAD: f64 = 1.2;
 /// The first rate to try, over what came out under overload: full queues and batches flatter a server a little.
 const FIRST_GUESS: f64 = 0.96;
+/// An offer so many times what came out drowned server and generator: what came out of it is no place to begin at.
+///
+/// Source: in an emulated guest 500 krps left 6 rps of a server of some hundreds; where a server is overloaded and no more, a
+/// hundredth of this offer comes out of anything that serves 5 krps.
+const DROWNED: f64 = 100.0;
+/// The next offer over one that drowned them.
+const LESS: f64 = 0.1;
 /// A later block that leads further away than this from the interval before starts anew: strides that long cost
 /// more trials than an overload does.
 const FAMILIAR: f64 = 1.2;
@@ -134,9 +141,10 @@ impl MaxSearch {
         }
     }
 
-    /// The answer so far, as that of `block`; `None` where no rate was sustained, and where the host disturbed the search.
+    /// The answer so far, as that of `block`; `None` where no rate was sustained, where the host disturbed the search, and where
+    /// one trial after the other was invalid.
     pub fn interval(&self, block: u32) -> Option<MaxThroughput> {
-        if self.patience.is_lost() {
+        if self.patience.is_lost() || self.patience.is_futile() {
             // What is expected from an earlier block was not confirmed.
             return None;
         }
@@ -154,6 +162,7 @@ impl MaxSearch {
             notes.push(format!("{unusable} of {trials} trials were invalid and counted as not sustained"));
         }
         notes.extend(tally.disturbed_words());
+        notes.extend(self.patience.futile_words());
         if matches!(&self.state, State::Bisecting(bisection) if bisection.gave_up()) {
             notes.push(format!("the search ended without a narrow interval after {trials} trials"));
         }
@@ -186,6 +195,10 @@ impl MaxSearch {
         if achieved <= 0.0 || !achieved.is_finite() {
             self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
             return if retried { State::Nothing } else { State::Probing { offer, retried: true } };
+        }
+        if offer > DROWNED * achieved {
+            self.spent = self.spent.plus(Tally { all: 1, unusable, disturbed });
+            return State::Probing { offer: LESS * offer, retried: false };
         }
         let stride = (1.0 - FIRST_GUESS) * achieved;
         let search =
@@ -234,7 +247,7 @@ fn bisection(about: f64, tolerance: f64) -> Bisection {
 
 impl Search for MaxSearch {
     fn next(&mut self) -> Option<f64> {
-        if self.patience.is_lost() {
+        if self.patience.is_lost() || self.patience.is_futile() {
             return None;
         }
         match &mut self.state {
@@ -277,6 +290,10 @@ impl Search for MaxSearch {
 
     fn is_disturbed(&self) -> bool {
         self.patience.is_lost()
+    }
+
+    fn is_futile(&self) -> bool {
+        self.patience.is_futile()
     }
 
     fn resume(&mut self) {
@@ -334,6 +351,47 @@ mod tests {
         }
         assert_eq!(first(64.0), 0.5);
         assert!(first(0.0).is_finite());
+    }
+
+    #[test]
+    fn a_generator_that_is_always_late_ends_the_search_before_it_sinks() {
+        let mut rates = Vec::new();
+        let late = |rate: f64| {
+            rates.push(rate);
+            Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: rate.min(10_000.0) })
+        };
+        let mut search = MaxSearch::first(0.03);
+        search.drive(late).unwrap();
+        assert!(search.is_futile() && search.interval(0).is_none() && !search.is_disturbed());
+        assert_eq!(rates.len(), 15);
+        assert!(rates.iter().all(|rate| *rate > 3000.0), "{rates:?}");
+        assert!(search.note().unwrap().contains("15 trials in a row were invalid"), "{:?}", search.note());
+        // Nor is what an earlier block found taken for this one's.
+        let earlier = MaxThroughput { block: 0, low_rps: 9700.0, high_rps: 10_000.0 };
+        let mut search = MaxSearch::again(&earlier, 0.03);
+        search.drive(|rate| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: rate })).unwrap();
+        assert!(search.is_futile() && search.interval(1).is_none());
+    }
+
+    #[test]
+    fn an_offer_that_drowns_the_server_is_followed_by_a_lower_one() {
+        // Of far too much nearly nothing comes out, as where one machine emulates server and generator.
+        let mut rates = Vec::new();
+        let drowned = |rate: f64| {
+            rates.push(rate);
+            let (vote, achieved_rps) = match rate {
+                rate if rate <= 300.0 => (Vote::Pass, rate),
+                rate if rate <= 10_000.0 => (Vote::Fail, 310.0),
+                rate if rate <= 100_000.0 => (Vote::Fail, 40.0),
+                _ => (Vote::Disturbed, 6.0),
+            };
+            Ok::<_, ()>(Outcome { vote, achieved_rps })
+        };
+        let mut search = MaxSearch::first(0.03);
+        search.drive(drowned).unwrap();
+        let found = search.interval(0).unwrap();
+        assert!(found.low_rps <= 300.0 && found.high_rps >= 300.0, "{found:?}");
+        assert_eq!(rates[..4], [500_000.0, 500_000.0, 50_000.0, 5000.0]);
     }
 
     #[test]

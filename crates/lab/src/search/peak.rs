@@ -76,7 +76,9 @@ impl PeakSearch {
         if contradictions > 2 && unusable < trials {
             notes.push(format!("{contradictions} of {trials} trials contradict it: the tail is as much the machine’s luck as the load’s"));
         }
-        if self.patience.is_lost() {
+        if let Some(words) = self.patience.futile_words() {
+            notes.push(words);
+        } else if self.patience.is_lost() {
             notes.push(
                 "the search ended before its interval was narrow, as the host did not become quiet".into(),
             );
@@ -89,7 +91,7 @@ impl PeakSearch {
 
 impl Search for PeakSearch {
     fn next(&mut self) -> Option<f64> {
-        if self.patience.is_lost() {
+        if self.patience.is_lost() || self.patience.is_futile() {
             return None;
         }
         loop {
@@ -123,6 +125,10 @@ impl Search for PeakSearch {
 
     fn is_disturbed(&self) -> bool {
         self.patience.is_lost()
+    }
+
+    fn is_futile(&self) -> bool {
+        self.patience.is_futile()
     }
 
     fn resume(&mut self) {
@@ -248,7 +254,7 @@ mod tests {
         search.drive(|share| Ok::<_, ()>(Outcome { vote: Vote::Unusable, achieved_rps: share })).unwrap();
         assert_eq!((search.bracket(), search.is_known()), (Bracket::default(), false));
         let note = search.note().unwrap();
-        assert!(note.starts_with("all ") && note.contains("invalid"), "{note}");
+        assert!(note.starts_with("all 15 trials were invalid") && search.is_futile(), "{note}");
     }
 
     #[test]

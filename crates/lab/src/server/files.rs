@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use launch::{OwnFolder, Process, Spec};
+use rustix::fs::statfs;
 use spec::workload::{self, VideoSet, Web};
 use spec::{FilesPlace, TargetName, Workload};
 use units::ParseError;
@@ -24,6 +25,10 @@ const OF_VIDEO: u64 = 166_000_000;
 const LOOK: Duration = Duration::from_millis(100);
 /// Where the memory of this machine is a file system. Source: `shm_open(3)`; every Linux mounts it.
 const MEMORY: &str = "/dev/shm";
+/// Where temporary files lie that are to last: on a disk also where those of `/tmp` are in memory. Source: file-hierarchy(7).
+const LASTING: &str = "/var/tmp";
+/// The file systems of memory: tmpfs and ramfs. Source: include/uapi/linux/magic.h.
+const MEMORY_KINDS: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// What a web or video server serves.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,12 +86,33 @@ impl fmt::Display for SetFiles {
 }
 
 /// The folder below which a set is made.
-fn folder_of(place: &FilesPlace) -> PathBuf {
+///
+/// Errors: it is to lie on a disk, and no folder for temporary files does.
+fn folder_of(place: &FilesPlace) -> Result<PathBuf, Error> {
     match place {
-        FilesPlace::Memory => MEMORY.into(),
-        FilesPlace::Disk => std::env::temp_dir(),
-        FilesPlace::Below(folder) => folder.clone(),
+        FilesPlace::Memory => Ok(MEMORY.into()),
+        FilesPlace::Disk => on_disk(&[std::env::temp_dir(), LASTING.into()]),
+        FilesPlace::Below(folder) => Ok(folder.clone()),
     }
+}
+
+/// The first of these folders that does not lie in memory.
+fn on_disk(folders: &[PathBuf]) -> Result<PathBuf, Error> {
+    let names =
+        || folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" and ");
+    folders.iter().find(|folder| folder.is_dir() && !is_memory(folder)).cloned().ok_or_else(|| {
+        Error::Target(ParseError {
+            what: "place of a file set",
+            given: FilesPlace::Disk.to_string(),
+            problem: format!("{} are in memory (tmpfs) on this machine, or not there", names()),
+            hint: "name a folder on a disk, with a / in it: --files-in /srv",
+        })
+    })
+}
+
+/// Whether a folder lies in the machine's memory.
+fn is_memory(folder: &Path) -> bool {
+    statfs(folder).is_ok_and(|found| MEMORY_KINDS.contains(&(found.f_type as u32)))
 }
 
 /// A folder of files that are there as long as this is.
@@ -179,7 +205,7 @@ impl Files {
         if let Some(made) = all.iter().find(|(of, _)| of == self).and_then(|(_, made)| made.upgrade()) {
             return Ok(Served { folder: set_in(&made), _made: Some(made) });
         }
-        let own = Arc::new(OwnFolder::make(&folder_of(place))?);
+        let own = Arc::new(OwnFolder::make(&folder_of(place)?)?);
         let folder = set_in(&own);
         let words = [
             ["fileset", "make"].map(str::to_owned).to_vec(),
@@ -223,6 +249,18 @@ fn set_in(own: &OwnFolder) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_to_lie_on_a_disk_does_not_lie_in_memory() {
+        assert!(is_memory(Path::new(MEMORY)), "every Linux has it there");
+        let (memory, other) = (PathBuf::from(MEMORY), PathBuf::from("/proc"));
+        assert_eq!(on_disk(&[memory.clone(), other.clone()]).unwrap(), other);
+        let error = on_disk(&[memory, "/no/such/folder".into()]).unwrap_err().to_string();
+        assert!(
+            error.contains("/dev/shm and /no/such/folder are in memory") && error.contains("--files-in"),
+            "{error}"
+        );
+    }
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 

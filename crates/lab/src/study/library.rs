@@ -74,6 +74,12 @@ pub const STUDIES: &[Embedded] = embedded![
     "42-breakdown-sphinx",
     "43-processor-split",
     "44-microarchitecture",
+    "50-social-load",
+    "51-social-ajax",
+    "52-social-cache",
+    "53-social-workers",
+    "54-social-bottleneck",
+    "55-social-open-closed",
 ];
 
 impl Embedded {

@@ -1,4 +1,4 @@
-//! Sessions that read at a rate: exactly at that, whatever else goes on, and what they wait for is nobody's lateness.
+//! Sessions that read at a rate: exactly at that, whatever else goes on, and what they wait for is not the generator's lateness.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -141,7 +141,7 @@ struct Server {
     due: BinaryHeap<Reverse<Part>>,
     entered: u64,
     sources: Rc<RefCell<Vec<Option<IpAddr>>>>,
-    /// From when on nobody listens, and until when.
+    /// From when on no socket listens, and until when.
     deaf: Option<(Time, Time)>,
     /// What has come of each connection's next request.
     partial: HashMap<Conn, String>,
@@ -325,7 +325,7 @@ fn a_stall_of_the_server_is_waited_for_and_not_made_good_beyond_the_burst() {
     let took = ends[0].2.ended;
     let expect = ms(5_000) + exactly(rate, 2 * second, 62_500);
     assert!(took.0.abs_diff(expect.0) <= 2, "{took} instead of {expect}");
-    assert_eq!(recording.late.count(), 0, "the server was late, and nobody else");
+    assert_eq!(recording.late.count(), 0, "the server was late, and the generator was not");
 }
 
 /// Of the sessions' time, what the generator itself stood still is told apart, for as much of it as they could not make good.
@@ -381,7 +381,10 @@ fn a_slow_reader_times_out_and_goes_on() {
 fn every_connection_of_a_session_takes_its_route() {
     let route = |seq: u64| {
         let address = IpAddr::from([10, 1, (seq / 256) as u8, (seq % 256) as u8]);
-        Route { via: Via { source: Some(address), receive_buffer: Some(65_536) }, read_rate: None }
+        Route {
+            via: Via { source: Some(address), receive_buffer: Some(65_536), ..Via::default() },
+            read_rate: None,
+        }
     };
     // The second answer never comes, so that the third is asked for over another connection.
     let script =
@@ -428,7 +431,7 @@ fn sessions_under_way_that_there_is_no_room_for_are_refused_like_others() {
 
 #[test]
 fn a_server_that_is_gone_for_a_while_fails_what_is_due_then_and_no_more() {
-    // 10 sessions a second of five steps 100 ms apart, and nobody listens for half of it.
+    // 10 sessions a second of five steps 100 ms apart, and no socket listens for half of it.
     let script = |_| (0..5).map(|i| whole(ms(100 * i), 10)).collect::<Vec<_>>();
     let downloads = Downloads::new(|seq| at(client(seq)), script);
     let mut setup = setup(10.0, 670);

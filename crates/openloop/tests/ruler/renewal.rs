@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use dist::Gap;
 use null_server::Stalls;
-use openloop::{Binding, Fault, Parsed, Parts, Recording, Then, Workload};
+use openloop::{Binding, Closed, Parsed, Parts, Recording, Then, Workload};
 use reactor::sim::{Program, SimReactor};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
@@ -162,7 +162,7 @@ impl Workload for Heedful {
         Parsed::Done { used, outcome: Ok(()), then }
     }
 
-    fn closed(&mut self, (): &mut (), seen: &mut Vec<u8>) -> Option<(Result<(), Fault>, Then<()>)> {
+    fn closed(&mut self, (): &mut (), seen: &mut Vec<u8>) -> Option<Closed<()>> {
         seen.is_empty().then_some((Ok(()), Then::Close))
     }
 }

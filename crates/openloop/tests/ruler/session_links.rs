@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use openloop::{Fault, Next, Parsed, Parts, Recording, Route, Step, StepEnd, Then, Via, Workload};
+use openloop::{Closed, Next, Parsed, Parts, Recording, Route, Step, StepEnd, Then, Via, Workload};
 use reactor::sim::{Program, SimReactor};
 use reactor::{Conn, Event, Handler, Reactor, Wait};
 use units::{Nanos, Time};
@@ -104,7 +104,7 @@ impl Workload for Visitors {
         }
     }
 
-    fn closed(&mut self, job: &mut Visitor, (): &mut ()) -> Option<(Result<(), Fault>, Then<Visitor>)> {
+    fn closed(&mut self, job: &mut Visitor, (): &mut ()) -> Option<Closed<Visitor>> {
         Some((Ok(()), Self::then(job, true)))
     }
 

@@ -1,10 +1,16 @@
 //! Sessions of a population: those that the workload or the server refuses, those that the generator does not come to, and a closed
 //! loop of so many users, each of whom begins again.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use openloop::{
-    Endpoint, Fault, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd, Underway, Workload,
+    Endpoint, Failure, Fault, Generator, Load, Next, Outcome, Parsed, Parts, Recording, Step, StepEnd,
+    Underway, Workload, judge,
 };
+use reactor::Address;
 use reactor::sim::Program;
+use results::{Invalid, Reason, Verdict};
 use units::Nanos;
 
 use crate::scripted::Obedient;
@@ -168,6 +174,30 @@ fn a_refused_connection_before_the_load_is_that_sessions_fault() {
     assert_eq!(recording.tally.errors, 5 * u64::from(STEPS), "{:?}", recording.tally);
     // Of those under way, and of the one that arrives.
     assert_eq!(recording.tally.completed, 5 * u64::from(STEPS) + u64::from(STEPS));
+}
+
+#[test]
+fn without_a_server_no_load_of_sessions_begins() {
+    let mut setup = setup(1.0, cluster(1, 0), 418);
+    // Nothing listens there.
+    setup.plan.endpoints[0].address = Address::Tcp("127.0.0.1:1".parse().unwrap());
+    let generator = Generator::new(setup.plan, 1, Vec::new(), Arc::new(AtomicBool::new(false)));
+    let users = |_| Users { underway: vec![ms(50); 5], ..Users::default() };
+    let ended = generator.run(users);
+    assert!(matches!(ended, Err(Failure::Connect { .. })), "{:?}", ended.err());
+}
+
+#[test]
+fn a_load_that_is_not_run_is_judged_by_its_reason_alone() {
+    let setup = setup(1e6, cluster(1, 0), 419);
+    let load = setup.plan.load.clone();
+    let generator = Generator::new(setup.plan, 1, Vec::new(), Arc::new(AtomicBool::new(false)));
+    let recording = generator.nothing(Users::default());
+    assert_eq!((recording.tally.intended, recording.sessions.begun), (0, 0));
+    let why = || Invalid { reason: Reason::RateMissed, detail: "too many".into() };
+    assert_eq!(judge(&recording, &load, vec![why()]), Verdict::Invalid { reasons: vec![why()] });
+    // Where nothing explains it, that nothing was due is the reason.
+    assert!(judge(&recording, &load, Vec::new()).to_string().contains("no arrival fell into the window"));
 }
 
 #[test]

@@ -543,7 +543,9 @@ fn a_receive_takes_no_more_than_its_limit_and_the_end_comes_last() {
     let addr = server.listen(&at("10.0.0.1:0")).unwrap();
     server.limit_receives(7);
     let source = "10.0.0.99".parse().unwrap();
-    client.connect_via(&addr, &Via { source: Some(source), receive_buffer: Some(7) }).unwrap();
+    client
+        .connect_via(&addr, &Via { source: Some(source), receive_buffer: Some(7), ..Via::default() })
+        .unwrap();
     let mut sipping = Sipping::default();
     world.run(&mut [(&mut sipping, &mut server), (&mut Blurting, &mut client)], LIMIT);
     assert_eq!(sipping.source, Some(source));

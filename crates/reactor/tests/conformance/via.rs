@@ -35,7 +35,7 @@ macro_rules! via {
 }
 
 fn from(source: &str) -> Via {
-    Via { source: Some(source.parse().unwrap()), receive_buffer: None }
+    Via { source: Some(source.parse().unwrap()), ..Via::default() }
 }
 
 fn listener(place: &str) -> (TcpListener, Address) {
@@ -95,7 +95,7 @@ fn sent_ahead<R: Backend>(reactor: &mut R, via: &Via) -> usize {
 
 pub(crate) fn a_receive_buffer_bounds_what_is_sent_ahead<R: Backend>() {
     let Some(mut reactor) = R::start() else { return };
-    let small = sent_ahead(&mut reactor, &Via { source: None, receive_buffer: Some(8 << 10) });
+    let small = sent_ahead(&mut reactor, &Via { receive_buffer: Some(8 << 10), ..Via::default() });
     let usual = sent_ahead(&mut reactor, &Via::default());
     println!("{small} B with a buffer of 8 KiB, {usual} B without");
     // Twice the buffer for the kernel's bookkeeping, and what is in the sender's.
@@ -120,7 +120,7 @@ pub(crate) fn what_cannot_be_had_is_refused_in_words<R: Backend>() {
         "no interface of this machine has that address",
     );
     check(&address, &from("::1"), io::ErrorKind::InvalidInput, "an IPv6 address cannot reach an IPv4 one");
-    let huge = Via { source: None, receive_buffer: Some(u32::MAX) };
+    let huge = Via { receive_buffer: Some(u32::MAX), ..Via::default() };
     check(&address, &huge, io::ErrorKind::InvalidInput, "net.core.rmem_max");
     let unix = Net::Unix.place();
     check(&unix.address, &from("127.0.0.1"), io::ErrorKind::Unsupported, "only TCP can");
@@ -135,7 +135,8 @@ pub(crate) fn what_is_limited_and_paused_comes_whole<R: Backend>() {
     let Some(mut reactor) = R::start() else { return };
     reactor.limit_receives(LIMIT);
     let (listener, address) = listener("127.0.0.1:0");
-    let via = Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(16 << 10) };
+    let via =
+        Via { source: Some("127.0.0.2".parse().unwrap()), receive_buffer: Some(16 << 10), ..Via::default() };
     let conn = reactor.connect_via(&address, &via).unwrap();
     let server = thread::spawn(move || {
         let (mut peer, _): (TcpStream, _) = listener.accept().unwrap();

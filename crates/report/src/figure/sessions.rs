@@ -28,7 +28,7 @@ const OF_OPERATION: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
 
 /// How the vertical axis of a figure against the load is drawn.
 #[derive(Clone, Copy)]
-enum Vertical {
+pub(super) enum Vertical {
     /// Shares of 1, from 0.
     Share,
     /// Times in µs, logarithmic.
@@ -71,6 +71,11 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
             "rebuffer ratio",
             "Time in which a session stood still, of the time in which it stood still or played.",
         )))
+        (against_load(subjects, &[ratio("within")], of("within"), Vertical::Share, (
+            "Operations within their limits",
+            "share within the limits",
+            "What ended well within its own limit, of all operations that were due.",
+        )))
         (against_load(subjects, &[live], None, Vertical::Count, (
             "Sessions under way against offered load",
             "sessions under way",
@@ -78,11 +83,12 @@ pub(crate) fn sessions(subjects: &[Subject], target: &Target, tips: &mut Tips) -
         )))
         (distributions(subjects, target, tips))
         (operations(subjects, target))
+        (super::limits(subjects, target))
     }
 }
 
 /// A figure against the offered load, of the first measure where there are several subjects; nothing where no trial has it.
-fn against_load(
+pub(super) fn against_load(
     subjects: &[Subject],
     measures: &[Measure],
     judged: Option<(SessionFigure, f64)>,

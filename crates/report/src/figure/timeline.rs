@@ -6,7 +6,7 @@ use super::frame::Frame;
 use super::panel::{Panel, decades, over_time, panels, tiles};
 use super::place::place;
 use super::scale::Scale;
-use super::{Canvas, Shape, Size, heat, outstanding, pace, sessions};
+use super::{Canvas, Shape, Size, disk, heat, outstanding, pace, sessions};
 use crate::measure::Target;
 use crate::number;
 use crate::subject::Subject;
@@ -33,6 +33,7 @@ pub(crate) fn timelines(subjects: &[Subject], target: &Target, tips: &mut Tips) 
             (heat::heat(&panels, target))
             (sessions::buffers(&panels))
             (sessions::live(&panels))
+            (disk::disk(&panels))
             (outstanding::outstanding(&panels))
             (pace::pace(&panels))
         }

@@ -1,6 +1,6 @@
 use maud::{Markup, html};
 use results::Trial;
-use results::probes::{Probes, Span};
+use results::probes::{Phase, Probes, Span};
 
 use super::Looked;
 use super::published::{PUBLISHED, Published};
@@ -302,6 +302,7 @@ pub(super) fn io(looked: &[Looked]) -> Markup {
     let row = |load: &Looked| {
         let io = load.trial.probes.as_ref()?.io.as_ref()?;
         let bytes = |n: Option<f64>| n.map_or(number::NONE.into(), number::bytes);
+        let warm_up = io.in_phase(Phase::WarmUp);
         Some(vec![
             name(load),
             number::percent(io.wait_share),
@@ -313,6 +314,7 @@ pub(super) fn io(looked: &[Looked]) -> Markup {
                 (None, _) => number::NONE.into(),
             },
             number::three(io.major_faults_per_s),
+            bytes(warm_up.and_then(|slot| slot.disk_read_bytes_per_s)),
         ])
     };
     let heads = [
@@ -322,6 +324,7 @@ pub(super) fn io(looked: &[Looked]) -> Markup {
         "read by calls/s",
         "from the page cache",
         "major faults/s",
+        "from disks/s before, in the warm-up",
     ];
     table("Disks and page cache", &heads, 1, looked.iter().filter_map(row).collect())
 }

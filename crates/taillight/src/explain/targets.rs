@@ -37,23 +37,7 @@ fn about(form: Form) -> (&'static str, &'static str) {
 }
 
 /// Why a setting has its default: the application, the setting, the source.
-const SETTINGS: [(&str, &str, &str); 36] = [
-    ("social", "cache", "ISPASS'16 §IV-B1: memcached keeps the results of queries"),
-    (
-        "social",
-        "hash_cost",
-        "ours, because 10 is what PHP took until 8.4, and what most sites have therefore",
-    ),
-    ("social", "workers", "ours, because four wait for the database while one computes; a study varies them"),
-    ("social", "backlog", "ours, because it is what PHP takes unless it is told otherwise"),
-    ("social", "jit", "ours, because PHP compiles nothing unless it is told to"),
-    (
-        "social",
-        "flush_log",
-        "ours, because it is what MariaDB does unless it is told otherwise: a commit is on the disk",
-    ),
-    ("social", "buffer_pool", "ours, because the tables of 10k users fit, so that reads wait for no disk"),
-    ("social", "redo_log", "ours, because it is copied in each reset: 32 MiB take a tenth of a second"),
+const SETTINGS: [(&str, &str, &str); 38] = [
     (
         "nginx",
         "open_file_cache",
@@ -98,6 +82,16 @@ const SETTINGS: [(&str, &str, &str); 36] = [
     ("video", "reuseport", "nginx's default: one listening socket for all workers"),
     ("video-server", "faults", "ours, because nothing is planted unless it is asked for"),
     ("video-server", "stall", "ours, because nothing is planted unless it is asked for"),
+    ("social", "cache", "ISPASS'16 §IV-B1: memcached keeps the results of queries"),
+    ("social", "hash_cost", "PHP's default until 8.3: a cost of 10"),
+    ("social", "workers", "ours, because a worker that waits for the database leaves its processor to three others"),
+    ("social", "backlog", "PHP's default where the system names none: 511"),
+    ("social", "jit", "PHP's default: nothing is compiled beyond its own bytecode"),
+    ("social", "stall_ms", "ours, because nothing is planted unless it is asked for"),
+    ("social", "stall_every_ms", "ours, because a window of 20 s then has two of them"),
+    ("social", "flush_log", "MariaDB's default, and the only one that loses no answered commit"),
+    ("social", "buffer_pool", "ours, because twice the data of 10 000 users fit into 256 MiB"),
+    ("social", "redo_log", "ours, because a log of 32 MiB is restored within a second"),
 ];
 
 /// The settings of every application that comes along and has some.

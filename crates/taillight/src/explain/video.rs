@@ -1,6 +1,5 @@
 //! The chapter on video: what a session is, from when to when, what viewers see, and what is a miss.
 
-use spec::workload::Video;
 use workloads::video::{CHUNK, CHUNK_BYTES, CLASSES, FIT, GOOD_START, RUNGS, SHARES};
 
 use super::chapter::{Chapter, Entry, Section};
@@ -55,7 +54,7 @@ The bandwidth of clients
 What counts as an answer
 
   Status 206 with exactly the bytes that were asked for. The whole file (200), another range and a part that does not say which
-  are errors, and end the connection, as nobody wants what follows; other statuses, bodies that are cut off or of another
+  are errors, and end the connection, as what follows is of no use; other statuses, bodies that are cut off or of another
   length are errors as well. --verify checksum compares the content with that of the set.
 
 The target
@@ -122,7 +121,7 @@ fn constants() -> Section {
         ),
         entry(
             "give-up",
-            Video::GIVE_UP.to_string(),
+            spec::workload::Video::GIVE_UP.to_string(),
             "With --late keep a chunk is waited for until so many time-outs have passed.",
             "nginx's send_timeout, 60 s, which are six time-outs of 10 s",
         ),

@@ -11,7 +11,7 @@ use super::make::{about, below};
 use super::work::{Meter, over_folders, threads};
 use crate::terminal::say;
 
-/// Has the kernel drop the files of the set in `folder` from its memory, so that they are read from the disk again.
+/// Asks the kernel to drop the files of the set in `folder` from its memory, so that they are read from the disk again.
 ///
 /// Errors: there is no set; the run was interrupted.
 pub(super) fn evict(folder: &Path) -> Result<()> {
@@ -21,7 +21,13 @@ pub(super) fn evict(folder: &Path) -> Result<()> {
     // Pages that are not written back yet stay.
     rustix::fs::syncfs(&open).with_context(|| format!("cannot write back {}", folder.display()))?;
     evict_files(folder, &set, threads(None), &interrupt)?;
-    say(&format!("{} of {} is no longer in memory, where it lies on a disk\n", about(&set), folder.display()))
+    // A request: the kernel keeps pages that a program has mapped or locked, and a file system of memory all of them.
+    say(&format!(
+        "asked the kernel to drop {} of {} from its memory, which it does but for what programs have mapped there; \
+         what lies on no disk stays\n",
+        about(&set),
+        folder.display()
+    ))
 }
 
 pub(super) fn evict_files(root: &Path, set: &Set, threads: usize, interrupt: &Interrupt) -> Result<()> {

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use lab::Interrupt;
-use rustix::fs::Mode;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use units::Bytes;
 use workloads::sets::{MARKER, Marker, PARTIAL, Set, SetFile, Videos};
 
@@ -157,7 +158,8 @@ fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &M
     let place = if set.resumes() { unfinished(&path) } else { path.clone() };
     let failed = |error| of_disk(error, root, "write", &place);
     let mut options = OpenOptions::new();
-    let options = options.write(true).mode(0o644);
+    // Through a link a file outside the set would be written.
+    let options = options.write(true).mode(0o644).custom_flags(OFlags::NOFOLLOW.bits() as i32);
     let mut open: File = if set.resumes() {
         options.create(true).truncate(true).open(&place).map_err(failed)?
     } else {
@@ -182,7 +184,11 @@ fn make_file(root: &Path, set: &Set, file: &SetFile, piece: &mut [u8], meter: &M
 pub(super) fn of_disk(error: std::io::Error, root: &Path, doing: &str, path: &Path) -> anyhow::Error {
     let full = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded].contains(&error.kind());
     let about = format!("cannot {doing} {}", path.display());
-    if full {
+    if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) {
+        anyhow::anyhow!(
+            "{about}: it is a symbolic link, and what it leads to is not of the set; move it away and repeat"
+        )
+    } else if full {
         let root = root.display();
         anyhow::anyhow!(
             "{about}: {error}: there is no room left below {root}, as something else has written there meanwhile; make \

@@ -95,6 +95,12 @@ pub(super) fn make(
 ) -> Result<()> {
     let clips = root.join(CLIPS);
     make_folder(&clips, root)?;
+    // Through a link files outside the set would be written and removed.
+    if !fs::symlink_metadata(&clips).is_ok_and(|meta| meta.is_dir()) {
+        bail!("{} is not a folder of the set; move it away", clips.display());
+    }
+    // ffmpeg runs in folders of its own, from which a path from here leads elsewhere.
+    let clips = fs::canonicalize(&clips).with_context(|| format!("cannot find {}", clips.display()))?;
     for (rung, name) in RUNGS.iter().enumerate() {
         let clip = format!("{name}.mp4");
         if clips.join(&clip).exists() {

@@ -19,7 +19,8 @@ impl Net {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let name = format!("tl{pid}x{count}");
-        let subnet = (pid * 8 + count) % 256;
+        // The first four are of clients with a link of their own (`--bandwidth shape`).
+        let subnet = 4 + (pid * 8 + count) % 248;
         // Made first, so that whatever was set up is removed when a step fails.
         let mut net = Net { bridge: name.clone(), subnet, hosts: Vec::new() };
         let made = net.set_up(&name, hosts);
@@ -61,10 +62,15 @@ impl Net {
         ["ip", "netns", "exec", &self.hosts[host]].map(Into::into).into()
     }
 
+    /// Likewise, with the mounts of this machine: `ip` gives a command a `/sys` without control groups, which podman needs.
+    pub(crate) fn within(&self, host: usize) -> Vec<String> {
+        vec!["nsenter".into(), format!("--net=/run/netns/{}", self.hosts[host])]
+    }
+
     /// A range of addresses that this machine routes to a host, which forwards them.
     pub(crate) fn route(&self, host: usize) -> String {
         // Far from those of this process's other switches, and on no real network.
-        let range = format!("{NETWORK}.{}.0/28", (self.subnet + 128) % 256);
+        let range = format!("{NETWORK}.{}.0/28", 4 + (self.subnet + 120) % 248);
         ip(&["route", "replace", &range, "via", &self.address(host)]).unwrap();
         range
     }

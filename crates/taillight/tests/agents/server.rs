@@ -6,6 +6,7 @@ use launch::Process;
 use results::Experiment;
 use rustix::process::Signal;
 
+use crate::docker::Docker;
 use crate::net::Net;
 use crate::program::{LONG, agent, await_end, kill, serve, start};
 
@@ -30,10 +31,16 @@ impl Lab {
 
     /// With an agent that has these options, too.
     fn on(net: Net, options: &[&str]) -> Lab {
+        let before = net.on(SERVER);
+        Lab::with(net, &before, options)
+    }
+
+    /// With an agent that is started behind these words.
+    fn with(net: Net, before: &[String], options: &[&str]) -> Lab {
         let listen = format!("{}:0", net.address(SERVER));
         let mut words = vec!["agent", "--role", "server", "--listen", &listen, "--name", "s"];
         words.extend(["--insecure-token", "--allow-knobs"].iter().chain(options));
-        let (agent, address) = serve(&net.on(SERVER), &words, "taillight agent s ready on ");
+        let (agent, address) = serve(before, &words, "taillight agent s ready on ");
         Lab { agent, address, folder: tempfile::tempdir().unwrap(), net }
     }
 
@@ -205,7 +212,8 @@ fn what_it_may_not_start_is_refused() {
 fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_routed_there() {
     let Some(net) = Net::new(1) else { return };
     let range = net.route(SERVER);
-    let lab = Lab::on(net, &["--serve-range", &range]);
+    let before = net.within(SERVER);
+    let lab = Lab::with(net, &before, &["--serve-range", &range]);
     let load = |form: &str| {
         let words = format!(
             "--target sphinx --server-memory 64MiB --rate 1k --window 1s --form {form} --name {form}"
@@ -232,6 +240,48 @@ fn a_server_behind_a_bridge_of_its_machine_is_reached_at_an_address_that_is_rout
         assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{form}: {:?}", trial.errors);
         assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{form}: {:?}", trial.counters);
     }
+}
+
+/// A load on memcached in a container that an agent starts, of an engine that is there.
+fn in_container_of(form: &str, docker: Option<&Docker>) {
+    if let Some(missing) =
+        [form, "memcached"].into_iter().find(|program| launch::find_program(program).is_none())
+    {
+        return println!("skipped: there is no {missing} here");
+    }
+    let Some(net) = Net::new(1) else { return };
+    net.forward(SERVER);
+    let range = net.route(SERVER);
+    let mut before = net.within(SERVER);
+    let daemon = docker.map(|docker| ["env".to_owned(), format!("DOCKER_HOST={}", docker.host())]);
+    before.extend(daemon.into_iter().flatten());
+    let lab = Lab::with(net, &before, &["--serve-range", &range]);
+    let words =
+        format!("--target memcached --server-memory 64MiB --rate 1k --window 1s --form {form} --name {form}");
+    lab.load(&words).wait_success(LONG).unwrap_or_else(|error| panic!("{form}: {error}"));
+    let result = lab.result(form);
+    let (target, trial) = (&result.targets[0], &result.trials[0]);
+    assert_eq!((target.form.as_str(), target.containers.len(), target.engine.is_some()), (form, 1, true));
+    assert!(
+        target.address.starts_with(range.trim_end_matches("0/28")),
+        "{} is not of {range}",
+        target.address
+    );
+    assert!(target.agent.as_deref().is_some_and(|agent| agent.starts_with("s (")), "{:?}", target.agent);
+    assert!(trial.arrivals.completed > 0 && trial.arrivals.errors == 0, "{form}: {:?}", trial.errors);
+    assert!(trial.counters["server_cpu_us_per_request"] > 0.0, "{form}: {:?}", trial.counters);
+    assert_eq!(lab.servers(), BTreeSet::new());
+}
+
+#[test]
+fn a_container_of_podman_on_its_machine_is_measured() {
+    in_container_of("podman", None);
+}
+
+#[test]
+fn a_container_of_docker_on_its_machine_is_measured() {
+    let Some(docker) = Docker::start() else { return };
+    in_container_of("docker", Some(&docker));
 }
 
 #[test]

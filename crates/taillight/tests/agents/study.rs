@@ -20,7 +20,7 @@ struct Lab {
     generators: String,
     folder: tempfile::TempDir,
     // Where the machines keep what they have changed.
-    _states: tempfile::TempDir,
+    states: tempfile::TempDir,
     net: Net,
 }
 
@@ -40,7 +40,7 @@ impl Lab {
         let (b, at_b) = agent_with(&on(B), &net.address(B), "b", &options);
         let generators = format!("{at_a},{at_b}");
         let folder = tempfile::tempdir().unwrap();
-        Some(Lab { _agents: vec![s, a, b], server, generators, folder, _states: states, net })
+        Some(Lab { _agents: vec![s, a, b], server, generators, folder, states, net })
     }
 
     /// Runs a study and returns its folder.
@@ -146,4 +146,34 @@ fn knobs_of_all_machines_are_in_force_under_load_and_reverted_after() {
         error.contains("knobs of the generator's machine: a (") && error.contains("it acts on processes"),
         "{error}"
     );
+}
+
+#[test]
+fn what_is_resolved_and_run_through_agents_is_what_was_typed() {
+    let Some(lab) = Lab::new() else { return };
+    let line = "load cache --target sphinx --server-memory 64MiB --keys 500 --rate 2k --mix get:90,set:10 \
+                --connections 4 --warmup 100ms --window 300ms --pace sleep";
+    let program = std::process::Command::new(env!("CARGO_BIN_EXE_taillight"))
+        .args(line.split_whitespace().chain(["--resolve"]))
+        .output()
+        .unwrap();
+    assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stderr));
+    // Beside the results, so that the only folder is the run's.
+    let file = lab.states.path().join("t.json");
+    std::fs::write(&file, &program.stdout).unwrap();
+    lab.start(&format!("run {}", file.display())).wait_success(2 * LONG).unwrap();
+    let folder = std::fs::read_dir(lab.folder.path()).unwrap().next().expect("a result").unwrap().path();
+    let bench = std::fs::read_dir(folder.join("experiments")).unwrap().next().expect("one").unwrap().path();
+    lab.start(&format!("{line} --no-live --name typed")).wait_success(2 * LONG).unwrap();
+    let spec = |folder: &Path| {
+        let result = results::ResultFolder::open(folder).unwrap().load().unwrap();
+        let trial = &result.trials[0];
+        assert_eq!(trial.agents.len(), 2);
+        // Seeds and processors are chosen anew; where the server ran is in the target's record.
+        let mut spec = spec::Spec { seed: 1, ..trial.spec.clone().unwrap() };
+        (spec.generator.cpus, spec.target.agent) = (None, None);
+        assert!(result.targets[0].agent.as_deref().is_some_and(|agent| agent.starts_with("s (")));
+        spec
+    };
+    assert_eq!(spec(&bench), spec(&lab.folder.path().join("typed")));
 }

@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use launch::Process;
 use results::{Reason, Trial, Verdict};
@@ -116,6 +117,91 @@ fn two_machines_offer_exactly_the_load_of_one() {
     for host in [A, B] {
         assert_eq!(lab.generators(host), BTreeSet::new());
     }
+}
+
+/// A server of videos on this machine, where all of the lab reach it.
+fn videos(lab: &Lab) -> String {
+    let catalog = videos::Catalog::new(&"20x1/640".parse().unwrap(), 1).unwrap();
+    let at = reactor::Address::Tcp(format!("{}:0", lab.net.address(250)).parse().unwrap());
+    let (send, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut reactor = reactor::Epoll::new().unwrap();
+        send.send(reactor::Reactor::listen(&mut reactor, &at).unwrap().to_string()).unwrap();
+        let (faults, limits) = ("".parse().unwrap(), video_server::Limits::default());
+        let mut server = video_server::VideoServer::new(
+            catalog,
+            faults,
+            video_server::Stalls::None,
+            limits,
+            Arc::default(),
+        );
+        while server.step(&mut reactor).is_ok() {}
+    });
+    format!("http://{}", address.recv().unwrap())
+}
+
+const VIEWERS: &str = "--videos 20x1/640 --speed 50 --rate 20 --bandwidth off --warmup 100ms --seed 5";
+
+#[test]
+fn viewers_are_shared_by_machines_as_arrivals_are() {
+    let Some(lab) = Lab::new(&[]) else { return };
+    let target = videos(&lab);
+    let addresses: Vec<&str> = lab.addresses.iter().map(String::as_str).collect();
+    let words = format!("{VIEWERS} --window 2s");
+    let mut load = coordinator_of("video", lab.folder.path(), &target, &addresses, &words);
+    load.wait_success(LONG).unwrap();
+    let shared = trial(lab.folder.path());
+    let file = lab.folder.path().join("alone.json").display().to_string();
+    let mut alone: Vec<&str> =
+        vec!["load", "video", "--target", &target, "--trial", &file, "--pace", "sleep"];
+    alone.extend(words.split_whitespace());
+    start(&[], &alone).wait_success(LONG).unwrap();
+    let alone: Trial = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(
+        (shared.agents.len(), shared.arrivals.errors),
+        (2, 0),
+        "{} {:?}",
+        shared.verdict,
+        shared.errors
+    );
+    // The same viewers, whichever machine has them: those who came before the load, who make its first second as busy as all
+    // others, and those who came in the window. Each chunk that was due is some machine's.
+    let (found, expect) = (shared.sessions.as_ref().unwrap(), alone.sessions.as_ref().unwrap());
+    assert!(found.underway > 20, "{found:?}");
+    assert_eq!((found.underway, found.begun), (expect.underway, expect.begun));
+    assert_eq!(found.begun + found.underway, found.ended + found.cut, "{found:?}");
+    let a = shared.arrivals;
+    assert_eq!(a.intended, a.completed + a.errors + a.timeouts + a.unfinished, "{a:?}");
+    assert_eq!(a.intended, alone.arrivals.intended);
+    let parts: Vec<u64> = shared.agents.iter().map(|agent| agent.arrivals).collect();
+    assert_eq!(parts.iter().sum::<u64>(), a.intended);
+    assert!(parts.iter().all(|part| *part > a.intended / 5), "{parts:?}");
+    for name in ["startup", "buffer"] {
+        assert!(found.distributions[name].count > 20, "{name}: {found:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_is_lost_takes_its_viewers_along() {
+    let Some(lab) = Lab::new(&[]) else { return };
+    let target = videos(&lab);
+    let addresses: Vec<&str> = lab.addresses.iter().map(String::as_str).collect();
+    let words = format!("{VIEWERS} --window 50s");
+    let mut load = coordinator_of("video", lab.folder.path(), &target, &addresses, &words);
+    load.await_line("{\"live\"", LONG).unwrap();
+    let generators = [lab.generators(A), lab.generators(B)];
+    kill(lab.agents[1].pid(), Signal::KILL);
+    load.wait_success(LONG).unwrap();
+    let trial = trial(lab.folder.path());
+    let (reason, detail) = fault(&trial);
+    assert_eq!(reason, Reason::AgentLost);
+    assert!(detail.starts_with(&format!("b ({}) was lost", lab.addresses[1])), "{detail}");
+    assert!(trial.agents[0].arrivals > 0 && trial.agents[1].arrivals == 0, "{:?}", trial.agents);
+    let (a, of) = (trial.arrivals, trial.sessions.as_ref().unwrap());
+    assert_eq!(a.intended, trial.agents[0].arrivals);
+    assert_eq!(of.begun + of.underway, of.ended + of.cut, "{of:?}");
+    assert_eq!(lab.generators(A), BTreeSet::new());
+    generators[1].iter().for_each(|&pid| await_end(pid));
 }
 
 #[test]

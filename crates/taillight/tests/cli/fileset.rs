@@ -219,10 +219,10 @@ fn a_killed_make_is_repeated() {
 }
 
 /// A file system of memory with these options, unmounted when it is dropped.
-struct Mounted(TempDir);
+pub(crate) struct Mounted(pub(crate) TempDir);
 
 impl Mounted {
-    fn new(options: &str) -> Mounted {
+    pub(crate) fn new(options: &str) -> Mounted {
         let at = TempDir::new().unwrap();
         let words = ["-t", "tmpfs", "-o", options, "taillight-test"];
         assert!(Command::new("mount").args(words).arg(at.path()).status().unwrap().success());

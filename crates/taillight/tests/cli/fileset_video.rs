@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use videos::Catalog;
 use workloads::sets::{MARKER, PARTIAL, Set, Videos};
 
-use crate::fileset::{fileset, says};
+use crate::fileset::{Mounted, fileset, says};
 use crate::run::{finish, refuses, text};
 
 /// A folder of a test, and videos made in it.
@@ -48,7 +48,7 @@ fn videos_are_made_checked_and_removed() {
     assert_eq!(index, serde_json::json!({ "videos": 5, "real": false }));
     says(&mut fileset("check", &folder), &["5x1/1024 videos of seed 1", "whole and as it was made"]);
     says(fileset("check", &folder).args(["--sample", "10"]), &["where it was read: about 10 %"]);
-    says(&mut fileset("evict", &folder), &["5x1/1024 videos", "no longer in memory"]);
+    says(&mut fileset("evict", &folder), &["5x1/1024 videos", "asked the kernel to drop"]);
     says(fileset("make", &folder).args(["--video", "5x1/1024"]), &["holds 5x1/1024 videos", "already"]);
     says(&mut fileset("check", &folder), &["whole"]);
     says(&mut fileset("remove", &folder), &["removed 5x1/1024 videos"]);
@@ -69,6 +69,49 @@ fn what_does_not_go_together_is_refused() {
     let (_other, videos) = made("1x1/4096");
     refuses(fileset("make", &videos).args(["--files", "10x1"]), 1, &["holds another set, 1x1/4096 videos"]);
     refuses(fileset("make", &videos).args(["--video", "2x1/4096"]), 1, &["holds another set"]);
+}
+
+#[test]
+fn links_in_a_set_are_not_followed() {
+    let (outer, folder) = made("2x1/1024");
+    let file = |name: &str| folder.join(name);
+    let precious = outer.path().join("precious");
+    fs::write(&precious, "precious").unwrap();
+    fs::rename(file(MARKER), file(PARTIAL)).unwrap();
+    fs::remove_file(file("v000001/360p.bin")).unwrap();
+    std::os::unix::fs::symlink(&precious, file("v000001/360p.bin.part")).unwrap();
+    let mut make = fileset("make", &folder);
+    refuses(
+        make.args(["--video", "2x1/1024"]),
+        1,
+        &["360p.bin.part", "it is a symbolic link", "move it away"],
+    );
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    fs::remove_file(file("v000001/360p.bin.part")).unwrap();
+    says(fileset("make", &folder).args(["--video", "2x1/1024"]), &["made"]);
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_ends_it_with_what_to_do() {
+    if !launch::User::is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    let mounted = Mounted::new("size=3m");
+    let folder = mounted.0.path().join("set");
+    // 1/512 of 20 videos: 5 MB. What a set that is resumed has is told by the lengths of its files, and here lies a hole, which
+    // takes nothing: as if something else took the room meanwhile.
+    let videos = ["--video", "20x1/512"];
+    let (_outer, whole) = made(videos[1]);
+    fs::create_dir_all(folder.join("v000000")).unwrap();
+    fs::copy(whole.join(MARKER), folder.join(PARTIAL)).unwrap();
+    File::create(folder.join("v000000/240p.bin")).unwrap().set_len(1 << 30).unwrap();
+    let words = ["there is no room left below", "make room and repeat", "taillight fileset remove"];
+    refuses(fileset("make", &folder).args(videos), 1, &words);
+    let remount = ["-o", "remount,size=64m"];
+    assert!(Command::new("mount").args(remount).arg(mounted.0.path()).status().unwrap().success());
+    says(fileset("make", &folder).args(videos), &["made 20x1/512 videos"]);
+    says(&mut fileset("check", &folder), &["whole and as it was made"]);
 }
 
 /// When a file was last written.
@@ -205,7 +248,10 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         println!("skipped: needs ffmpeg (apt-get install ffmpeg)");
         return;
     }
-    says(fileset("make", &folder).args(["--video", "2x1/8", "--real"]), &["made 2x1/8 real videos"]);
+    // By a path from where it runs: ffmpeg runs elsewhere.
+    let mut make = fileset("make", Path::new("set"));
+    let make = make.args(["--video", "2x1/8", "--real"]).current_dir(outer.path());
+    says(make, &["made 2x1/8 real videos"]);
     let Set::Videos(Videos { catalog, is_real: true }) = Set::in_folder(&folder).unwrap() else {
         panic!("it holds something else");
     };
@@ -240,6 +286,16 @@ fn real_videos_are_as_long_as_their_catalogue_says_and_play() {
         assert!(playlist.contains(&format!("{lines}.m4s")) && playlist.contains("#EXT-X-ENDLIST"));
     }
     says(&mut fileset("check", &folder), &["2x1/8 real videos", "whole"]);
+    // A part of them is drawn by their files: with next to nothing all are of the right size, and none is read.
+    let sample = ["--sample", "0.0000001"];
+    let large = folder.join("v000001/480p.mp4");
+    let open = OpenOptions::new().read(true).write(true).open(&large).unwrap();
+    let mut byte = [0];
+    open.read_exact_at(&mut byte, 9_000).unwrap();
+    open.write_all_at(&[byte[0] ^ 1], 9_000).unwrap();
+    says(fileset("check", &folder).args(sample), &["whole, and as it was made where it was read"]);
+    refuses(fileset("check", &folder).args(["--sample", "100"]), 1, &["480p.mp4 holds something else"]);
+    open.write_all_at(&byte, 9_000).unwrap();
     let damaged = folder.join("v000000/240p.mp4");
     let open = OpenOptions::new().write(true).open(&damaged).unwrap();
     open.write_all_at(b"something else", 5_000).unwrap();

@@ -106,9 +106,9 @@ fn what_the_embedded_server_cannot_be_told_is_said() {
 }
 
 /// A browser that is killed with this.
-struct Running(Child);
+struct Chromium(Child);
 
-impl Drop for Running {
+impl Drop for Chromium {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -129,7 +129,7 @@ fn said(chromium: &Path, url: &str, ends: &[&str]) -> Vec<String> {
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn();
-    let mut browser = Running(browser.unwrap());
+    let mut browser = Chromium(browser.unwrap());
     let lines = BufReader::new(browser.0.stderr.take().unwrap()).lines();
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {

@@ -21,6 +21,11 @@ const SET: &str = "20x1/640";
 
 /// A video server in this process, for as long as that lasts.
 fn served(faults: &str) -> String {
+    served_with(faults, Stalls::None)
+}
+
+/// The same with stalls of the whole server.
+fn served_with(faults: &str, stalls: Stalls) -> String {
     let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
     let faults = faults.parse().unwrap();
     let (send, address) = mpsc::channel();
@@ -29,7 +34,7 @@ fn served(faults: &str) -> String {
         let at = reactor.listen(&Address::Tcp("127.0.0.1:0".parse().unwrap())).unwrap();
         send.send(at.to_string()).unwrap();
         let counts = Arc::new(Counts::default());
-        let mut server = VideoServer::new(catalog, faults, Stalls::None, Limits::default(), counts);
+        let mut server = VideoServer::new(catalog, faults, stalls, Limits::default(), counts);
         while server.step(&mut reactor).is_ok() {}
     });
     format!("http://{}", address.recv().unwrap())
@@ -108,6 +113,214 @@ fn a_server_that_plants_faults_is_seen_through() {
     check("unavailable:3", "status_503");
     check("cut:3", "answer_cut_off");
     check("garbled:3", "wrong_content");
+    check("gone:3", "status_404");
+    check("reset:3", "connection_lost");
+}
+
+#[test]
+fn a_server_that_is_late_costs_viewers_their_chunks_and_no_other_arrival() {
+    let due = trial(&served(""), &[]).arrivals.intended;
+    let check = |faults: &str, stalls: Stalls| {
+        let trial = trial(&served_with(faults, stalls), &[]);
+        let a = trial.arrivals;
+        // Chunks last 200 ms here, and are given up after six times as long.
+        assert!(a.timeouts + a.unfinished > 0, "{faults} {stalls:?}: {a:?}");
+        assert!(
+            trial.counters["misses"] > 0.0 && trial.counters["rebuffer_ratio"] > 0.0,
+            "{:?}",
+            trial.counters
+        );
+        assert_eq!(a.intended, due, "{faults} {stalls:?}: what is due does not follow from what came");
+    };
+    check("delay:5:30s", Stalls::None);
+    check("trickle:5:16B", Stalls::None);
+    let [every, span] = [2_000, 1_900].map(units::Nanos::from_millis);
+    check("", Stalls::Every { start: units::Time(0), every, span });
+}
+
+#[test]
+fn what_becomes_of_files_while_they_are_served_is_seen() {
+    let Some(nginx) = Nginx::over("5x1/640") else { return };
+    let rung = |video: u64, rung: &str| nginx.folder.join(format!("v{video:06}/{rung}.bin"));
+    let all = |change: &dyn Fn(&std::path::Path)| {
+        for video in 1..5 {
+            ["240p", "360p", "480p", "720p"]
+                .map(|name| rung(video, name))
+                .iter()
+                .filter(|file| file.exists())
+                .for_each(|file| change(file));
+        }
+    };
+    let options = ["--videos", "5x1/640", "--verify", "checksum", "--popularity", "uniform"];
+    let check = |kinds: &[&str]| {
+        let trial = trial(&nginx.target, &options);
+        let kind = |kind: &&&str| trial.errors.iter().any(|one| one.kind == **kind && one.count > 0);
+        assert!(kinds.iter().any(|one| kind(&one)), "{kinds:?}: {:?}", trial.errors);
+        // The one video that is as it was is watched on.
+        assert!(trial.arrivals.completed > 0, "{:?}", trial.arrivals);
+    };
+    no_errors(&trial(&nginx.target, &options));
+    // As long as before, with other bytes.
+    all(&|file| {
+        let size = std::fs::metadata(file).unwrap().len() as usize;
+        std::fs::write(file, vec![7; size]).unwrap();
+    });
+    check(&["wrong_content"]);
+    // Cut short: what lies past its end is asked for.
+    all(&|file| std::fs::OpenOptions::new().write(true).open(file).unwrap().set_len(1_000).unwrap());
+    check(&["status_416", "wrong_range"]);
+    all(&|file| std::fs::remove_file(file).unwrap());
+    check(&["status_404"]);
+}
+
+#[test]
+fn more_sessions_than_descriptors_are_refused_before_the_load() {
+    let target = served("");
+    let mut command = std::process::Command::new("sh");
+    let line = format!(
+        "ulimit -n 200 && exec {} load video --target {target} --videos {SET} --rate 20 --bandwidth off --json",
+        env!("CARGO_BIN_EXE_taillight")
+    );
+    command.args(["-c", &line]).stdin(std::process::Stdio::null());
+    refuses(&mut command, 1, &["at a time here", "descriptors and ports", "--max-sessions"]);
+}
+
+/// A server that answers parts of the set over TLS, and the certificate that it shows.
+fn over_tls(folder: &std::path::Path) -> (String, String) {
+    let (certificate, config) = crate::web::certificate(folder);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let tls = rustls::ServerConnection::new(Arc::clone(&config)).unwrap();
+            let stream = rustls::StreamOwned::new(tls, stream.unwrap());
+            // One that does not trust the certificate goes away.
+            thread::spawn(move || parts(stream));
+        }
+    });
+    (format!("https://{at}"), certificate)
+}
+
+/// Answers requests for parts of files of the set, until the client has gone.
+fn parts(mut stream: impl Read + Write) -> Option<()> {
+    let catalog = Catalog::new(&SET.parse().unwrap(), 1).unwrap();
+    let mut head = Vec::new();
+    loop {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+        if !head.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let text = String::from_utf8(std::mem::take(&mut head)).unwrap();
+        let path = text.split(' ').nth(1)?;
+        let all =
+            (0..catalog.videos()).flat_map(|video| (0..catalog.rungs(video)).map(move |rung| (video, rung)));
+        let (video, rung) = all.into_iter().find(|(video, rung)| catalog.path(*video, *rung) == path)?;
+        let range = text.split("bytes=").nth(1)?.split("\r\n").next()?;
+        let (first, last) = range.split_once('-')?;
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        let size = catalog.size(video, rung);
+        let mut body = vec![0; (last - first + 1) as usize];
+        assert_eq!(catalog.content(video, rung).range(first..last + 1).fill(&mut body), body.len());
+        let length = body.len();
+        let head = format!("HTTP/1.1 206 Partial Content\r\nContent-Length: {length}\r\n");
+        write!(stream, "{head}Content-Range: bytes {first}-{last}/{size}\r\n\r\n").ok()?;
+        stream.write_all(&body).ok()?;
+        stream.flush().ok()?;
+    }
+}
+
+#[test]
+fn videos_are_watched_over_tls() {
+    let folder = TempDir::new().unwrap();
+    let (target, certificate) = over_tls(folder.path());
+    let trusted = trial(&target, &["--verify", "checksum", "--tls-ca", &certificate]);
+    no_errors(&trusted);
+    assert_eq!(trusted.transport, Some(results::Transport::Tls));
+    no_errors(&trial(&target, &["--tls-insecure", "--bandwidth", "read", "--warmup", "400ms"]));
+    let mut command = taillight(&["load", "video", "--target", &target, "--rate", "2", "--json"]);
+    refuses(command.args(["--videos", SET]), 1, &["certificate"]);
+}
+
+/// Viewers with a bandwidth at twenty times the speed. The first chunk of 480p, which two in three watch, has 51 KB of which at most
+/// 14 KB are sent at once, and takes 50 to 330 ms at what those viewers have: half of all viewers cannot start within 40 ms.
+const BOUNDED: [&str; 10] =
+    ["--videos", "20x1/64", "--speed", "20", "--rate", "10", "--warmup", "2s", "--window", "4s"];
+
+/// The trial of a run that sets knobs and keeps its result.
+fn kept(target: &str, options: &[&str]) -> Trial {
+    let out = TempDir::new().unwrap();
+    let mut command = taillight(&["load", "video", "--target", target, "--pace", "sleep", "--out"]);
+    // Journals of its own: other tests set other knobs meanwhile.
+    let state = TempDir::new().unwrap();
+    command.env("TAILLIGHT_STATE", state.path());
+    let output = finish(command.arg(out.path()).args(BOUNDED).args(options));
+    assert!(output.status.success(), "{}", text(&output));
+    let folder = std::fs::read_dir(out.path()).unwrap().next().unwrap().unwrap().path();
+    results::ResultFolder::open(&folder).unwrap().load().unwrap().trials.remove(0)
+}
+
+/// How long viewers wait for the start, as of sessions that came in the window. Units: microseconds.
+fn startup_us(trial: &Trial) -> f64 {
+    sessions(trial).distributions["startup"].p50_us.unwrap()
+}
+
+#[test]
+fn a_server_of_loopback_paces_its_clients_by_their_addresses() {
+    let group = host::Host::here().cgroups.hierarchies.into_iter().find(|tree| tree.version == 2);
+    let (true, Some(group)) = (launch::User::is_root(), group) else {
+        println!("skipped: needs root and control groups of version 2");
+        return;
+    };
+    let here = knobs::LocalKernel::new(std::path::Path::new("/"));
+    let paces = || knobs::Kernel::paces(&here, std::path::Path::new(&group.mount));
+    if paces().is_err() {
+        println!("skipped: no programs in the kernel here");
+        return;
+    }
+    let paced = kept("video-server", &["--bandwidth", "pace"]);
+    no_errors(&paced);
+    assert!(!paces().unwrap(), "the program was left");
+    assert!(startup_us(&paced) > 40_000.0, "{} us", startup_us(&paced));
+}
+
+#[test]
+fn each_client_of_a_server_behind_a_bridge_has_a_link_of_its_own() {
+    if !launch::User::is_root() || find_program("nginx").is_none() || find_program("tc").is_none() {
+        println!("skipped: needs root, nginx and tc");
+        return;
+    }
+    let route = || {
+        let words = ["-4", "route", "show", "table", "local", "198.18.0.0/22"];
+        std::process::Command::new("ip").args(words).output().unwrap().stdout
+    };
+    let options = ["--bandwidth", "shape", "--form", "bridged", "--max-sessions", "200"];
+    let shaped = kept("video", &options);
+    no_errors(&shaped);
+    assert!(startup_us(&shaped) > 40_000.0, "{} us", startup_us(&shaped));
+    assert_eq!(route(), b"", "the route was left");
+}
+
+#[test]
+fn a_bandwidth_that_could_not_be_kept_is_refused() {
+    let check = |options: &[&str], says: &[&str]| {
+        let mut command = taillight(&["load", "video", "--rate", "2", "--videos", SET]);
+        refuses(command.args(options), 1, says);
+    };
+    let mut alone = taillight(&["load", "video", "--rate", "2", "--bandwidth", "pace", "--json"]);
+    refuses(&mut alone, 2, &["--bandwidth pace", "changes nothing", "--bandwidth read"]);
+    check(&["--target", "video-server", "--bandwidth", "shape"], &["--form bridged"]);
+    let bridged = ["--target", "video", "--bandwidth", "pace", "--form", "bridged", "--max-sessions", "200"];
+    check(&bridged, &["--form bare"]);
+    check(
+        &["--target", "http://198.51.100.7:80", "--bandwidth", "pace"],
+        &["do not lead to 198.51.100.7:80"],
+    );
+    check(
+        &["--target", &served(""), "--bandwidth", "pace", "--agents", "127.0.0.1:1"],
+        &["agents are on others", "--bandwidth read"],
+    );
 }
 
 #[test]
@@ -147,6 +360,19 @@ fn more_viewers_than_there_is_room_for_are_refused() {
     assert!(matches!(trial.verdict, Verdict::Invalid { .. }), "{:?}", trial.verdict);
 }
 
+#[test]
+fn a_rate_beyond_this_machine_is_an_invalid_trial_that_says_so() {
+    // At fifty times the speed a session lasts 2.7 s: 13 million at a time.
+    let beyond = trial(&served(""), &["--rate", "5M"]);
+    let Verdict::Invalid { reasons } = &beyond.verdict else { panic!("{:?}", beyond.verdict) };
+    let [only] = &reasons[..] else { panic!("{reasons:?}") };
+    assert_eq!(only.reason, results::Reason::RateMissed);
+    assert!(only.detail.contains("the generator is the limit"), "{}", only.detail);
+    assert_eq!((beyond.arrivals.intended, sessions(&beyond).all()), (0, 0), "nothing was sent");
+    let drawn = trial(&served(""), &["--rate", "5M", "--max-sessions", "10"]);
+    assert!(drawn.verdict.to_string().contains("no more than"), "{}", drawn.verdict);
+}
+
 /// A server that answers every request with these bytes and closes.
 fn canned(answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -171,7 +397,7 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     };
     let target = served("");
     check(&target, &["--videos", "30x1/640"], 1, &["has", "name the set that is there"]);
-    check(&canned("HTTP/1.1 404 Not Found\r\n\r\n"), &[], 1, &["fileset make", "--video 1000x1/160"]);
+    check(&canned("HTTP/1.1 404 Not Found\r\n\r\n"), &[], 1, &["fileset make FOLDER", "--video 1000x1/160"]);
     check(&canned("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabc"), &[], 1, &["HTTP ranges"]);
     check(&canned("SSH-2.0-x\r\n"), &[], 1, &["does not begin with HTTP/1"]);
     check("http://127.0.0.1:1", &[], 1, &["cannot connect"]);
@@ -189,6 +415,11 @@ fn what_cannot_be_watched_is_refused_before_the_load() {
     hls("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nhttp://other/m.m3u8\n", "another server");
     hls("#EXTM3U\n#EXT-X-ENDLIST\n", "neither variants nor segments");
     hls("<html>", "no playlist");
+    hls("#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:4,\na.ts\n#EXT-X-ENDLIST\n", "encrypted");
+    let endless = format!("#EXTM3U\n{}", "#EXTINF:4,\na.ts\n".repeat(80_000));
+    let target = canned(playlist_answer(&endless));
+    let url = format!("{target}/m.m3u8");
+    check(&target, &["--protocol", "hls", "--playlist", &url], 1, &["more than 1048576 B"]);
 }
 
 /// A playlist as an answer; leaked, as servers of tests last as long as these.
@@ -226,42 +457,57 @@ fn a_load_of_viewers_is_kept_with_its_report() {
     }
 }
 
+/// NGINX over a set of its own.
+struct Nginx {
+    target: String,
+    folder: std::path::PathBuf,
+    // In this order: the process goes before its folder.
+    _server: launch::Process,
+    _outer: TempDir,
+}
+
+impl Nginx {
+    /// `None`, and says why, where there is no NGINX.
+    fn over(set: &str) -> Option<Nginx> {
+        let Some(nginx) = find_program("nginx") else {
+            println!("skipped: there is no nginx here");
+            return None;
+        };
+        let outer = TempDir::new().unwrap();
+        // Its workers run as another user.
+        std::fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let folder = outer.path().join("set");
+        let output = finish(taillight(&["fileset", "make", "--video", set]).arg(&folder));
+        assert!(output.status.success(), "{}", text(&output));
+        let port = launch::free_port().unwrap();
+        let configuration = outer.path().join("nginx.conf");
+        let own = outer.path().display();
+        let text = format!(
+            "daemon off;\npid {own}/pid;\nerror_log {own}/errors;\nevents {{}}\nhttp {{ access_log off; sendfile on;\n\
+             client_body_temp_path {own}/b; proxy_temp_path {own}/p; fastcgi_temp_path {own}/f; uwsgi_temp_path {own}/u;\n\
+             scgi_temp_path {own}/s; server {{ listen 127.0.0.1:{port}; root {}; }} }}\n",
+            folder.display()
+        );
+        std::fs::write(&configuration, text).unwrap();
+        let spec = launch::Spec::new("nginx", &nginx).args(["-c", &configuration.display().to_string()]);
+        let server = launch::Process::spawn(spec.args(["-p", &own.to_string()])).unwrap();
+        let address = format!("127.0.0.1:{port}");
+        for _ in 0..6_000 {
+            if TcpStream::connect(&address).is_ok() {
+                break;
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Some(Nginx { target: format!("http://{address}"), folder, _server: server, _outer: outer })
+    }
+}
+
 #[test]
 fn nginx_serves_a_set_to_viewers() {
-    let Some(nginx) = find_program("nginx") else {
-        println!("skipped: there is no nginx here");
-        return;
-    };
-    let outer = TempDir::new().unwrap();
-    // Its workers run as another user.
-    std::fs::set_permissions(outer.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let folder = outer.path().join("set");
-    let output = finish(taillight(&["fileset", "make", "--video", "5x1/640"]).arg(&folder));
-    assert!(output.status.success(), "{}", text(&output));
-    let port = launch::free_port().unwrap();
-    let configuration = outer.path().join("nginx.conf");
-    let own = outer.path().display();
-    let text = format!(
-        "daemon off;\npid {own}/pid;\nerror_log {own}/errors;\nevents {{}}\nhttp {{ access_log off; sendfile on;\n\
-         client_body_temp_path {own}/b; proxy_temp_path {own}/p; fastcgi_temp_path {own}/f; uwsgi_temp_path {own}/u;\n\
-         scgi_temp_path {own}/s; server {{ listen 127.0.0.1:{port}; root {}; }} }}\n",
-        folder.display()
-    );
-    std::fs::write(&configuration, text).unwrap();
-    let spec = launch::Spec::new("nginx", &nginx).args(["-c", &configuration.display().to_string()]);
-    let spec = spec.args(["-p", &outer.path().display().to_string()]);
-    let server = launch::Process::spawn(spec).unwrap();
-    let address = format!("127.0.0.1:{port}");
-    for _ in 0..6_000 {
-        if TcpStream::connect(&address).is_ok() {
-            break;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
+    let Some(nginx) = Nginx::over("5x1/640") else { return };
     let options = ["--videos", "5x1/640", "--verify", "checksum", "--bandwidth", "read", "--protocol", "hls"];
-    let trial = trial(&format!("http://{address}"), &options);
+    let trial = trial(&nginx.target, &options);
     no_errors(&trial);
     assert_eq!(trial.counters["verify_failures"], 0.0);
     assert!(trial.found.server_version.is_some_and(|version| version.starts_with("nginx/")));
-    let _ = server.stop(Duration::from_secs(5));
 }

@@ -216,7 +216,7 @@ fn lists_of_paths_and_methods() {
 }
 
 /// A certificate for 127.0.0.1 that signs itself: as a file, and as a server uses it.
-fn certificate(folder: &Path) -> (String, Arc<ServerConfig>) {
+pub(crate) fn certificate(folder: &Path) -> (String, Arc<ServerConfig>) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let file = folder.join("cert.pem");
     std::fs::write(&file, made.cert.pem()).unwrap();

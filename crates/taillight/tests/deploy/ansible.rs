@@ -95,6 +95,8 @@ impl Testbed {
             .env("SAID", said.display().to_string())
             .env("ANSIBLE_CONFIG", deploy().join("ansible/ansible.cfg").display().to_string())
             .env("ANSIBLE_HOME", self.path("home").display().to_string())
+            // A connection that is shared would stay for a minute, in a process that no signal to the test reaches.
+            .env("ANSIBLE_SSH_ARGS", "-C -o ControlMaster=no")
             // The certificates are made here; as on the machines, all that is temporary lies where it is looked for.
             .env("TMPDIR", self.path("machine").display().to_string())
             .env("LC_ALL", "C.UTF-8");
@@ -102,15 +104,21 @@ impl Testbed {
         (status.code(), fs::read_to_string(said).unwrap())
     }
 
-    /// What is left of a run: processes of the copied program, and folders. There must be nothing.
+    /// What is left of a run: processes of the copied program, connections, and folders. There must be nothing.
     fn left(&self) -> Vec<PathBuf> {
-        let processes = fs::read_dir("/proc").unwrap().flatten();
-        let programs = processes.filter_map(|process| fs::read_link(process.path().join("exe")).ok());
+        let processes: Vec<PathBuf> =
+            fs::read_dir("/proc").unwrap().flatten().map(|process| process.path()).collect();
+        let programs = processes.iter().filter_map(|process| fs::read_link(process.join("exe")).ok());
         let programs = programs.filter(|program| program.starts_with(self.folder.path()));
+        // A connection that outlives its play calls itself by its socket, which lies in the folder.
+        let ours = self.folder.path().display().to_string();
+        let words = processes.iter().filter_map(|process| fs::read_to_string(process.join("cmdline")).ok());
+        let connections = words
+            .filter(|words| words.starts_with("ssh") && !words.starts_with("sshd") && words.contains(&ours));
         let folders = fs::read_dir(self.path("machine")).unwrap().flatten().map(|entry| entry.path());
-        let ours =
+        let named =
             |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with("taillight"));
-        programs.filter(ours).chain(folders.filter(ours)).collect()
+        programs.filter(named).chain(connections.map(PathBuf::from)).chain(folders.filter(named)).collect()
     }
 }
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use proto_http::Url;
 use rustix::process::{Resource, getrlimit};
-use spec::{Load, Spec, Time, Workload, workload};
+use spec::{Form, Load, Spec, Time, Workload, workload};
 use units::Nanos;
 use workloads::sets;
 use workloads::video::playlist::Listing;
@@ -25,7 +25,7 @@ pub(super) fn config(
     urls: Vec<Url>,
     listing: Option<Arc<Listing>>,
 ) -> Result<Option<VideoConfig>> {
-    check(video, spec.time.warmup)?;
+    check(video, spec)?;
     let videos = match (&video.playlist, listing) {
         (None, _) => Videos::Set(catalog(video)?, video.protocol),
         (Some(_), Some(listing)) => Videos::Listed(listing),
@@ -70,13 +70,17 @@ pub(crate) fn catalog(video: &workload::Video) -> Result<Catalog> {
     Ok(found.catalog)
 }
 
-/// Errors: a playlist that would not be asked for; a window that opens while fewer chunks end than fall due.
-fn check(video: &workload::Video, warmup: Nanos) -> Result<()> {
+/// Errors: a playlist that would not be asked for; a window that opens while fewer chunks end than fall due; a bandwidth that
+/// could not be kept.
+fn check(video: &workload::Video, spec: &Spec) -> Result<()> {
+    let warmup = spec.time.warmup;
+    bandwidth(video, spec)?;
     let least = Nanos(Time::of(&Workload::Video(Box::new(video.clone()))).warmup.0 / 2);
-    if video.bandwidth == workload::Bandwidth::Read && warmup < least {
+    if video.bandwidth.is_limited() && warmup < least {
         bail!(
-            "--warmup {warmup}: chunks take seconds with --bandwidth read, and a window that opens sooner than {least} sees \
+            "--warmup {warmup}: chunks take seconds with --bandwidth {}, and a window that opens sooner than {least} sees \
              fewer end than fall due; use --warmup {} or more",
+            video.bandwidth,
             Nanos(2 * least.0)
         );
     }
@@ -84,6 +88,39 @@ fn check(video: &workload::Video, warmup: Nanos) -> Result<()> {
         (Some(url), workload::Delivery::Ranges) => {
             bail!("--playlist {url}: playlists are those of HLS; add --protocol hls")
         }
+        _ => Ok(()),
+    }
+}
+
+/// Errors: clients cannot come from the addresses that say their bandwidth, or nothing would look at these.
+fn bandwidth(video: &workload::Video, spec: &Spec) -> Result<()> {
+    use workload::Bandwidth::{Pace, Shape};
+    let kept = video.bandwidth;
+    if !matches!(kept, Pace | Shape) {
+        return Ok(());
+    }
+    if !spec.generator.agents.agents.is_empty() || spec.target.agent.is_some() {
+        bail!(
+            "--bandwidth {kept}: it goes by clients' addresses that only this machine has, and agents are on others; use \
+             --bandwidth read"
+        );
+    }
+    let form = spec.target.form;
+    match (kept, form) {
+        (Pace, Form::Bare) => Ok(()),
+        (Pace, _) => {
+            bail!(
+                "--bandwidth pace: its clients come by loopback, which does not lead to --form {form}; use --form bare"
+            )
+        }
+        (_, Form::Bare) => bail!(
+            "--bandwidth shape: the links are in the device of the server's own network namespace; use --form bridged, or \
+             --bandwidth pace"
+        ),
+        _ if video.file_set.is_some() => bail!(
+            "--bandwidth shape: the links are made before --file-set is read, and need the share of its bytes; name the set by \
+             --videos, or use --bandwidth pace"
+        ),
         _ => Ok(()),
     }
 }

@@ -1,13 +1,16 @@
 //! What a load of viewers takes besides the load.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Result, bail};
 use openloop::{Generator, Load, Plan, Recording};
 use proto_http::Url;
+use reactor::Address;
 use results::{Invalid, Reason};
 use spec::Workload;
+use spec::workload::Bandwidth;
 use workloads::video::playlist::{Listing, Loader};
 use workloads::video::{Known, Probe, ProbeError, Video, VideoConfig, fetch};
 
@@ -55,6 +58,13 @@ pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Re
     for endpoint in &mut plan.endpoints {
         endpoint.connections = 0;
     }
+    let far = plan.endpoints.iter().map(|endpoint| &endpoint.address).find(|address| !is_loopback(address));
+    if let (Bandwidth::Pace, Some(address)) = (video.bandwidth, far) {
+        bail!(
+            "--bandwidth pace: its clients come from addresses of loopback (127.77.0.0/16), which do not lead to {address}; use \
+             a server on 127.0.0.1, or --bandwidth read"
+        );
+    }
     // A viewer's chunks come one after the other.
     (plan.depth, plan.clients) = (1, None);
     // So that of each chunk it is known what became of it, and how long a stall was that it ended.
@@ -63,6 +73,11 @@ pub(super) fn plan(task: &Task, config: &mut VideoConfig, plan: &mut Plan) -> Re
         config.viewers_per_s = rate.rps();
     }
     Ok(())
+}
+
+/// Whether clients of 127.0.0.0/8 reach it.
+fn is_loopback(address: &Address) -> bool {
+    matches!(address, Address::Tcp(SocketAddr::V4(at)) if at.ip().is_loopback())
 }
 
 /// Asks each server for the beginning of a video; what the first says that it is.

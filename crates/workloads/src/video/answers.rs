@@ -131,7 +131,7 @@ impl Judge {
 
     /// Whether the head is that of the part that was asked for, or of another status that is read to its end.
     ///
-    /// Errors: what would follow is something else: whatever its length, nobody wants it.
+    /// Errors: what would follow is something else: of no use, whatever its length.
     fn begins(&self, request: &Request<'_>, status: u16, range: Option<ContentRange>) -> Result<(), Fault> {
         let Part { range: asked, complete } = request.library.part(request.of, request.ask);
         match (asked, status, range) {

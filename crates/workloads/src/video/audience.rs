@@ -24,7 +24,7 @@ const SAMPLE: u64 = 65_536;
 /// highest, so that as many fail with a chance of 10⁻⁹⁶; those that remain are few videos of which none is popular.
 const TRIES: u32 = 1_000;
 
-/// Nobody leaves before so long. Source: Krishnan and Sitaraman, IMC 2012.
+/// No viewer leaves before so long. Source: Krishnan and Sitaraman, IMC 2012.
 const PATIENCE: Nanos = Nanos::from_secs(2);
 /// And from then on this share of all viewers in each second. Source: likewise.
 const IMPATIENCE: f64 = 0.058;
@@ -109,7 +109,7 @@ impl Audience {
             until,
             chunks: self.library.chunks_until(watched.rung, until),
             bandwidth,
-            hopeless: self.bandwidth == Bandwidth::Read && self.library.bit_rate(watched.rung) > bandwidth,
+            hopeless: self.bandwidth.is_limited() && self.library.bit_rate(watched.rung) > bandwidth,
             leaves,
             server: if self.servers > 1 { rng.random_range(0..self.servers) } else { 0 },
         }

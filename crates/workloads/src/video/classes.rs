@@ -2,7 +2,7 @@
 
 use dist::Rng;
 use rand::RngExt;
-use spec::workload::ClientMix;
+use spec::workload::{ClientMix, Video};
 
 /// A class of clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Class {
 /// Source: ISPASS'16, Table I, after Akamai's report of 2015. It has no end for the first class; 25 Mbps are ours, because
 /// more than 6.6 Mbps carry every quality anyway.
 pub const CLASSES: [Class; 4] = [
-    Class { percent: 19, from: 15.0, to: 25.0 },
+    Class { percent: 19, from: 15.0, to: Video::FASTEST / 1e6 },
     Class { percent: 20, from: 10.0, to: 15.0 },
     Class { percent: 34, from: 4.0, to: 10.0 },
     Class { percent: 27, from: 1.0, to: 4.0 },

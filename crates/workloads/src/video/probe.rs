@@ -28,7 +28,7 @@ pub enum ProbeError {
     Exchange(#[from] ExchangeError),
     #[error(
         "{server} has no {path} (status {status}); serve the videos of this set below the target, as `taillight fileset make \
-         --video {videos}` makes them, or name the set that is there by --videos and --videos-seed"
+         FOLDER --video {videos}` makes them, or name the set that is there by --videos and --videos-seed"
     )]
     Missing { server: String, path: String, status: u16, videos: String },
     #[error(
@@ -138,7 +138,7 @@ mod tests {
         check(&part(size), Ok(206));
         check(&part(size + 1), Err("in this set it has"));
         check("HTTP/1.1 503 Service Unavailable\r\n\r\n", Ok(503));
-        check("HTTP/1.1 404 Not Found\r\n\r\n", Err("fileset make --video 40x1/160"));
+        check("HTTP/1.1 404 Not Found\r\n\r\n", Err("fileset make FOLDER --video 40x1/160"));
         check("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", Err("with the whole (status 200)"));
         check("SSH-2.0\r\n", Err("does not begin with HTTP/1"));
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openloop::{
-    Distribution, Fault, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
+    Closed, Distribution, Next, Parsed, Parts, ReadRate, Route, StepEnd, Then, Underway, Workload,
 };
 use proto_http::{Method, Template};
 use reactor::Via;
@@ -15,6 +15,7 @@ use crate::video::audience::{Audience, Viewer};
 use crate::video::config::VideoConfig;
 use crate::video::counts::Counts;
 use crate::video::library::{Ask, Library, Videos, Watched};
+use crate::video::links::{Links, paced};
 use crate::video::session::{Rules, Session};
 
 /// What a client may receive at once lasts so long at its bandwidth: the queue that stands before a slow link.
@@ -76,6 +77,8 @@ pub struct Video {
     judge: Judge,
     sessions: Vec<Session>,
     free: Vec<u32>,
+    /// With `--bandwidth shape` the links, and that of each session.
+    links: Option<(Links, Vec<u16>)>,
     counts: Counts,
 }
 
@@ -85,7 +88,10 @@ impl Video {
     /// Errors: a configuration that cannot be.
     pub fn new(known: &Arc<Known>, share: (u32, u32)) -> Result<Video, ParseError> {
         let config = &known.config;
+        let fastest = spec::workload::Video::FASTEST * config.library.bandwidth_scale();
+        let links = || (Links::new(fastest, share), Vec::new());
         Ok(Video {
+            links: (config.bandwidth == Bandwidth::Shape).then(links),
             known: Arc::clone(known),
             share,
             rules: Rules::new(config),
@@ -109,6 +115,10 @@ impl Video {
                 (self.sessions.len() - 1) as u32
             }
         };
+        if let Some((links, of)) = &mut self.links {
+            of.resize(self.sessions.len(), 0);
+            of[place as usize] = links.take(self.sessions[place as usize].viewer.bandwidth);
+        }
         Job { session: place, last: false }
     }
 
@@ -193,6 +203,11 @@ impl Workload for Video {
                 let via = Via { receive_buffer: Some(rate.burst.max(BUFFER_LEAST)), ..Via::default() };
                 Route { via, read_rate: Some(rate) }
             }
+            Bandwidth::Pace => paced(self.sessions[job.session as usize].viewer.bandwidth),
+            Bandwidth::Shape => {
+                let link = self.links.as_ref().map(|(_, of)| of[job.session as usize]);
+                link.map_or_else(Route::default, Links::route)
+            }
         }
     }
 
@@ -209,7 +224,7 @@ impl Workload for Video {
         self.judge.read(&request, wire, bytes, &mut self.counts.answers)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
         let session = &self.sessions[job.session as usize];
         let library = &self.rules.library;
         let ask = session.ask(library);
@@ -222,6 +237,9 @@ impl Workload for Video {
         let next = self.sessions[job.session as usize].ended(ended, &self.rules, &mut self.counts);
         if next == Next::End {
             self.free.push(job.session);
+            if let Some((links, of)) = &mut self.links {
+                links.leave(of[job.session as usize]);
+            }
         }
         next
     }

@@ -1,7 +1,7 @@
 //! One viewer's session: what is asked for next, and what came of it.
 
 use openloop::{Next, Outcome, Step, StepEnd};
-use spec::workload::{Bandwidth, Late, Pacing};
+use spec::workload::{Late, Pacing};
 use units::Nanos;
 
 use crate::video::audience::{Audience, Viewer};
@@ -75,7 +75,7 @@ impl Rules {
             pacing: config.pacing,
             resume_with: config.resume_with,
             good_start: library.lasts(GOOD_START),
-            is_limited: config.bandwidth == Bandwidth::Read,
+            is_limited: config.bandwidth.is_limited(),
             goal: library.lasts(GOAL),
             ahead: config.ahead,
             library,

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use dist::{KeySampler, Purpose, Rng, Streams};
-use openloop::{Fault, Parsed, Parts, Then, Workload};
+use openloop::{Closed, Parsed, Parts, Then, Workload};
 use proto_http::{Asked, Template};
 use rand::RngExt;
 use units::ParseError;
@@ -124,7 +124,7 @@ impl Workload for Web {
         self.judge.read(&self.pages, *job, wire, bytes, &mut self.counts)
     }
 
-    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<(Result<(), Fault>, Then<Job>)> {
+    fn closed(&mut self, job: &mut Job, wire: &mut Wire) -> Option<Closed<Job>> {
         let outcome = self.judge.closed(&self.pages, *job, wire, &mut self.counts)?;
         Some((outcome, Then::Close))
     }

@@ -134,7 +134,7 @@ fn check(setup: &Setup, from: Nanos, span: Nanos) -> Recording {
 }
 
 #[test]
-fn without_a_stall_nobody_waits() {
+fn without_a_stall_no_viewer_waits() {
     let recording = check(&Setup::new(20.0, 501), Nanos::ZERO, Nanos::ZERO);
     assert_eq!(counter(&recording, "misses").0, 0);
     assert_eq!(counter(&recording, "stalls").0, 0);

@@ -45,7 +45,7 @@ fn chunks_are_due_as_often_from_the_first_second_on() {
 #[test]
 fn without_them_the_load_would_grow_for_as_long_as_a_session_lasts() {
     let mut setup = Setup::new(40.0, 526);
-    // The planted mistake: nobody is there when the load begins.
+    // The planted mistake: no viewer is there when the load begins.
     setup.config.viewers_per_s = 0.0;
     let recording = setup.run();
     let mean = Known::new(&Setup::new(40.0, 526).config).unwrap().mean_live();

@@ -16,7 +16,9 @@ use super::super::quiet::{self, Waited};
 use super::super::trials::TAKEN;
 use super::super::{Request, Span, metrics};
 use super::Bench;
-use crate::{ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained};
+use crate::{
+    Bracket, ENOUGH_SESSIONS, Error, MaxSearch, Offers, Outcome, PeakSearch, Search, Vote, met, sustained,
+};
 
 /// How often one search waits for a quiet host.
 const WAITS: u32 = 2;
@@ -112,13 +114,16 @@ impl Bench {
                 |bench, searches, track| bench.maximum_turns(searches, block, from, track),
             )?;
             if let Some(restless) = ended.restless {
-                return self.give_up(block, &restless, track);
+                return self.give_up(block, &restless, Reason::HostDisturbed, track);
+            }
+            if let Some((why, reason)) = self.futile(&searches, from) {
+                return self.give_up(block, &why, reason, track);
             }
             let Some(doubt) = self.doubt(&searches, block, begun, tolerance) else {
                 break (searches, ended.drift);
             };
             if self.wait(&mut waits, each, track)?.is_some() {
-                return self.give_up(block, &doubt, track);
+                return self.give_up(block, &doubt, Reason::HostDisturbed, track);
             }
             track.phase("searches the maximum again: the host had disturbed it".into());
         };
@@ -239,8 +244,24 @@ impl Bench {
         })
     }
 
+    /// Why the block has no maximum where one trial after the other was invalid, since number `from`, of a target that had a
+    /// maximum in an earlier block. One that had none cannot be measured here.
+    fn futile(&self, searches: &[MaxSearch], from: usize) -> Option<(String, Reason)> {
+        let experiment = self.trials.experiment();
+        let mut futile = experiment.targets.iter().zip(searches).filter(|(_, search)| search.is_futile());
+        let (target, search) = futile.find(|(target, _)| !target.max_throughput.is_empty())?;
+        let why = search.note().unwrap_or_default();
+        Some((format!("{}: {why}", target.name), last_reason(&experiment.trials[from..], &target.name)?))
+    }
+
     /// Leaves the block without a maximum.
-    fn give_up(&mut self, block: u32, why: &str, track: &mut Tracker<'_>) -> Result<Searched, Error> {
+    fn give_up(
+        &mut self,
+        block: u32,
+        why: &str,
+        reason: Reason,
+        track: &mut Tracker<'_>,
+    ) -> Result<Searched, Error> {
         let note = format!(
             "Block {}: given up, as its maximum could not be found: {why}. Loads that are a share of it were not \
              measured.",
@@ -249,7 +270,7 @@ impl Bench {
         track.tell(&Event::Note(&note));
         self.trials.note(note);
         let detail = format!("the search for the maximum was given up: {why}");
-        let given_up = Invalid { reason: Reason::HostDisturbed, detail };
+        let given_up = Invalid { reason, detail };
         self.given_up = Some(given_up.clone());
         self.trials.save()?;
         Ok(Searched { given_up: Some(given_up), withdrawn: Vec::new() })
@@ -345,9 +366,16 @@ impl Bench {
             reason: Reason::HostDisturbed,
             detail: format!("the search for the peak was given up: {why}"),
         });
+        // Of invalid trials alone nothing follows, not even that no load met the target.
+        let unknown = (restless.is_none() && bracket == Bracket::default()).then(|| {
+            let trials = &self.trials.experiment().trials[from..];
+            let reason = trials.last().and_then(|trial| last_reason(trials, &trial.target));
+            let detail = searches[0].note().unwrap_or_else(|| "no trial of the search was valid".into());
+            Invalid { reason: reason.unwrap_or(Reason::GeneratorLag), detail }
+        });
         let low_rps = bracket.low.unwrap_or(0.0) * reference;
         let high_rps = bracket.high.map(|share| share * reference);
-        let against = ended.drift.into_iter().chain(restless).collect();
+        let against = ended.drift.into_iter().chain(restless).chain(unknown).collect();
         Ok(PointPeak { low_rps, high_rps, figures, against })
     }
 
@@ -519,6 +547,14 @@ fn invalid_because(trials: &[Trial], target: &str) -> String {
     let meaning =
         if generators { "; the limit may be the generator’s rather than the server’s" } else { "" };
     if reasons.is_empty() { String::new() } else { format!(" ({}){meaning}", reasons.join(", ")) }
+}
+
+/// The first reason of the last invalid trial of a target.
+fn last_reason(trials: &[Trial], target: &str) -> Option<Reason> {
+    trials.iter().rev().filter(|trial| trial.target == target).find_map(|trial| match &trial.verdict {
+        Verdict::Invalid { reasons } => reasons.first().map(|invalid| invalid.reason),
+        _ => None,
+    })
 }
 
 /// Whether `rps` lies below `other` by far more than the tolerance.

@@ -525,6 +525,23 @@ fn invalid_trials_are_kept_counted_and_never_a_maximum() {
 }
 
 #[test]
+fn a_block_of_invalid_trials_is_given_up_and_says_so() {
+    let bench = Bench::new();
+    let first =
+        bench.run(&Sweep { repeats: 1, peak_tolerance: None, ..plan() }, bench.trials(&["sphinx"], &[])).1;
+    let bench = Bench::new();
+    let from = format!("from={}", first.trials.len() + 1);
+    let trials = bench.trials(&["sphinx"], &["behave=invalid", &from]);
+    let (outcome, result) = bench.run(&Sweep { peak_tolerance: None, ..plan() }, trials);
+    outcome.unwrap();
+    assert_eq!(result.targets[0].max_throughput.len(), 1);
+    let of_block = result.trials.iter().filter(|trial| trial.block == 1);
+    assert_eq!(of_block.map(|trial| trial.purpose).collect::<Vec<_>>(), [Purpose::MaxSearch; 15]);
+    let expect = "Block 2: given up, as its maximum could not be found: sphinx: 15 of 15 trials were invalid";
+    assert!(result.notes.iter().any(|note| note.starts_with(expect)), "{:?}", result.notes);
+}
+
+#[test]
 fn a_maximum_that_the_generator_may_have_set_says_so() {
     let bench = Bench::new();
     let trials = bench.trials(&["sphinx"], &["behave=invalid", "from=8"]);

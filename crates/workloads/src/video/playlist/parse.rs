@@ -107,6 +107,27 @@ pub fn parse(bytes: &[u8]) -> Result<Playlist, PlaylistError> {
     reader.end()
 }
 
+/// Tags that change what is asked for in a way that is not followed here, and what to say of them. Others change nothing:
+/// `#EXT-X-DISCONTINUITY` restarts the clock of what is shown, and the segments behind it are asked for as those before.
+const REFUSED: [(&str, &str); 3] = [
+    (
+        "#EXT-X-GAP",
+        "the segment that follows is not there, which is not followed here; name a playlist without gaps",
+    ),
+    ("#EXT-X-I-FRAMES-ONLY", "it lists single pictures and no segments; name the playlist of a quality"),
+    ("#EXT-X-DEFINE", "it has variables, which are not filled in here; name a playlist without them"),
+];
+
+/// Whether a line is this tag, with attributes or without.
+fn is_tag(line: &str, tag: &str) -> bool {
+    line.strip_prefix(tag).is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(':'))
+}
+
+/// The attributes of a line that names a key, of segments or of a whole session.
+fn key(line: &str) -> Option<&str> {
+    line.strip_prefix("#EXT-X-KEY:").or_else(|| line.strip_prefix("#EXT-X-SESSION-KEY:"))
+}
+
 /// Why a line cannot be read.
 enum Failed {
     Here(&'static str),
@@ -149,10 +170,38 @@ impl<'a> Reader<'a> {
             self.range = Some(byte_range(range).ok_or("its range is not LENGTH or LENGTH@OFFSET")?);
         } else if let Some(attributes) = line.strip_prefix("#EXT-X-MAP:") {
             self.map(attributes)?;
+        } else if let Some(attributes) = key(line) {
+            self.key(attributes)?;
+        } else if let Some(attributes) = line.strip_prefix("#EXT-X-MEDIA:") {
+            self.rendition(attributes)?;
         } else if line.trim_end() == "#EXT-X-ENDLIST" {
             self.ended = true;
+        } else if let Some((_, problem)) = REFUSED.iter().find(|(tag, _)| is_tag(line, tag)) {
+            return Err((*problem).into());
         } else if !line.is_empty() && !line.starts_with('#') {
             self.address(line)?;
+        }
+        Ok(())
+    }
+
+    /// What the segments that follow are encrypted by.
+    fn key(&mut self, attributes: &'a str) -> Result<(), Failed> {
+        match attribute_list(attributes)?.get("METHOD") {
+            Some(&"NONE") => Ok(()),
+            _ => Err(
+                "its segments are encrypted, and keys are not asked for here; name a playlist without them"
+                    .into(),
+            ),
+        }
+    }
+
+    /// Another version of a part of the video. Subtitles and angles are asked for by viewers who choose them; sound by all.
+    fn rendition(&mut self, attributes: &'a str) -> Result<(), Failed> {
+        let attributes = attribute_list(attributes)?;
+        if attributes.get("TYPE") == Some(&"AUDIO") && attributes.contains_key("URI") {
+            return Err("its sound is in a playlist of its own, which is not asked for here, so that the load would lack it; name \
+                        the playlist of one quality, to ask for its pictures alone"
+                .into());
         }
         Ok(())
     }

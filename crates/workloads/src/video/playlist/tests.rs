@@ -36,6 +36,20 @@ fn reads_variants_and_segments() {
 }
 
 #[test]
+fn what_changes_nothing_is_passed_over() {
+    let with = |tag: &str| MEDIA.replace("#EXTINF:2.5", &format!("{tag}\n#EXTINF:2.5"));
+    for tag in
+        ["#EXT-X-KEY:METHOD=NONE", "#EXT-X-DISCONTINUITY", "#EXT-X-GAPS", "#EXT-X-PROGRAM-DATE-TIME:2020"]
+    {
+        assert_eq!(parse(with(tag).as_bytes()), parse(MEDIA.as_bytes()), "{tag}");
+    }
+    let inside = "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"x\"\n\
+                  #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID=\"s\",NAME=\"y\",URI=\"s.m3u8\"\n";
+    let master = MASTER.replace("#EXT-X-VERSION:4\n", inside);
+    assert_eq!(parse(master.as_bytes()), parse(MASTER.as_bytes()));
+}
+
+#[test]
 fn the_ends_of_lines_do_not_matter() {
     let windows = MEDIA.replace('\n', "\r\n");
     assert_eq!(parse(windows.as_bytes()), parse(MEDIA.as_bytes()));
@@ -72,6 +86,16 @@ fn what_cannot_be_played_is_refused_with_a_reason() {
     check("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=0\na\n", "line 2: its variant has no BANDWIDTH");
     check("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1,NAME=\"a\n", "line 2: a quotation mark is not closed");
     check("#EXTM3U\n#EXT-X-MAP:URI=\"a\"\n#EXT-X-MAP:URI=\"b\"\n", "line 3: a second header");
+    check(
+        "#EXTM3U\n#EXT-X-KEY:METHOD=AES-128,URI=\"k\"\n#EXTINF:1,\na\n",
+        "line 2: its segments are encrypted",
+    );
+    check("#EXTM3U\n#EXT-X-KEY:URI=\"k\"\n", "line 2: its segments are encrypted");
+    check("#EXTM3U\n#EXT-X-SESSION-KEY:METHOD=SAMPLE-AES,URI=\"k\"\n", "line 2: its segments are encrypted");
+    check("#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"x\",URI=\"a.m3u8\"\n", "line 2: its sound");
+    check("#EXTM3U\n#EXTINF:1,\n#EXT-X-GAP\na.ts\n", "line 3: the segment that follows is not there");
+    check("#EXTM3U\n#EXT-X-I-FRAMES-ONLY\n", "line 2: it lists single pictures");
+    check("#EXTM3U\n#EXT-X-DEFINE:NAME=\"a\",VALUE=\"b\"\n", "line 2: it has variables");
     let many = "#EXT-X-STREAM-INF:BANDWIDTH=1\na\n".repeat(VARIANTS + 1);
     check(&format!("#EXTM3U\n{many}"), "more than 64 variants");
     assert_eq!(parse(&vec![b'#'; LIMIT + 1]), Err(PlaylistError::TooLong));

@@ -1,4 +1,4 @@
-use spec::workload::Delivery;
+use spec::workload::{Bandwidth, Delivery};
 use videos::Catalog;
 
 use super::*;
@@ -112,7 +112,7 @@ fn what_follows_a_killed_session_are_misses() {
         assert_eq!(steps[7].0, s(50), "each at its own time");
         assert_eq!(figure(&counts, "misses"), (4, 8));
         assert_eq!(figure(&counts, "sessions_met"), (0, 1));
-        assert_eq!(figure(&counts, "rebuffer_ratio"), (0, 40_000), "nobody looks any more");
+        assert_eq!(figure(&counts, "rebuffer_ratio"), (0, 40_000), "the viewer has left");
         // The same with --late keep loses one chunk.
         let kept = VideoConfig { late: Late::Keep, ..config };
         let (steps, counts) = played(&kept, viewer, &does);

@@ -1,0 +1,140 @@
+//! The bandwidth of each client, by the address that it comes from.
+
+use std::path::PathBuf;
+
+use units::client_address::{ClientLinks, LINKED};
+
+use super::Planner;
+use super::net::HANDLE;
+use crate::action::{Action, Step};
+use crate::{Error, Namespace, Reading};
+
+/// What a link may send at once after a pause: what flows between two ticks of the slowest clock of a kernel, in parts of a
+/// second, and a packet of Ethernet. Units: bytes. Source: `tc-htb(8)`.
+const TICKS_PER_S: u64 = 100;
+const PACKET: u64 = 1_600;
+
+impl Planner<'_> {
+    pub(super) fn client_pace(&mut self) -> Result<(), Error> {
+        let Some(tree) = self.host.cgroups.hierarchies.iter().find(|tree| tree.version == 2) else {
+            let hint =
+                "mount them: mkdir -p /sys/fs/cgroup/unified; mount -t cgroup2 none /sys/fs/cgroup/unified";
+            return Err(self.unsupported("no control groups of version 2 are mounted", hint));
+        };
+        self.push(Step::Pace { group: PathBuf::from(&tree.mount) });
+        Ok(())
+    }
+
+    /// The range of the clients' addresses is this machine's, and that of the server's namespace leads here; the device there has
+    /// a class for each of them, which goes with the discipline at its root.
+    pub(super) fn client_shape(&mut self, fastest: u64) -> Result<(), Error> {
+        let device = self.device()?;
+        let Some(namespace) = self.namespace()? else {
+            let hint =
+                "start the server behind a bridge (--form bridged), or name its namespace (--namespace)";
+            return Err(self
+                .usage("the server is in no network namespace, so that all clients would be shaped", hint));
+        };
+        let namespace = Some(namespace);
+        let range = format!("{}.{}.0.0/{}", LINKED[0], LINKED[1], ClientLinks::PREFIX);
+        self.tool(
+            [
+                &format!("ip -4 route show table local {range}"),
+                &format!("ip -4 route add local {range} dev lo"),
+                &format!("ip -4 route del local {range} dev lo"),
+            ],
+            Reading::Line { has: format!("local {range}") },
+            "there",
+            &None,
+        )?;
+        self.route_back(&range, device, &namespace)?;
+        self.tool(
+            [
+                &format!("tc qdisc show dev {device}"),
+                &format!("tc qdisc add dev {device} root handle {HANDLE} {{}}"),
+                &format!("tc qdisc del dev {device} root"),
+            ],
+            Reading::Qdisc { handle: HANDLE.into() },
+            "htb",
+            &namespace,
+        )?;
+        let last = format!("{HANDLE}{:x}", ClientLinks::COUNT);
+        let links = ClientLinks { fastest };
+        self.script(
+            &format!("tc class show dev {device}"),
+            &classes(links, device),
+            Reading::Rate { handle: last.clone() },
+            &links.rate(ClientLinks::COUNT).to_string(),
+            &namespace,
+        );
+        let filters = filters(device);
+        let reading = Reading::Line { has: last };
+        self.script(&format!("tc filter show dev {device}"), &filters, reading, "there", &namespace);
+        Ok(())
+    }
+
+    /// Packets to the clients go to the bridge, which has the first address of the device's range, as it has in every form here.
+    fn route_back(&mut self, range: &str, device: &str, namespace: &Option<Namespace>) -> Result<(), Error> {
+        let script = format!(
+            "ip -4 -o addr show dev {device} | awk '{{split($4, a, \"[./]\"); s = 2 ^ (32 - a[5]); if (s > 256) s = 256; \
+             printf \"route add {range} via %d.%d.%d.%d dev {device}\\n\", a[1], a[2], a[3], int(a[4] / s) * s + 1; exit}}' \
+             | ip -4 -batch -"
+        );
+        self.need_program("ip")?;
+        self.need_program("awk")?;
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect();
+        self.push(Step::Tool {
+            show: words(&format!("ip -4 route show {range}")),
+            reading: Reading::Line { has: range.into() },
+            set: vec!["sh".into(), "-c".into(), script],
+            unset: words(&format!("ip -4 route del {range} dev {device}")),
+            want: Some("there".into()),
+            namespace: namespace.clone(),
+        });
+        Ok(())
+    }
+
+    /// Adds a script whose effect goes with the discipline at the device's root.
+    fn script(
+        &mut self,
+        show: &str,
+        script: &str,
+        reading: Reading,
+        want: &str,
+        namespace: &Option<Namespace>,
+    ) {
+        let step = Step::Tool {
+            show: show.split_whitespace().map(str::to_owned).collect(),
+            reading,
+            set: vec!["sh".into(), "-c".into(), script.into()],
+            unset: Vec::new(),
+            want: Some(want.into()),
+            namespace: namespace.clone(),
+        };
+        self.actions.push(Action { knob: self.knob.clone(), step, scratch: true });
+    }
+}
+
+/// What makes a class for each link.
+fn classes(links: ClientLinks, device: &str) -> String {
+    let (count, span, fastest) = (ClientLinks::COUNT, ClientLinks::SPAN, links.fastest);
+    format!(
+        "awk 'BEGIN {{for (i = 1; i <= {count}; i++) {{r = int({fastest} * exp(-log({span}) * ({count} - i) / {count})); \
+         if (r < 8) r = 8; b = int(r / 8 / {TICKS_PER_S}) + {PACKET}; printf \"class add dev {device} parent {HANDLE} \
+         classid {HANDLE}%x htb rate %.0fbit ceil %.0fbit burst %.0f cburst %.0f quantum {PACKET}\\n\", i, r, r, b, b}}}}' \
+         | tc -batch -"
+    )
+}
+
+/// What leads packets to the class of their address: a table by its last byte, as a list of all would be looked through for
+/// each packet. Source: `tc-u32(8)`; 16 is where IPv4 has the destination.
+fn filters(device: &str) -> String {
+    let (count, prefix, [a, b]) = (ClientLinks::COUNT, ClientLinks::PREFIX, LINKED);
+    format!(
+        "awk 'BEGIN {{p = \"filter add dev {device} parent {HANDLE} prio 1 protocol ip \"; \
+         print p \"handle 1: u32 divisor 256\"; \
+         print p \"u32 ht 800:: match ip dst {a}.{b}.0.0/{prefix} hashkey mask 0x000000ff at 16 link 1:\"; \
+         for (i = 1; i <= {count}; i++) printf \"%su32 ht 1:%x: match ip dst {a}.{b}.%d.%d/32 flowid {HANDLE}%x\\n\", \
+         p, i % 256, int(i / 256), i % 256, i}}' | tc -batch -"
+    )
+}

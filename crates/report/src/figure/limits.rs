@@ -1,0 +1,111 @@
+//! Operations with limits of their own: how much of each keeps to its limit under load, and in which tier its time goes.
+
+use maud::{Markup, html};
+use results::{Operation, Trial};
+
+use super::Shape;
+use super::distribution::load_label;
+use super::sessions::{Vertical, against_load};
+use super::stacked::{self, Bar, Look, look};
+use crate::measure::{Measure, Target};
+use crate::subject::Subject;
+
+/// The tiers of a site, and what none of them explains.
+const TIERS: [Look; 4] = [
+    look("php", "programs", "s2"),
+    look("cache", "cache", "l2"),
+    look("db", "database", "s1"),
+    look(REST, "queues and network", "l0"),
+];
+/// The part of an operation that no tier explains.
+const REST: &str = "rest";
+/// The looks of lines; shapes tell them apart where there are more lines than these.
+const LINES: [&str; 5] = ["l0", "l1", "l2", "l3", "l4"];
+
+/// The figures, of one subject; nothing where no operation has a limit.
+pub(crate) fn limits(subjects: &[Subject], target: &Target) -> Markup {
+    let [subject] = subjects else { return html! {} };
+    html! {
+        (within(subjects, subject))
+        (tiers(subject, target))
+    }
+}
+
+/// The share of each operation that was within its limit, against the load.
+fn within(subjects: &[Subject], subject: &Subject) -> Markup {
+    let mut names: Vec<String> = Vec::new();
+    let operations = subject.trials.iter().flat_map(|(_, trial)| &trial.operations);
+    for operation in operations.filter(|operation| operation.within.is_some()) {
+        if !names.contains(&operation.name) {
+            names.push(operation.name.clone());
+        }
+    }
+    let measure = |(i, name): (usize, String)| {
+        Measure::new(name.clone(), LINES[i % LINES.len()], Shape::of_slot(i), move |trial: &Trial| {
+            trial.operations.iter().find(|operation| operation.name == name)?.within?.share()
+        })
+    };
+    let measures: Vec<Measure> = names.into_iter().enumerate().map(measure).collect();
+    let words = (
+        "Operations within their limits against offered load",
+        "share within the limit",
+        "Of each operation what ended well within its own limit, of all that was due: errors, time-outs and what was never sent \
+         did not.",
+    );
+    against_load(subjects, &measures, None, Vertical::Share, words)
+}
+
+/// Where the time of each operation goes, at the highest load that met the target.
+fn tiers(subject: &Subject, target: &Target) -> Markup {
+    let highest = subject.points.iter().rfind(|point| target.is_met(point)).or(subject.points.last());
+    let Some((point, trial)) = highest.and_then(|p| Some((p, p.representative(|t| target.used(t))?))) else {
+        return html! {};
+    };
+    let bars: Vec<Bar> = trial.operations.iter().filter_map(bar).collect();
+    if bars.is_empty() {
+        return html! {};
+    }
+    let title = format!("Where the time of an operation goes at {}", load_label(point));
+    let caption = html! {
+        "The parts of an operation's mean response time, which is written behind each bar: the site's programs, its cache and its \
+         database, as the answers say (Server-Timing), and what they do not explain: the web server, queues before them, the \
+         network. Trial " (trial.id) "."
+    };
+    super::wide(&title, subject.is_closed(), caption, |size| stacked::draw(&TIERS, &bars, size))
+}
+
+/// The parts of an operation's mean response time; `None` where its tiers are not known.
+fn bar(operation: &Operation) -> Option<Bar> {
+    let total = operation.response_time.mean_us.filter(|_| !operation.tiers.is_empty())?;
+    let of = |name: &str| operation.tiers.iter().find(|tier| tier.name == name).map(|tier| tier.mean_us);
+    let known: f64 = operation.tiers.iter().map(|tier| tier.mean_us).sum();
+    let part = |look: &Look| if look.name == REST { Some((total - known).max(0.0)) } else { of(look.name) };
+    Some(Bar { name: operation.name.clone(), us: TIERS.iter().map(part).collect(), total: Some(total) })
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{LatencySummary, TierWork};
+
+    use super::*;
+
+    #[test]
+    fn tiers_and_the_rest_are_the_whole() {
+        let tier = |name: &str, mean_us| TierWork { name: name.into(), mean_us, calls: 1.0 };
+        let of = |mean_us, tiers: &[(&str, f64)]| Operation {
+            name: "home".into(),
+            response_time: LatencySummary { mean_us, ..LatencySummary::default() },
+            tiers: tiers.iter().map(|(name, us)| tier(name, *us)).collect(),
+            ..Operation::default()
+        };
+        let check = |operation: Operation, expect: Option<[Option<f64>; 4]>| {
+            assert_eq!(bar(&operation).map(|bar| bar.us), expect.map(|us| us.to_vec()));
+        };
+        let known = [("php", 3_000.0), ("db", 1_000.0)];
+        check(of(Some(5_000.0), &known), Some([Some(3_000.0), None, Some(1_000.0), Some(1_000.0)]));
+        // Some answers were not of this window: nothing is less than nothing.
+        check(of(Some(3_500.0), &known), Some([Some(3_000.0), None, Some(1_000.0), Some(0.0)]));
+        check(of(Some(5_000.0), &[]), None);
+        check(of(None, &known), None);
+    }
+}

@@ -1,0 +1,102 @@
+//! Bars cut into parts: what share of a whole each part takes.
+
+use super::canvas::Anchor;
+use super::{Canvas, Size};
+use crate::number;
+
+/// A part as it is drawn.
+pub(crate) struct Look {
+    /// As records name it.
+    pub name: &'static str,
+    /// As it is written.
+    pub label: &'static str,
+    class: &'static str,
+}
+
+/// The look of a part.
+pub(super) const fn look(name: &'static str, label: &'static str, class: &'static str) -> Look {
+    Look { name, label, class }
+}
+
+/// One bar.
+pub(super) struct Bar {
+    pub name: String,
+    /// In the order of the looks; `None` where there is no such part. Units: µs.
+    pub us: Vec<Option<f64>>,
+    /// Which need not be the sum. Units: µs.
+    pub total: Option<f64>,
+}
+
+/// The width of `names` beside the bars, if they leave those the most of the canvas; else they stand above them, as on a
+/// phone. A bold letter is about 0.6 of the font's height wide.
+fn beside(names: &[String], size: Size, width: f64) -> Option<f64> {
+    let longest = names.iter().map(|name| name.chars().count()).max()?;
+    let needed = 0.6 * size.font() * longest as f64 + 14.0;
+    (size == Size::Wide && needed <= 0.4 * width).then_some(needed)
+}
+
+/// The bars one below the other, each as long as the others, with its whole behind it.
+pub(super) fn draw(looks: &[Look], bars: &[Bar], size: Size) -> Canvas {
+    let mut canvas = Canvas::new(size);
+    let font = size.font();
+    let names: Vec<String> = bars.iter().map(|bar| bar.name.clone()).collect();
+    let beside = beside(&names, size, canvas.width);
+    let (row, top) = (2.6 * font, 3.4 * font);
+    let left = beside.unwrap_or(4.0);
+    let row = if beside.is_some() { row } else { row + 1.5 * font };
+    let right = canvas.width - 7.0 * font;
+    canvas.height = top + row * bars.len() as f64 + 4.0;
+    keys(&mut canvas, looks, font);
+    for (i, bar) in bars.iter().enumerate() {
+        let bottom = top + row * (i + 1) as f64 - 0.5 * font;
+        let (height, middle) = (1.7 * font, bottom - 0.5 * font);
+        match beside {
+            Some(_) => canvas.text("label", (left - 10.0, middle), Anchor::End, &bar.name),
+            None => canvas.text("label", (left, bottom - height - 0.4 * font), Anchor::Start, &bar.name),
+        }
+        let sum: f64 = bar.us.iter().flatten().sum();
+        let mut x = left;
+        for (look, us) in looks.iter().zip(&bar.us) {
+            let width = us.unwrap_or(0.0) / sum * (right - left);
+            canvas.rect(&format!("bar {}", look.class), (x, bottom - height), width, height);
+            x += width;
+        }
+        canvas.text("label", (right + 8.0, middle), Anchor::Start, number::micros(bar.total));
+    }
+    canvas
+}
+
+fn keys(canvas: &mut Canvas, looks: &[Look], font: f64) {
+    let (mut x, mut y) = (4.0, font);
+    for look in looks {
+        // A letter is about 0.56 of the font's height wide.
+        let width = 1.9 * font + 0.56 * font * look.label.len() as f64;
+        if x + width > canvas.width {
+            (x, y) = (4.0, y + 1.4 * font);
+        }
+        canvas.rect(&format!("bar {}", look.class), (x, y - 0.8 * font), 0.9 * font, 0.9 * font);
+        canvas.text("note", (x + 1.2 * font, y), Anchor::Start, look.label);
+        x += width;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_stand_above_their_bars() {
+        let check = |name: &str, size: Size, expect: bool| {
+            let width = Canvas::new(size).width;
+            let found = beside(&["short".to_owned(), name.to_owned()], size, width);
+            assert_eq!(found.is_some(), expect, "{name}");
+            // The end of the text is 10 left of the bars, so that its start must be within the canvas.
+            let text = 0.6 * size.font() * name.chars().count() as f64;
+            assert!(found.is_none_or(|left| left - 10.0 - text >= 0.0), "{name}: {found:?}");
+        };
+        check("Memcached, ThunderX (published) · 90 %", Size::Wide, true);
+        check("Memcached, ThunderX (published) · 90 %", Size::Half, false);
+        check(&"a server with a very long name".repeat(3), Size::Wide, false);
+        assert_eq!(beside(&[], Size::Wide, 960.0), None);
+    }
+}
