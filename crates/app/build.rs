@@ -10,7 +10,7 @@ const APART: [&str; 3] = ["tests", "player", "node_modules"];
 fn main() {
     let apps = Path::new(&env::var("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../apps");
     println!("cargo:rerun-if-changed={}", apps.display());
-    let mut code = String::from("pub(super) static APPS: &[(&str, CompiledIn)] = &[\n");
+    let mut code = String::from("pub(super) static APPS: &[(&str, crate::files::Compiled)] = &[\n");
     for folder in sorted(&apps).iter().filter(|folder| folder.join("app.toml").exists()) {
         writeln!(code, "({:?}, &[", name(folder)).expect("a string takes it");
         let mut files = Vec::new();

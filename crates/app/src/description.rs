@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de};
 use units::Nanos;
 
+use crate::files::Compiled;
 pub use crate::parts::{
     Account, Argument, Arguments, Check, Command, Counters, File, Need, Program, Send, Store, StoreAction,
     Version, WhenArguments,
@@ -39,7 +40,7 @@ pub struct App {
     pub(crate) templates: BTreeMap<String, String>,
     /// All files of one that was compiled in, by their path within its folder.
     #[serde(skip)]
-    pub(crate) compiled: &'static [(&'static str, &'static [u8])],
+    pub(crate) compiled: Compiled,
     /// The folder that it was read from; `None` for one that was compiled in.
     #[serde(skip)]
     pub(crate) folder: Option<PathBuf>,

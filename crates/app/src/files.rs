@@ -11,12 +11,15 @@ use launch::User;
 
 use crate::App;
 
+/// Files that were compiled in, by their path.
+pub(crate) type Compiled = &'static [(&'static str, &'static [u8])];
+
 /// What lies beside a description.
 pub(crate) struct Files {
     /// Texts of templates by their path.
     pub(crate) templates: BTreeMap<String, String>,
     /// All files of an application that was compiled in.
-    pub(crate) compiled: &'static [(&'static str, &'static [u8])],
+    pub(crate) compiled: Compiled,
     /// The folder of one that was not.
     pub(crate) folder: Option<PathBuf>,
 }

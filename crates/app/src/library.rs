@@ -7,9 +7,6 @@ use std::{fs, io};
 use crate::files::Files;
 use crate::{App, Error, check};
 
-/// The files of an application's folder, by their paths within it.
-type CompiledIn = &'static [(&'static str, &'static [u8])];
-
 include!(concat!(env!("OUT_DIR"), "/apps.rs"));
 
 /// The file that describes an application.

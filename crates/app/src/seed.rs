@@ -168,13 +168,13 @@ impl Plan {
     ///
     /// Errors: they cannot be made, with what is in the way; nothing is half-made then.
     pub fn make_seeds(&self, tell: Tell<'_>) -> Result<Vec<Seed>, Error> {
-        let of = |store: &Store| -> Option<Result<Seed, Error>> {
+        let mut of = |store: &Store| -> Option<Result<Seed, Error>> {
             let seeded = store.seed.as_ref()?;
             let service = self.here().find(|service| service.name == store.service)?;
             let people = self.people?;
             Some(self.make_seed(store, seeded, service, people, tell))
         };
-        self.app().stores.iter().filter_map(of).collect()
+        self.app().stores.iter().filter_map(&mut of).collect()
     }
 
     fn make_seed(
