@@ -174,7 +174,7 @@ fn what_becomes_of_files_while_they_are_served_is_seen() {
 }
 
 #[test]
-fn more_sessions_than_descriptors_are_refused_before_the_load() {
+fn more_sessions_than_descriptors_make_the_trial_invalid_before_the_load() {
     let target = served("");
     let mut command = std::process::Command::new("sh");
     let line = format!(
@@ -182,7 +182,8 @@ fn more_sessions_than_descriptors_are_refused_before_the_load() {
         env!("CARGO_BIN_EXE_taillight")
     );
     command.args(["-c", &line]).stdin(std::process::Stdio::null());
-    refuses(&mut command, 1, &["at a time here", "descriptors and ports", "--max-sessions"]);
+    let says = ["rate_missed", "at a time here", "descriptors and ports", "--max-sessions"];
+    refuses(&mut command, 0, &says);
 }
 
 /// A server that answers parts of the set over TLS, and the certificate that it shows.
