@@ -54,7 +54,8 @@ fn main() {
     BufReader::new(output).read_line(&mut line).expect("the site says where it listens");
     let address = line.trim().to_owned();
     println!("{per_s} operations a second for {seconds} s over {}", backend.name());
-    let (few_live, few) = measure(FEW, 2, backend, &address, false);
+    // As long as the other, since histograms take memory for each part of the window.
+    let (few_live, few) = measure(FEW, seconds, backend, &address, false);
     let (live, many) = measure(per_s, seconds, backend, &address, true);
     let each = many.saturating_sub(few) as f64 / (live - few_live).max(1.0);
     println!("memory       {each:.0} B for each session, and {} KiB with {few_live:.0}", few >> 10);
