@@ -1,6 +1,7 @@
 //! Whether a recording describes the server, and whether the server kept up.
 
 mod footing;
+mod limits;
 mod overload;
 mod sessions;
 mod steady;
@@ -42,7 +43,8 @@ const STARVED: f64 = 0.01;
 /// `others` are reasons that the engine cannot know, such as a data set that was not there; the most severe
 /// reason comes first.
 ///
-/// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then.
+/// Units: all shares are of requests, and of steps where arrivals are sessions; only faults are counted by session then. Where
+/// operations have limits of their own, faults are misses of them, and what host and generator moved is the share in time.
 pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdict {
     let mut reasons = others;
     if recording.tally.intended == 0 && !reasons.is_empty() {
@@ -66,7 +68,7 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     let failed = tally.errors + tally.timeouts;
     let failed_share = failed as f64 / tally.intended as f64;
     if of_sessions {
-        if let Some(detail) = sessions::faults(recording) {
+        if let Some(detail) = sessions::faults(recording, limits::are_in(recording)) {
             find(Reason::ErrorRate, detail);
         }
         if let Some(detail) = sessions::refused(recording) {
@@ -105,19 +107,26 @@ pub fn judge(recording: &Recording, load: &Load, others: Vec<Invalid>) -> Verdic
     let response = all.response_time.value_at(99.0).unwrap_or(Nanos::ZERO);
     let allowed = lag_limit(response);
     // Where the figures rest on undisturbed windows, its lag in the others does not matter.
-    let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows;
+    let in_time = limits::InTime::of(recording, &footing);
+    let lags = lag > allowed && footing.basis != Basis::UndisturbedWindows && in_time.is_none();
+    let late = late.filter(|_| in_time.is_none());
     let by_host = if behind {
         overload::by_host(recording, &footing, (1.0 - achieved_share).max(grown_share))
+    } else if let Some(in_time) = in_time {
+        in_time.disturbed(&footing)
     } else if lags || late.is_some() {
         // A late generator is reason enough, unless it is known who had its processor.
         disturbed(&footing).filter(|_| taken(recording) > TAKEN_NAMED)
     } else {
         disturbed(&footing)
     };
+    let by_generator = in_time.filter(|_| by_host.is_none()).and_then(|in_time| in_time.late());
     if let Some(detail) = by_host {
         find(Reason::HostDisturbed, detail);
     }
-    if lags {
+    if let Some(detail) = by_generator {
+        find(Reason::GeneratorLag, detail);
+    } else if lags {
         find(
             Reason::GeneratorLag,
             format!("p99 lag {lag}, allowed {allowed} at a p99 response time of {response}"),

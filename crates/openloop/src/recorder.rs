@@ -89,6 +89,13 @@ pub struct Recording {
 }
 
 impl Recording {
+    /// Gives operations the limits by which they are judged (see [`OperationTimes::limit`]).
+    pub fn limit(&mut self, of: impl Fn(&str) -> Option<Nanos>) {
+        for operation in &mut self.operations {
+            operation.limit = of(&operation.name);
+        }
+    }
+
     pub(crate) fn new(
         operations: &[String],
         follow_ups: usize,

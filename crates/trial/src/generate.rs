@@ -21,6 +21,7 @@ use anyhow::{Context, Error, Result, bail};
 use openloop::{Generator, Recording, judge};
 use reactor::Address;
 use results::{Invalid, Reason, Transport, Trial};
+use spec::workload::SocialOperation;
 use workloads::cache::{Cache, CacheConfig, DataSet, FILLED, FillPolicy, Items, Preparation, prepare};
 use workloads::null::Null;
 
@@ -152,17 +153,26 @@ pub fn run(task: &Task, stop: &Arc<AtomicBool>) -> Result<Done> {
         }
         Sent::Social(config) => {
             let known = social::known(task, &config)?;
+            let too_many = social::too_many(task, &config)?;
             // The processor time of those who log in before belongs to no window.
-            let ready = match &agents {
-                Some(_) => Vec::new(),
-                None => social::logged_in(task, &known, tls.as_ref(), stop)?,
+            let ready = match (&agents, &too_many) {
+                (None, None) => social::logged_in(task, &known, tls.as_ref(), stop)?,
+                _ => Vec::new(),
             };
             let watch = watch(task, &generator.cpus);
-            let recording = match &mut agents {
-                Some(agents) => agents.gather(task, None, &load, stop),
-                None => social::generate(task, &known, ready, &generator),
+            let recording = match (&mut agents, too_many) {
+                (Some(agents), _) => agents.gather(task, None, &load, stop),
+                (None, None) => social::generate(task, &known, ready, &generator),
+                // Who starts it waits for it to be ready.
+                (None, Some(invalid)) if task.start_on_stdin => bail!("{}", invalid.detail),
+                (None, Some(invalid)) => {
+                    others.push(invalid);
+                    Ok(generator.nothing(social::workload(task, &known, 0, Vec::new())))
+                }
             };
-            watched(watch, recording, task, stop)?
+            let mut watched = watched(watch, recording, task, stop)?;
+            watched.0.limit(|name| SocialOperation::named(name).map(|known| config.limits.of(known)));
+            watched
         }
         Sent::Null => {
             let watch = watch(task, &generator.cpus);

@@ -7,7 +7,7 @@ use crate::judge::{moved_limit, sessions};
 
 /// How long the host's disturbance lasts, with the time in which what it held up is worked off, over the time that it took
 /// itself. Source: a server that is half busy works off the queue of a pause in as much time again.
-const CATCH_UP: f64 = 2.0;
+pub(super) const CATCH_UP: f64 = 2.0;
 /// The fewest undisturbed windows that figures rest on: a second of load, and not one state of the server...
 const LEAST_WINDOWS: usize = 10;
 /// ...or this share of them, in a trial so short that this is fewer: a third of what it would rest on otherwise.

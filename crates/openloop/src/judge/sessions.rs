@@ -38,12 +38,13 @@ fn count(recording: &Recording) -> u64 {
     sessions.underway + sessions.begun + sessions.refused + sessions.never_begun
 }
 
-/// The sessions with failures that no time explains, in words, if they were too many.
-pub(super) fn faults(recording: &Recording) -> Option<String> {
+/// The sessions with failures that no time explains, in words, if they were too many; any number where failures `are_misses` of
+/// what is judged, as long as anything succeeds.
+pub(super) fn faults(recording: &Recording, are_misses: bool) -> Option<String> {
     let Tally { intended, completed, .. } = recording.tally;
     let (faulty, all) = (recording.sessions.faulty, count(recording));
     let share = faulty as f64 / all.max(1) as f64;
-    if share > FAULTS {
+    if share > FAULTS && !are_misses {
         let others = |kind: &str| kind == Errors::NO_ANSWER || recording.refusals.of(kind) > 0;
         let first = recording.errors.iter().find(|error| !others(&error.kind));
         return Some(format!(

@@ -17,12 +17,19 @@ pub struct Late {
     measured: Windows,
     corrected: Windows,
     requests: u64,
+    #[serde(default)]
+    most: Nanos,
 }
 
 impl Late {
     /// None yet, in a window of this length.
     pub fn new(window: Nanos) -> Late {
-        Late { measured: Windows::new(window), corrected: Windows::new(window), requests: 0 }
+        Late {
+            measured: Windows::new(window),
+            corrected: Windows::new(window),
+            requests: 0,
+            most: Nanos::ZERO,
+        }
     }
 
     /// Enters a request due `offset` after the start of the window, answered after `response`, of which the generator may
@@ -30,6 +37,7 @@ impl Late {
     #[cold]
     pub fn record(&mut self, offset: Nanos, response: Nanos, late: Nanos) {
         self.requests += 1;
+        self.most = self.most.max(late.min(response));
         self.measured.record(offset, response);
         self.corrected.record(offset, response - late);
     }
@@ -37,6 +45,11 @@ impl Late {
     /// How many there are.
     pub fn count(&self) -> u64 {
         self.requests
+    }
+
+    /// The longest of their delays; 0 where there are none.
+    pub fn most(&self) -> Nanos {
+        self.most
     }
 
     /// The response times of `windows`, of those that are kept, had the generator never been late.
@@ -57,6 +70,7 @@ impl Late {
         self.measured.merge(&other.measured);
         self.corrected.merge(&other.corrected);
         self.requests += other.requests;
+        self.most = self.most.max(other.most);
     }
 }
 

@@ -1,5 +1,6 @@
 use hist::Latency;
 use serde::{Deserialize, Serialize};
+use units::Nanos;
 
 use crate::recorder::Tally;
 use crate::{Completion, Outcome};
@@ -13,6 +14,9 @@ pub struct OperationTimes {
     pub follow_up: bool,
     /// What became of its requests; of those never sent, only where it was drawn.
     pub tally: Tally,
+    /// The response time within which it is in time; where operations have one, their share in time is what is claimed.
+    #[serde(default)]
+    pub limit: Option<Nanos>,
     /// done − intended; unfinished and timed-out requests enter at their age.
     pub response_time: Latency,
     /// done − sent, of the requests that were answered.
@@ -30,6 +34,7 @@ impl OperationTimes {
             name: name.into(),
             follow_up,
             tally: Tally::default(),
+            limit: None,
             response_time: Latency::new(),
             service_time: Latency::new(),
             connection_wait: Latency::new(),

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use openloop::{Generator, Load, Plan, Recording};
+use results::{Invalid, Reason};
 use spec::Workload;
 use workloads::social::{Known, LoginError, Ready, Share, Social, SocialConfig, log_in};
 
@@ -22,7 +23,7 @@ const AT_ONCE: usize = 4;
 
 /// Makes the plan one of sessions, and has the configuration know its rate.
 ///
-/// Errors: more users at once than there are.
+/// Errors: a closed loop of more users than there are.
 pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> Result<()> {
     let Workload::Social(social) = &task.spec.workload else { return Ok(()) };
     for endpoint in &mut plan.endpoints {
@@ -45,8 +46,20 @@ pub(super) fn plan(task: &Task, config: &mut SocialConfig, plan: &mut Plan) -> R
             (plan.clients, plan.sessions) = (Some(users), Some(users));
         }
     }
-    let threads = task.spec.generator.threads();
-    Ok(config.check_users(&config.draw()?, task.share.1, threads)?)
+    if plan.clients.is_some() {
+        config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads())?;
+    }
+    Ok(())
+}
+
+/// Why this load cannot be offered to a site of so many users; such a trial is invalid without being run, so that a search goes
+/// on with a lower rate.
+pub(super) fn too_many(task: &Task, config: &SocialConfig) -> Result<Option<Invalid>> {
+    let checked = config.check_users(&config.draw()?, task.share.1, task.spec.generator.threads());
+    Ok(checked.err().map(|error| {
+        let detail = format!("{} sessions a second: {}; {}", config.users_per_s, error.problem, error.hint);
+        Invalid { reason: Reason::RateMissed, detail }
+    }))
 }
 
 /// What all threads know. Its run is told from others by the moment at which it begins.
@@ -126,9 +139,14 @@ pub(super) fn generate(
     generator: &Generator,
 ) -> Result<Recording> {
     let ready: Vec<Mutex<Vec<Ready>>> = ready.into_iter().map(Mutex::new).collect();
-    let workload = |thread: u32| {
+    let of_thread = |thread: u32| {
         let ready = std::mem::take(&mut *ready[thread as usize].lock().expect("no thread panics with it"));
-        Social::new(known, share(task, thread), ready)
+        workload(task, known, thread, ready)
     };
-    Ok(generator.run(workload)?)
+    Ok(generator.run(of_thread)?)
+}
+
+/// The users of one thread, of whom those who are `ready` have logged in.
+pub(super) fn workload(task: &Task, known: &Arc<Known>, thread: u32, ready: Vec<Ready>) -> Social {
+    Social::new(known, share(task, thread), ready)
 }
