@@ -51,6 +51,15 @@ impl Event {
         Ok(Counted { count: number(0), enabled_ns: number(1), running_ns: number(2) })
     }
 
+    /// Samples that its ring had no room for since it was opened. Needs [`READ_LOST`].
+    pub(crate) fn lost(&self) -> io::Result<u64> {
+        let mut bytes = [0; 16];
+        if rustix::io::read(&self.fd, &mut bytes)? < bytes.len() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(u64::from_ne_bytes(bytes[8..].try_into().expect("8 bytes")))
+    }
+
     /// For mapping its ring.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
@@ -98,6 +107,9 @@ impl Counted {
 pub(crate) const READ_TIMES: u64 = (perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_ENABLED
     | perf_event_open_sys::bindings::PERF_FORMAT_TOTAL_TIME_RUNNING)
     as u64;
+
+/// What [`Event::lost`] expects: the count, and the samples without room. From Linux 6.0 on.
+pub(crate) const READ_LOST: u64 = perf_event_open_sys::bindings::PERF_FORMAT_LOST as u64;
 
 const CLOSE_ON_EXEC: std::ffi::c_ulong =
     perf_event_open_sys::bindings::PERF_FLAG_FD_CLOEXEC as std::ffi::c_ulong;

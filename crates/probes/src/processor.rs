@@ -13,7 +13,7 @@ use results::Probes;
 use results::probes::{CodeShare, Missing, Processor, Stack};
 
 use crate::instrument::{Instrument, Reading, Summed};
-use crate::perf::{Event, hint};
+use crate::perf::{Event, READ_LOST, hint};
 use crate::subject::Subject;
 use ring::Ring;
 use spec::Probe;
@@ -34,14 +34,22 @@ const MAY_LOSE: f64 = 0.01;
 struct Sampler {
     pids: Vec<u32>,
     /// By thread: some start late.
-    rings: HashMap<u32, (Event, Ring)>,
+    rings: HashMap<u32, Sampled>,
     /// The same by instructions; none where the processor does not count them for this machine.
-    by_instructions: HashMap<u32, (Event, Ring)>,
+    by_instructions: HashMap<u32, Sampled>,
     /// Whether a thread could not be sampled so.
     without_instructions: bool,
     /// Threads that it may not sample, and why the last of them.
     refused: BTreeSet<u32>,
     why: String,
+}
+
+/// A thread that is sampled.
+struct Sampled {
+    event: Event,
+    ring: Ring,
+    /// Samples without room, by what has been read of the event; `None` where the kernel does not count them.
+    lost: Option<u64>,
 }
 
 /// A stack as it was taken: the process, and addresses from the innermost outwards, those of the kernel apart.
@@ -103,7 +111,7 @@ impl Sampler {
 
     /// Opens one by instructions on each thread that has one by the clock. On all or on none: a split of some threads is not
     /// that of the server.
-    fn open_instructions(&mut self, mut open: impl FnMut(u32) -> io::Result<(Event, Ring)>) {
+    fn open_instructions(&mut self, mut open: impl FnMut(u32) -> io::Result<Sampled>) {
         if self.without_instructions {
             return;
         }
@@ -125,7 +133,7 @@ impl Sampler {
     }
 
     /// The same, by what opens one.
-    fn open_by(&mut self, mut open: impl FnMut(u32) -> io::Result<(Event, Ring)>) -> io::Result<()> {
+    fn open_by(&mut self, mut open: impl FnMut(u32) -> io::Result<Sampled>) -> io::Result<()> {
         self.refused.clear();
         let mut last = None;
         for (_, tid) in host::threads::of(Path::new("/"), &self.pids) {
@@ -150,7 +158,7 @@ impl Sampler {
     }
 }
 
-fn open_thread(tid: u32, by: By) -> io::Result<(Event, Ring)> {
+fn open_thread(tid: u32, by: By) -> io::Result<Sampled> {
     let (type_, config) = match by {
         By::Clock => (perf::PERF_TYPE_SOFTWARE, perf::PERF_COUNT_SW_CPU_CLOCK),
         By::Instructions => (perf::PERF_TYPE_HARDWARE, perf::PERF_COUNT_HW_INSTRUCTIONS),
@@ -168,9 +176,18 @@ fn open_thread(tid: u32, by: By) -> io::Result<(Event, Ring)> {
         }
         By::Instructions => attributes.__bindgen_anon_1.sample_period = INSTRUCTIONS,
     }
-    let event = Event::open(attributes, tid)?;
+    // The records of the ring tell of a loss with the next sample that has room, and so never of the last ones.
+    attributes.read_format = READ_LOST;
+    let (event, lost) = match Event::open(attributes, tid) {
+        // A kernel that does not count them.
+        Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+            attributes.read_format = 0;
+            (Event::open(attributes, tid)?, None)
+        }
+        other => (other?, Some(0)),
+    };
     let ring = Ring::map(event.fd())?;
-    Ok((event, ring))
+    Ok(Sampled { event, ring, lost })
 }
 
 impl Instrument for Sampler {
@@ -180,12 +197,15 @@ impl Instrument for Sampler {
 
     fn resume(&mut self) -> io::Result<()> {
         self.open_threads()?;
-        self.rings.values().chain(self.by_instructions.values()).try_for_each(|(event, _)| event.enable())
+        self.rings
+            .values()
+            .chain(self.by_instructions.values())
+            .try_for_each(|sampled| sampled.event.enable())
     }
 
     fn pause(&mut self) -> Box<dyn Reading> {
         let all = self.rings.values().chain(self.by_instructions.values());
-        all.for_each(|(event, _)| drop(event.disable()));
+        all.for_each(|sampled| drop(sampled.event.disable()));
         let (refused, why) = (self.refused.clone(), self.why.clone());
         let threads = self.rings.len() + refused.len();
         let by_clock = Tally::of(&mut self.rings);
@@ -194,15 +214,27 @@ impl Instrument for Sampler {
     }
 }
 
+impl Sampled {
+    /// Samples without room since this was last asked; `None` where the kernel does not count them.
+    fn lost_since(&mut self) -> Option<u64> {
+        let before = self.lost?;
+        let now = self.event.lost().ok()?;
+        self.lost = Some(now);
+        Some(now.saturating_sub(before))
+    }
+}
+
 impl Tally {
     /// What the rings have had since they were last asked.
-    fn of(rings: &mut HashMap<u32, (Event, Ring)>) -> Tally {
+    fn of(threads: &mut HashMap<u32, Sampled>) -> Tally {
         let mut tally = Tally::default();
-        for (_, ring) in rings.values_mut() {
-            ring.drain(|record| match record {
+        for sampled in threads.values_mut() {
+            let mut told = 0;
+            sampled.ring.drain(|record| match record {
                 ring::Record::Stack(taken) => *tally.stacks.entry(taken).or_insert(0) += 1,
-                ring::Record::Lost(count) => tally.lost += count,
+                ring::Record::Lost(count) => told += count,
             });
+            tally.lost += sampled.lost_since().unwrap_or(told);
         }
         tally
     }
