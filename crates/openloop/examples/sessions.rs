@@ -39,8 +39,6 @@ const MOST_CHUNKS: u16 = 31;
 const BURST: u32 = 64 << 10;
 /// What a session may take beside its socket. Units: bytes.
 const MEMORY: u64 = 4096;
-/// Sessions that the memory is compared with.
-const FEW: usize = 10;
 
 fn main() {
     let mut arguments = env::args().skip(1);
@@ -67,12 +65,14 @@ fn main() {
     BufReader::new(output).read_line(&mut line).expect("the server says where it listens");
     let address = Address::Tcp(line.trim().parse().expect("an address"));
     println!("{sessions} sessions for {seconds} s over {}", backend.name());
-    // As long as the other, since histograms take memory for each part of the window.
-    let (_, few) = measure(FEW, seconds, backend, &address);
+    // As long as the other and half as many: histograms take memory for each part of the window and each time that was seen, which
+    // is the run's and no session's.
+    let half = (sessions / 2).max(1);
+    let (_, few) = measure(half, seconds, backend, &address);
     let (recording, many) = measure(sessions, seconds, backend, &address);
     print(&recording);
-    let each = many.saturating_sub(few) as f64 / (sessions - FEW.min(sessions - 1)) as f64;
-    println!("memory       {each:.0} B for each session, of {MEMORY} B, and {} KiB with {FEW}", few >> 10);
+    let each = many.saturating_sub(few) as f64 / (sessions - half).max(1) as f64;
+    println!("memory       {each:.0} B for each session, of {MEMORY} B, and {} KiB with {half}", few >> 10);
     // The server ends with its input.
     drop(server.stdin.take());
     server.wait().expect("the server ends");
